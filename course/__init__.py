@@ -1,0 +1,15 @@
+"""An interactive course on multi-GPU training.
+
+Importing `course` is cheap: scripts take `log`, data and small models from it, notebooks load the rest.
+"""
+
+from course.metrics import log
+
+__all__ = ["log"]
+
+
+def load_ipython_extension(shell: object) -> None:
+    """`%load_ext course` in a notebook."""
+    from course.magics import load
+
+    load(shell)

@@ -1,0 +1,16 @@
+"""The one exception that speaks to the learner."""
+
+
+class CourseError(Exception):
+    """One sentence that says what is wrong and what to do; a notebook shows it without a traceback."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows instead of a stack that leads only into the course's own code."""
+        return [str(self)]
+
+
+class Interrupted(KeyboardInterrupt):
+    """An interrupt that has already been dealt with; a notebook shows it as one line."""
+
+    def _render_traceback_(self) -> list[str]:
+        return ["Interrupted."]

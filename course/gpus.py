@@ -1,0 +1,211 @@
+"""The NVIDIA GPUs that CUDA would show a process here, read through NVML: no torch, no CUDA context.
+
+`nvml` is the module `pynvml` (package nvidia-ml-py) or a stand-in with the same functions.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+VARIABLE = "CUDA_VISIBLE_DEVICES"
+NO_LIBRARY, NOT_LOADED, MISMATCH = 12, 9, 18  # NVML_ERROR_* in nvml.h
+LEVELS = {0: "PIX", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}  # nvmlGpuTopologyLevel_t in nvml.h
+P2P_NVLINK, P2P_OK, TO_SWITCH = 2, 0, 2  # nvmlGpuP2PCapsIndex_t, nvmlGpuP2PStatus_t, nvmlIntNvLinkDeviceType_t
+KINDS = {
+    "NV": "NVLink",
+    "PIX": "the same PCIe switch",
+    "PXB": "several PCIe switches",
+    "PHB": "the CPU's PCIe host bridge",
+    "NODE": "PCIe host bridges of one NUMA node",
+    "SYS": "PCIe and the link between CPU sockets",
+    "?": "a link that the driver does not tell",
+}
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU as CUDA numbers it (`index`) and as nvidia-smi does (`nvml_index`); memory in bytes, None if not told."""
+
+    index: int
+    nvml_index: int
+    name: str
+    memory: int | None
+    free: int | None
+
+
+@dataclass(frozen=True)
+class Link:
+    """The way between GPUs `first` < `second` (CUDA numbers); `kind` as in ``nvidia-smi topo -m``: NV18, PIX, SYS."""
+
+    first: int
+    second: int
+    kind: str
+
+    @property
+    def words(self) -> str:
+        """The kind in words, such as 'NVLink' or 'the same PCIe switch'."""
+        return KINDS["NV" if self.kind.startswith("NV") else self.kind]
+
+
+@dataclass(frozen=True)
+class Gpus:
+    """What NVML says: the visible GPUs, the links between them, the driver, and what is wrong in one sentence each.
+
+    `driver_cuda` is the newest CUDA version that the driver runs; `failure` says why NVML answers nothing and
+    `hidden` what is wrong with CUDA_VISIBLE_DEVICES. `installed` counts the GPUs before that variable hides any.
+    """
+
+    gpus: tuple[Gpu, ...] = ()
+    links: tuple[Link, ...] = ()
+    driver: str | None = None
+    driver_cuda: tuple[int, int] | None = None
+    installed: int = 0
+    failure: str | None = None
+    hidden: str | None = None
+
+
+def here(environ: Mapping[str, str], on_bus: int, nvml: Any = None) -> Gpus:
+    """Ask NVML; `on_bus` is the number of NVIDIA GPUs on the PCI bus, which tells 'no GPU' from 'no driver'."""
+    if nvml is None:
+        try:
+            import pynvml as nvml
+        except ImportError:
+            missing = (
+                "The package nvidia-ml-py, which finds the GPUs, is missing: `python -m pip install nvidia-ml-py`."
+            )
+            return Gpus(failure=missing if on_bus else None)
+    try:
+        nvml.nvmlInit()
+    except nvml.NVMLError as error:
+        return Gpus(installed=on_bus, failure=_failure(error, on_bus))
+    try:
+        return _read(nvml, environ.get(VARIABLE))
+    except nvml.NVMLError as error:
+        return Gpus(installed=on_bus, failure=_failure(error, on_bus))
+    finally:
+        nvml.nvmlShutdown()
+
+
+def _failure(error: Any, on_bus: int) -> str | None:
+    """Why NVML does not answer and what to do; None where there is nothing to answer for."""
+    if error.value == NO_LIBRARY and not on_bus:
+        return None
+    there = f"This machine has {on_bus} NVIDIA GPU{'s' * (on_bus != 1)} but "
+    reasons = {
+        NO_LIBRARY: there + "no driver: install the NVIDIA driver, or start the container with `--gpus all`.",
+        NOT_LOADED: "The NVIDIA driver is installed but not loaded: `sudo modprobe nvidia`, or restart the machine.",
+        MISMATCH: "The NVIDIA driver was updated while the old one is still loaded: restart the machine.",
+    }
+    return reasons.get(error.value, f"The NVIDIA driver does not answer ({error}): `nvidia-smi` should say more.")
+
+
+def _read(nvml: Any, variable: str | None) -> Gpus:
+    handles = [nvml.nvmlDeviceGetHandleByIndex(number) for number in range(nvml.nvmlDeviceGetCount())]
+    ask = _asker(nvml)
+    if variable and variable.strip().startswith("MIG-"):
+        shown, hidden = _mig(variable, ask, nvml)
+    else:
+        numbers, hidden = visible(variable, [ask(nvml.nvmlDeviceGetUUID, handle) or "" for handle in handles])
+        shown = [(number, handles[number]) for number in numbers]
+    cuda = ask(nvml.nvmlSystemGetCudaDriverVersion_v2)
+    return Gpus(
+        gpus=tuple(_gpu(index, number, handle, ask, nvml) for index, (number, handle) in enumerate(shown)),
+        links=_links([handle for _, handle in shown], ask, nvml),
+        driver=ask(nvml.nvmlSystemGetDriverVersion),
+        driver_cuda=(cuda // 1000, cuda % 1000 // 10) if cuda else None,
+        installed=len(handles),
+        hidden=hidden,
+    )
+
+
+def _asker(nvml: Any) -> Callable[..., Any]:
+    """A call of NVML that answers None where this GPU or driver does not support the question."""
+
+    def ask(function: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except nvml.NVMLError:
+            return None
+
+    return ask
+
+
+def _gpu(index: int, number: int, handle: Any, ask: Callable[..., Any], nvml: Any) -> Gpu:
+    memory = ask(nvml.nvmlDeviceGetMemoryInfo, handle)  # not told where GPU and CPU share it
+    total, free = (memory.total, memory.free) if memory else (None, None)
+    return Gpu(index, number, ask(nvml.nvmlDeviceGetName, handle) or "NVIDIA GPU", total, free)
+
+
+def visible(variable: str | None, uuids: list[str]) -> tuple[list[int], str | None]:
+    """Which GPUs CUDA shows for this CUDA_VISIBLE_DEVICES, in its order, and what is wrong with it in one sentence.
+
+    CUDA stops at the first entry that names no GPU (-1 on purpose) and shows none at all if one is named twice
+    (CUDA programming guide, "CUDA Environment Variables").
+    """
+    if variable is None:
+        return list(range(len(uuids))), None
+    chosen: list[int] = []
+    for entry in map(str.strip, variable.split(",")):
+        number = _named(entry, uuids)
+        if number is None:
+            wrong = entry not in ("", "-1")
+            return chosen, _ignored(variable, entry, len(uuids)) if wrong else None
+        if number in chosen:
+            return [], f"{VARIABLE}={variable} names GPU {number} twice, so CUDA shows none: name each GPU once."
+        chosen.append(number)
+    return chosen, None
+
+
+def _named(entry: str, uuids: list[str]) -> int | None:
+    """The GPU that an entry names: a number (CUDA ignores what follows the digits) or the start of a UUID."""
+    if digits := re.match(r"\d+", entry):
+        return int(digits[0]) if int(digits[0]) < len(uuids) else None
+    found = [number for number, uuid in enumerate(uuids) if entry.startswith("GPU-") and uuid.startswith(entry)]
+    return found[0] if len(found) == 1 else None
+
+
+def _ignored(variable: str, entry: str, count: int) -> str:
+    has = {0: "has none", 1: "has only GPU 0"}.get(count, f"has GPUs 0 to {count - 1}")
+    return (
+        f"{VARIABLE}={variable}: this machine {has}, so CUDA ignores '{entry}' and all entries after it: "
+        f"correct the list, or `unset {VARIABLE}`."
+    )
+
+
+def _mig(variable: str, ask: Callable[..., Any], nvml: Any) -> tuple[list[tuple[int, Any]], str | None]:
+    """The MIG instance (a part of a GPU) that CUDA shows: only ever the first of the list."""
+    first, *rest = variable.strip().split(",")
+    handle = ask(nvml.nvmlDeviceGetHandleByUUID, first)
+    if handle is None:
+        return [], f"{VARIABLE}: {first} names no MIG instance of this machine; `nvidia-smi -L` lists them."
+    more = f"{VARIABLE} names {len(rest) + 1} MIG instances, but CUDA shows a process only the first." if rest else None
+    return [(0, handle)], more
+
+
+def _links(handles: list[Any], ask: Callable[..., Any], nvml: Any) -> tuple[Link, ...]:
+    wires = [_wires(handle, ask, nvml) for handle in handles] if len(handles) > 1 else []
+    places = [_place(ask(nvml.nvmlDeviceGetPciInfo, handle)) for handle in handles]
+    links = []
+    for a, b in combinations(range(len(handles)), 2):
+        direct = wires[a].count(places[b]) if places[b] else 0
+        count = direct or min(wires[a].count("switch"), wires[b].count("switch"))
+        over_nvlink = ask(nvml.nvmlDeviceGetP2PStatus, handles[a], handles[b], P2P_NVLINK) == P2P_OK
+        level = ask(nvml.nvmlDeviceGetTopologyCommonAncestor, handles[a], handles[b])
+        links.append(Link(a, b, f"NV{count or ''}" if count or over_nvlink else LEVELS.get(level, "?")))
+    return tuple(links)
+
+
+def _wires(handle: Any, ask: Callable[..., Any], nvml: Any) -> list[str | tuple[int, int, int] | None]:
+    """The far end of each active NVLink of a GPU: 'switch', or the place of another GPU on the PCI bus."""
+    ends = []
+    for wire in range(nvml.NVML_NVLINK_MAX_LINKS):
+        if ask(nvml.nvmlDeviceGetNvLinkState, handle, wire):
+            switch = ask(nvml.nvmlDeviceGetNvLinkRemoteDeviceType, handle, wire) == TO_SWITCH
+            ends.append("switch" if switch else _place(ask(nvml.nvmlDeviceGetNvLinkRemotePciInfo, handle, wire)))
+    return ends
+
+
+def _place(info: Any) -> tuple[int, int, int] | None:
+    return (info.domain, info.bus, info.device) if info else None

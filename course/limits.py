@@ -1,0 +1,79 @@
+"""What this process may use of the machine: cores and memory, container limits counted.
+
+Every function reads files below `root`, the folder that holds /proc and /sys, so that tests can build a machine.
+"""
+
+import os
+import platform
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import psutil
+
+
+def affinity() -> set[int]:
+    """The logical cores that this process may run on (Linux tells; elsewhere all)."""
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+
+
+def cpu_name(root: Path) -> str:
+    """The processor's model name."""
+    found = re.search(r"^model name\s*:\s*(.+)$", text(root / "proc/cpuinfo"), re.MULTILINE)
+    return found[1].strip() if found else platform.processor() or platform.machine()
+
+
+def physical_cores(root: Path, usable: set[int]) -> int:
+    """How many cores of silicon lie behind the `usable` logical ones."""
+    seen = set()
+    for block in text(root / "proc/cpuinfo").split("\n\n"):
+        fields = dict(re.findall(r"^(processor|physical id|core id)\s*:\s*(\d+)$", block, re.MULTILINE))
+        if int(fields.get("processor", -1)) in usable and "core id" in fields:
+            seen.add((fields.get("physical id"), fields["core id"]))
+    return len(seen) or min(psutil.cpu_count(logical=False) or len(usable), len(usable))
+
+
+def cpu_quota(root: Path) -> float | None:
+    """How many cores' worth of time the container may use (cgroup `cpu.max` or `cpu.cfs_quota_us`), None: no limit."""
+    quotas = []
+    for folder in _cgroups(root, "cpu"):
+        quota, _, period = text(folder / "cpu.max").partition(" ")
+        quota, period = quota or text(folder / "cpu.cfs_quota_us"), period or text(folder / "cpu.cfs_period_us")
+        if re.fullmatch(r"\d+", quota.strip()) and int(period or 0) > 0:
+            quotas.append(int(quota) / int(period))
+    return min(quotas, default=None)
+
+
+def memory(root: Path) -> tuple[int, int]:
+    """Total and free bytes for this process: the machine's, or its container's (page cache counts as free)."""
+    machine = psutil.virtual_memory()
+    total, free = machine.total, machine.available
+    for folder in _cgroups(root, "memory"):
+        limit = text(folder / "memory.max") or text(folder / "memory.limit_in_bytes")
+        if not re.fullmatch(r"\d+", limit.strip()) or int(limit) >= machine.total:
+            continue
+        used = int(text(folder / "memory.current") or text(folder / "memory.usage_in_bytes") or 0)
+        cache = re.findall(r"^(?:total_)?inactive_file (\d+)$", text(folder / "memory.stat"), re.MULTILINE)
+        total = min(total, int(limit))
+        free = min(free, max(0, int(limit) - used + max(map(int, cache), default=0)))
+    return total, free
+
+
+def _cgroups(root: Path, controller: str) -> Iterable[Path]:
+    """The control-group folders whose limits hold here, from this process's own up to the top of the tree."""
+    for line in text(root / "proc/self/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers and controller not in controllers.split(","):
+            continue
+        top = root / "sys/fs/cgroup" / (controller if controllers else "")
+        here = Path(path.lstrip("/"))
+        # Inside a container the path may be the host's, which is not there: its parents, up to the top, are.
+        yield from (top / folder for folder in (here, *here.parents))
+
+
+def text(path: Path) -> str:
+    """The text of a file, empty where there is none to read."""
+    try:
+        return path.read_text(errors="replace").rstrip("\n")
+    except OSError:
+        return ""

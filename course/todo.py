@@ -1,0 +1,28 @@
+"""Open exercises: a TODO is a ``raise NotImplementedError("TODO 2: ...")`` that nobody has replaced yet."""
+
+import re
+from pathlib import Path
+
+OPEN = re.compile(r'^\s*raise NotImplementedError\("(?P<todo>TODO \d+: .*)"\)\s*$', re.MULTILINE)
+MET = re.compile(r'File "(?P<file>[^"]+)", line \d+[^\n]*\n(?:(?!\s*File).*\n)*NotImplementedError: TODO \d+: ')
+
+
+def open_todos(script: Path) -> list[str]:
+    """The TODOs of a script that are still open, in its order."""
+    try:
+        source = script.read_text(errors="replace")
+    except OSError:
+        return []
+    return [match["todo"] for match in OPEN.finditer(source)]
+
+
+def met(traceback: str) -> Path | None:
+    """The script whose open TODO raised this traceback, None if something else did."""
+    match = MET.search(traceback + "\n")
+    return Path(match["file"]) if match else None
+
+
+def sentence(script: Path) -> str:
+    """One calm line about what is still to write."""
+    todos = open_todos(script)
+    return f"Still to write in {script.name}: " + "; ".join(todos) + ". Then run this cell again."

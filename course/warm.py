@@ -1,0 +1,171 @@
+"""The warm process: it has imported what the labs import, and forks the supervisor of each run from that state.
+
+A rank started from here begins with torch, transformers and datasets in memory instead of spending seconds on their
+import. The process does nothing else: it runs no tensor operation, starts no thread, never touches CUDA, and never
+imports a module of the learner's.
+
+It works in two generations. The first has torch alone and serves after two seconds; from it a second one is forked
+that imports the rest, and takes over when it has.
+"""
+
+import functools
+import gc
+import os
+import selectors
+import shutil
+import signal
+import socket
+import sys
+from collections.abc import Callable
+
+import psutil
+
+from course import wire
+from course.connect import SINGLE_THREADED
+from course.rank import Forked
+from course.supervisor import Supervisor, adopt_orphans
+
+TICK_S = 0.2
+
+
+class Warm:
+    """One generation: accepts clients and forks a supervisor for each; `imports` is what the next one adds."""
+
+    def __init__(
+        self, listener: socket.socket, started_with: dict[str, str], imports: Callable[[], None] | None = None
+    ) -> None:
+        self.listener, self.started_with, self.imports = listener, started_with, imports
+        self.selector = selectors.DefaultSelector()
+        self.serving = True
+        self.successor: int | None = None
+        self.supervisors: set[int] = set()
+
+    def serve(self) -> None:
+        """Accept clients until standard input ends; raises `Forked` in a fork that is to become something else."""
+        adopt_orphans()
+        gc.freeze()  # what is imported stays in pages that all forks share
+        if self.imports:
+            self._raise_successor()
+        self.selector.register(0, selectors.EVENT_READ, self._end)
+        self.selector.register(self.listener, selectors.EVENT_READ, self._accept)
+        while self.serving:
+            for key, _ in self.selector.select(timeout=TICK_S):
+                key.data()
+            self._reap()
+
+    def _end(self) -> None:
+        """Stop serving: the client has gone, which every supervisor sees for itself."""
+        self.serving = False
+        if self.successor:
+            os.kill(self.successor, signal.SIGKILL)
+
+    def _accept(self) -> None:
+        """Fork the supervisor of one run."""
+        try:
+            connection, _ = self.listener.accept()
+        except OSError:
+            return  # the client has gone, or the other generation was faster
+        connection.setblocking(True)
+        pid = os.fork()
+        if pid == 0:
+            self.selector.close()
+            self.listener.close()
+            raise Forked(lambda: _supervise(connection, self.started_with))
+        connection.close()
+        self.supervisors.add(pid)
+        self._let_successor(signal.SIGSTOP)  # its imports would take the cores from this run
+
+    def _raise_successor(self) -> None:
+        """Fork the next generation, which serves in this one's place as soon as it has imported more."""
+        read, write = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            self.selector.close()
+            os.close(read)
+            raise Forked(lambda: self._succeed(write))
+        os.close(write)
+        self.successor = pid
+        self.selector.register(read, selectors.EVENT_READ, lambda: self._hand_over(read))
+
+    def _succeed(self, ready: int) -> None:
+        self.imports()
+        os.write(ready, b".")
+        os.close(ready)
+        Warm(self.listener, self.started_with).serve()
+
+    def _hand_over(self, ready: int) -> None:
+        """Stop accepting clients, if the successor has said that it does (it may also have died)."""
+        self.selector.unregister(ready)
+        if os.read(ready, 1):
+            self.selector.unregister(self.listener)
+        os.close(ready)
+
+    def _let_successor(self, go_or_stop: signal.Signals) -> None:
+        if self.successor:
+            os.kill(self.successor, go_or_stop)
+
+    def _reap(self) -> None:
+        """Forget supervisors that have ended, and end what one that was killed has left behind."""
+        for pid in _ended_children():
+            self.supervisors.discard(pid)
+            if pid == self.successor:
+                self.successor = None
+        if not self.supervisors:
+            self._let_successor(signal.SIGCONT)
+        for child in psutil.Process().children():
+            if child.pid not in self.supervisors and child.pid != self.successor:
+                child.kill()
+
+
+def _ended_children() -> list[int]:
+    ended = []
+    while True:
+        try:
+            pid, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return ended
+        if pid == 0:
+            return ended
+        ended.append(pid)
+
+
+def _supervise(connection: socket.socket, started_with: dict[str, str]) -> None:
+    os.setsid()
+    Supervisor(wire.Wire(connection), warm=started_with).run()
+    os._exit(0)  # nothing to flush; tearing down the imported libraries would take longer than many a run
+
+
+def _import_torch() -> None:
+    import torch.distributed.run
+    import torch.nn.parallel
+    import torch.utils.data  # noqa: F401
+
+
+def _import_the_rest() -> None:
+    from transformers import BertForSequenceClassification, BertTokenizerFast  # noqa: F401
+
+    import course.data
+    import course.models  # noqa: F401
+
+
+def _serve(descriptor: int) -> None:
+    listener = socket.socket(fileno=descriptor)
+    listener.setblocking(False)
+    folder = os.path.dirname(listener.getsockname())
+    started_with = {name: value for name, value in os.environ.items() if name not in SINGLE_THREADED}
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _import_torch()
+    Warm(listener, started_with, imports=_import_the_rest).serve()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def main() -> None:
+    """Serve the listening socket whose descriptor is `sys.argv[1]` until standard input ends; in a fork that is to become something else (a supervisor, a launcher, a rank), become it."""
+    task: Callable[[], None] | None = functools.partial(_serve, int(sys.argv[1]))
+    while task:
+        try:
+            task()
+        except Forked as fork:
+            task = fork.task
+        else:
+            task = None

@@ -1,0 +1,74 @@
+"""A small good lesson, and a course in a temporary folder made of such lessons."""
+
+from pathlib import Path
+
+HEADER = """\
+---
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+---
+
+"""
+
+GOOD = (
+    HEADER
+    + '''\
+# Adding up
+
+How does a sum grow? See ![the sum](../images/sum.svg) and [the next lab](01_next.ipynb).
+
+```{code-cell}
+:tags: [nbval-ignore-output]
+
+import os
+print(os.getpid())
+```
+
+```{code-cell}
+%%writefile src/adding.py
+"""src/adding.py: adds."""
+
+
+def add(a, b):
+    ### BEGIN SOLUTION hint: what is "a" and b?
+    total_of_both = a + b
+    return total_of_both
+    ### END SOLUTION
+
+
+def twice(a):
+    ### BEGIN SOLUTION hint: one addition
+    return add(a, second_summand := a)
+    ### END SOLUTION
+```
+
+```{code-cell}
+import sys
+sys.path.insert(0, "src")
+print("a sum of", 2)
+```
+
++++
+
+Now a third one.
+
+```{code-cell}
+### BEGIN SOLUTION hint: count
+third_answer_here = 3
+### END SOLUTION
+```
+'''
+)
+NEXT = HEADER + "# Next\n\n```{code-cell}\n1 + 1\n```\n"
+FIGURES = {"sum.svg": "<svg/>\n"}
+
+
+def course(root: Path, **texts: str) -> Path:
+    """Write lessons by name (without the number, which is their order) below ``root``; returns ``root``."""
+    folder = root / "course" / "lessons"
+    folder.mkdir(parents=True)
+    for number, (name, text) in enumerate(texts.items()):
+        (folder / f"{number:02}_{name}.md").write_text(text)
+    return root
