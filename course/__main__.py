@@ -8,7 +8,7 @@ from course.errors import CourseError
 
 COMMANDS = {
     "build": ("course.build", "write the notebooks and figures from the lessons"),
-    "check": ("course.checks", "check the code that a learner wrote"),
+    "check": ("course.checks.report", "check the code that a learner wrote"),
     "doctor": ("course.doctor", "say what this machine has and whether the labs will run on it"),
 }
 

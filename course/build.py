@@ -62,7 +62,7 @@ def write(path: Path, content: str) -> None:
         raise
 
 
-def read(root: Path, names: Collection[str], figures: Collection[str], checks: set[str] | None) -> list[Lesson]:
+def read(root: Path, names: Collection[str], figures: Collection[str], checks: set[str]) -> list[Lesson]:
     """The lessons of those names (all, if none is given); a CourseError says all that is wrong with them."""
     every = lessons(root)
     known = [lesson.name for lesson in every]
@@ -208,15 +208,6 @@ def _solution_fault(content: str | None, lesson: Lesson) -> str | None:
     return "has a cell that failed" if errors else None
 
 
-def _checks() -> set[str] | None:
-    """The names that ``%check`` knows; None as long as there are no checks."""
-    try:
-        from course.checks import names
-    except ImportError:
-        return None
-    return set(names())
-
-
 def main(argv: list[str]) -> int:
     """``python -m course build``: 0 where all is built (or current), 1 where a solution failed (or is stale)."""
     parser = argparse.ArgumentParser(prog="python -m course build", description="Build the notebooks from the lessons.")
@@ -226,10 +217,11 @@ def main(argv: list[str]) -> int:
     ways.add_argument("--check", action="store_true", help="write nothing; say which files are not current")
     options = parser.parse_args(argv)
 
+    from course.checks.exercises import exercises
     from course.explore import figures
 
     drawn = figures()
-    wanted = read(ROOT, options.names, drawn, _checks())
+    wanted = read(ROOT, options.names, drawn, set(exercises()))
     if options.scripts:
         write_scripts(ROOT, wanted)
         return 0

@@ -5,10 +5,17 @@ python -m course doctor --short    the box at a glance, and only what is not in 
 """
 
 import argparse
+import sys
 
-from course import hardware
-from course.diagnosis import BROKEN, CHECKS, COURSE, NOTE, OK, PACKAGES
-from course.vitals import examine
+try:
+    from course import hardware
+    from course.diagnosis import BROKEN, COURSE, MACHINE, NOTE, OK, PACKAGES, SOFTWARE
+    from course.diagnosis_gpus import GPUS
+    from course.vitals import examine
+except ModuleNotFoundError as error:  # not even what the doctor itself needs is installed
+    sys.exit(f"The package {error.name} is missing: `python -m pip install -e .`, in the folder of the course.")
+
+CHECKS = (*SOFTWARE, *GPUS, *MACHINE)
 
 
 def main(argv: list[str]) -> int:
@@ -17,7 +24,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--short", action="store_true", help="the box at a glance, and only what is not in order")
     short = parser.parse_args(argv).short
     vitals = examine([*PACKAGES, COURSE])
-    findings = [check(vitals) for check in CHECKS]
+    findings = [finding for check in CHECKS if (finding := check(vitals))]
     if short:
         print(hardware.Card(vitals.box))
     for finding in findings:

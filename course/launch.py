@@ -3,6 +3,7 @@
 `launch` is the one way in which the course starts ranks: the magics, the checks and the tests all come through here.
 """
 
+import contextlib
 import os
 import re
 import select
@@ -107,10 +108,8 @@ def _events(supervisor: Wire) -> list[dict]:
 
 
 def _ask_to_stop(supervisor: Wire) -> None:
-    try:
+    with contextlib.suppress(OSError):  # it is gone, as the next read will say
         supervisor.send(stop=True)
-    except OSError:
-        pass  # it is gone, as the next read will say
 
 
 def _end_lost(run: Run) -> None:
@@ -163,10 +162,8 @@ FINISHED = "finished"
 
 
 def _mark_finished(folder: Path) -> None:
-    try:
+    with contextlib.suppress(OSError):  # on a full disk the folder is kept
         (folder / FINISHED).touch()
-    except OSError:
-        pass  # a full disk: this folder will be kept
 
 
 def _prune(runs: Path) -> None:

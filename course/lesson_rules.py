@@ -24,11 +24,11 @@ Fault = tuple[int, str]  # the line in the lesson (from 1), and the reason
 
 @dataclass(frozen=True)
 class Around:
-    """What a lesson may refer to: files by path, made by the build or not, and checks by name (None: any)."""
+    """What a lesson may refer to: files by path, made by the build or not, and checks by name."""
 
     root: Path
     made: Set[Path]
-    checks: Set[str] | None = None
+    checks: Set[str]
 
     def has(self, link: str) -> bool:
         """Whether a link relative to ``labs/`` leads somewhere."""
@@ -127,8 +127,8 @@ def _magics(lesson: Lesson, around: Around) -> Iterator[Fault]:
             line = cell.line + _line_of(rf"%{name}\b\s*{re.escape(argument)}", cell.source)
             if name not in MAGICS:
                 yield line, f"unknown magic %{name}: known are {_listed(MAGICS)}"
-            elif name == "check" and around.checks is not None and argument not in around.checks:
-                yield line, f"no check is called {argument!r}: known are {_listed(around.checks)}"
+            elif name == "check" and argument not in around.checks:
+                yield line, f"no check is called {argument!r}: known are {_listed(around.checks) or 'none yet'}"
 
 
 def _links(lesson: Lesson, around: Around) -> Iterator[Fault]:

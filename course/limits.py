@@ -65,7 +65,8 @@ def _cgroups(root: Path, controller: str) -> Iterable[Path]:
         _, controllers, path = line.split(":", 2)
         if controllers and controller not in controllers.split(","):
             continue
-        top = root / "sys/fs/cgroup" / (controller if controllers else "")
+        joint = (root / "sys/fs/cgroup" / controllers).is_dir()  # v1 mounts some together, as cpu,cpuacct
+        top = root / "sys/fs/cgroup" / (controllers if joint else controller)
         here = Path(path.lstrip("/"))
         # Inside a container the path may be the host's, which is not there: its parents, up to the top, are.
         yield from (top / folder for folder in (here, *here.parents))

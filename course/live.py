@@ -19,7 +19,7 @@ REDRAW_S = 0.5
 
 
 class Live:
-    """Watches one run (`launch(..., watch=Live(limit))`); `display` shows the curves, None where there is no notebook."""
+    """Watches one run (`launch(..., watch=Live(limit))`); `display` shows the curves in a notebook."""
 
     def __init__(self, limit: float, display: curves.Display | None = None, out: TextIO | None = None) -> None:
         self._limit, self._display, self._out = limit, display, out

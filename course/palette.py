@@ -13,6 +13,7 @@ RULE = "#d0d7de"  # hairlines and the card's border
 CARD = "#ffffff"  # what every drawing stands on
 WAIT = "#e6e9ed"  # waiting: pale
 ALARM = "#B42318"  # the thing that is wrong
+GOOD = "#1A7F37"  # what holds
 
 FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
 

@@ -6,6 +6,7 @@ tree below it holds every process of the run. When the client (a notebook's kern
 time limit comes, or when the launcher dies, that tree is ended.
 """
 
+import contextlib
 import ctypes
 import functools
 import os
@@ -106,10 +107,8 @@ class Supervisor:
                 os.close(pipes[position])
                 pipes[position] = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         command = Command(tuple(argv), env, *pipes)
-        if self.warm is not None and command.can_fork(self.warm):
-            pid = self._fork(command.become)
-        else:
-            pid = command.spawn()
+        warm = self.warm is not None and command.can_fork(self.warm)
+        pid = self._fork(command.become) if warm else command.spawn()
         self._close_write_ends(command)
         self.ranks[pid] = rank
         self._tell(event="started", rank=rank, pid=pid, created=psutil.Process(pid).create_time())
@@ -200,10 +199,8 @@ class Supervisor:
                 self._answer(pid=pid)
 
     def _answer(self, **message: object) -> None:
-        try:
+        with contextlib.suppress(OSError):  # the launcher is gone, which `_reap` sees
             self.agent.send(**message)
-        except OSError:
-            pass  # the launcher is gone, which `_reap` sees
 
     def _reap(self) -> None:
         while True:
@@ -251,10 +248,8 @@ class Supervisor:
     def _kill_tree(self) -> None:
         """Kill every process below this one."""
         for victim in psutil.Process().children(recursive=True):
-            try:
+            with contextlib.suppress(psutil.NoSuchProcess):
                 victim.kill()  # psutil compares creation times, so a reused process id is never signalled
-            except psutil.NoSuchProcess:
-                pass
 
     def _finish(self) -> None:
         """End what the run left behind, hand over the last output, and say how it ended."""
@@ -304,10 +299,8 @@ def adopt_orphans() -> None:
 
 
 def _signal(pid: int, number: signal.Signals) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.kill(pid, number)
-    except ProcessLookupError:
-        pass
 
 
 def main() -> None:

@@ -25,7 +25,7 @@ class Timeline:
     one_clock: bool  # whether the ranks ran on one host, so that their times can be compared
 
     def table(self) -> pd.DataFrame:
-        """One row a rank and step: rank, step, step_ms, comm_ms, overlap_pct (nan without communication), exposed_ms."""
+        """One row a rank and step: rank, step, step_ms, comm_ms, overlap_pct (nan: nothing sent), exposed_ms."""
         rows = [
             {
                 "rank": rank, "step": step.number, "step_ms": step.step_ms, "comm_ms": step.comm_ms,
@@ -85,8 +85,10 @@ def compare(named: Sequence[tuple[str, Timeline]], step: int | None = None) -> P
         sections.append(Section(heading, timeline._spans(chosen)))
         lengths.append((summary.step_ms, name))
     (short, best), (long, worst) = min(lengths), max(lengths)
+    title = f"A step takes {_ms(short)} ({best}) to {_ms(long)} ({worst})" if len(named) > 1 else sections[0].heading
     return lanes.draw(
-        sections, f"A step takes {_ms(short)} ({best}) to {_ms(long)} ({worst})" if len(named) > 1 else sections[0].heading,
+        sections,
+        title,
         "The same time axis for all: solid is computing, hatched is communication",
         "For each run and rank two lanes over time. " + "; ".join(section.heading for section in sections) + ".",
         unit="ms since the step began",

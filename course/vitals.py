@@ -23,6 +23,7 @@ from course.hardware import Box
 TORCH_LIMIT_S = 90  # to import torch, from a slow network disk at worst
 LOOKUP_LIMIT_S = 2  # to look up the host's own name; torch would wait as long at every start
 ROOT = Path(__file__).resolve().parents[1]
+SCRIPTS, LOGS = ROOT / "labs" / "src", ROOT / "labs" / "runs"
 
 ASK_TORCH = """
 import json, torch, torch.distributed as dist
@@ -34,7 +35,7 @@ try:
     if says["gpus"]:
         torch.ones(1, device="cuda").add(1).item()
 except Exception as error:
-    says["gpu_error"] = str(error).strip().splitlines()[0]
+    says["gpu_error"] = (str(error).strip() or type(error).__name__).splitlines()[0]
 print(json.dumps(says))
 """
 
@@ -76,7 +77,6 @@ def examine(packages: list[str]) -> Vitals:
     )
     try:
         host = socket.gethostname()
-        folders = [ROOT / "labs" / "src", ROOT / "labs" / "runs"]
         facts = {
             "box": Box.here(),
             "system": platform.system(),
@@ -87,8 +87,8 @@ def examine(packages: list[str]) -> Vitals:
             "loopback_error": loopback_error(),
             "host": host,
             "host_error": host_error(host),
-            "folders": {folder: write_error(folder) for folder in folders},
-            "disk_free": shutil.disk_usage(existing(folders[0])).free,
+            "folders": {folder: write_error(folder) for folder in (SCRIPTS, LOGS)},
+            "disk_free": shutil.disk_usage(existing(SCRIPTS)).free,
             "environ": dict(os.environ),
         }
         return Vitals(torch=torch_says(asked), **facts)

@@ -10,6 +10,7 @@ that imports the rest, and takes over when it has.
 
 import functools
 import gc
+import importlib
 import os
 import selectors
 import shutil
@@ -135,17 +136,20 @@ def _supervise(connection: socket.socket, started_with: dict[str, str]) -> None:
     os._exit(0)  # nothing to flush; tearing down the imported libraries would take longer than many a run
 
 
-def _import_torch() -> None:
-    import torch.distributed.run
-    import torch.nn.parallel
-    import torch.utils.data  # noqa: F401
+FIRST = ("torch", "torch.distributed.run", "torch.nn.parallel", "torch.utils.data")
+THEN = (
+    "transformers.models.bert.modeling_bert",
+    "transformers.models.bert.tokenization_bert",
+    "datasets",
+    "accelerate.commands.accelerate_cli",
+    "course.data",
+    "course.models",
+)
 
 
-def _import_the_rest() -> None:
-    from transformers import BertForSequenceClassification, BertTokenizerFast  # noqa: F401
-
-    import course.data
-    import course.models  # noqa: F401
+def _import(modules: tuple[str, ...]) -> None:
+    for module in modules:
+        importlib.import_module(module)
 
 
 def _serve(descriptor: int) -> None:
@@ -154,13 +158,16 @@ def _serve(descriptor: int) -> None:
     folder = os.path.dirname(listener.getsockname())
     started_with = {name: value for name, value in os.environ.items() if name not in SINGLE_THREADED}
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _import_torch()
-    Warm(listener, started_with, imports=_import_the_rest).serve()
+    _import(FIRST)
+    Warm(listener, started_with, imports=functools.partial(_import, THEN)).serve()
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def main() -> None:
-    """Serve the listening socket whose descriptor is `sys.argv[1]` until standard input ends; in a fork that is to become something else (a supervisor, a launcher, a rank), become it."""
+    """Serve the listening socket whose descriptor is `sys.argv[1]` until standard input ends.
+
+    A fork that is to become something else (a supervisor, a launcher, a rank) unwinds to here and becomes it.
+    """
     task: Callable[[], None] | None = functools.partial(_serve, int(sys.argv[1]))
     while task:
         try:

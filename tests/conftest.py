@@ -1,8 +1,10 @@
-"""Settings of all tests: none may hang."""
+"""Settings of all tests (none may hang), and a course built once for those that look at built files."""
 
+import shutil
 from pathlib import Path
 
 import pytest
+from lesson_samples import ELSEWHERE, GOOD, NEXT, WIDGET, built, course
 
 TESTS = Path(__file__).parent
 TEST_TIMEOUT_S = 120  # for one test; the limit for notebook cells is in pyproject.toml
@@ -18,3 +20,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if TESTS in item.path.parents and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(TEST_TIMEOUT_S))
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A course of four small lessons, built once; tests that change it use ``copied``."""
+    root = course(tmp_path_factory.mktemp("course"), adding=GOOD, next=NEXT, widget=WIDGET, elsewhere=ELSEWHERE)
+    assert built(root) == []
+    return root
+
+
+@pytest.fixture
+def copied(finished: Path, tmp_path: Path) -> Path:
+    """A copy of that course."""
+    return shutil.copytree(finished, tmp_path, dirs_exist_ok=True)

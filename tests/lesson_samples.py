@@ -2,6 +2,12 @@
 
 from pathlib import Path
 
+import nbformat
+
+from course import build
+
+NAME = "00_adding"  # the good lesson, where it is the first of a course
+
 HEADER = """\
 ---
 kernelspec:
@@ -55,13 +61,17 @@ print("a sum of", 2)
 Now a third one.
 
 ```{code-cell}
-### BEGIN SOLUTION hint: count
-third_answer_here = 3
-### END SOLUTION
+class Counter:
+    def third(self):
+        ### BEGIN SOLUTION hint: count
+        third_answer_here = 3
+        ### END SOLUTION
 ```
 '''
 )
 NEXT = HEADER + "# Next\n\n```{code-cell}\n1 + 1\n```\n"
+WIDGET = HEADER + "# W\n\n```{code-cell}\nimport ipywidgets\nipywidgets.IntSlider(value=7)\n```\n"
+ELSEWHERE = HEADER + '# E\n\n```{code-cell}\nimport os\nos.getcwd() + "/x"\n```\n'
 FIGURES = {"sum.svg": "<svg/>\n"}
 
 
@@ -72,3 +82,25 @@ def course(root: Path, **texts: str) -> Path:
     for number, (name, text) in enumerate(texts.items()):
         (folder / f"{number:02}_{name}.md").write_text(text)
     return root
+
+
+def built(root: Path, *names: str) -> list[str]:
+    """Build lessons below a root; returns the failures."""
+    wanted = build.read(root, names, FIGURES, checks=set())
+    return build.build(root, wanted, FIGURES, say=lambda line: None)
+
+
+def complaints(root: Path) -> list[str]:
+    """What is stale below a root."""
+    wanted = build.read(root, [], FIGURES, checks=set())
+    return build.stale(root, wanted) + build.stale_beside(root, [lesson.name for lesson in wanted], FIGURES)
+
+
+def notebook(root: Path, folder: str, name: str = NAME) -> nbformat.NotebookNode:
+    return nbformat.read(root / folder / f"{name}.ipynb", as_version=4)
+
+
+def rewrite(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))

@@ -25,7 +25,7 @@ def buckets(**values: object) -> Explorable:
         "bandwidth": Slider("Network", 0.1, 300, 25, step=10**0.1, unit="GB/s", log=True),
         "ranks": Slider("Ranks", 1, 64, 4),
         "latency": Slider("Start of an all-reduce", 0, 2, 0.2, step=0.05, unit="ms"),
-        "overlap": Toggle("All-reduce during the backward pass", True),
+        "overlap": Toggle("Overlap with backward", True),
     }
     return Explorable(draw, **controls).at(**values)
 
@@ -37,17 +37,17 @@ def draw(layers: str, cap: float, bandwidth: float, ranks: int, latency: float, 
     curve = model.by_cap(model.MODELS[layers], **network)
     now = (cap, plan.done_ms)
     best = model.best_cap(curve, now)
-    size = sum(layer.mib for layer in plan.layers)
+    size = f"{layers}: {sum(layer.mib for layer in plan.layers):.0f} MiB of gradients"
     many = "1 bucket" if len(plan.buckets) == 1 else f"{len(plan.buckets)} buckets"
-    subtitle = (
-        f"{layers}: {size:.0f} MiB of gradients in {many}; {_percent(plan.overlap)} of the communication is hidden"
-    )
+    hidden = f"{size} in {many}; {100 * plan.overlap:.0f} % of the communication is hidden"
     return svg.card(
-        CURVE_Y + CURVE_HEIGHT + 66, _title(plan, ranks, overlap, best[1]), [*_lanes(plan), *_curve(curve, now, best)],
-        subtitle=subtitle if ranks > 1 else f"{layers}: {size:.0f} MiB of gradients that nobody else needs",
+        CURVE_Y + CURVE_HEIGHT + 58,
+        _title(plan, ranks, overlap, best[1]),
+        [*_lanes(plan), *_curve(curve, now, best)],
+        subtitle=hidden if ranks > 1 else f"{size} that nobody else needs",
         alt=f"Two lanes over time. Backward: {_ms(plan.compute_ms)}. All-reduce: {many}, {_ms(plan.comm_ms)} in all. "
-        f"Below, the time until all is averaged against the bucket cap: now {_ms(plan.done_ms)} at {svg.significant(cap)} MiB, best {_ms(best[1])} at {svg.significant(best[0])} MiB.",
-    )  # fmt: skip
+        f"Below, the time until all is averaged against the bucket cap: now {_at(now)}, best {_at(best)}.",
+    )
 
 
 def figures() -> dict[str, str]:
@@ -56,7 +56,7 @@ def figures() -> dict[str, str]:
 
 
 def _title(plan: model.Schedule, ranks: int, overlap: bool, best_ms: float) -> str:
-    step = f"{_ms(plan.done_ms)}, of which {_ms(plan.exposed_ms)} wait for the network"
+    step = f"{_ms(plan.done_ms)}, of which {_ms(plan.exposed_ms)} waiting"
     if ranks == 1:
         return f"One rank has nobody to talk to: {_ms(plan.done_ms)}, all of it computing"
     if not overlap:
@@ -80,8 +80,9 @@ def _ms(value: float) -> str:
     return f"{svg.significant(value, 2 if value < 100 else 3)} ms"
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+def _at(point: tuple[float, float]) -> str:
+    """A (cap, ms) for a reader."""
+    return f"{_ms(point[1])} at {svg.significant(point[0])} MiB"
 
 
 def _lanes(plan: model.Schedule) -> list[str]:
@@ -91,18 +92,21 @@ def _lanes(plan: model.Schedule) -> list[str]:
     def x(ms: float) -> float:
         return LEFT + ms * scale
 
+    bottom = NETWORK_Y + LANE + 14
+    marks = (("solid", BLUE, "computing"), ("hatched", BLUE, "all-reduce"), ("solid", palette.WAIT, "waiting"))
+    wait_x, wait_width = x(plan.compute_ms), plan.exposed_ms * scale
+    waiting = f"waits {_ms(plan.exposed_ms)}"
     parts = [
-        svg.legend(LEFT, 88, (("solid", BLUE, "computing"), ("hatched", BLUE, "all-reduce"), ("solid", palette.WAIT, "waiting"))),
-        svg.axis(LEFT, NETWORK_Y + LANE + 14, RIGHT - LEFT, top, "ms since the backward pass began", rise=NETWORK_Y + LANE + 14 - COMPUTE_Y + 6),
+        svg.legend(LEFT, 88, marks),
+        svg.axis(LEFT, bottom, RIGHT - LEFT, top, "ms since the backward pass began", rise=bottom - COMPUTE_Y + 6),
         svg.text(LEFT - 14, COMPUTE_Y + 21, "Backward", anchor="end"),
         svg.text(LEFT - 14, NETWORK_Y + 21, "All-reduce", anchor="end"),
-        svg.rect(x(plan.compute_ms), COMPUTE_Y, plan.exposed_ms * scale, LANE, palette.WAIT, tip=f"waiting for the network: {_ms(plan.exposed_ms)}"),
-    ]  # fmt: skip
+        svg.rect(wait_x, COMPUTE_Y, wait_width, LANE, palette.WAIT, tip=waiting),
+    ]
+    if svg.text_width(waiting) + 8 < wait_width:
+        parts.append(svg.text(wait_x + wait_width / 2, COMPUTE_Y + 21, waiting, anchor="middle"))
     for number, bucket in enumerate(plan.buckets):
         parts += _bucket(plan, bucket, number, x)
-    waiting = f"waits {_ms(plan.exposed_ms)}"
-    if svg.text_width(waiting) + 8 < plan.exposed_ms * scale:
-        parts.append(svg.text(x(plan.compute_ms + plan.exposed_ms / 2), COMPUTE_Y + 21, waiting, anchor="middle"))
     return parts
 
 

@@ -76,10 +76,11 @@ def all_reduce_ms(mib: float, ranks: int, gb_per_s: float, latency_ms: float = 0
 
 
 def assign(sizes_mib: list[float], cap_mib: float | None) -> list[tuple[int, ...]]:
-    """Put gradients, in the order in which they become ready, into buckets as DDP does: one is closed once it holds `cap_mib`.
+    """Put gradients, in the order in which they become ready, into buckets as DDP does.
 
-    So a bucket may exceed the cap by its last gradient. None is DDP's default: 25 MiB, but 1 MiB for the first
-    bucket, so that the network starts early; with a cap of your own the first bucket has it too (torch 2.13).
+    A bucket is closed once it holds `cap_mib`, so it may exceed the cap by its last gradient. None is DDP's default:
+    25 MiB, but 1 MiB for the first bucket, so that the network starts early. A cap of your own holds for the first
+    bucket too (torch 2.13).
     """
     limits = (DEFAULT_FIRST_MIB, DEFAULT_CAP_MIB) if cap_mib is None else (cap_mib, cap_mib)
     buckets: list[tuple[int, ...]] = []

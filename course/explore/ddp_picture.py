@@ -34,8 +34,8 @@ def step() -> svg.Picture:
         [Section("", ranks)],
         "Gradients travel while earlier layers are still computed",
         "One step of DDP. Layers 4 + 3 share a bucket; its all-reduce begins when the slower rank has both gradients",
-        "Two ranks over time. Each computes forward, then backward from layer 4 to layer 1. Three all-reduces, the same on "
-        "both ranks, begin when both have the gradients; two of them run during backward. Both then take the optimizer's step.",
+        "Two ranks over time. Each computes forward, then backward from layer 4 to layer 1. Three all-reduces, the "
+        "same on both ranks, begin when both have the gradients; two of them run during backward. Both then step.",
     )
 
 

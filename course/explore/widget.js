@@ -98,6 +98,8 @@ function render({ model, el }) {
       const text = JSON.stringify(spec), old = parts[spec.name];
       if (old?.text === text) continue; // a control that stays the same stays in the hand
       const [element, show, end] = builders[spec.kind](spec, (value) => change(spec.name, value));
+      // or JupyterLab takes their arrow keys as shortcuts of its own
+      element.querySelectorAll("input, button").forEach((node) => node.setAttribute("data-lm-suppress-shortcuts", ""));
       parts[spec.name] = { text, element, show, end };
       old?.end?.();
       old ? old.element.replaceWith(element) : panel.append(element);

@@ -1,0 +1,68 @@
+"""Run one function of a check on every rank of a fresh set, and bring back what each returned."""
+
+import inspect
+import pickle
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from course import stacks, todo
+from course.launch import launch
+from course.run import Run
+
+LIMIT_S = 20.0
+BODY = Path(__file__).with_name("body.py")
+
+
+class Rejected(AssertionError):
+    """The learner's code failed on a rank; the message says where and how."""
+
+
+class Deadlock(Rejected):
+    """The ranks waited for each other until the time limit."""
+
+
+class Unwritten(Exception):
+    """The learner's code met an open TODO."""
+
+
+def on_ranks(
+    world_size: int, function: Callable[..., Any], *args: Any, src: Path, limit: float = LIMIT_S, **kwargs: Any
+) -> list[Any]:
+    """Call ``function(*args, **kwargs)`` on `world_size` ranks joined in a Gloo group; return the results by rank.
+
+    `function` is at the top of a checks module, `src` is first on its import path; arguments and results are pickled.
+    Raises `Rejected` where a rank fails, `Deadlock` after `limit` seconds, `Unwritten` where a TODO is open.
+    """
+    with tempfile.TemporaryDirectory(prefix="course-check-") as folder:
+        call = (inspect.getfile(function), function.__qualname__, args, kwargs, str(src))
+        (Path(folder) / "call.pickle").write_bytes(pickle.dumps(call))
+        command = ["torchrun", "--standalone", "--nproc-per-node", str(world_size), str(BODY), folder]
+        # The checks compare arithmetic, so every box runs them on the CPU with the same library.
+        run = launch(command, limit=limit, env={"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"})
+        shutil.rmtree(run.log_dir, ignore_errors=True)
+        if not run.ok:
+            raise _problem(run, limit)
+        return [pickle.loads((Path(folder) / f"rank{rank}.pickle").read_bytes()) for rank in range(world_size)]
+
+
+def _problem(run: Run, limit: float) -> Exception:
+    """What the learner should hear of a run that failed."""
+    if run.reason == "limit":
+        return Deadlock(stacks.report(run, limit))
+    first = run.first_failed
+    if first is None:
+        return Rejected(run.text(None, "stderr").rpartition("\n")[2] or "The ranks could not be started.")
+    traceback = run.traceback(first)
+    if script := todo.met(traceback):
+        return Unwritten("; ".join(todo.open_todos(script)))
+    ranks = f"{len(run.exit_codes)} ranks" if len(run.exit_codes) > 1 else "1 rank"
+    return Rejected(f"With {ranks}, rank {first} failed: " + _shortened(traceback))
+
+
+def _shortened(traceback: str) -> str:
+    """The exception, and the line of the learner's script in which it arose."""
+    *_, last = traceback.splitlines() or ["it ended without a traceback"]
+    return last

@@ -1,0 +1,125 @@
+"""Small models and training loops that the checks of data-parallel code share; all of it is exact on the CPU."""
+
+from collections.abc import Callable, Iterator
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+WIDTH = 6
+OPTIMIZERS: dict[str, Callable] = {
+    "SGD": lambda parameters: torch.optim.SGD(parameters, lr=0.1),
+    "SGD with momentum": lambda parameters: torch.optim.SGD(parameters, lr=0.05, momentum=0.9),
+    "AdamW": lambda parameters: torch.optim.AdamW(parameters, lr=0.01, weight_decay=0.1),
+}
+
+
+class Small(nn.Module):
+    """Three layers and two heads; `kind` adds what data-parallel code gets wrong: tied, frozen or unused parameters."""
+
+    def __init__(self, seed: int, kind: str = "plain") -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(seed)
+        self.kind = kind
+        self.layers = nn.ModuleList(nn.Linear(WIDTH, WIDTH) for _ in range(3))
+        self.heads = nn.ModuleList(nn.Linear(WIDTH, 1) for _ in range(2))
+        self.register_buffer("scale", torch.rand(1, generator=generator) + 0.5)
+        with torch.no_grad():
+            for parameter in self.parameters():
+                parameter.copy_(torch.randn(parameter.shape, generator=generator) / 2)
+        if kind == "tied":
+            self.layers[2].weight = self.layers[0].weight
+        if kind == "frozen":
+            self.layers[0].requires_grad_(False)
+
+    def forward(self, x: Tensor, heads: tuple[int, ...] = (0, 1)) -> Tensor:
+        """Predictions of shape (batch, 1) from `x` of shape (batch, WIDTH); `heads` are used in that order."""
+        for layer in self.layers:
+            x = torch.tanh(layer(x))
+        return self.scale * sum(self.heads[i](x) for i in heads)
+
+
+def batch(step: int, rank: int, size: int = 4) -> tuple[Tensor, Tensor]:
+    """The inputs (size, WIDTH) and targets (size, 1) of one rank in one step."""
+    generator = torch.Generator().manual_seed(1000 * step + rank)
+    return torch.randn(size, WIDTH, generator=generator), torch.randn(size, 1, generator=generator)
+
+
+def loss_of(model: nn.Module, data: tuple[Tensor, Tensor], **kwargs: object) -> Tensor:
+    """The mean squared error of `model` on one batch."""
+    inputs, targets = data
+    return nn.functional.mse_loss(model(inputs, **kwargs), targets)
+
+
+def weights(model: nn.Module) -> list[Tensor]:
+    """Copies of the parameters and buffers."""
+    return [tensor.detach().clone() for tensor in (*model.parameters(), *model.buffers())]
+
+
+def train_alone(kind: str, optimizer: str, steps: int, world_size: int, passes: int = 1) -> list[Tensor]:
+    """The reference: one process that sees the batches of all ranks as one; its weights after `steps` steps."""
+    model = Small(seed=0, kind=kind)
+    updates = OPTIMIZERS[optimizer]([p for p in model.parameters() if p.requires_grad])
+    for step in range(steps):
+        updates.zero_grad()
+        for part in range(passes):
+            parts = [batch(step * passes + part, rank) for rank in range(world_size)]
+            whole = tuple(torch.cat(column) for column in zip(*parts, strict=True))
+            (loss_of(model, whole) / passes).backward()
+        updates.step()
+    return weights(model)
+
+
+def train_replica(wrapper: Callable, kind: str, optimizer: str, steps: int, passes: int = 1) -> list[Tensor]:
+    """The learner's way, on this rank's batches, from weights that differ by rank: its weights after `steps` steps."""
+    rank = dist.get_rank()
+    replica = wrapper(Small(seed=rank, kind=kind))
+    updates = OPTIMIZERS[optimizer]([p for p in replica.parameters() if p.requires_grad])
+    for step in range(steps):
+        updates.zero_grad()
+        for part in range(passes - 1):
+            with replica.no_sync():
+                (loss_of(replica, batch(step * passes + part, rank)) / passes).backward()
+                replica.finish()
+        (loss_of(replica, batch(step * passes + passes - 1, rank)) / passes).backward()
+        replica.finish()
+        updates.step()
+    return weights(replica)
+
+
+def furthest(left: list[Tensor], right: list[Tensor]) -> float:
+    """The largest difference between two lists of tensors."""
+    return max(float((a - b).abs().max()) for a, b in zip(left, right, strict=True))
+
+
+class Messages:
+    """Counts what goes through `torch.distributed`'s collectives while it is entered."""
+
+    NAMES = ("all_reduce", "reduce", "broadcast", "all_gather", "all_gather_into_tensor", "reduce_scatter", "all_to_all")
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, int, bool]] = []  # name, elements, whether it was started without waiting
+
+    def __enter__(self) -> "Messages":
+        self._real = {name: getattr(dist, name) for name in self.NAMES}
+        for name, real in self._real.items():
+            setattr(dist, name, self._counting(name, real))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for name, real in self._real.items():
+            setattr(dist, name, real)
+
+    def _counting(self, name: str, real: Callable) -> Callable:
+        def call(*args: object, **kwargs: object) -> object:
+            tensor = next((a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)), torch.empty(0))
+            self.sent.append((name, tensor.numel(), bool(kwargs.get("async_op"))))
+            return real(*args, **kwargs)
+
+        return call
+
+    def __iter__(self) -> Iterator[tuple[str, int, bool]]:
+        return iter(self.sent)
+
+    def __len__(self) -> int:
+        return len(self.sent)

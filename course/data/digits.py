@@ -1,0 +1,20 @@
+"""Handwritten digits, 8 × 8 pixels: the embedded image data, from scikit-learn (UCI's Optical Recognition set)."""
+
+import torch
+from torch.utils.data import TensorDataset
+
+TRAIN = 1500  # of 1797 images
+
+
+def load() -> tuple[TensorDataset, TensorDataset]:
+    """The training and the validation split: images float32 (N, 1, 8, 8) in [0, 1] and labels int64 (N,).
+
+    The split is fixed and shuffled, since the images come sorted by writer.
+    """
+    from sklearn.datasets import load_digits
+
+    data = load_digits()
+    order = torch.randperm(len(data.target), generator=torch.Generator().manual_seed(0))
+    images = torch.tensor(data.images, dtype=torch.float32)[order].unsqueeze(1) / 16
+    labels = torch.tensor(data.target)[order]
+    return TensorDataset(images[:TRAIN], labels[:TRAIN]), TensorDataset(images[TRAIN:], labels[TRAIN:])

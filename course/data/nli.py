@@ -1,0 +1,204 @@
+"""Premise/hypothesis pairs from a small grammar: natural language inference without a download.
+
+A sentence fills four slots: ``the [young] drummer sells apples``. The phrases of a slot form a small taxonomy, and the
+meaning of a phrase is the set of the most specific things it can stand for: *musician* is {pianist, drummer,
+violinist}, and no adjective at all is {young, old}. Both sentences describe the same scene, as the annotators of
+MultiNLI were asked to assume, so the label follows from the sets, slot by slot:
+
+- **entailment** (0): in every slot the premise's set lies within the hypothesis's;
+- **contradiction** (2): in some slot the two sets have nothing in common;
+- **neutral** (1): anything else, which is a slot where the hypothesis says more than the premise.
+
+Columns, label numbers and names are MultiNLI's (Williams et al. 2018, https://huggingface.co/datasets/nyu-mll/multi_nli).
+
+Every hypothesis comes with as many premises of each label, so the hypothesis alone says nothing about the label. A
+hypothesis of the validation split never stands as one in the training split; hence no pair is in both. The words are
+shared by both splits, and a premise may occur in both: what validation asks for is a comparison not seen before.
+"""
+
+import itertools
+import random
+from functools import cache
+from typing import TYPE_CHECKING
+
+import torch
+from torch.utils.data import Dataset
+
+from course.errors import CourseError
+
+if TYPE_CHECKING:
+    from datasets import DatasetDict
+    from transformers import PreTrainedTokenizerBase
+
+LABELS = ("entailment", "neutral", "contradiction")
+
+# One taxonomy a slot, in the order of the words; the empty phrase, a word left out, stands for all of its branch.
+SLOTS = (
+    {"": {"young": {}, "old": {}}},
+    {
+        "musician": {"pianist": {}, "drummer": {}, "violinist": {}},
+        "athlete": {"boxer": {}, "runner": {}, "skier": {}},
+    },
+    {"trades": {"buys": {}, "sells": {}}, "prepares": {"washes": {}, "peels": {}}},
+    {
+        "fruit": {"apples": {}, "pears": {}, "plums": {}},
+        "vegetables": {"carrots": {}, "onions": {}, "beans": {}},
+    },
+)
+
+SIZES = {"train": 12_000, "validation": 1_200}  # pairs; each a multiple of the three labels
+SEED = 0
+
+Phrases = tuple[str, ...]  # a sentence as its phrases, one a slot
+Row = tuple[str, str, int]  # premise, hypothesis, label
+
+
+def load(name: str | None = None) -> "DatasetDict":
+    """The pairs as a `datasets.DatasetDict` with splits ``train`` and ``validation``.
+
+    Each split has the columns ``premise``, ``hypothesis`` (strings) and ``label`` (a `ClassLabel`: 0 entailment,
+    1 neutral, 2 contradiction). Without a `name` they come from the grammar, the same on every machine; with one, from
+    the Hub (``"nyu-mll/multi_nli"``) or a local folder (see `course.data.hub`). Raises `CourseError` if that fails.
+    """
+    if name is not None:
+        from course.data import hub
+
+        return hub.load(name)
+    from datasets import ClassLabel, DatasetDict, Features, Value
+    from datasets import Dataset as Table
+
+    features = Features(premise=Value("string"), hypothesis=Value("string"), label=ClassLabel(names=list(LABELS)))
+    return DatasetDict(
+        {
+            split: Table.from_dict(dict(zip(features, zip(*rows, strict=True), strict=True)), features=features)
+            for split, rows in pairs().items()
+        }
+    )
+
+
+def make_tokenizer() -> "PreTrainedTokenizerBase":
+    """A word-piece tokenizer whose vocabulary is the grammar's words and BERT's special tokens, made in memory."""
+    from transformers import BertTokenizerFast
+
+    words = sorted({word for slot in SLOTS for phrase in _meanings(slot) for word in phrase.split()} | {"the"})
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
+    return BertTokenizerFast(vocab={token: number for number, token in enumerate(tokens)})
+
+
+def tokenized(
+    split: str = "train",
+    tokenizer: "PreTrainedTokenizerBase | None" = None,
+    size: int | None = None,
+    max_length: int = 128,
+    name: str | None = None,
+) -> "Tokenized":
+    """The pairs of a split as tensors, tokenized here once so that no training step pays for it.
+
+    `tokenizer` is the grammar's own unless given. `size` keeps the first pairs only. Every pair is padded to the longest
+    one of the split, and cut at `max_length` tokens. `name` is as in `load`. Raises `CourseError` for a split that is
+    not there or a size it does not have.
+    """
+    premises, hypotheses, labels = _columns(split, size, name)
+    tensors = (tokenizer or make_tokenizer())(
+        premises,
+        hypotheses,
+        padding="longest",
+        truncation=True,
+        max_length=max_length,
+        return_token_type_ids=True,
+        return_tensors="pt",
+    )
+    return Tokenized({**tensors, "labels": torch.tensor(labels)})
+
+
+class Tokenized(Dataset):
+    """Tensors of equal length whose items are dicts, as models of `transformers` take them.
+
+    ``input_ids``, ``attention_mask`` and ``token_type_ids`` are (pairs, length), ``labels`` is (pairs,); all int64.
+    """
+
+    def __init__(self, tensors: dict[str, torch.Tensor]) -> None:
+        self.tensors = tensors
+
+    def __len__(self) -> int:
+        return len(self.tensors["labels"])
+
+    def __getitem__(self, index: int | slice | list[int] | torch.Tensor) -> dict[str, torch.Tensor]:
+        """One item, or with a slice or several indices a whole batch, without a loader."""
+        return {name: tensor[index] for name, tensor in self.tensors.items()}
+
+
+@cache
+def pairs() -> dict[str, list[Row]]:
+    """The embedded pairs of each split, in an order that is the same everywhere."""
+    generator = random.Random(SEED)
+    hypotheses = [h for h in itertools.product(*map(_meanings, SLOTS)) if all(_slots_for(h, label) for label in range(3))]
+    generator.shuffle(hypotheses)
+    cut = len(hypotheses) // 10
+    parts = {"train": hypotheses[cut:], "validation": hypotheses[:cut]}
+    return {split: _draw(parts[split], size, generator) for split, size in SIZES.items()}
+
+
+def _draw(hypotheses: list[Phrases], size: int, generator: random.Random) -> list[Row]:
+    """`size` distinct pairs, each hypothesis with as many premises of every label."""
+    drawn: dict[tuple[Phrases, Phrases], int] = {}
+    while len(drawn) < size:
+        hypothesis = generator.choice(hypotheses)
+        premises = [_premise(hypothesis, label, generator) for label in range(len(LABELS))]
+        if not any((premise, hypothesis) in drawn for premise in premises):
+            drawn |= {(premise, hypothesis): label for label, premise in enumerate(premises)}
+    rows = [(_sentence(premise), _sentence(hypothesis), label) for (premise, hypothesis), label in drawn.items()]
+    generator.shuffle(rows)
+    return rows
+
+
+def _premise(hypothesis: Phrases, label: int, generator: random.Random) -> Phrases:
+    """A premise that gives `hypothesis` this label: it differs in one slot, and in each other one half of the time."""
+    slots = _slots_for(hypothesis, label)
+    certain = generator.choice(list(slots))
+    changed = [slot for slot in slots if slot == certain or generator.random() < 0.5]
+    return tuple(generator.choice(slots[i]) if i in changed else phrase for i, phrase in enumerate(hypothesis))
+
+
+def _slots_for(hypothesis: Phrases, label: int) -> dict[int, list[str]]:
+    """By slot, the phrases that would give the pair this label if the other slots were equal; without empty slots."""
+    options = {i: _options(i, phrase)[label] for i, phrase in enumerate(hypothesis)}
+    return {i: phrases for i, phrases in options.items() if phrases}
+
+
+@cache
+def _options(slot: int, phrase: str) -> tuple[list[str], list[str], list[str]]:
+    """The phrases of a slot that mean less than `phrase`, that mean more, and that share nothing with it."""
+    meanings = _meanings(SLOTS[slot])
+    own = meanings[phrase]
+    narrower = [other for other, meaning in meanings.items() if meaning < own]
+    broader = [other for other, meaning in meanings.items() if meaning > own]
+    disjoint = [other for other, meaning in meanings.items() if not meaning & own]
+    return narrower, broader, disjoint
+
+
+def _meanings(taxonomy: dict) -> dict[str, frozenset[str]]:
+    """Every phrase of a taxonomy with the set of most specific phrases below it."""
+    found: dict[str, frozenset[str]] = {}
+    for phrase, branch in taxonomy.items():
+        below = _meanings(branch)
+        found[phrase] = frozenset().union(*below.values()) if below else frozenset([phrase])
+        found |= below
+    return found
+
+
+def _sentence(phrases: Phrases) -> str:
+    return " ".join(("the", *filter(None, phrases)))
+
+
+def _columns(split: str, size: int | None, name: str | None) -> tuple[list[str], list[str], list[int]]:
+    """Premises, hypotheses and labels of the first `size` pairs of a split."""
+    if split not in SIZES:
+        raise CourseError(f"There is no split {split!r}: use 'train' or 'validation'.")
+    table = pairs()[split] if name is None else load(name)[split]
+    if size is not None and not 1 <= size <= len(table):
+        raise CourseError(f"size={size} is asked for, but the {split} split has {len(table)} pairs: use 1 to {len(table)}.")
+    if name is None:
+        return tuple(map(list, zip(*table[:size], strict=True)))
+    rows = table[: size or len(table)]
+    return rows["premise"], rows["hypothesis"], rows["label"]

@@ -1,0 +1,59 @@
+"""The models of the labs: a small BERT classifier with random weights or from a checkpoint, and a small convnet."""
+
+from typing import TYPE_CHECKING
+
+from torch import nn
+
+from course import online
+from course.errors import CourseError
+
+if TYPE_CHECKING:
+    from transformers import BertForSequenceClassification
+
+# (layers, width), two sizes of Turc et al. 2019, "Well-Read Students Learn Better"; here with a small vocabulary.
+SIZES = {"tiny": (2, 128), "mini": (4, 256)}
+VOCABULARY = 64  # room for the embedded grammar's words
+POSITIONS = 64  # tokens of the longest input
+LABELS = 3
+
+
+def bert(size: str = "tiny", *, checkpoint: str | None = None, dropout: float = 0.0) -> "BertForSequenceClassification":
+    """A BERT that classifies pairs of sentences into three labels.
+
+    With random weights, drawn from torch's generator (seed it first for equal weights): ``"tiny"`` has 0.4 million
+    parameters, ``"mini"`` 3.2 million. With a `checkpoint`, a name on the Hub (``"bert-base-cased"``) or a local folder
+    as `save_pretrained` writes it, the encoder comes from there and only a missing classifier is random. There is no
+    `dropout` unless asked for, so that runs can be compared exactly. Raises `CourseError` for an unknown size or a
+    checkpoint that cannot be loaded.
+    """
+    from transformers import BertConfig, BertForSequenceClassification
+
+    chances = {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
+    if checkpoint is not None:
+        with online.failing_fast(f"the checkpoint {checkpoint!r}", "leave `checkpoint` out for a BERT with random weights"):
+            return BertForSequenceClassification.from_pretrained(checkpoint, num_labels=LABELS, **chances)
+    if size not in SIZES:
+        raise CourseError(f"There is no BERT of size {size!r}: use {' or '.join(map(repr, SIZES))}.")
+    layers, width = SIZES[size]
+    config = BertConfig(
+        vocab_size=VOCABULARY,
+        max_position_embeddings=POSITIONS,
+        num_hidden_layers=layers,
+        hidden_size=width,
+        num_attention_heads=width // 32,
+        intermediate_size=4 * width,
+        num_labels=LABELS,
+        initializer_range=width**-0.5,  # BERT's own 0.02 suits a width of 768; narrow layers learn faster with more
+        **chances,
+    )
+    return BertForSequenceClassification(config)
+
+
+def image_model(*, batch_norm: bool = True) -> nn.Sequential:
+    """A convnet from images (N, 1, 8, 8) to logits (N, 10); without `batch_norm` no sample sees the rest of its batch."""
+
+    def block(inputs: int, outputs: int) -> list[nn.Module]:
+        norm = [nn.BatchNorm2d(outputs)] if batch_norm else []
+        return [nn.Conv2d(inputs, outputs, kernel_size=3, padding=1), *norm, nn.ReLU(), nn.MaxPool2d(2)]
+
+    return nn.Sequential(*block(1, 16), *block(16, 32), nn.Flatten(), nn.Linear(32 * 2 * 2, 10))

@@ -1,0 +1,86 @@
+"""A stand-in for the module `pynvml` on a box that this one is not; it raises pynvml's own errors."""
+
+from types import SimpleNamespace
+
+import pynvml
+
+
+class FakeNvml:
+    """`names` are the GPUs; `wires` (a, b) -> count of direct NVLinks; `switched` wires a GPU to an NVSwitch.
+
+    `levels` (a, b) -> PCIe level as in nvml.h (50, across sockets, where not named); `refusal` is the error code of
+    nvmlInit; `unsupported` names functions that this driver does not know; `free` bytes of each GPU's 80 GiB.
+    """
+
+    NVMLError = pynvml.NVMLError
+    NVML_NVLINK_MAX_LINKS = 18
+
+    def __init__(
+        self, *names, wires=None, switched=0, levels=None, cuda=13000, refusal=None, unsupported=(), free=79 * 2**30
+    ):
+        self.names, self.switched, self.levels, self.cuda = names, switched, levels or {}, cuda
+        self.refusal, self.free, self.open = refusal, free, 0
+        self.ends = {gpu: ["switch"] * switched for gpu in range(len(names))}
+        for (a, b), count in (wires or {}).items():
+            self.ends[a] += [b] * count
+            self.ends[b] += [a] * count
+        for name in unsupported:
+            setattr(self, name, self._refuse)
+
+    def _refuse(self, *_):
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
+
+    def nvmlInit(self):
+        if self.refusal is not None:
+            raise pynvml.NVMLError(self.refusal)
+        self.open += 1
+
+    def nvmlShutdown(self):
+        self.open -= 1
+
+    def nvmlSystemGetDriverVersion(self):
+        return "580.65.06"
+
+    def nvmlSystemGetCudaDriverVersion_v2(self):
+        return self.cuda
+
+    def nvmlDeviceGetCount(self):
+        return len(self.names)
+
+    def nvmlDeviceGetHandleByIndex(self, number):
+        return number
+
+    def nvmlDeviceGetHandleByUUID(self, uuid):
+        if uuid != "MIG-aa":
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_FOUND)
+        return 0
+
+    def nvmlDeviceGetName(self, gpu):
+        return self.names[gpu]
+
+    def nvmlDeviceGetUUID(self, gpu):
+        return f"GPU-{gpu}{gpu}{gpu}{gpu}"
+
+    def nvmlDeviceGetMemoryInfo(self, gpu):
+        return SimpleNamespace(total=80 * 2**30, free=self.free)
+
+    def nvmlDeviceGetPciInfo(self, gpu):
+        return SimpleNamespace(domain=0, bus=gpu + 1, device=0)
+
+    def nvmlDeviceGetNvLinkState(self, gpu, wire):
+        if wire >= len(self.ends[gpu]):
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_INVALID_ARGUMENT)
+        return 1
+
+    def nvmlDeviceGetNvLinkRemoteDeviceType(self, gpu, wire):
+        return 2 if self.ends[gpu][wire] == "switch" else 0
+
+    def nvmlDeviceGetNvLinkRemotePciInfo(self, gpu, wire):
+        return self.nvmlDeviceGetPciInfo(self.ends[gpu][wire])
+
+    def nvmlDeviceGetP2PStatus(self, a, b, index):
+        assert index == pynvml.NVML_P2P_CAPS_INDEX_NVLINK
+        return 0 if b in self.ends[a] or self.switched else pynvml.NVML_P2P_STATUS_NOT_SUPPORTED
+
+    def nvmlDeviceGetTopologyCommonAncestor(self, a, b):
+        return self.levels.get((a, b), pynvml.NVML_TOPOLOGY_SYSTEM)
