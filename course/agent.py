@@ -7,6 +7,7 @@ the supervisor instead, so that the supervisor holds every process of the run an
 
 import os
 import select
+import shlex
 import subprocess
 import sys
 import time
@@ -119,11 +120,16 @@ def _accelerate(ranks: Ranks, argv: list[str]) -> None:
             _need_script(args.training_script)
         wanted = args.num_processes or 1
         on_cpu = _prepare(ranks, wanted) == 0
+        script = argv[len(argv) - len(args.training_script_args) - 1 :]
+        options = argv[1 : len(argv) - len(script)]
         if wanted > 1 and (on_cpu or args.cpu):
             # On the CPU `accelerate launch` starts one process whatever it is asked for, unless told otherwise.
             os.environ["ACCELERATE_USE_CPU"] = "1"
-            sys.argv = ["accelerate", "launch", "--multi_gpu", *(word for word in argv[1:] if word != "--cpu")]
-            ranks.note("in a terminal: ACCELERATE_USE_CPU=1 " + " ".join(sys.argv))
+            options = ["--multi_gpu", *(word for word in options if word != "--cpu")]
+            ranks.note("in a terminal: ACCELERATE_USE_CPU=1 " + shlex.join(["accelerate", "launch", *options, *script]))
+        if wanted > 1 and args.main_process_port is None:
+            options += ["--main_process_port", "0"]  # any free one: two runs at once must not meet
+        sys.argv = ["accelerate", "launch", *options, *script]
         launch.simple_launcher = lambda args: _one_process(ranks, launch, args)
     accelerate_cli.main()
 

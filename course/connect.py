@@ -1,6 +1,7 @@
 """Reach a supervisor for a run: one forked from the warm process where there is one, else a new process."""
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -52,6 +53,8 @@ def warm_up() -> None:
     """Start the warm process if this system can fork one safely (Linux) and none is alive."""
     global _warm
     if sys.platform == "linux" and (_warm is None or not _warm.alive):
+        if _warm:
+            shutil.rmtree(os.path.dirname(_warm.path), ignore_errors=True)
         _warm = WarmProcess()
         os.environ[SOCKET] = _warm.path
 

@@ -19,12 +19,16 @@ import psutil
 from course import connect
 from course.errors import CourseError, Interrupted
 from course.metrics import METRICS_FILE
+from course.output import FINISHED
 from course.run import MetricsFile, Run
 from course.wire import Wire
 
 LIMIT_S = 900.0  # a run without a limit of its own
 KEPT_RUNS = 20  # folders of finished runs kept in runs/
 LOOK_S = 0.25  # how often metrics are looked for
+# The fault handlers write the stacks of a rank that is ended at the time limit; colours in tracebacks (a kernel asks
+# for them) would hide what `Run.traceback` looks for.
+DEFAULTS = {"PYTHONFAULTHANDLER": "1", "PYTHON_COLORS": "0"}
 KINDS = ("torchrun", "accelerate", "python")
 
 
@@ -47,8 +51,7 @@ def launch(
     request = {
         "kind": words[0],
         "argv": words[1:],
-        # The fault handlers write the stacks of a rank that is ended at the time limit.
-        "env": {"PYTHONFAULTHANDLER": "1"} | os.environ | {METRICS_FILE: str(folder / "metrics.jsonl")} | (env or {}),
+        "env": DEFAULTS | os.environ | {METRICS_FILE: str(folder / "metrics.jsonl")} | (env or {}),
         "cwd": os.getcwd(),
         "umask": _umask(),
         "limit": limit,
@@ -68,7 +71,6 @@ def launch(
     interrupted = _converse(request, run, take, look)
     look()
     run.wall_s = time.monotonic() - start
-    _mark_finished(folder)
     if interrupted:
         run.reason = "stopped"
     watch(run, {"event": "done"})
@@ -79,23 +81,23 @@ def launch(
 
 def _converse(request: dict, run: Run, take: Callable[[dict], None], look: Callable[[], None]) -> bool:
     """Have a supervisor serve the request; say whether the user interrupted it."""
-    interrupted = False
+    interrupted, silent = False, True
     supervisor = connect.to_supervisor()
-    try:
-        supervisor.send(**request)
-    except OSError:  # a warm process that has just died
-        supervisor = connect.to_cold_supervisor()
-        supervisor.send(**request)
+    _send(supervisor, **request)
     while run.reason == "running":
         try:
             for event in _events(supervisor):
+                silent = False
                 take(event)
             look()
         except KeyboardInterrupt:
-            if not interrupted:
-                interrupted = True
-                _ask_to_stop(supervisor)
+            interrupted = True
+            _send(supervisor, stop=True)
         except EOFError:
+            if silent and not interrupted:  # a warm process that died before it could serve
+                silent, supervisor = False, connect.to_cold_supervisor()
+                _send(supervisor, **request)
+                continue
             _end_lost(run)
             take({"event": "end", "reason": "lost", "code": 1, "left": 0})
     supervisor.close()
@@ -107,9 +109,9 @@ def _events(supervisor: Wire) -> list[dict]:
     return supervisor.receive() if ready else []
 
 
-def _ask_to_stop(supervisor: Wire) -> None:
+def _send(supervisor: Wire, **message: object) -> None:
     with contextlib.suppress(OSError):  # it is gone, as the next read will say
-        supervisor.send(stop=True)
+        supervisor.send(**message)
 
 
 def _end_lost(run: Run) -> None:
@@ -118,9 +120,12 @@ def _end_lost(run: Run) -> None:
         try:
             process = psutil.Process(pid)
             if process.create_time() == created:
-                process.kill()
+                for victim in (*process.children(recursive=True), process):
+                    victim.kill()
         except psutil.NoSuchProcess:
             pass
+    with contextlib.suppress(OSError):
+        (run.log_dir / FINISHED).touch()
 
 
 def _preflight(words: list[str]) -> None:
@@ -156,14 +161,6 @@ def _new_folder(words: list[str]) -> Path:
             return Path(tempfile.mkdtemp(prefix=f"course-run-{name}-"))
         except OSError as error:
             raise CourseError(f"No folder for the run's logs can be made: {error.strerror}; free some space.") from None
-
-
-FINISHED = "finished"
-
-
-def _mark_finished(folder: Path) -> None:
-    with contextlib.suppress(OSError):  # on a full disk the folder is kept
-        (folder / FINISHED).touch()
 
 
 def _prune(runs: Path) -> None:

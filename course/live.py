@@ -35,6 +35,8 @@ class Live:
             case {"event": "lines", "rank": int(), "lines": lines}:
                 self._transient.pop(event["rank"], None)
                 self._take_lines(run, [Line(event["rank"], event["stream"], text) for text in lines])
+            case {"event": "lines", "stream": "stdout", "lines": lines}:  # of the launcher, such as its --help
+                self._print("\n".join(lines))
             case {"event": "transient", "rank": int(rank), "text": text}:
                 self._transient[rank] = text
                 self._draw(run)

@@ -30,8 +30,8 @@ def bert(size: str = "tiny", *, checkpoint: str | None = None, dropout: float = 
 
     chances = {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
     if checkpoint is not None:
-        with online.failing_fast(f"the checkpoint {checkpoint!r}", "leave `checkpoint` out for a BERT with random weights"):
-            return BertForSequenceClassification.from_pretrained(checkpoint, num_labels=LABELS, **chances)
+        with online.source(checkpoint, "the checkpoint", "leave it out for a BERT with random weights") as source:
+            return BertForSequenceClassification.from_pretrained(source, num_labels=LABELS, **chances)
     if size not in SIZES:
         raise CourseError(f"There is no BERT of size {size!r}: use {' or '.join(map(repr, SIZES))}.")
     layers, width = SIZES[size]
@@ -50,7 +50,7 @@ def bert(size: str = "tiny", *, checkpoint: str | None = None, dropout: float = 
 
 
 def image_model(*, batch_norm: bool = True) -> nn.Sequential:
-    """A convnet from images (N, 1, 8, 8) to logits (N, 10); without `batch_norm` no sample sees the rest of its batch."""
+    """A convnet from images (N, 1, 8, 8) to logits (N, 10); without `batch_norm` samples do not interact."""
 
     def block(inputs: int, outputs: int) -> list[nn.Module]:
         norm = [nn.BatchNorm2d(outputs)] if batch_norm else []

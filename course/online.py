@@ -1,7 +1,10 @@
-"""The Hugging Face Hub, when it may be out of reach: its clients retry for half a minute, a learner should not wait."""
+"""Things from the Hub or a folder, without the half minute for which the Hub's clients retry when it is away."""
 
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from unittest import mock
 
 from course.errors import CourseError
 
@@ -9,16 +12,57 @@ PATIENCE_S = 3.0
 
 
 @contextmanager
-def failing_fast(what: str, instead: str) -> Iterator[None]:
-    """Load something from the Hub within this block; if it fails, raise one `CourseError` that names the alternative.
+def source(name: str, what: str, instead: str) -> Iterator[Path | str]:
+    """Load `what` from what this yields: the folder called `name`, or the same name for the Hub if there is none.
 
-    Where the Hub does not answer within seconds the block runs in the libraries' offline mode, which still finds
-    whatever was downloaded earlier and fails at once otherwise.
+    Where the Hub does not answer within seconds, the block runs in the libraries' offline mode: they find whatever was
+    downloaded earlier, and fail at once otherwise. Raises `CourseError` if the block fails: one sentence that ends with
+    the advice `instead`.
     """
-    offline = not _hub_answers()
+    folder = _local_folder(name)
+    away = folder is None and not _hub_answers()
     try:
-        with _offline_mode() if offline else nullcontext():
-            yield
+        with ExitStack() as stack:
+            if away:
+                _go_offline(stack)
+            yield folder or name
     except (OSError, ValueError) as error:
-        reason = "the Hub cannot be reached from here" if offline else str(error).split("\n")[0].rstrip(".")
-        raise CourseError(f"Could not load {what} ({reason}): {instead}.") from error
+        reason = "the Hub cannot be reached from here" if away else _first_line(error)
+        raise CourseError(f"Cannot load {what} {name!r} ({reason}): {instead}.") from error
+
+
+def _local_folder(name: str) -> Path | None:
+    """The folder called `name`, or None if it can only be a name on the Hub; raises `CourseError` for a wrong path."""
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        return folder
+    if name.startswith(("/", ".", "~")) or name.count("/") > 1:
+        raise CourseError(
+            f"There is no folder {name}: correct the path, or give a name on the Hub such as 'owner/name'."
+        )
+    return None
+
+
+def _first_line(error: Exception) -> str:
+    """What an error says, short enough to stand inside a sentence."""
+    return (str(error).strip() or type(error).__name__).split("\n")[0].rstrip(".:")
+
+
+def _hub_answers() -> bool:
+    """Whether the Hub, or the mirror named by HF_ENDPOINT, answers at all; what it says does not matter."""
+    from huggingface_hub import constants, get_session
+
+    if constants.HF_HUB_OFFLINE:
+        return False
+    try:
+        get_session().head(constants.ENDPOINT, timeout=PATIENCE_S)
+    except Exception:  # the HTTP client differs between releases, and so do its errors
+        return False
+    return True
+
+
+def _go_offline(stack: ExitStack) -> None:
+    """Set what HF_HUB_OFFLINE=1 sets, until `stack` ends: the libraries read the variable only when imported."""
+    for name in ("huggingface_hub.constants", "datasets.config"):
+        if name in sys.modules:
+            stack.enter_context(mock.patch.object(sys.modules[name], "HF_HUB_OFFLINE", True))

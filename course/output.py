@@ -1,5 +1,6 @@
 """Read what one stream of one process writes: every byte to disk, lines to the client within limits."""
 
+import contextlib
 import os
 import time
 from collections import deque
@@ -7,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 KEPT_LINES = 5_000  # of each stream sent to the client; what comes after stays on disk
+FINISHED = "finished"  # marks the folder of a run that has ended: it may be deleted
 LAST_LINES = 50  # of those not sent, the last are sent at the end: an error is usually there
 KEPT_CHARS = 2_000  # of each line
 TRANSIENT_S = 0.25  # how often a line still being written (a progress bar) is sent
@@ -39,12 +41,18 @@ class Log:
             os.close(file)
         self._files.clear()
 
+    def finish(self) -> None:
+        """Close the files and mark the folder as one that may be deleted."""
+        self.close()
+        with contextlib.suppress(OSError):  # on a full disk the folder is kept
+            (self._folder / FINISHED).touch()
+
 
 class Output:
     """One stream of one process, from the read end of its pipe."""
 
     def __init__(self, descriptor: int, rank: int | None, stream: str, log: Log, tell: Callable[..., None]) -> None:
-        self._descriptor, self._rank, self._stream, self._log, self._tell = descriptor, rank, stream, log, tell
+        self._descriptor, self.rank, self._stream, self._log, self._tell = descriptor, rank, stream, log, tell
         self._partial = b""
         self._shown = b""
         self._shown_at = 0.0
@@ -57,7 +65,7 @@ class Output:
         data = os.read(self._descriptor, 1 << 16)
         if not data:
             return False
-        self._log.write(self._rank, data)
+        self._log.write(self.rank, data)
         *lines, self._partial = (self._partial + data).split(b"\n")
         # A stream without newlines must not grow in memory; its bytes are on disk.
         self._partial = self._partial[-(1 << 16) :]
@@ -71,7 +79,7 @@ class Output:
         self._skipped += len(later)
         self._held.extend(later)
         if now:
-            self._tell(event="lines", rank=self._rank, stream=self._stream, lines=now)
+            self._tell(event="lines", rank=self.rank, stream=self._stream, lines=now)
 
     def flush_partial(self) -> None:
         """Show a line that has no end yet, such as a progress bar's, a few times a second."""
@@ -80,7 +88,7 @@ class Output:
             self._shown_at = now if not self._partial else self._shown_at
         elif now - self._shown_at > TRANSIENT_S:
             self._shown, self._shown_at = self._partial, now
-            self._tell(event="transient", rank=self._rank, stream=self._stream, text=_text(self._partial))
+            self._tell(event="transient", rank=self.rank, stream=self._stream, text=_text(self._partial))
 
     def finish(self) -> None:
         """Send what is left at the end of the run."""
@@ -89,7 +97,7 @@ class Output:
         if self._held:
             skipped = self._skipped - len(self._held)
             lines = list(self._held)
-            self._tell(event="lines", rank=self._rank, stream=self._stream, lines=lines, skipped=skipped)
+            self._tell(event="lines", rank=self.rank, stream=self._stream, lines=lines, skipped=skipped)
 
 
 def _text(line: bytes) -> str:

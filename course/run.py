@@ -57,7 +57,12 @@ class Run:
     def first_failed(self) -> int | None:
         """The rank in which the trouble began: the first to raise or to end with an exit code other than 0."""
         failed = [rank for rank in self._troubled if self.exit_codes.get(rank)]
-        return failed[0] if failed else None
+        if not failed:
+            return None
+        # A rank that is killed says nothing; what the others say about it may be heard before its end is seen.
+        ended = list(self.exit_codes)
+        before = ended[: ended.index(failed[0])]
+        return next((rank for rank in before if self.exit_codes[rank] < 0), failed[0])
 
     def text(self, rank: int | None, stream: str | None = None) -> str:
         """What one rank (None: the launcher) wrote, to one stream or to both."""

@@ -26,6 +26,7 @@ class Place:
     line: int
 
     def __str__(self) -> str:
+        linecache.checkcache(self.file)  # the learner may have rewritten it since the last run
         source = linecache.getline(self.file, self.line).strip()
         doing = f"waits in {self.call}" if self.call else "is"
         return f"{doing} at {Path(self.file).name}:{self.line}   {source}"

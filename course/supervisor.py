@@ -22,8 +22,9 @@ import psutil
 
 from course import wire
 from course.connect import START
+from course.fork import Forked, be_process, enter
 from course.output import Log, Output
-from course.rank import Command, Forked, enter
+from course.rank import Command
 
 GRACE_S = 3.0  # from the polite signal to SIGKILL
 SETTLE_S = 0.3  # for helpers of the ranks (semaphore trackers, loader workers) to end by themselves
@@ -51,22 +52,33 @@ class Supervisor:
         """Serve the client's one request; raises `Forked` in a fork that must become a rank or the launcher."""
         adopt_orphans()
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-        self.request = self._first_request()
+        try:
+            self.request, *rest = self._first_messages()
+        except EOFError:
+            return  # the client has changed its mind
         os.chdir(self.request["cwd"])
         os.umask(self.request["umask"])
         self.log = Log(Path(self.request["log_dir"]), self._note)
         self._watch_client()
         if self.request["limit"]:
             self.deadline = time.monotonic() + self.request["limit"]
-        self._start_launcher()
+        for message in rest:
+            self._obey(message)
+        if not self.kill_at:
+            self._start_launcher()
         while self.launcher is not None or self.ranks:
             self._step()
         self._finish()
 
-    def _first_request(self) -> dict:
-        while True:
-            for message in self.client.receive():
-                return message
+    def _first_messages(self) -> list[dict]:
+        """The request, and what the client may have said since: it could be to stop."""
+        while not (messages := self.client.receive()):
+            pass
+        return messages
+
+    def _obey(self, message: dict) -> None:
+        if message.get("stop"):
+            self.stop("stopped")
 
     def _watch_client(self) -> None:
         self.selector.register(self.client, selectors.EVENT_READ, self._on_client)
@@ -170,8 +182,7 @@ class Supervisor:
     def _on_client(self) -> None:
         try:
             for message in self.client.receive():
-                if message.get("stop"):
-                    self.stop("stopped")
+                self._obey(message)
         except EOFError:
             self.selector.unregister(self.client)
             self.stop("client")
@@ -217,7 +228,7 @@ class Supervisor:
                     self.stop("launcher")
             elif pid in self.ranks:
                 rank = self.ranks.pop(pid)
-                self._drain()
+                self._drain(rank)
                 self._tell(event="exited", rank=rank, code=code)
                 if self.request["kind"] == "python":
                     self.code = code
@@ -259,19 +270,17 @@ class Supervisor:
             self._kill_tree()
             self._reap()
             time.sleep(TICK_S)
-        self._drain()
+        for rank in {output.rank for output in self.outputs.values()}:
+            self._drain(rank)
         for output in self.outputs.values():
             output.finish()
-        self.log.close()
+        self.log.finish()
         self._tell(event="end", reason=self.reason, code=self.code, left=len(left))
 
-    def _drain(self) -> None:
-        """Read what is already in the pipes; descendants that still hold them open are not waited for."""
-        while True:
-            ready = [key for key, _ in self.selector.select(timeout=0) if key.fd in self.outputs]
-            if not ready:
-                return
-            for key in ready:
+    def _drain(self, rank: int | None) -> None:
+        """Read what is in a rank's pipes (one read empties a pipe); a descendant that holds them is not awaited."""
+        for key, _ in self.selector.select(timeout=0):
+            if key.fd in self.outputs and self.outputs[key.fd].rank == rank:
                 key.data()
 
     def _note(self, text: str) -> None:
@@ -288,7 +297,7 @@ def _become_agent(theirs: wire.Wire, command: Command) -> None:
     from course import agent
 
     enter(command.env, command.stdout, command.stderr)
-    agent.serve(theirs, list(command.argv[4:]))
+    be_process(lambda: agent.serve(theirs, list(command.argv[4:])))
 
 
 def adopt_orphans() -> None:

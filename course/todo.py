@@ -1,9 +1,10 @@
 """Open exercises: a TODO is a ``raise NotImplementedError("TODO 2: ...")`` that nobody has replaced yet."""
 
+import ast
 import re
 from pathlib import Path
 
-OPEN = re.compile(r'^\s*raise NotImplementedError\("(?P<todo>TODO \d+: .*)"\)\s*$', re.MULTILINE)
+OPEN = re.compile(r'^\s*raise NotImplementedError\((?P<todo>"TODO \d+: .*")\)\s*$', re.MULTILINE)
 MET = re.compile(r'File "(?P<file>[^"]+)", line \d+[^\n]*\n(?:(?!\s*File).*\n)*NotImplementedError: TODO \d+: ')
 
 
@@ -13,7 +14,7 @@ def open_todos(script: Path) -> list[str]:
         source = script.read_text(errors="replace")
     except OSError:
         return []
-    return [match["todo"] for match in OPEN.finditer(source)]
+    return [ast.literal_eval(match["todo"]) for match in OPEN.finditer(source)]
 
 
 def met(traceback: str) -> Path | None:

@@ -8,6 +8,7 @@ It works in two generations. The first has torch alone and serves after two seco
 that imports the rest, and takes over when it has.
 """
 
+import ctypes
 import functools
 import gc
 import importlib
@@ -23,7 +24,7 @@ import psutil
 
 from course import wire
 from course.connect import SINGLE_THREADED
-from course.rank import Forked
+from course.fork import Forked
 from course.supervisor import Supervisor, adopt_orphans
 
 TICK_S = 0.2
@@ -39,6 +40,7 @@ class Warm:
         self.selector = selectors.DefaultSelector()
         self.serving = True
         self.successor: int | None = None
+        self.ready: int | None = None  # a descriptor on which the successor says that it serves
         self.supervisors: set[int] = set()
 
     def serve(self) -> None:
@@ -71,6 +73,8 @@ class Warm:
         if pid == 0:
             self.selector.close()
             self.listener.close()
+            if self.ready is not None:
+                os.close(self.ready)
             raise Forked(lambda: _supervise(connection, self.started_with))
         connection.close()
         self.supervisors.add(pid)
@@ -85,21 +89,29 @@ class Warm:
             os.close(read)
             raise Forked(lambda: self._succeed(write))
         os.close(write)
-        self.successor = pid
-        self.selector.register(read, selectors.EVENT_READ, lambda: self._hand_over(read))
+        self.successor, self.ready = pid, read
+        self.selector.register(read, selectors.EVENT_READ, self._hand_over)
 
     def _succeed(self, ready: int) -> None:
+        end_with_parent()
         self.imports()
         os.write(ready, b".")
         os.close(ready)
         Warm(self.listener, self.started_with).serve()
 
-    def _hand_over(self, ready: int) -> None:
+    def _hand_over(self) -> None:
         """Stop accepting clients, if the successor has said that it does (it may also have died)."""
-        self.selector.unregister(ready)
-        if os.read(ready, 1):
+        self.selector.unregister(self.ready)
+        if os.read(self.ready, 1) and self.successor:
             self.selector.unregister(self.listener)
-        os.close(ready)
+        os.close(self.ready)
+        self.ready = None
+
+    def _take_back(self) -> None:
+        """Accept clients again: the successor has died."""
+        self.successor = None
+        if self.listener not in self.selector.get_map():
+            self.selector.register(self.listener, selectors.EVENT_READ, self._accept)
 
     def _let_successor(self, go_or_stop: signal.Signals) -> None:
         if self.successor:
@@ -110,7 +122,7 @@ class Warm:
         for pid in _ended_children():
             self.supervisors.discard(pid)
             if pid == self.successor:
-                self.successor = None
+                self._take_back()
         if not self.supervisors:
             self._let_successor(signal.SIGCONT)
         for child in psutil.Process().children():
@@ -128,6 +140,12 @@ def _ended_children() -> list[int]:
         if pid == 0:
             return ended
         ended.append(pid)
+
+
+def end_with_parent() -> None:
+    """Have this process killed when its parent ends, even while it is stopped (prctl(2), Linux)."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)
 
 
 def _supervise(connection: socket.socket, started_with: dict[str, str]) -> None:

@@ -12,6 +12,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 import uuid
@@ -95,6 +96,7 @@ class Client:
         self.ask(warm=True)
         self.script("probe", "import sys; print('course.models' in sys.modules)")
         until(lambda: self.run("python", "probe.py")["stdout"].get(0) == "True", every=0.5)
+        until(lambda: len(marked(self.mark)) == 3)  # the client and two generations; the probe's processes are gone
         self.own = set(marked(self.mark))
 
     @property
@@ -106,7 +108,7 @@ class Client:
         """Write a script below the client's folder."""
         path = self.folder / folder / f"{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(textwrap.dedent(source))
+        path.write_text(textwrap.dedent(source).lstrip("\n"))
         return path
 
     def start(self, *words: str, limit: float = PATIENCE_S, env: dict | None = None, cwd: Path | None = None) -> None:
@@ -206,12 +208,16 @@ def serve() -> None:
     """Answer requests until standard input ends."""
     from course import connect
 
+    folder = os.getcwd()
+    tempfile.gettempdir()  # looked for once, while it is there
     for request in requests():
         if "words" in request:
-            answer = run(request)
+            answer = run(request, folder)
         elif "warm" in request:
             connect.warm_up()
             answer = {}
+        elif "fork" in request:
+            answer = {"pid": fork()}
         else:
             answer = vitals()
         print(json.dumps(answer), flush=True)
@@ -223,13 +229,22 @@ def requests() -> Iterator[dict]:
         yield json.loads(line)
 
 
+def fork() -> int:
+    """A child that holds every descriptor of the client, as a worker that a library has forked."""
+    pid = os.fork()
+    if pid == 0:
+        time.sleep(PATIENCE_S)
+        os._exit(0)
+    return pid
+
+
 def vitals() -> dict:
     """What a leak in the client would make grow."""
     process = psutil.Process()
     return {"rss": process.memory_info().rss, "files": process.num_fds(), "children": len(process.children())}
 
 
-def run(request: dict) -> dict:
+def run(request: dict, folder: str) -> dict:
     """Launch, and tell all that a learner can see of the run."""
     from course.errors import CourseError, Interrupted
     from course.launch import launch
@@ -242,7 +257,7 @@ def run(request: dict) -> dict:
         runs[:] = [run]
         live(run, event)
         if event["event"] == "started":
-            Path("started.json").write_text(json.dumps({rank: pid for rank, (pid, _) in run.processes.items()}))
+            Path(folder, "started.json").write_text(json.dumps({rank: pid for rank, (pid, _) in run.processes.items()}))
 
     os.chdir(request["cwd"])
     answer = {"interrupted": False, "refused": ""}

@@ -1,148 +1,12 @@
 """Checks of lab 03: a script made distributed, and DistributedDataParallel written by hand."""
 
-import importlib
 from collections.abc import Callable
 
-import torch
-import torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel
-
+from course.checks import ranks_03_distributed_data_parallel as on_rank
 from course.checks.exercises import hint
-from course.checks.training import (
-    OPTIMIZERS,
-    Messages,
-    Small,
-    batch,
-    furthest,
-    loss_of,
-    train_alone,
-    train_replica,
-    weights,
-)
+from course.checks.training import OPTIMIZERS, Small, furthest, train_alone, weights
 
 CLOSE = 1e-5  # float32, different orders of summation
-
-
-# -- what runs on the ranks --------------------------------------------------------------------------------------------
-
-
-def _wrapper(module: str, name: str) -> Callable:
-    return getattr(importlib.import_module(module), name)
-
-
-def _start(module: str, name: str) -> list[torch.Tensor]:
-    """The weights on this rank after construction, from different weights on every rank."""
-    return weights(_wrapper(module, name)(Small(seed=10 + dist.get_rank())))
-
-
-def _averages(module: str, name: str) -> float:
-    """How far this rank's gradients are from the average over the ranks, which torch's own collectives compute."""
-    replica = _wrapper(module, name)(Small(seed=0))
-    loss_of(replica, batch(0, dist.get_rank())).backward()
-    expected = [parameter.grad.clone() for parameter in replica.parameters()]
-    for gradient in expected:
-        dist.all_reduce(gradient)
-        gradient /= dist.get_world_size()
-    replica = _wrapper(module, name)(Small(seed=0))
-    loss_of(replica, batch(0, dist.get_rank())).backward()
-    replica.finish()
-    return furthest([parameter.grad for parameter in replica.parameters()], expected)
-
-
-def _train(module: str, name: str, kinds: tuple[str, ...], optimizers: tuple[str, ...], passes: int = 1) -> dict:
-    """The weights on this rank after three steps, for each kind of model and optimizer."""
-    wrapper = _wrapper(module, name)
-    return {
-        (kind, optimizer): train_replica(wrapper, kind, optimizer, steps=3, passes=passes)
-        for kind in kinds
-        for optimizer in optimizers
-    }
-
-
-def _heads(step: int) -> tuple[int, ...]:
-    """The heads that this rank uses: rank 1 leaves one out, then all do, then each uses them in its own order."""
-    rank = dist.get_rank()
-    return [(0,) if rank == 1 else (0, 1), (0,), (0, 1) if rank == 0 else (1, 0)][step]
-
-
-def _unused(module: str, name: str) -> tuple[float, bool]:
-    """How far the weights are from torch's DDP when heads stay unused; whether a head unused by all kept no gradient."""
-    mine = _wrapper(module, name)(Small(seed=0))
-    theirs = DistributedDataParallel(Small(seed=0), find_unused_parameters=True)
-    untouched = True
-    updates = [torch.optim.SGD(model.parameters(), lr=0.1) for model in (mine, theirs)]
-    for step in range(3):
-        for model, update in zip((mine, theirs), updates, strict=True):
-            update.zero_grad()
-            loss_of(model, batch(step, dist.get_rank()), heads=_heads(step)).backward()
-            if model is mine:
-                mine.finish()
-                untouched &= step != 1 or mine.module.heads[1].weight.grad is None
-            update.step()
-    return furthest(weights(mine), weights(theirs)), untouched
-
-
-def _uneven(module: str, name: str) -> float:
-    """How far the weights are from torch's DDP when the ranks' batches differ in size."""
-    models = _wrapper(module, name)(Small(seed=0)), DistributedDataParallel(Small(seed=0))
-    for model in models:
-        update = torch.optim.SGD(model.parameters(), lr=0.1)
-        for step in range(2):
-            update.zero_grad()
-            loss_of(model, batch(step, dist.get_rank(), size=2 + 3 * dist.get_rank())).backward()
-            if model is models[0]:
-                model.finish()
-            update.step()
-    return furthest(weights(models[0]), weights(models[1]))
-
-
-def _messages(module: str, name: str, quiet: bool = False, **options: float) -> list[tuple[str, int, bool]]:
-    """What one backward and `finish()` send, within `no_sync` if `quiet`."""
-    replica = _wrapper(module, name)(Small(seed=0), **options)
-    with Messages() as messages:
-        if quiet:
-            with replica.no_sync():
-                loss_of(replica, batch(0, dist.get_rank())).backward()
-                replica.finish()
-        else:
-            loss_of(replica, batch(0, dist.get_rank())).backward()
-            replica.finish()
-    return list(messages)
-
-
-def _without_library(module: str, name: str) -> float:
-    """One step with torch's DDP made unusable."""
-
-    def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("it hands the work to torch's DistributedDataParallel, which is what it should replace")
-
-    DistributedDataParallel.__init__ = refuse
-    return _averages(module, name)
-
-
-def _sent_early(module: str, name: str) -> tuple[int, bool]:
-    """How many messages had begun when the first layer got its gradient, and whether all were started without waiting."""
-    replica = _wrapper(module, name)(Small(seed=0), **({"cap_mb": 1e-4} if name == "Bucketed" else {}))
-    begun = []
-    with Messages() as messages:
-        first = replica.module.layers[0].weight
-        first.register_hook(lambda gradient: begun.append(len(messages)))
-        loss_of(replica, batch(0, dist.get_rank())).backward()
-        in_backward = list(messages)
-        replica.finish()
-    return begun[0], all(asynchronous for _, _, asynchronous in in_backward)
-
-
-def _buckets(cap_mb: float) -> tuple[list[list[int]], list[int], int]:
-    """The buckets as positions in `parameters()`, the sizes in bytes, the number of parameters that are trained."""
-    model = Small(seed=0, kind="frozen")
-    place = {parameter: i for i, parameter in enumerate(model.parameters())}
-    replica = _wrapper("my_buckets", "Bucketed")(model, cap_mb=cap_mb)
-    sizes = [parameter.numel() * parameter.element_size() for parameter in model.parameters()]
-    return [[place[parameter] for parameter in bucket] for bucket in replica.buckets], sizes, len(replica.trained)
-
-
-# -- what is asserted --------------------------------------------------------------------------------------------------
 
 
 class _AnyReplica:
@@ -158,7 +22,7 @@ class _AnyReplica:
 
     def compare_training(self, ranks: Callable, world_size: int, kinds, optimizers, passes: int = 1) -> None:
         """Three steps on the ranks give the weights of three steps of one process on the whole batch."""
-        for name, by_rank in self.each(ranks, world_size, _train, kinds, optimizers, passes):
+        for name, by_rank in self.each(ranks, world_size, on_rank.train, kinds, optimizers, passes):
             for rank, trained in enumerate(by_rank):
                 for (kind, optimizer), got in trained.items():
                     wanted = train_alone(kind, optimizer, 3, world_size, passes)
@@ -171,7 +35,7 @@ class _AnyReplica:
     def test_average(self, ranks):
         """After finish(), every gradient is the average over the ranks (2 and 3 ranks)."""
         for world_size in (2, 3):
-            for name, off in self.each(ranks, world_size, _averages):
+            for name, off in self.each(ranks, world_size, on_rank.averages):
                 assert max(off) < CLOSE, f"{name}, {world_size} ranks: a gradient is off by {max(off):.2g}"
 
     @hint("compare your gradients of the second step: does anything survive from the first?")
@@ -187,7 +51,7 @@ class _AnyReplica:
     @hint("`pack` marks which gradients there are and `unpack` reads the marks: let both see every parameter")
     def test_unused(self, ranks):
         """A parameter unused on one rank counts as zero there; unused on all, it keeps no gradient."""
-        for name, results in self.each(ranks, 2, _unused):
+        for name, results in self.each(ranks, 2, on_rank.unused):
             off = max(off for off, _ in results)
             assert off < CLOSE, f"{name}: with unused parameters the weights differ from torch's DDP by {off:.2g}"
             assert all(kept for _, kept in results), f"{name}: a parameter that no rank used has got a gradient"
@@ -195,13 +59,13 @@ class _AnyReplica:
     @hint("the mean of the ranks' means is what DDP computes too, even where their batches differ in size")
     def test_uneven_batches(self, ranks):
         """With batches of different sizes the result is torch's DDP's."""
-        for name, off in self.each(ranks, 2, _uneven):
+        for name, off in self.each(ranks, 2, on_rank.uneven):
             assert max(off) < CLOSE, f"{name}: the weights differ from torch's DDP by {max(off):.2g}"
 
     @hint("gradients add up by themselves; only the last backward of the group may communicate")
     def test_accumulation(self, ranks):
         """Within no_sync() nothing is sent, and gradients of three passes add up to one update."""
-        for name, sent in self.each(ranks, 2, _messages, quiet=True):
+        for name, sent in self.each(ranks, 2, on_rank.messages, quiet=True):
             assert not sent[0], f"{name}: {len(sent[0])} messages within no_sync()"
         self.compare_training(ranks, 2, ("plain",), ("SGD",), passes=3)
 
@@ -213,8 +77,86 @@ class _AnyReplica:
     @hint("write the communication yourself")
     def test_own_work(self, ranks):
         """It does not hand the work to torch's own DistributedDataParallel."""
-        for name, off in self.each(ranks, 2, _without_library):
+        for name, off in self.each(ranks, 2, on_rank.without_library):
             assert max(off) < CLOSE, f"{name}: a gradient is off by {max(off):.2g}"
+
+
+class TestDdp:
+    """Exercise 1: the single-process script, made distributed."""
+
+    exercise = "ddp"
+
+    @hint("`init_process_group` finds the rank and the world size in the environment")
+    def test_joins(self, ranks):
+        """setup() joins all ranks in a group and picks the CPU where there is no GPU."""
+        for device, world_size in ranks(3, on_rank.setup, join=False):
+            assert device == "cpu", f"the device is {device} on a box without a GPU"
+            assert world_size == 3, f"a rank sees a world of {world_size} instead of 3"
+
+    @hint("the rank counts over all machines, the local rank within one; NCCL uses the *current* GPU")
+    def test_gpu(self, ranks):
+        """On a box with GPUs, setup() takes the GPU of LOCAL_RANK, makes it current, and uses NCCL."""
+        device, called = ranks(1, on_rank.setup_on_gpus, join=False)[0]
+        assert device == "cuda:1", f"rank 5, which is local rank 1, uses {device}"
+        assert "set_device cuda:1" in called, "the GPU is not made current with torch.cuda.set_device"
+        assert any("nccl" in call for call in called), f"of the backends it uses {called}"
+
+    @hint("read what DDP's documentation says of `device_ids`")
+    def test_wrap(self, ranks):
+        """wrap() gives DDP the GPU of this rank, and no device_ids on the CPU."""
+        gpus, cpu = ranks(1, on_rank.wrapped)[0]
+        assert gpus == [1], f"on cuda:1 DDP is given device_ids {gpus}"
+        assert cpu is None, f"on the CPU DDP is given device_ids {cpu}"
+
+    @hint("what deals the samples out to the ranks?")
+    def test_shares(self, ranks):
+        """In an epoch every sample is drawn once, by one rank (2 and 3 ranks)."""
+        for world_size in (2, 3):
+            drawn = [
+                index for result in ranks(world_size, on_rank.main, 1, 24, join=False) for index in result["drawn"]
+            ]
+            assert sorted(drawn) == list(range(24)), (
+                f"{world_size} ranks drew {len(set(drawn))} different samples of 24, {len(drawn)} in all"
+            )
+
+    @hint("the sampler's order depends on its seed and the epoch it was told")
+    def test_reshuffles(self, ranks):
+        """The samples are shuffled, and anew in each epoch."""
+        drawn = ranks(2, on_rank.main, 2, 24, join=False)[0]["drawn"]
+        first, second = drawn[:12], drawn[12:]
+        assert first != sorted(first), "the samples come in the order of the data set"
+        assert first != second, "rank 0 draws the same samples in the same order in both epochs"
+
+    @hint("is the model that you train the one that DDP returned?")
+    def test_same_weights(self, ranks):
+        """After training, all ranks hold the same weights."""
+        first, *others = (result["weights"] for result in ranks(3, on_rank.main, 1, 24, join=False))
+        for rank, other in enumerate(others, start=1):
+            assert furthest(first, other) == 0, (
+                f"rank {rank}'s weights differ from rank 0's by {furthest(first, other):.2g}"
+            )
+
+    @hint("DDP averages the gradients; nothing else has to be scaled")
+    def test_same_as_one_process(self, ranks):
+        """Training gives the weights of one process on the whole batch."""
+        results = ranks(2, on_rank.main, 1, 24, join=False)
+        wanted = on_rank.one_process([result["drawn"] for result in results], 24)
+        off = furthest(results[0]["weights"], wanted)
+        assert off < 1e-4, f"the weights are off by {off:.2g} after 3 steps"
+
+    @hint("ten pairs on four ranks: who looks at how many, and what do the counts add up to?")
+    def test_accuracy(self, ranks):
+        """accuracy() looks at each of 10 pairs once with 4 ranks, and says the same right number on all."""
+        results = ranks(4, on_rank.accuracy, 10)
+        drawn = sorted(index for _, looked_at, _ in results for index in looked_at)
+        assert drawn == list(range(10)), f"the ranks together looked at {len(drawn)} pairs: {drawn}"
+        shares = [share for share, _, _ in results]
+        assert max(abs(share - 0.4) for share in shares) < 1e-6, f"4 of 10 are right; the ranks say {shares}"
+
+    @hint("dropout and batch norm behave differently in evaluation: switch back")
+    def test_trains_on(self, ranks):
+        """accuracy() leaves the model in training mode."""
+        assert all(training for _, _, training in ranks(2, on_rank.accuracy, 4)), "the model is left in evaluation mode"
 
 
 class TestMyDdp(_AnyReplica):
@@ -226,7 +168,7 @@ class TestMyDdp(_AnyReplica):
     @hint("parameters are not all that a model holds: look at `buffers()`")
     def test_same_start(self, ranks):
         """After construction every rank has rank 0's parameters and buffers."""
-        for name, by_rank in self.each(ranks, 3, _start):
+        for name, by_rank in self.each(ranks, 3, on_rank.start):
             for rank, got in enumerate(by_rank):
                 off = furthest(got, weights(Small(seed=10)))
                 assert off == 0, f"{name}: rank {rank} starts with weights that differ from rank 0's by {off:.2g}"
@@ -235,7 +177,7 @@ class TestMyDdp(_AnyReplica):
     def test_messages(self, ranks):
         """AfterBackward sends one message a parameter, Flat sends one in all."""
         parameters = len(list(Small(seed=0).parameters()))
-        for name, sent in self.each(ranks, 2, _messages):
+        for name, sent in self.each(ranks, 2, on_rank.messages):
             wanted = 1 if name == "Flat" else parameters
             assert len(sent[0]) == wanted, f"{name}: {len(sent[0])} messages for {parameters} parameters"
 
@@ -249,7 +191,7 @@ class TestMyBuckets(_AnyReplica):
     @hint("which gradient is ready first, and who tells you?")
     def test_starts_during_backward(self, ranks):
         """Messages begin before the first layer has its gradient, and backward waits for none."""
-        for name, results in self.each(ranks, 2, _sent_early):
+        for name, results in self.each(ranks, 2, on_rank.sent_early):
             for begun, asynchronous in results:
                 assert begun > 0, f"{name}: nothing is sent before backward reaches the first layer"
                 assert asynchronous, f"{name}: backward waits for a message instead of going on"
@@ -258,7 +200,7 @@ class TestMyBuckets(_AnyReplica):
     def test_messages(self, ranks):
         """One message a bucket: as many as parameters in Overlapped, one in Bucketed with a large cap."""
         parameters = len(list(Small(seed=0).parameters()))
-        for name, sent in self.each(ranks, 2, _messages):
+        for name, sent in self.each(ranks, 2, on_rank.messages):
             wanted = 1 if name == "Bucketed" else parameters
             assert len(sent[0]) == wanted, f"{name}: {len(sent[0])} messages for {parameters} parameters"
 
@@ -266,7 +208,7 @@ class TestMyBuckets(_AnyReplica):
     def test_assign(self, ranks):
         """Buckets hold every trained parameter once, last layer first, within the cap unless one alone exceeds it."""
         for cap in (48, 170, 10_000):
-            buckets, sizes, trained = ranks(1, _buckets, cap / 2**20)[0]
+            buckets, sizes, trained = ranks(1, on_rank.buckets, cap / 2**20)[0]
             order = [i for bucket in buckets for i in bucket]
             assert order == sorted(order, reverse=True), f"cap of {cap} B: the order of sending is {order}"
             assert len(order) == trained, f"cap of {cap} B: {len(order)} places for {trained} trained parameters"
@@ -274,4 +216,6 @@ class TestMyBuckets(_AnyReplica):
                 held = sum(sizes[i] for i in bucket)
                 assert held <= cap or len(bucket) == 1, f"cap of {cap} B: a bucket holds {held} B"
                 if following:
-                    assert held + sizes[following[0]] > cap, f"cap of {cap} B: a bucket of {held} B had room for the next"
+                    assert held + sizes[following[0]] > cap, (
+                        f"cap of {cap} B: a bucket of {held} B had room for the next"
+                    )

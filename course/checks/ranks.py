@@ -29,15 +29,23 @@ class Unwritten(Exception):
 
 
 def on_ranks(
-    world_size: int, function: Callable[..., Any], *args: Any, src: Path, limit: float = LIMIT_S, **kwargs: Any
+    world_size: int,
+    function: Callable[..., Any],
+    *args: Any,
+    src: Path,
+    limit: float = LIMIT_S,
+    join: bool = True,
+    **kwargs: Any,
 ) -> list[Any]:
-    """Call ``function(*args, **kwargs)`` on `world_size` ranks joined in a Gloo group; return the results by rank.
+    """Call ``function(*args, **kwargs)`` on `world_size` ranks; return the results by rank.
+
+    The ranks are joined in a Gloo group first, unless the function is to do that (`join` False).
 
     `function` is at the top of a checks module, `src` is first on its import path; arguments and results are pickled.
     Raises `Rejected` where a rank fails, `Deadlock` after `limit` seconds, `Unwritten` where a TODO is open.
     """
     with tempfile.TemporaryDirectory(prefix="course-check-") as folder:
-        call = (inspect.getfile(function), function.__qualname__, args, kwargs, str(src))
+        call = (inspect.getfile(function), function.__qualname__, args, kwargs, str(src), join)
         (Path(folder) / "call.pickle").write_bytes(pickle.dumps(call))
         command = ["torchrun", "--standalone", "--nproc-per-node", str(world_size), str(BODY), folder]
         # The checks compare arithmetic, so every box runs them on the CPU with the same library.
@@ -59,10 +67,10 @@ def _problem(run: Run, limit: float) -> Exception:
     if script := todo.met(traceback):
         return Unwritten("; ".join(todo.open_todos(script)))
     ranks = f"{len(run.exit_codes)} ranks" if len(run.exit_codes) > 1 else "1 rank"
-    return Rejected(f"With {ranks}, rank {first} failed: " + _shortened(traceback))
+    return Rejected(f"With {ranks}, rank {first} failed: {_cause(run, first)}")
 
 
-def _shortened(traceback: str) -> str:
-    """The exception, and the line of the learner's script in which it arose."""
-    *_, last = traceback.splitlines() or ["it ended without a traceback"]
-    return last
+def _cause(run: Run, rank: int) -> str:
+    """The exception of a rank, or how it ended without one."""
+    lines = run.traceback(rank).splitlines()
+    return lines[-1] if lines else f"it ended with exit code {run.exit_codes[rank]}: {run.text(rank)[-300:]}"

@@ -69,7 +69,8 @@ def _row(result: dict) -> str:
         details = f'<div style="white-space:pre-wrap;color:{palette.MUTED}">{details.strip()}</div>'
     return (
         f'<tr style="background:transparent"><td style="{cell};color:{COLOURS[outcome]};width:1.2em"><b>'
-        f'{MARKS[outcome]}</b></td><td style="{cell};color:{palette.INK}">{html.escape(result["claim"])}{details}</td></tr>'
+        f'{MARKS[outcome]}</b></td><td style="{cell};color:{palette.INK}">{html.escape(result["claim"])}{details}</td>'
+        "</tr>"
     )
 
 

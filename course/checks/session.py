@@ -1,6 +1,6 @@
 """Run the checks of some exercises under pytest and collect what holds and what does not.
 
-    python session.py REPORT SRC NAME...        writes the results to REPORT as JSON
+python session.py REPORT SRC NAME...        writes the results to REPORT as JSON
 """
 
 import functools
@@ -92,7 +92,9 @@ def _outcome(error: BaseException | None) -> tuple[str, str]:
             return FAILED, f"{type(error).__name__}: {error}"
 
 
-def run(src: Path, names: list[str], junit: Path | None = None, limit: float | None = None, only: str = "") -> list[Result]:
+def run(
+    src: Path, names: list[str], junit: Path | None = None, limit: float | None = None, only: str = ""
+) -> list[Result]:
     """Check the scripts in `src` for the exercises `names` (all if empty); `only` picks the checks of that name."""
     session = Session(Path(src).resolve(), limit)
     arguments = [node_of(name) for name in names or exercises()]

@@ -24,29 +24,34 @@ from typing import TYPE_CHECKING
 import torch
 from torch.utils.data import Dataset
 
+from course import online
+from course.data import hub
+from course.data.hub import LABELS
 from course.errors import CourseError
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
     from transformers import PreTrainedTokenizerBase
 
-LABELS = ("entailment", "neutral", "contradiction")
-
 # One taxonomy a slot, in the order of the words; the empty phrase, a word left out, stands for all of its branch.
 SLOTS = (
     {"": {"young": {}, "old": {}}},
     {
-        "musician": {"pianist": {}, "drummer": {}, "violinist": {}},
-        "athlete": {"boxer": {}, "runner": {}, "skier": {}},
+        "musician": {"pianist": {}, "drummer": {}, "violinist": {}, "singer": {}},
+        "athlete": {"boxer": {}, "runner": {}, "skier": {}, "swimmer": {}},
     },
-    {"trades": {"buys": {}, "sells": {}}, "prepares": {"washes": {}, "peels": {}}},
     {
-        "fruit": {"apples": {}, "pears": {}, "plums": {}},
-        "vegetables": {"carrots": {}, "onions": {}, "beans": {}},
+        "trades": {"buys": {}, "sells": {}, "swaps": {}},
+        "prepares": {"washes": {}, "peels": {}, "slices": {}},
+    },
+    {
+        "fruit": {"apples": {}, "pears": {}, "plums": {}, "cherries": {}},
+        "vegetables": {"carrots": {}, "onions": {}, "beans": {}, "leeks": {}},
     },
 )
 
-SIZES = {"train": 12_000, "validation": 1_200}  # pairs; each a multiple of the three labels
+SIZES = {"train": 9_000, "validation": 900}  # pairs; each a multiple of the three labels
+OTHERS = 0.7  # chance that a slot besides the decisive one differs too: pairs unlike in several ways are learned first
 SEED = 0
 
 Phrases = tuple[str, ...]  # a sentence as its phrases, one a slot
@@ -61,8 +66,6 @@ def load(name: str | None = None) -> "DatasetDict":
     the Hub (``"nyu-mll/multi_nli"``) or a local folder (see `course.data.hub`). Raises `CourseError` if that fails.
     """
     if name is not None:
-        from course.data import hub
-
         return hub.load(name)
     from datasets import ClassLabel, DatasetDict, Features, Value
     from datasets import Dataset as Table
@@ -76,38 +79,44 @@ def load(name: str | None = None) -> "DatasetDict":
     )
 
 
-def make_tokenizer() -> "PreTrainedTokenizerBase":
-    """A word-piece tokenizer whose vocabulary is the grammar's words and BERT's special tokens, made in memory."""
-    from transformers import BertTokenizerFast
+def make_tokenizer(checkpoint: str | None = None) -> "PreTrainedTokenizerBase":
+    """A word-piece tokenizer for the embedded pairs, made in memory: the grammar's words and BERT's special tokens.
 
-    words = sorted({word for slot in SLOTS for phrase in _meanings(slot) for word in phrase.split()} | {"the"})
-    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
-    return BertTokenizerFast(vocab={token: number for number, token in enumerate(tokens)})
+    With a `checkpoint` (``"bert-base-cased"`` or a local folder), that checkpoint's own tokenizer. Raises `CourseError`
+    if it cannot be loaded.
+    """
+    from transformers import AutoTokenizer, BertTokenizerFast
+
+    if checkpoint is None:
+        words = sorted({"the"} | {word for slot in SLOTS for phrase in _meanings(slot) for word in phrase.split()})
+        tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
+        return BertTokenizerFast(vocab={token: number for number, token in enumerate(tokens)})
+    with online.source(checkpoint, "the tokenizer of", "leave it out for that of the embedded pairs") as source:
+        return AutoTokenizer.from_pretrained(source)
 
 
 def tokenized(
     split: str = "train",
+    *,
+    name: str | None = None,
     tokenizer: "PreTrainedTokenizerBase | None" = None,
     size: int | None = None,
     max_length: int = 128,
-    name: str | None = None,
 ) -> "Tokenized":
     """The pairs of a split as tensors, tokenized here once so that no training step pays for it.
 
-    `tokenizer` is the grammar's own unless given. `size` keeps the first pairs only. Every pair is padded to the longest
-    one of the split, and cut at `max_length` tokens. `name` is as in `load`. Raises `CourseError` for a split that is
-    not there or a size it does not have.
+    `name` is as in `load`; real sentences need a `tokenizer` of a checkpoint. `size` keeps the first pairs only. Every
+    pair is padded to the longest of them, and cut at `max_length` tokens. Raises `CourseError` for a split that is not
+    there, a size it does not have, or words that the grammar's tokenizer does not know.
     """
-    premises, hypotheses, labels = _columns(split, size, name)
-    tensors = (tokenizer or make_tokenizer())(
-        premises,
-        hypotheses,
-        padding="longest",
-        truncation=True,
-        max_length=max_length,
-        return_token_type_ids=True,
-        return_tensors="pt",
-    )
+    premises, hypotheses, labels = _columns(split, name, size)
+    encode = tokenizer or make_tokenizer()
+    options = {"padding": "longest", "truncation": True, "max_length": max_length, "return_token_type_ids": True}
+    tensors = encode(premises, hypotheses, return_tensors="pt", **options)
+    if tokenizer is None and (tensors["input_ids"] == encode.unk_token_id).any():
+        raise CourseError(
+            f"The sentences of {name!r} need a real tokenizer: pass make_tokenizer('bert-base-cased'), say."
+        )
     return Tokenized({**tensors, "labels": torch.tensor(labels)})
 
 
@@ -132,7 +141,9 @@ class Tokenized(Dataset):
 def pairs() -> dict[str, list[Row]]:
     """The embedded pairs of each split, in an order that is the same everywhere."""
     generator = random.Random(SEED)
-    hypotheses = [h for h in itertools.product(*map(_meanings, SLOTS)) if all(_slots_for(h, label) for label in range(3))]
+    hypotheses = [
+        h for h in itertools.product(*map(_meanings, SLOTS)) if all(_slots_for(h, label) for label in range(3))
+    ]
     generator.shuffle(hypotheses)
     cut = len(hypotheses) // 10
     parts = {"train": hypotheses[cut:], "validation": hypotheses[:cut]}
@@ -153,13 +164,14 @@ def _draw(hypotheses: list[Phrases], size: int, generator: random.Random) -> lis
 
 
 def _premise(hypothesis: Phrases, label: int, generator: random.Random) -> Phrases:
-    """A premise that gives `hypothesis` this label: it differs in one slot, and in each other one half of the time."""
+    """A premise that gives `hypothesis` this label: it differs in one slot, and in most others too."""
     slots = _slots_for(hypothesis, label)
     certain = generator.choice(list(slots))
-    changed = [slot for slot in slots if slot == certain or generator.random() < 0.5]
+    changed = [slot for slot in slots if slot == certain or generator.random() < OTHERS]
     return tuple(generator.choice(slots[i]) if i in changed else phrase for i, phrase in enumerate(hypothesis))
 
 
+@cache
 def _slots_for(hypothesis: Phrases, label: int) -> dict[int, list[str]]:
     """By slot, the phrases that would give the pair this label if the other slots were equal; without empty slots."""
     options = {i: _options(i, phrase)[label] for i, phrase in enumerate(hypothesis)}
@@ -191,14 +203,12 @@ def _sentence(phrases: Phrases) -> str:
     return " ".join(("the", *filter(None, phrases)))
 
 
-def _columns(split: str, size: int | None, name: str | None) -> tuple[list[str], list[str], list[int]]:
+def _columns(split: str, name: str | None, size: int | None) -> tuple[list[str], list[str], list[int]]:
     """Premises, hypotheses and labels of the first `size` pairs of a split."""
     if split not in SIZES:
         raise CourseError(f"There is no split {split!r}: use 'train' or 'validation'.")
     table = pairs()[split] if name is None else load(name)[split]
     if size is not None and not 1 <= size <= len(table):
-        raise CourseError(f"size={size} is asked for, but the {split} split has {len(table)} pairs: use 1 to {len(table)}.")
-    if name is None:
-        return tuple(map(list, zip(*table[:size], strict=True)))
-    rows = table[: size or len(table)]
-    return rows["premise"], rows["hypothesis"], rows["label"]
+        raise CourseError(f"The {split} split has {len(table)} pairs: size must lie between 1 and that, not {size}.")
+    rows = table[:size]
+    return tuple(map(list, zip(*rows, strict=True) if name is None else rows.values()))

@@ -1,0 +1,36 @@
+# Each target is a line that you could type. `make lab` and `make test` are all that a learner needs.
+
+PYTHON ?= python3
+# The release of torch that the course was tested with; environment.yml names it too.
+TORCH = torch==2.13.0
+
+.PHONY: lab test install notebooks scripts doctor lint clean
+
+lab: install             # JupyterLab at the first notebook; ARGS="--ip 0.0.0.0" passes options on
+	.venv/bin/python -m course.serve $(ARGS)
+
+test: install            # every test, and every notebook validated; ARGS="labs" runs some
+	.venv/bin/python -m pytest --nbval $(ARGS)
+
+notebooks: install       # labs/, solutions/ and images/ from the lessons; ARGS="02_all_reduce" builds one
+	.venv/bin/python -m course build $(ARGS)
+
+scripts: install         # only the scripts that the notebooks write
+	.venv/bin/python -m course build --scripts $(ARGS)
+
+doctor: install          # what this box has, and whether the labs run on it
+	.venv/bin/python -m course doctor $(ARGS)
+
+lint: install
+	.venv/bin/ruff check . && .venv/bin/ruff format --check .
+
+clean:                   # what make and the labs can make again; never the scripts in labs/src
+	rm -rf .venv .pytest_cache .ruff_cache build *.egg-info */runs */traces
+
+install: .venv/installed
+
+.venv/installed: pyproject.toml Makefile
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("This Python is too old: name one of 3.11 or later, as in  make lab PYTHON=python3.12")'
+	$(PYTHON) -m venv .venv
+	.venv/bin/python -m pip install "$(TORCH)" -e ".[dev]"
+	touch .venv/installed

@@ -1,0 +1,107 @@
+"""Make a fork of a warm process look like a process of its own, from its first instruction to its exit code."""
+
+import atexit
+import contextlib
+import importlib.machinery
+import os
+import signal
+import sys
+import threading
+import types
+from collections.abc import Callable
+from typing import NoReturn
+
+OWN = os.path.dirname(__file__) + os.sep
+
+
+class Forked(BaseException):
+    """Raised in a fresh fork to unwind to the bottom of its stack, where `task` then runs as in a new process."""
+
+    def __init__(self, task: Callable[[], None]) -> None:
+        self.task = task
+
+
+def enter(env: dict[str, str], stdout: int, stderr: int) -> None:
+    """Give a fork the session, signals, standard streams, environment and random state of a new process."""
+    os.setsid()
+    signal.set_wakeup_fd(-1)
+    for name in (signal.SIGTERM, signal.SIGCHLD, signal.SIGHUP):
+        signal.signal(name, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    null = os.open(os.devnull, os.O_RDONLY)
+    for source, target in ((null, 0), (stdout, 1), (stderr, 2)):
+        os.dup2(source, target)
+    for descriptor in {null, stdout, stderr} - {0, 1, 2}:
+        os.close(descriptor)
+    os.environ.clear()
+    os.environ.update(env)
+    _reread_environment()
+    if "numpy" in sys.modules:  # Python's own generator reseeds itself after a fork, numpy's does not
+        sys.modules["numpy"].random.seed()
+
+
+def _reread_environment() -> None:
+    """Let the libraries already imported see the variables that they read only once."""
+    if os.environ.get("PYTHONFAULTHANDLER"):
+        import faulthandler
+
+        faulthandler.enable(all_threads=True)
+    if torch := sys.modules.get("torch"):
+        torch.distributed.set_debug_level_from_env()
+        if os.environ.get("OMP_NUM_THREADS", "").isdecimal():
+            torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+    for library in ("transformers", "datasets"):
+        level = os.environ.get(f"{library.upper()}_VERBOSITY")
+        if level is not None and library in sys.modules:
+            logging = sys.modules[library].utils.logging
+            logging.set_verbosity(logging.log_levels.get(level, logging.get_verbosity()))
+
+
+def run_as_main(argv: list[str] | tuple[str, ...]) -> None:
+    """Run the script `argv[0]` as the module `__main__`, as the interpreter does with a script on its command line."""
+    path = os.path.abspath(argv[0])
+    sys.argv = list(argv)
+    sys.path.insert(0, os.path.dirname(os.path.realpath(path)))
+    main = types.ModuleType("__main__")
+    loader = importlib.machinery.SourceFileLoader("__main__", path)
+    main.__dict__.update(__file__=path, __builtins__=sys.modules["builtins"], __cached__=None, __loader__=loader)
+    sys.modules["__main__"] = main
+    with open(path, "rb") as file:
+        code = compile(file.read(), path, "exec")
+    exec(code, main.__dict__)
+
+
+def be_process(body: Callable[[], None]) -> NoReturn:
+    """Run `body` as all that this fork does, and end as the interpreter ends.
+
+    Only the tearing down of the imported libraries is left out, which would take longer than many a script.
+    """
+    status: int | signal.Signals = 0
+    try:
+        body()
+    except SystemExit as end:
+        status = _exit_code(end.code)
+    except BaseException as error:
+        stack = error.__traceback__
+        while stack is not None and stack.tb_frame.f_code.co_filename.startswith(OWN):
+            stack = stack.tb_next  # a terminal shows the frames of the script alone
+        sys.excepthook(type(error), error.with_traceback(stack), stack)
+        status = signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
+    threading._shutdown()  # waits for the threads that are not daemons, as `multiprocessing` ends its forks
+    atexit._run_exitfuncs()
+    sys.modules["__main__"].__dict__.clear()  # objects of the script are finalized
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    if isinstance(status, signal.Signals):
+        signal.signal(status, signal.SIG_DFL)
+        os.kill(os.getpid(), status)
+    os._exit(status)
+
+
+def _exit_code(code: object) -> int:
+    """What `sys.exit(code)` gives to the system."""
+    if code is None or isinstance(code, int):
+        return (code or 0) & 0xFF
+    print(code, file=sys.stderr)
+    return 1
