@@ -5,11 +5,14 @@ restarts and exit codes. Only `SubprocessHandler._popen`, which would start a ra
 the supervisor instead, so that the supervisor holds every process of the run and reads each rank's own pipes.
 """
 
+import atexit
 import os
 import select
 import shlex
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from argparse import Namespace
 from pathlib import Path
@@ -108,6 +111,9 @@ def _torchrun(ranks: Ranks, argv: list[str]) -> None:
         args.local_addr = args.local_addr or "127.0.0.1"
         if sys.platform == "linux":
             os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    if args.log_dir is None:  # torchrun makes such a folder itself, and leaves it behind
+        args.log_dir = tempfile.mkdtemp(prefix="torchelastic_")
+        atexit.register(shutil.rmtree, args.log_dir, ignore_errors=True)
     run.record(run.run)(args)
 
 

@@ -17,12 +17,16 @@ class Diff:
     @property
     def added(self) -> int:
         """How many lines came, blank ones not counted."""
-        return sum(line.startswith("+") and not line.startswith("+++") and bool(line[1:].strip()) for line in self.lines)
+        return self._count("+")
 
     @property
     def removed(self) -> int:
         """How many lines went, blank ones not counted."""
-        return sum(line.startswith("-") and not line.startswith("---") and bool(line[1:].strip()) for line in self.lines)
+        return self._count("-")
+
+    def _count(self, sign: str) -> int:
+        changed = (line[1:] for line in self.lines[2:] if line.startswith(sign))  # after the two names
+        return sum(bool(line.strip()) for line in changed)
 
     def __repr__(self) -> str:
         return "\n".join(self.lines)
@@ -30,14 +34,16 @@ class Diff:
     def _repr_html_(self) -> str:
         shown = "".join(_row(line) for line in self.lines[2:])
         return (
-            f'<pre style="background:{palette.CARD};color:{palette.INK};border:1px solid {palette.RULE};border-radius:8px;'
-            f'padding:10px 0;max-width:758px;overflow-x:auto;line-height:1.35"><b style="padding:0 14px">'
+            f'<pre style="background:{palette.CARD};color:{palette.INK};border:1px solid {palette.RULE};'
+            'border-radius:8px;padding:10px 0;max-width:758px;overflow-x:auto;line-height:1.35">'
+            '<b style="padding:0 14px">'
             f"{self.added} lines added, {self.removed} removed</b>\n{shown}</pre>"
         )
 
 
 def _row(line: str) -> str:
-    ground = {"+": palette.tint(palette.GOOD, 0.85), "-": palette.tint(palette.ALARM, 0.85)}.get(line[:1], "transparent")
+    mark = {"+": palette.GOOD, "-": palette.ALARM}.get(line[:1])
+    ground = palette.tint(mark, 0.85) if mark else "transparent"
     text = "⋯" if line.startswith("@@") else line
     return f'<span style="display:block;background:{ground};padding:0 14px">{html.escape(text) or " "}</span>'
 

@@ -36,8 +36,11 @@ def enter(env: dict[str, str], stdout: int, stderr: int) -> None:
     os.environ.clear()
     os.environ.update(env)
     _reread_environment()
-    if "numpy" in sys.modules:  # Python's own generator reseeds itself after a fork, numpy's does not
+    # Python's own generator reseeds itself after a fork, these do not; their first seeds are random as well.
+    if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed()
+    if "torch" in sys.modules:
+        sys.modules["torch"].default_generator.seed()
 
 
 def _reread_environment() -> None:
@@ -65,6 +68,7 @@ def run_as_main(argv: list[str] | tuple[str, ...]) -> None:
     main = types.ModuleType("__main__")
     loader = importlib.machinery.SourceFileLoader("__main__", path)
     main.__dict__.update(__file__=path, __builtins__=sys.modules["builtins"], __cached__=None, __loader__=loader)
+    main.__annotations__ = {}
     sys.modules["__main__"] = main
     with open(path, "rb") as file:
         code = compile(file.read(), path, "exec")
@@ -89,7 +93,8 @@ def be_process(body: Callable[[], None]) -> NoReturn:
         status = signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
     threading._shutdown()  # waits for the threads that are not daemons, as `multiprocessing` ends its forks
     atexit._run_exitfuncs()
-    sys.modules["__main__"].__dict__.clear()  # objects of the script are finalized
+    if threading.active_count() == 1:  # a daemon thread may still use them
+        sys.modules["__main__"].__dict__.clear()  # objects of the script are finalized
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()

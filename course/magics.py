@@ -49,7 +49,7 @@ class CourseMagics(Magics):
             limit = float(seconds)
         except ValueError:
             limit = 0
-        if limit <= 0 or words[:1] not in [[kind] for kind in KINDS]:
+        if not limit > 0 or words[:1] not in [[kind] for kind in KINDS]:
             raise CourseError(
                 "%timeout takes seconds and a command: %timeout 20 torchrun --nproc-per-node 2 src/NAME.py."
             )

@@ -11,7 +11,8 @@ from course.fork import be_process, enter, run_as_main
 # one of them gets new interpreters.
 READ_AT_START = (
     "PYTHON", "TORCH", "PYTORCH_", "HF_", "TRANSFORMERS_", "DATASETS_", "TOKENIZERS_",
-    "OMP_", "MKL_", "KMP_", "GOMP_", "OPENBLAS_", "LD_", "MALLOC_",
+    "OMP_", "MKL_", "KMP_", "GOMP_", "OPENBLAS_", "LD_", "MALLOC_", "LC_", "LANG", "TZ", "HOME", "XDG_", "HUGGING",
+    "TQDM_", "TMPDIR",
 )  # fmt: skip
 # ... but these of them are read late by the libraries, or read again by `_reread_environment`.
 READ_LATE = (

@@ -78,7 +78,6 @@ class Warm:
             raise Forked(lambda: _supervise(connection, self.started_with))
         connection.close()
         self.supervisors.add(pid)
-        self._let_successor(signal.SIGSTOP)  # its imports would take the cores from this run
 
     def _raise_successor(self) -> None:
         """Fork the next generation, which serves in this one's place as soon as it has imported more."""
@@ -113,18 +112,12 @@ class Warm:
         if self.listener not in self.selector.get_map():
             self.selector.register(self.listener, selectors.EVENT_READ, self._accept)
 
-    def _let_successor(self, go_or_stop: signal.Signals) -> None:
-        if self.successor:
-            os.kill(self.successor, go_or_stop)
-
     def _reap(self) -> None:
         """Forget supervisors that have ended, and end what one that was killed has left behind."""
         for pid in _ended_children():
             self.supervisors.discard(pid)
             if pid == self.successor:
                 self._take_back()
-        if not self.supervisors:
-            self._let_successor(signal.SIGCONT)
         for child in psutil.Process().children():
             if child.pid not in self.supervisors and child.pid != self.successor:
                 child.kill()

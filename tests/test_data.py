@@ -21,6 +21,16 @@ from course import online
 from course.data import digits, hub, nli
 from course.errors import CourseError
 
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Small tensors gain nothing from more threads, and others may use the cores."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 # An oracle that shares nothing with the grammar: each word as a test of a scene, written out by hand.
 SCENES = list(
     itertools.product(
@@ -72,23 +82,24 @@ def test_splits_are_distinct_balanced_and_share_no_hypothesis():
     assert not hypotheses["train"] & hypotheses["validation"]
 
 
-def test_the_hypothesis_alone_says_next_to_nothing():
-    """Softmax regression on the bag of the hypothesis's words stays near one in three."""
+@pytest.mark.parametrize("segment", [0, 1], ids=["premise", "hypothesis"])
+def test_one_sentence_alone_says_next_to_nothing(segment):
+    """Softmax regression on the bag of one sentence's words stays near one in three."""
     splits = {split: nli.tokenized(split)[:] for split in ("train", "validation")}
-    bags = {split: _bag_of_hypothesis(batch) for split, batch in splits.items()}
+    bags = {split: _bag(batch, segment) for split, batch in splits.items()}
     model = torch.nn.Linear(bags["train"].shape[1], 3)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
-    for _ in range(150):
+    for _ in range(100):
         optimizer.zero_grad()
         torch.nn.functional.cross_entropy(model(bags["train"]), splits["train"]["labels"]).backward()
         optimizer.step()
     guesses = model(bags["validation"]).argmax(1)
-    assert (guesses == splits["validation"]["labels"]).float().mean() <= 0.45
+    assert (guesses == splits["validation"]["labels"]).float().mean() <= 0.42
 
 
-def _bag_of_hypothesis(batch: dict[str, torch.Tensor]) -> torch.Tensor:
-    """One row a pair, one column a token, 1 where it stands in the hypothesis."""
-    ids = batch["input_ids"] * batch["token_type_ids"]
+def _bag(batch: dict[str, torch.Tensor], segment: int) -> torch.Tensor:
+    """One row a pair, one column a token, 1 where it stands in that sentence (and for padding, always)."""
+    ids = batch["input_ids"] * (batch["token_type_ids"] == segment)
     return torch.zeros(len(ids), 64).scatter_(1, ids, 1.0)
 
 
@@ -233,10 +244,11 @@ def test_real_sentences_ask_for_a_real_tokenizer(tmp_path):
     [
         ({}, "no train and validation files"),
         ({"train.jsonl": ROWS}, "needs a split named validation_matched or validation, but it has only train"),
-        ({"train.jsonl": [{"premise": "p", "label": 0}], "validation.jsonl": ROWS}, "no column hypothesis"),
+        ({"train.jsonl": [{"label": 0}], "validation.jsonl": [{"label": 1}]}, "no column premise, hypothesis"),
+        ({"train.jsonl": ROWS, "validation.jsonl": [{"text": "t"}]}, "damaged or has other columns than the rest"),
         ({"train.jsonl": [ROWS[0] | {"label": 7}], "validation.jsonl": ROWS}, "must be 0 entailment"),
         ({"train.jsonl": [ROWS[0] | {"label": "neutral"}], "validation.jsonl": ROWS}, "must be 0 entailment"),
-        ({"train.parquet": ROWS}, "damaged"),
+        ({"train.parquet": ROWS}, "not a parquet file"),
     ],
 )
 def test_a_folder_that_is_no_such_set_gives_one_sentence(files, says, tmp_path):
@@ -274,12 +286,12 @@ def test_without_the_hub_a_name_fails_fast_in_one_sentence(accepts, monkeypatch)
         server.bind(("127.0.0.1", 0))
         if accepts:
             server.listen()
-        monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:%d" % server.getsockname()[1])
+        monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", f"http://127.0.0.1:{server.getsockname()[1]}")
         monkeypatch.setattr(online, "PATIENCE_S", 0.5)
         start = time.perf_counter()
         for load in (nli.load, nli.make_tokenizer):
             with pytest.raises(
-                CourseError, match="'nobody/nothing' .the Hub cannot be reached from here.*embedded"
+                CourseError, match=r"'nobody/nothing' \(the Hub cannot be reached from here\).*embedded"
             ) as error:
                 load("nobody/nothing")
             assert one_sentence(error.value)

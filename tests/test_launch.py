@@ -17,6 +17,7 @@ from course.launch import KEPT_RUNS
 from course.run import Run
 
 pytestmark = pytest.mark.timeout(180)
+once = pytest.mark.parametrize("client", ["warm"], indirect=True)  # where the way can make no difference
 
 
 @pytest.fixture(scope="module", params=["warm", "cold"])
@@ -60,6 +61,7 @@ def test_metrics_are_a_table() -> None:
     assert len(Run("torchrun script.py", Path("runs")).metrics) == 0
 
 
+@once
 def test_exit_codes_and_the_first_to_fail(client: Client) -> None:
     source = "import os, sys, time\nif os.environ['RANK'] == '2': sys.exit(7)\ntime.sleep(60)"
     answer = client.ranks(source, count=3)
@@ -84,6 +86,7 @@ def test_what_the_launcher_prints_is_shown(client: Client) -> None:
     assert teed["ok"] and teed["shown"].count("twice") == 2
 
 
+@once
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -104,6 +107,7 @@ def test_what_cannot_start_is_one_sentence(client: Client, words: list[str], sen
     assert not answer.get("ok")
 
 
+@once
 def test_gpus_wanted_that_are_not_there(client: Client) -> None:
     from course import hardware
 
@@ -113,6 +117,7 @@ def test_gpus_wanted_that_are_not_there(client: Client) -> None:
     assert answer["shown"].startswith("This box has no GPU that can be used") and answer["shown"].count("\n") == 1
 
 
+@once
 def test_old_folders_are_deleted(client: Client, tmp_path: Path) -> None:
     """Those of finished runs, the oldest first; whether the client lived to see the end or not."""
     runs = tmp_path / "runs"

@@ -86,17 +86,16 @@ def test_a_checkpoint_that_cannot_be_loaded_gives_one_sentence(tmp_path, monkeyp
 
 
 def test_bert_learns_to_infer():
-    """In 250 steps of 32 pairs, far above the one in three of chance, on pairs it has not seen."""
+    """In 280 steps of 32 pairs, far above the one in three of chance, on pairs it has not seen."""
     train, validation = nli.tokenized("train"), nli.tokenized("validation")[:]
-    model, steps = seeded(), 250
+    model, steps = seeded(), 280
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1e-3, total_steps=steps, pct_start=0.1)
+    warmup = torch.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.01, total_iters=50)
     for step in range(steps):
         optimizer.zero_grad()
         model(**train[step * 32 : (step + 1) * 32]).loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-        schedule.step()
+        warmup.step()
     with torch.no_grad():
         assert accuracy(model(**validation).logits, validation["labels"]) > 0.75
 

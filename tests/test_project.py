@@ -3,13 +3,18 @@
 import ast
 import hashlib
 import json
+import os
 import re
 import subprocess
 import sys
+import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from graphlib import TopologicalSorter
+from http.client import HTTPResponse
+from itertools import chain
 from pathlib import Path
+from urllib.error import URLError
 from urllib.request import ProxyHandler, build_opener
 
 import pytest
@@ -97,7 +102,7 @@ def test_no_file_of_the_package_is_longer_than_300_lines():
 
 
 def test_every_dependency_says_why_it_is_there():
-    declared = PROJECT["dependencies"] + sum(PROJECT["optional-dependencies"].values(), [])
+    declared = [*PROJECT["dependencies"], *chain(*PROJECT["optional-dependencies"].values())]
     reasons = re.findall(r'^    "([^"]+)",\s+# \S', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
     assert [name for name in declared if name not in reasons] == []
 
@@ -180,22 +185,26 @@ def test_a_doctor_that_hangs_is_said_and_stops_nothing(monkeypatch, capsys):
     assert "did not end" in capsys.readouterr().out
 
 
-def test_the_lab_opens_at_the_first_notebook_behind_a_token_and_asks_for_no_news():
+def test_only_this_machine_can_reach_the_server_unless_an_option_says_otherwise():
+    settings = json.loads((ROOT / "course/jupyter/jupyter_server_config.json").read_text())
+    assert settings["ServerApp"]["ip"] == "127.0.0.1"
+
+
+def test_the_lab_opens_at_the_first_notebook_behind_a_token_takes_options_and_asks_for_no_news(tmp_path):
     server = subprocess.Popen(
-        [sys.executable, "-m", "course.serve", "--no-browser"],
+        [sys.executable, "-m", "course.serve", "--no-browser", "--ip", "localhost"],
         cwd=ROOT,
+        env={**os.environ, "JUPYTER_CONFIG_DIR": str(tmp_path), "JUPYTER_TOKEN": ""},  # this user has no password set
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
     try:
-        printed = list(until(r"http://127\.0\.0\.1:\d+\S+token=\w+", server.stdout))
-        url = printed[-1].strip()
-        page, token = url.split("?")
-        visit = build_opener(ProxyHandler({})).open
+        printed = list(until(r"http://localhost:\d+\S+token=\w+", server.stdout))
+        page, token = printed[-1].strip().split("?")
         assert page.endswith("/lab/tree/labs/00_start_here.ipynb")
         assert any(line.startswith("Labs ") for line in printed)  # the doctor's
-        assert visit(url).status == 200
+        assert visit(f"{page}?{token}").status == 200
         assert "/login" in visit(page).url
         settings = page.replace("/lab/tree/labs/00_start_here.ipynb", "/lab/api/settings")
         plugin = json.load(visit(f"{settings}/@jupyterlab/apputils-extension:notification?{token}"))
@@ -206,7 +215,19 @@ def test_the_lab_opens_at_the_first_notebook_behind_a_token_and_asks_for_no_news
         server.communicate()
 
 
-def until(pattern: str, lines: Iterator[str]) -> Iterator[str]:
+def visit(url: str) -> HTTPResponse:
+    """The answer of a server that prints its address a moment before it listens."""
+    for _ in range(100):
+        try:
+            return build_opener(ProxyHandler({})).open(url)
+        except URLError as error:
+            if not isinstance(error.reason, ConnectionRefusedError):
+                raise
+            time.sleep(0.1)
+    pytest.fail(f"nothing listens at {url}")
+
+
+def until(pattern: str, lines: Iterable[str]) -> Iterator[str]:
     """The lines up to the first that has the pattern."""
     for line in lines:
         yield line

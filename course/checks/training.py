@@ -95,7 +95,7 @@ def furthest(left: list[Tensor], right: list[Tensor]) -> float:
 class Messages:
     """Counts what goes through `torch.distributed`'s collectives while it is entered."""
 
-    NAMES = ("all_reduce", "reduce", "broadcast", "all_gather", "all_gather_into_tensor", "reduce_scatter", "all_to_all")
+    NAMES = ("all_reduce", "reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all", "send", "isend")
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, int, bool]] = []  # name, elements, whether it was started without waiting

@@ -49,7 +49,7 @@ def _from_folder(folder: Path) -> "DatasetDict":
             try:
                 return load_dataset(builder, data_files=files)
             except DatasetGenerationError as error:
-                raise ValueError(f"one of its {suffix} files is damaged") from error
+                raise ValueError(f"one of its {suffix} files is damaged or has other columns than the rest") from error
     raise ValueError("it holds no train and validation files, .parquet or .jsonl, nor what save_to_disk writes")
 
 
