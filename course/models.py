@@ -21,11 +21,13 @@ def bert(size: str = "tiny", *, checkpoint: str | None = None, dropout: float = 
     """A BERT that classifies pairs of sentences into three labels.
 
     With random weights, drawn from torch's generator (seed it first for equal weights): ``"tiny"`` has 0.4 million
-    parameters, ``"mini"`` 3.2 million. With a `checkpoint`, a name on the Hub (``"bert-base-cased"``) or a local folder
+    parameters, ``"mini"`` 3.3 million. With a `checkpoint`, a name on the Hub (``"bert-base-cased"``) or a local folder
     as `save_pretrained` writes it, the encoder comes from there and only a missing classifier is random. There is no
-    `dropout` unless asked for, so that runs can be compared exactly. Warm the learning rate up, since without it BERT's
-    order of layer norms starts badly (Xiong et al. 2020): on the embedded pairs 50 steps to 1e-3 with AdamW do. Raises `CourseError` for an unknown size or a
+    `dropout` unless asked for, so that runs can be compared exactly. Raises `CourseError` for an unknown size or a
     checkpoint that cannot be loaded.
+
+    Train it with a warm-up of the learning rate, such as 50 steps to 1e-3 with AdamW: with its layer norms after the
+    residual sums, BERT starts badly without one (Xiong et al. 2020).
     """
     from transformers import BertConfig, BertForSequenceClassification
 

@@ -70,6 +70,11 @@ def test_labels_agree_with_truth_in_every_scene():
             assert oracle(premise, hypothesis) == label, (premise, hypothesis)
 
 
+def specific(sentence: str) -> int:
+    """How many of its words stand for one thing only."""
+    return sum(word not in KINDS and word != "the" for word in sentence.split())
+
+
 def test_splits_are_distinct_balanced_and_share_no_hypothesis():
     pairs = nli.pairs()
     for rows in pairs.values():
@@ -77,6 +82,8 @@ def test_splits_are_distinct_balanced_and_share_no_hypothesis():
         assert set(Counter(label for *_, label in rows).values()) == {len(rows) // 3}
         by_hypothesis = Counter((hypothesis, label) for _, hypothesis, label in rows)
         assert all(by_hypothesis[hypothesis, 0] == count for (hypothesis, _), count in by_hypothesis.items())
+        detail = Counter((specific(premise), label) for premise, _, label in rows)
+        assert all(detail[number, 0] == count for (number, _), count in detail.items())
     hypotheses = {split: {hypothesis for _, hypothesis, _ in rows} for split, rows in pairs.items()}
     assert len(pairs["train"]) >= 5000
     assert not hypotheses["train"] & hypotheses["validation"]
@@ -138,6 +145,7 @@ def test_tokenized_pairs_are_batches_for_a_loader_and_for_ranks():
     assert item["token_type_ids"][:length].tolist() == alone["token_type_ids"]
     assert item["attention_mask"].sum() == length
     assert item["labels"] == label
+    assert train[:]["labels"].tolist() == [label for *_, label in nli.pairs()["train"][:64]]
     halves = [DataLoader(train, batch_size=32, sampler=DistributedSampler(train, 2, rank)) for rank in range(2)]
     batches = [next(iter(half)) for half in halves]
     assert {name: tuple(value.shape) for name, value in batches[0].items()} == {

@@ -2,8 +2,8 @@
 
 A sentence fills four slots: ``the [young] drummer sells apples``. The phrases of a slot form a small taxonomy, and the
 meaning of a phrase is the set of the most specific things it can stand for: *musician* is {pianist, drummer,
-violinist}, and no adjective at all is {young, old}. Both sentences describe the same scene, as the annotators of
-MultiNLI were asked to assume, so the label follows from the sets, slot by slot:
+violinist, singer}, and no adjective at all is {young, old}. Both sentences describe the same scene, as MultiNLI's
+annotators were asked to assume, so the label follows from the sets, slot by slot:
 
 - **entailment** (0): in every slot the premise's set lies within the hypothesis's;
 - **contradiction** (2): in some slot the two sets have nothing in common;

@@ -1,0 +1,194 @@
+"""The labs as a learner sees them: JupyterLab in a browser, all cells run, an explorable moved, a run interrupted.
+
+Needs Chromium (Debian's package) and playwright; without them these tests are skipped.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import psutil
+import pytest
+
+ROOT = Path(__file__).parent.parent
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
+]  # fmt: skip
+RUN_S = 420  # for all cells of a notebook
+
+# A later lab joins here.
+NOTEBOOKS = ["00_start_here", "03_distributed_data_parallel"]
+
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
+    pytest.mark.timeout(RUN_S + 120),
+]
+
+
+@pytest.fixture(scope="module")
+def course_folder(tmp_path_factory):
+    """A copy of the notebooks, so that running them leaves the repository as it was."""
+    folder = tmp_path_factory.mktemp("browser")
+    for name in ("labs", "solutions", "images"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("runs", "traces", "*.py"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(course_folder):
+    """The URL of a JupyterLab that serves the copy, with its token."""
+    config = {"JUPYTER_CONFIG_PATH": str(ROOT / "course" / "jupyter")}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1",
+         f"--ServerApp.root_dir={course_folder}", "--IdentityProvider.token=learner", "--ServerApp.port_retries=50"],
+        cwd=course_folder, env=os.environ | config, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    try:
+        yield _url(process)
+    finally:
+        family = [process, *psutil.Process(process.pid).children(recursive=True)]
+        for member in family:
+            member.kill()
+        process.wait()
+
+
+def _url(process) -> str:
+    for line in process.stdout:
+        if match := re.search(r"http://127\.0\.0\.1:\d+/", line):
+            break
+    else:
+        pytest.fail("JupyterLab did not start")
+    for _ in range(100):  # the URL is printed a moment before the server listens
+        try:
+            urllib.request.urlopen(f"{match[0]}api?token=learner")
+            return match[0]
+        except (urllib.error.URLError, ConnectionError):
+            time.sleep(0.1)
+    pytest.fail("JupyterLab does not answer")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A headless Chromium."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(browser):
+    """A page as wide as a laptop's screen."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    yield page
+    page.close()
+
+
+def open_notebook(page, server, path: str) -> None:
+    """Open a notebook in JupyterLab and wait for its kernel."""
+    page.goto(f"{server}lab/tree/{path}?token=learner&reset")
+    page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=60_000)
+    page.wait_for_function(
+        "() => document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'", timeout=60_000
+    )
+
+
+def menu(page, name: str, entry: str) -> None:
+    """Choose an entry of JupyterLab's menu bar."""
+    page.click(f"text={name} >> nth=0")
+    page.click(f".lm-Menu-itemLabel:text-is('{entry}')")
+
+
+def run_all(page, folder: Path, path: str) -> list[dict]:
+    """Run all cells, wait for the last one, save; return the code cells as saved."""
+    menu(page, "Run", "Run All Cells")
+    page.wait_for_timeout(1000)
+    page.wait_for_function(
+        "() => document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'",
+        timeout=RUN_S * 1000,
+    )
+    page.keyboard.press("Control+s")
+    page.wait_for_timeout(1500)
+    notebook = json.loads((folder / path).read_text())
+    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+
+
+def errors(cells: list[dict]) -> list[str]:
+    """The error outputs of cells."""
+    return [output["evalue"] for cell in cells for output in cell["outputs"] if output["output_type"] == "error"]
+
+
+@pytest.mark.parametrize("folder", ["labs", "solutions"])
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_every_cell_runs(page, server, course_folder, folder, name):
+    path = f"{folder}/{name}.ipynb"
+    open_notebook(page, server, path)
+    cells = run_all(page, course_folder, path)
+    assert errors(cells) == []
+    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+    if folder == "labs":
+        text = json.dumps(cells)
+        assert "till to write" in text, "an open exercise is not announced"
+
+
+def test_an_explorable_moves(page, server):
+    open_notebook(page, server, "solutions/03_distributed_data_parallel.ipynb")
+    cell = page.locator(".jp-CodeCell", has_text="explore.buckets()")
+    for text in ("from course import", "explore.buckets()"):
+        page.locator(".jp-CodeCell", has_text=text).first.click()
+        page.keyboard.press("Control+Enter")
+    slider = cell.locator("input[type=range]").first
+    slider.wait_for(timeout=60_000)
+    before = cell.locator("svg[role=img]").first.inner_html()
+    slider.focus()
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    page.wait_for_function(
+        "([before]) => [...document.querySelectorAll('.jp-CodeCell svg[role=img]')].every(s => s.innerHTML !== before)",
+        arg=[before], timeout=10_000,
+    )  # fmt: skip
+
+
+def test_an_interrupt_ends_the_ranks(page, server, course_folder):
+    (course_folder / "labs" / "src" / "sleeps.py").write_text("import time\nprint('ready')\ntime.sleep(600)\n")
+    cells = ["%load_ext course", "run = %torchrun --standalone --nproc-per-node 2 src/sleeps.py", "print('alive')"]
+    notebook = {
+        "nbformat": 4, "nbformat_minor": 5,
+        "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
+        "cells": [{"cell_type": "code", "id": f"cell-{i}", "source": source, "metadata": {}, "outputs": [],
+                   "execution_count": None} for i, source in enumerate(cells)],
+    }  # fmt: skip
+    (course_folder / "labs" / "interrupt.ipynb").write_text(json.dumps(notebook))
+    open_notebook(page, server, "labs/interrupt.ipynb")
+    menu(page, "Run", "Run All Cells")
+    page.wait_for_selector("text=ready", timeout=60_000)
+    assert len(ranks_of("sleeps")) == 2
+    menu(page, "Kernel", "Interrupt Kernel")
+    page.wait_for_selector("text=Interrupted", timeout=10_000)
+    assert ranks_of("sleeps") == []
+    page.locator(".jp-CodeCell").last.click()
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector(".jp-OutputArea-output:has-text('alive')", timeout=20_000)
+
+
+def ranks_of(script: str) -> list[int]:
+    """The ranks that run a script: told a rank, and to log into a folder named after the script."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            told = process.environ()
+        except psutil.Error:
+            continue
+        if "RANK" in told and script in told.get("COURSE_METRICS_FILE", ""):
+            found.append(process.pid)
+    return found
