@@ -27,8 +27,8 @@ LIMIT_S = 900.0  # a run without a limit of its own
 KEPT_RUNS = 20  # folders of finished runs kept in runs/
 LOOK_S = 0.25  # how often metrics are looked for
 # The fault handlers write the stacks of a rank that is ended at the time limit; colours in tracebacks (a kernel asks
-# for them) would hide what `Run.traceback` looks for.
-DEFAULTS = {"PYTHONFAULTHANDLER": "1", "PYTHON_COLORS": "0"}
+# for them) would hide what `Run.traceback` looks for; torch's profiler need not report that it starts.
+DEFAULTS = {"PYTHONFAULTHANDLER": "1", "PYTHON_COLORS": "0", "KINETO_LOG_LEVEL": "6"}
 KINDS = ("torchrun", "accelerate", "python")
 
 

@@ -7,7 +7,6 @@ time limit comes, or when the launcher dies, that tree is ended.
 """
 
 import contextlib
-import ctypes
 import functools
 import os
 import resource
@@ -20,7 +19,7 @@ from pathlib import Path
 
 import psutil
 
-from course import wire
+from course import tree, wire
 from course.connect import START
 from course.fork import Forked, be_process, enter
 from course.output import Log, Output
@@ -50,7 +49,7 @@ class Supervisor:
 
     def run(self) -> None:
         """Serve the client's one request; raises `Forked` in a fork that must become a rank or the launcher."""
-        adopt_orphans()
+        tree.adopt_orphans()
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
         try:
             self.request, *rest = self._first_messages()
@@ -171,7 +170,7 @@ class Supervisor:
         if self.deadline and now > self.deadline:
             self._time_is_up()
         if self.kill_at and now > self.kill_at:
-            self._kill_tree()
+            tree.kill_below()
 
     def _read(self, descriptor: int) -> None:
         if not self.outputs[descriptor].read():
@@ -214,14 +213,7 @@ class Supervisor:
             self.agent.send(**message)
 
     def _reap(self) -> None:
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid == 0:
-                return
-            code = os.waitstatus_to_exitcode(status)
+        for pid, code in tree.ended_children():
             if pid == self.launcher:
                 self.launcher, self.code = None, code
                 if self.ranks:
@@ -243,7 +235,7 @@ class Supervisor:
             return
         self.reason, self.kill_at = reason, time.monotonic() + GRACE_S
         for pid in [self.launcher] if self.launcher else list(self.ranks):
-            _signal(pid, signal.SIGINT)
+            tree.send(pid, signal.SIGINT)
 
     def _time_is_up(self) -> None:
         """End a run that took too long; the ranks' fault handlers write their stacks first."""
@@ -252,22 +244,16 @@ class Supervisor:
             return
         self.reason, self.kill_at = "limit", time.monotonic() + STACKS_S
         if self.launcher:
-            _signal(self.launcher, signal.SIGKILL)  # or it would end the ranks before they have written
+            tree.send(self.launcher, signal.SIGKILL)  # or it would end the ranks before they have written
         for pid in list(self.ranks):
-            _signal(pid, signal.SIGABRT)
-
-    def _kill_tree(self) -> None:
-        """Kill every process below this one."""
-        for victim in psutil.Process().children(recursive=True):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                victim.kill()  # psutil compares creation times, so a reused process id is never signalled
+            tree.send(pid, signal.SIGABRT)
 
     def _finish(self) -> None:
         """End what the run left behind, hand over the last output, and say how it ended."""
         left = psutil.wait_procs(psutil.Process().children(recursive=True), timeout=SETTLE_S)[1]
         patience = time.monotonic() + GRACE_S
         while psutil.Process().children() and time.monotonic() < patience:
-            self._kill_tree()
+            tree.kill_below()
             self._reap()
             time.sleep(TICK_S)
         for rank in {output.rank for output in self.outputs.values()}:
@@ -298,18 +284,6 @@ def _become_agent(theirs: wire.Wire, command: Command) -> None:
 
     enter(command.env, command.stdout, command.stderr)
     be_process(lambda: agent.serve(theirs, list(command.argv[4:])))
-
-
-def adopt_orphans() -> None:
-    """Become the parent of every process whose own parent ends, anywhere below (prctl(2), Linux)."""
-    if sys.platform == "linux":
-        pr_set_child_subreaper = 36
-        ctypes.CDLL(None, use_errno=True).prctl(pr_set_child_subreaper, 1, 0, 0, 0)
-
-
-def _signal(pid: int, number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, number)
 
 
 def main() -> None:

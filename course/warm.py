@@ -8,7 +8,6 @@ It works in two generations. The first has torch alone and serves after two seco
 that imports the rest, and takes over when it has.
 """
 
-import ctypes
 import functools
 import gc
 import importlib
@@ -22,10 +21,10 @@ from collections.abc import Callable
 
 import psutil
 
-from course import wire
+from course import tree, wire
 from course.connect import SINGLE_THREADED
 from course.fork import Forked
-from course.supervisor import Supervisor, adopt_orphans
+from course.supervisor import Supervisor
 
 TICK_S = 0.2
 
@@ -42,10 +41,11 @@ class Warm:
         self.successor: int | None = None
         self.ready: int | None = None  # a descriptor on which the successor says that it serves
         self.supervisors: set[int] = set()
+        self.strays = False  # whether a supervisor that was killed may have left processes behind
 
     def serve(self) -> None:
         """Accept clients until standard input ends; raises `Forked` in a fork that is to become something else."""
-        adopt_orphans()
+        tree.adopt_orphans()
         gc.freeze()  # what is imported stays in pages that all forks share
         if self.imports:
             self._raise_successor()
@@ -92,7 +92,7 @@ class Warm:
         self.selector.register(read, selectors.EVENT_READ, self._hand_over)
 
     def _succeed(self, ready: int) -> None:
-        end_with_parent()
+        tree.end_with_parent()
         self.imports()
         os.write(ready, b".")
         os.close(ready)
@@ -114,31 +114,17 @@ class Warm:
 
     def _reap(self) -> None:
         """Forget supervisors that have ended, and end what one that was killed has left behind."""
-        for pid in _ended_children():
+        for pid, code in tree.ended_children():
             self.supervisors.discard(pid)
             if pid == self.successor:
                 self._take_back()
-        for child in psutil.Process().children():
-            if child.pid not in self.supervisors and child.pid != self.successor:
-                child.kill()
-
-
-def _ended_children() -> list[int]:
-    ended = []
-    while True:
-        try:
-            pid, _ = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return ended
-        if pid == 0:
-            return ended
-        ended.append(pid)
-
-
-def end_with_parent() -> None:
-    """Have this process killed when its parent ends, even while it is stopped (prctl(2), Linux)."""
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)
+            elif code:
+                self.strays = True
+        if self.strays:
+            strays = [c for c in psutil.Process().children() if c.pid not in (*self.supervisors, self.successor)]
+            self.strays = bool(strays)
+            for stray in strays:
+                stray.kill()
 
 
 def _supervise(connection: socket.socket, started_with: dict[str, str]) -> None:

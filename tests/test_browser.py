@@ -5,8 +5,8 @@ Needs Chromium (Debian's package) and playwright; without them these tests are s
 
 import json
 import os
-import re
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -46,31 +46,33 @@ def course_folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def server(course_folder):
     """The URL of a JupyterLab that serves the copy, with its token."""
-    config = {"JUPYTER_CONFIG_PATH": str(ROOT / "course" / "jupyter")}
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    options = [f"--port={port}", f"--ServerApp.root_dir={course_folder}", "--IdentityProvider.token=learner"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1",
-         f"--ServerApp.root_dir={course_folder}", "--IdentityProvider.token=learner", "--ServerApp.port_retries=50"],
-        cwd=course_folder, env=os.environ | config, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
+        [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", *options],
+        cwd=course_folder,
+        env=os.environ | {"JUPYTER_CONFIG_PATH": str(ROOT / "course" / "jupyter")},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     try:
-        yield _url(process)
+        url = f"http://127.0.0.1:{port}/"
+        wait_for(url)
+        yield url
     finally:
-        family = [process, *psutil.Process(process.pid).children(recursive=True)]
-        for member in family:
+        for member in [*psutil.Process(process.pid).children(recursive=True), process]:
             member.kill()
         process.wait()
 
 
-def _url(process) -> str:
-    for line in process.stdout:
-        if match := re.search(r"http://127\.0\.0\.1:\d+/", line):
-            break
-    else:
-        pytest.fail("JupyterLab did not start")
-    for _ in range(100):  # the URL is printed a moment before the server listens
+def wait_for(url: str) -> None:
+    """Wait until the server answers."""
+    for _ in range(300):
         try:
-            urllib.request.urlopen(f"{match[0]}api?token=learner")
-            return match[0]
+            urllib.request.urlopen(f"{url}api?token=learner", timeout=10)
+            return
         except (urllib.error.URLError, ConnectionError):
             time.sleep(0.1)
     pytest.fail("JupyterLab does not answer")

@@ -88,14 +88,12 @@ def test_a_checkpoint_that_cannot_be_loaded_gives_one_sentence(tmp_path, monkeyp
 def test_bert_learns_to_infer():
     """In 280 steps of 32 pairs, far above the one in three of chance, on pairs it has not seen."""
     train, validation = nli.tokenized("train"), nli.tokenized("validation")[:]
-    model, steps = seeded(), 280
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    warmup = torch.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.01, total_iters=50)
-    for step in range(steps):
+    model = seeded()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
+    for step in range(280):
         optimizer.zero_grad()
         model(**train[step * 32 : (step + 1) * 32]).loss.backward()
         optimizer.step()
-        warmup.step()
     with torch.no_grad():
         assert accuracy(model(**validation).logits, validation["labels"]) > 0.75
 

@@ -90,7 +90,8 @@ MY_DDP = [
     Mutant("the last parameter is lost", "my_ddp", "test_average", "for parameter in self.trained:",
            "for parameter in self.trained[:-1]:"),
     Mutant("the parameter is averaged, not its gradient", "my_ddp", "test_average", FLAT,
-           "        for p in self.trained:\n            dist.all_reduce(p.data)\n            p.data /= self.world_size\n"),
+           "        for p in self.trained:\n            dist.all_reduce(p.data)\n"
+           "            p.data /= self.world_size\n"),
     Mutant("parameters without a gradient are skipped", "my_ddp", "test_unused", LOOP,
            LOOP.replace("            flat = pack", "            if parameter.grad is None:\n                continue\n"
                         "            flat = pack")),
@@ -145,7 +146,8 @@ MY_BUCKETS = [
     Mutant("a bucket goes when its first gradient comes", "my_buckets", "test_average",
            "self.missing[self.bucket_of[parameter]] -= 1", "self.missing[self.bucket_of[parameter]] = 0"),
     Mutant("no_sync is ignored in the hook", "my_buckets", "test_accumulation",
-           '        """Autograd calls it when `parameter.grad` is complete."""\n        if not self.sync:\n            return\n',
+           '        """Autograd calls it when `parameter.grad` is complete."""\n        if not self.sync:\n'
+           "            return\n",
            '        """Autograd calls it when `parameter.grad` is complete."""\n'),
     Mutant("finish waits for the first bucket only", "my_buckets", "test_average", FINISH,
            FINISH.replace("in self.sent:", "in self.sent[:1]:")),
@@ -166,6 +168,7 @@ MY_BUCKETS = [
            "        self.ddp = nn.parallel.DistributedDataParallel(model)\n        self.reset()\n"
            "        for parameter in self.trained:"),
 ]  # fmt: skip
+
 
 @pytest.fixture(scope="module", autouse=True)
 def solution(tmp_path_factory):

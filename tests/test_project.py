@@ -35,7 +35,7 @@ FLOORS = [
     "palette svg curves intervals lanes traces timeline claims diff",  # pictures and tables
     "online data models",  # what is trained
     "gpus limits hardware vitals diagnosis diagnosis_gpus doctor",  # the box
-    "fork output rank agent connect supervisor warm run stacks launch live",  # processes
+    "tree fork output rank agent connect supervisor warm run stacks launch live",  # processes
     "explore checks magics",  # what a notebook shows
     "lesson lesson_rules build serve __main__",  # what makes the notebooks and opens them
 ]
