@@ -162,7 +162,9 @@ def test_an_explorable_moves(page, server):
 
 
 def test_an_interrupt_ends_the_ranks(page, server, course_folder):
-    (course_folder / "labs" / "src" / "sleeps.py").write_text("import time\nprint('ready')\ntime.sleep(600)\n")
+    pids = course_folder / "labs" / "pids"
+    script = f"import os, time\nopen({str(pids)!r}, 'a').write(f'{{os.getpid()}} ')\nprint('ready')\ntime.sleep(600)\n"
+    (course_folder / "labs" / "src" / "sleeps.py").write_text(script)
     cells = ["%load_ext course", "run = %torchrun --standalone --nproc-per-node 2 src/sleeps.py", "print('alive')"]
     notebook = {
         "nbformat": 4, "nbformat_minor": 5,
@@ -174,23 +176,12 @@ def test_an_interrupt_ends_the_ranks(page, server, course_folder):
     open_notebook(page, server, "labs/interrupt.ipynb")
     menu(page, "Run", "Run All Cells")
     page.wait_for_selector("text=ready", timeout=60_000)
-    assert len(ranks_of("sleeps")) == 2
+    page.wait_for_timeout(500)  # the other rank's line
+    ranks = [int(pid) for pid in pids.read_text().split()]
+    assert [psutil.pid_exists(pid) for pid in ranks] == [True, True]
     menu(page, "Kernel", "Interrupt Kernel")
     page.wait_for_selector("text=Interrupted", timeout=10_000)
-    assert ranks_of("sleeps") == []
+    assert [psutil.pid_exists(pid) for pid in ranks] == [False, False]
     page.locator(".jp-CodeCell").last.click()
     page.keyboard.press("Control+Enter")
     page.wait_for_selector(".jp-OutputArea-output:has-text('alive')", timeout=20_000)
-
-
-def ranks_of(script: str) -> list[int]:
-    """The ranks that run a script: told a rank, and to log into a folder named after the script."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            told = process.environ()
-        except psutil.Error:
-            continue
-        if "RANK" in told and script in told.get("COURSE_METRICS_FILE", ""):
-            found.append(process.pid)
-    return found
