@@ -21,7 +21,7 @@ from launching import PATIENCE_S, Client, clean_environment, torchrun
 pytestmark = pytest.mark.timeout(180)
 
 # What the launch adds to the environment of every run, warm or not.
-ADDED = {"PYTHONFAULTHANDLER": "1", "PYTHON_COLORS": "0", "OMP_NUM_THREADS": "1"}
+ADDED = {"PYTHONFAULTHANDLER": "1", "PYTHON_COLORS": "0", "KINETO_LOG_LEVEL": "6", "OMP_NUM_THREADS": "1"}
 
 
 @pytest.fixture(scope="module")

@@ -48,6 +48,7 @@ def main(epochs: int, size: int) -> dict:
 
     script = importlib.import_module("ddp")
     script.BATCH, script.log = 4, lambda **row: None
+    dist.destroy_process_group = lambda: None  # the script that runs the check ends the group
     script.torch.optim.AdamW = lambda parameters, rate: torch.optim.SGD(parameters, lr=0.1)
     train = Drawn(nli.tokenized("train", size=size))
     model = script.main(train, nli.tokenized("validation", size=6), epochs=epochs)
