@@ -1,9 +1,11 @@
 """Settings of all tests (none may hang), and a course built once for those that look at built files."""
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 from lesson_samples import ELSEWHERE, GOOD, NEXT, WIDGET, built, course
 
 TESTS = Path(__file__).parent
@@ -20,6 +22,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if TESTS in item.path.parents and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(TEST_TIMEOUT_S))
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Small models gain nothing from more threads than one."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

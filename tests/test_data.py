@@ -21,15 +21,7 @@ from course import online
 from course.data import digits, hub, nli
 from course.errors import CourseError
 
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Small tensors gain nothing from more threads, and others may use the cores."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 # An oracle that shares nothing with the grammar: each word as a test of a scene, written out by hand.
 SCENES = list(

@@ -7,14 +7,7 @@ from course import models, online
 from course.data import digits, nli
 from course.errors import CourseError
 
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Small models gain nothing from more, and several tests may share the cores."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def parameters(model: torch.nn.Module) -> int:

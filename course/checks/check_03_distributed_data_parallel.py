@@ -16,9 +16,10 @@ class _AnyReplica:
     wrappers: tuple[str, ...]
 
     def each(self, ranks: Callable, world_size: int, function: Callable, *args: object, **kwargs: object):
-        """(name of the class, results by rank) for each class of the exercise."""
+        """(name of the class, results by rank) for each class of the exercise, all from one set of ranks."""
+        by_rank = ranks(world_size, on_rank.each, self.exercise, self.wrappers, function.__name__, *args, **kwargs)
         for name in self.wrappers:
-            yield name, ranks(world_size, function, self.exercise, name, *args, **kwargs)
+            yield name, [results[name] for results in by_rank]
 
     def compare_training(self, ranks: Callable, world_size: int, kinds, optimizers, passes: int = 1) -> None:
         """Three steps on the ranks give the weights of three steps of one process on the whole batch."""
@@ -195,6 +196,13 @@ class TestMyBuckets(_AnyReplica):
             for begun, asynchronous in results:
                 assert begun > 0, f"{name}: nothing is sent before backward reaches the first layer"
                 assert asynchronous, f"{name}: backward waits for a message instead of going on"
+
+    @hint("what has to be counted anew for the next backward?")
+    def test_starts_again(self, ranks):
+        """The second step overlaps as the first does: its messages begin during backward too."""
+        for name, results in self.each(ranks, 2, on_rank.sent_early, steps=2):
+            for begun, _ in results:
+                assert begun > 0, f"{name}: in the second step nothing is sent before backward reaches the first layer"
 
     @hint("count the buckets, then the messages")
     def test_messages(self, ranks):

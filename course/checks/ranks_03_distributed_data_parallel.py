@@ -113,6 +113,11 @@ def wrapper(module: str, name: str) -> Callable:
     return getattr(importlib.import_module(module), name)
 
 
+def each(module: str, names: tuple[str, ...], function: str, *args: object, **kwargs: object) -> dict[str, object]:
+    """What a function of this file says of each wrapper, by its name."""
+    return {name: globals()[function](module, name, *args, **kwargs) for name in names}
+
+
 def start(module: str, name: str) -> list[torch.Tensor]:
     """The weights on this rank after construction, from different weights on every rank."""
     return weights(wrapper(module, name)(Small(seed=10 + dist.get_rank())))
@@ -203,17 +208,19 @@ def without_library(module: str, name: str) -> float:
     return averages(module, name)
 
 
-def sent_early(module: str, name: str) -> tuple[int, bool]:
-    """How many messages had begun when the first layer got its gradient; whether none was waited for."""
+def sent_early(module: str, name: str, steps: int = 1) -> tuple[int, bool]:
+    """In the last of the steps: how many messages had begun when the first layer got its gradient; whether none was
+    waited for.
+    """
     replica = wrapper(module, name)(Small(seed=0), **({"cap_mb": 1e-4} if name == "Bucketed" else {}))
     begun = []
-    with Messages() as messages:
-        first = replica.module.layers[0].weight
-        first.register_hook(lambda gradient: begun.append(len(messages)))
-        loss_of(replica, batch(0, dist.get_rank())).backward()
-        in_backward = list(messages)
-        replica.finish()
-    return begun[0], all(asynchronous for _, _, asynchronous in in_backward)
+    replica.module.layers[0].weight.register_hook(lambda gradient: begun.append(len(messages)))
+    for step in range(steps):
+        with Messages() as messages:
+            loss_of(replica, batch(step, dist.get_rank())).backward()
+            in_backward = list(messages)
+            replica.finish()
+    return begun[-1], all(asynchronous for _, _, asynchronous in in_backward)
 
 
 def buckets(cap_mb: float) -> tuple[list[list[int]], list[int], int]:
