@@ -20,6 +20,9 @@ from pathlib import Path
 from course import hardware, wire
 
 
+LOOK_S = 0.02  # how often the launcher of one box's ranks looks whether they have ended
+
+
 class Ranks:
     """The supervisor as the launcher sees it: starts ranks and tells how they ended."""
 
@@ -100,6 +103,7 @@ def serve(supervisor: wire.Wire, argv: list[str]) -> None:
 
 def _torchrun(ranks: Ranks, argv: list[str]) -> None:
     from torch.distributed import run
+    from torch.distributed.elastic.rendezvous import dynamic_rendezvous
 
     args = run.parse_args(argv)
     if not args.no_python and not args.module:
@@ -111,6 +115,9 @@ def _torchrun(ranks: Ranks, argv: list[str]) -> None:
         args.local_addr = args.local_addr or "127.0.0.1"
         if sys.platform == "linux":
             os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+        # Nor do they need to wait a random time, up to 0.3 s, lest many boxes meet at once ...
+        dynamic_rendezvous._delay = lambda seconds: None if isinstance(seconds, tuple) else time.sleep(seconds)
+        args.monitor_interval = min(args.monitor_interval, LOOK_S)  # ... or be looked at only every 0.1 s.
     if args.log_dir is None:  # torchrun makes such a folder itself, and leaves it behind
         args.log_dir = tempfile.mkdtemp(prefix="torchelastic_")
         atexit.register(shutil.rmtree, args.log_dir, ignore_errors=True)

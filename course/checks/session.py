@@ -98,7 +98,7 @@ def run(
     """Check the scripts in `src` for the exercises `names` (all if empty); `only` picks the checks of that name."""
     session = Session(Path(src).resolve(), limit)
     arguments = [node_of(name) for name in names or exercises()]
-    options = ["-p", "no:cacheprovider", "-p", "no:nbval", "-p", "no:terminal"]
+    options = [f"-pno:{plugin}" for plugin in ("cacheprovider", "nbval", "terminal", "unraisableexception")]
     options += ["-c", str(Path(__file__).with_name("pytest.ini")), "--rootdir", str(Path(__file__).parent)]
     if junit:
         options.append(f"--junit-xml={junit}")
