@@ -10,6 +10,7 @@ import select
 import shlex
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -37,12 +38,16 @@ def launch(
     watch: Callable[[Run, dict], None] = lambda run, event: None,
     limit: float = LIMIT_S,
     env: dict[str, str] | None = None,
+    host: dict[str, str] | None = None,
+    stop: threading.Event | None = None,
 ) -> Run:
     """Run the command `words`, such as ``["torchrun", "--standalone", "--nproc-per-node", "2", "src/ddp.py"]``.
 
     `watch(run, event)` is called with each event of the supervisor, and with ``{"event": "metrics", "rows": [...]}``.
     After `limit` seconds the run is ended and each rank's stacks are in its lines. `env` adds to the environment.
-    An interrupt ends the run, then `Interrupted` is raised. Raises `CourseError` where nothing can be started.
+    `host` (the arguments of `netns.enter`) is where it runs, if not on this machine's own network. An interrupt ends
+    the run, then `Interrupted` is raised; so does `stop`, for a launch in a thread, where no interrupt arrives.
+    Raises `CourseError` where nothing can be started.
     """
     _preflight(words)
     folder = _new_folder(words)
@@ -56,6 +61,7 @@ def launch(
         "umask": _umask(),
         "limit": limit,
         "log_dir": str(folder),
+        "host": host,
     }
     start = time.monotonic()
 
@@ -68,7 +74,7 @@ def launch(
             run.rows += rows
             watch(run, {"event": "metrics", "rows": rows})
 
-    interrupted = _converse(request, run, take, look)
+    interrupted = _converse(request, run, take, look, stop)
     look()
     run.wall_s = time.monotonic() - start
     if interrupted:
@@ -79,7 +85,9 @@ def launch(
     return run
 
 
-def _converse(request: dict, run: Run, take: Callable[[dict], None], look: Callable[[], None]) -> bool:
+def _converse(
+    request: dict, run: Run, take: Callable[[dict], None], look: Callable[[], None], stop: threading.Event | None
+) -> bool:
     """Have a supervisor serve the request; say whether the user interrupted it."""
     interrupted, silent = False, True
     supervisor = connect.to_supervisor()
@@ -90,6 +98,8 @@ def _converse(request: dict, run: Run, take: Callable[[dict], None], look: Calla
                 silent = False
                 take(event)
             look()
+            if stop and stop.is_set() and not interrupted:
+                raise KeyboardInterrupt
         except KeyboardInterrupt:
             interrupted = True
             _send(supervisor, stop=True)

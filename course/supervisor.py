@@ -19,7 +19,7 @@ from pathlib import Path
 
 import psutil
 
-from course import tree, wire
+from course import netns, tree, wire
 from course.connect import START
 from course.fork import Forked, be_process, enter
 from course.output import Log, Output
@@ -55,6 +55,8 @@ class Supervisor:
             self.request, *rest = self._first_messages()
         except EOFError:
             return  # the client has changed its mind
+        if self.request.get("host"):
+            netns.enter(**self.request["host"])  # and with this process its launcher and ranks
         os.chdir(self.request["cwd"])
         os.umask(self.request["umask"])
         self.log = Log(Path(self.request["log_dir"]), self._note)

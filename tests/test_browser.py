@@ -3,8 +3,10 @@
 Needs Chromium (Debian's package) and playwright; without them these tests are skipped.
 """
 
+import html
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -17,12 +19,23 @@ from pathlib import Path
 import psutil
 import pytest
 
+from course.serve import trust
+
 ROOT = Path(__file__).parent.parent
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
 ]  # fmt: skip
+SVG = "image/svg+xml"
+# The drawings that are on the page: those of widgets are part of it, the others are images.
+DRAWINGS = """() => [
+    ...[...document.querySelectorAll('.jp-RenderedSVG img')].filter(image => image.naturalWidth > 0)
+        .map(image => decodeURIComponent(image.src)),
+    ...[...document.querySelectorAll('.explorable svg')].map(drawing => drawing.ariaLabel),
+].join('')"""
+HEIGHT = "() => document.querySelector('.jp-WindowedPanel-outer').scrollHeight"
+TITLE = re.compile(r"<title>(.*?)</title>")
 RUN_S = 420  # for all cells of a notebook
 
 # A later lab joins here.
@@ -130,17 +143,38 @@ def errors(cells: list[dict]) -> list[str]:
     return [output["evalue"] for cell in cells for output in cell["outputs"] if output["output_type"] == "error"]
 
 
-@pytest.mark.parametrize("folder", ["labs", "solutions"])
-@pytest.mark.parametrize("name", NOTEBOOKS)
-def test_every_cell_runs(page, server, course_folder, folder, name):
-    path = f"{folder}/{name}.ipynb"
+# The other solutions are run by `pytest --nbval`, as all notebooks are.
+RUN = [*(f"labs/{name}.ipynb" for name in NOTEBOOKS), "solutions/03_distributed_data_parallel.ipynb"]
+
+
+@pytest.mark.parametrize("path", RUN)
+def test_every_cell_runs(page, server, course_folder, path):
     open_notebook(page, server, path)
     cells = run_all(page, course_folder, path)
     assert errors(cells) == []
     assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
-    if folder == "labs":
-        text = json.dumps(cells)
-        assert "till to write" in text, "an open exercise is not announced"
+    if path.startswith("labs/"):
+        assert "till to write" in json.dumps(cells), "an open exercise is not announced"
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_a_solution_is_seen_as_it_was_run(page, server, course_folder, name):
+    """Every drawing of the saved run is on the page."""
+    trust(course_folder / "solutions")
+    path = f"solutions/{name}.ipynb"
+    cells = json.loads((course_folder / path).read_text())["cells"]
+    data = [output.get("data", {}) for cell in cells for output in cell.get("outputs", [])]
+    missing = {html.unescape(TITLE.search("".join(rich[SVG]))[1]) for rich in data if SVG in rich}
+    assert missing
+    open_notebook(page, server, path)
+    for pause_ms in (200, 1000, 3000):  # a busy machine needs longer
+        for top in range(0, page.evaluate(HEIGHT), 500):  # only what is near the screen is on the page
+            if missing:
+                page.evaluate("y => document.querySelector('.jp-WindowedPanel-outer').scrollTo(0, y)", top)
+                page.wait_for_timeout(pause_ms)
+                seen = html.unescape(page.evaluate(DRAWINGS))
+                missing = {title for title in missing if title not in seen}
+    assert not missing
 
 
 def test_an_explorable_moves(page, server):
