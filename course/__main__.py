@@ -1,4 +1,4 @@
-"""``python -m course``: build the notebooks, check a learner's code, look at this machine."""
+"""``python -m course``: build the notebooks, check a learner's code, measure, look at this machine."""
 
 import argparse
 import importlib
@@ -8,6 +8,7 @@ from course.errors import CourseError
 
 COMMANDS = {
     "build": ("course.build", "write the notebooks and figures from the lessons"),
+    "bench": ("course.bench", "hold the code of the labs against torch's own, on this machine"),
     "check": ("course.checks.report", "check the code that a learner wrote"),
     "doctor": ("course.doctor", "say what this machine has and whether the labs will run on it"),
 }

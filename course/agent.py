@@ -19,7 +19,6 @@ from pathlib import Path
 
 from course import hardware, wire
 
-
 LOOK_S = 0.02  # how often the launcher of one box's ranks looks whether they have ended
 
 

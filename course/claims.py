@@ -5,15 +5,17 @@ from collections.abc import Sequence
 
 from course import palette
 
+HEADS = ("claim", "measured here")
+
 
 class Claims:
-    """Pairs of a claim and what was measured here; a notebook shows a table."""
+    """Pairs of a claim and what was measured here; a notebook shows a table under two `heads`."""
 
-    def __init__(self, rows: Sequence[tuple[str, str]]) -> None:
-        self.rows = list(rows)
+    def __init__(self, rows: Sequence[tuple[str, str]], heads: tuple[str, str] = HEADS) -> None:
+        self.rows, self.heads = list(rows), heads
 
     def __repr__(self) -> str:
-        return "\n".join(f"{claim}\n    measured here: {measured}" for claim, measured in self.rows)
+        return "\n".join(f"{claim}\n    {self.heads[1]}: {measured}" for claim, measured in self.rows)
 
     def _repr_html_(self) -> str:
         cell = "text-align:left;vertical-align:top;padding:6px 10px;background:transparent"
@@ -23,13 +25,14 @@ class Claims:
             f'<td style="{cell};{line}">{html.escape(measured)}</td></tr>'
             for claim, measured in self.rows
         )
+        first, second = map(html.escape, self.heads)
         return (
             f'<table style="background:{palette.CARD};color:{palette.INK};border:1px solid {palette.RULE};'
             f'border-collapse:collapse;max-width:760px;width:100%"><tr style="background:transparent">'
-            f'<th style="{cell}">claim</th><th style="{cell}">measured here</th></tr>{rows}</table>'
+            f'<th style="{cell}">{first}</th><th style="{cell}">{second}</th></tr>{rows}</table>'
         )
 
 
-def claims(rows: Sequence[tuple[str, str]]) -> Claims:
-    """The table of (claim, what was measured here)."""
-    return Claims(rows)
+def claims(rows: Sequence[tuple[str, str]], heads: tuple[str, str] = HEADS) -> Claims:
+    """The table of (claim, what was measured here), or of other pairs under their own `heads`."""
+    return Claims(rows, heads)

@@ -11,7 +11,7 @@ from typing import TextIO
 
 from course import curves, stacks, todo
 from course.palette import ansi
-from course.run import ABORTED, TRACEBACK, Line, Run
+from course.run import ABORTED, RAISED, TRACEBACK, Line, Run
 
 SHOWN_LINES = 400  # of a run, printed in the notebook; then only the last ones
 LAST_LINES = 10
@@ -28,6 +28,7 @@ class Live:
         self._rest: list[Line] = []
         self._drawn = 0.0
         self._transient: dict[int, str] = {}
+        self._failed: dict[int, int] = {}  # exit codes of ranks that failed, and may be started again
 
     def __call__(self, run: Run, event: dict) -> None:
         """Show one event."""
@@ -40,6 +41,10 @@ class Live:
             case {"event": "transient", "rank": int(rank), "text": text}:
                 self._transient[rank] = text
                 self._draw(run)
+            case {"event": "exited", "rank": rank, "code": code} if code:
+                self._failed[rank] = code
+            case {"event": "started", "rank": rank} if rank in self._failed:
+                self._show_restart(run, rank)
             case {"event": "note", "text": text}:
                 self._print(text)
             case {"event": "metrics"}:
@@ -87,6 +92,11 @@ class Live:
                 for line in lines:
                     self._print(_prefix(run, rank) + line.text)
 
+    def _show_restart(self, run: Run, rank: int) -> None:
+        """Say in one line how a rank ended that its launcher starts again; its traceback is over and done with."""
+        why = [line.bare for line in self._held.pop(rank, []) if RAISED.match(line.bare)][-1:]
+        self._print(_prefix(run, rank) + ": ".join([_how(self._failed.pop(rank)), *why]) + " – is started again")
+
     def _draw(self, run: Run, last: bool = False) -> None:
         if self._display and (last or time.monotonic() - self._drawn > REDRAW_S):
             self._drawn = time.monotonic()
@@ -127,7 +137,7 @@ def failure(run: Run) -> list[str]:
     which = f"Rank {first} failed first" if len(run.processes) > 1 else "The script failed"
     parts = [f"{which} ({_how(run.exit_codes[first])})" + (f":\n{traceback}" if traceback else ".")]
     for rank in sorted(run.processes):
-        last = run.traceback(rank).rpartition("\n")[2]
+        last = run.traceback(rank) and run.raised(rank)
         if rank != first and run.exit_codes.get(rank) and last:
             parts.append(ansi(rank, f"rank {rank} │") + f" failed after it: {last}")
     return parts

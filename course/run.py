@@ -1,12 +1,14 @@
 """What a launch did: exit codes, lines by rank, metrics as a table."""
 
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
 
 TRACEBACK = "Traceback (most recent call last):"
+RAISED = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt)\b")  # how the last entry of a traceback begins
 ABORTED = "Fatal Python error: Aborted"  # how a fault handler begins the stacks of a rank ended at the time limit
 
 
@@ -73,6 +75,12 @@ class Run:
         """The last traceback of a rank, "" if it wrote none."""
         _, mark, after = self.text(rank, "stderr").rpartition(TRACEBACK)
         return (mark + after.partition(ABORTED)[0]).rstrip() if mark else ""
+
+    def raised(self, rank: int) -> str:
+        """The exception of a rank's last traceback, the first line of what it says; "" if it wrote none."""
+        traceback = self.traceback(rank).splitlines()
+        lines = traceback or self.text(rank, "stderr").splitlines()
+        return next((line for line in reversed(lines) if RAISED.match(line)), "".join(traceback[-1:]))
 
     def take(self, event: dict) -> None:
         """Record what the supervisor reports."""

@@ -19,7 +19,7 @@ OWN = str(Path(__file__).parent)
 
 @dataclass(frozen=True)
 class Place:
-    """Where a rank stood: `call` is a collective, "backward" or "" (elsewhere), called at `line` of `file`."""
+    """Where a rank stood: `call` is a collective, "backward", "forward" (both DDP's) or "", at `line` of `file`."""
 
     call: str
     file: str
@@ -57,6 +57,8 @@ def _place(frames: list[re.Match]) -> Place | None:
             call = function  # the outermost wins: it is what the script called
         elif file.endswith("torch/autograd/graph.py") and function == "_engine_run_backward":
             call = "backward"
+        elif file.endswith("torch/nn/parallel/distributed.py") and function == "_sync_buffers":
+            call = "forward"  # DDP's, which first sends rank 0's buffers
         elif not file.startswith((*LIBRARIES, OWN, "<")):
             return Place(call, file, int(frame["line"]))
     return None
@@ -64,6 +66,9 @@ def _place(frames: list[re.Match]) -> Place | None:
 
 def report(run: Run, limit: float) -> str:
     """What the limit found, a line a rank, and what it means where that is clear."""
+    if not run.processes:
+        waits = "its launcher was still waiting, with several nodes for the others to come"
+        return f"The limit of {limit:g} s ended the run before any rank was started: {waits}."
     found = places(run)
     lines = [f"The limit of {limit:g} s ended the run. Where the ranks stood:"]
     for rank in sorted(run.processes):

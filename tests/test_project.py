@@ -35,9 +35,9 @@ FLOORS = [
     "palette svg curves intervals lanes traces timeline claims diff",  # pictures and tables
     "online data models",  # what is trained
     "gpus limits hardware vitals diagnosis diagnosis_gpus doctor",  # the box
-    "tree fork output rank agent connect supervisor warm run stacks launch live",  # processes
-    "explore checks magics",  # what a notebook shows
-    "lesson lesson_rules build serve __main__",  # what makes the notebooks and opens them
+    "hosts network netns tree fork output rank agent connect supervisor warm run stacks launch live",  # processes
+    "slurm explore lesson checks magics going nodes race bench",  # what a notebook shows
+    "lesson_rules build serve __main__",  # what makes the notebooks and opens them
 ]
 UNITS = " ".join(FLOORS).split()
 PATHS = {

@@ -80,6 +80,14 @@ def test_backward_waits_too(script: str) -> None:
     assert stacks.places(run_of(frames)) == {0: stacks.Place("backward", script, 4)}
 
 
+def test_forward_waits_where_ddp_sends_its_buffers_and_not_where_it_computes(script: str) -> None:
+    ddp, module = f"{TORCH}/nn/parallel/distributed.py", f"{TORCH}/nn/modules/module.py:1789 _call_impl"
+    sends = f"{ddp}:2363 _distributed_broadcast_coalesced; {ddp}:2425 _sync_buffers; {ddp}:1886 forward; {module}"
+    computes = f"{TORCH}/nn/modules/linear.py:134 forward; {module}; {ddp}:1890 forward; {module}"
+    found = stacks.places(run_of(f"{sends}; {script}:2 <module>", f"{computes}; {script}:2 <module>"))
+    assert found == {0: stacks.Place("forward", script, 2), 1: stacks.Place("", script, 2)}
+
+
 def test_frames_of_the_course_and_of_libraries_are_no_place(script: str) -> None:
     own = f"{stacks.OWN}/fork.py:72 run_as_main; <string>:1 <module>"
     assert stacks.places(run_of(f"{elsewhere(script)}; {own}", own)) == {0: stacks.Place("", script, 5), 1: None}

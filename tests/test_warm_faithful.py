@@ -395,6 +395,7 @@ def test_restarts(client: Client) -> None:
         assert answer["stdout"][rank].splitlines()[-1] == "attempt 1 of 1"
         log = Path(answer["log_dir"], f"rank{rank}.log").read_text()
         assert log.endswith("attempt 1 of 1\n")
+        assert "exit code 3 – is started again" in answer["shown"]
 
 
 def test_record_writes_its_error_file(client: Client) -> None:

@@ -72,6 +72,5 @@ def _problem(run: Run, limit: float) -> Exception:
 
 def _cause(run: Run, rank: int) -> str:
     """The exception of a rank, or how it ended without one."""
-    lines = run.traceback(rank).splitlines()
     fatal = [line for line in run.text(rank, "stderr").splitlines() if line.startswith("Fatal Python error")]
-    return (lines or fatal or [f"it ended with exit code {run.exit_codes[rank]}"])[-1]
+    return run.raised(rank) or (fatal or [f"it ended with exit code {run.exit_codes[rank]}"])[-1]

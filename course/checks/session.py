@@ -14,7 +14,9 @@ import pytest
 
 from course.checks.exercises import exercises, node_of
 from course.checks.ranks import Deadlock, Rejected, Unwritten, on_ranks
+from course.todo import open_todos
 
+LESSONS = Path(__file__).parent.parent / "lessons"
 PASSED, FAILED, OPEN, NOT_RUN = "passed", "failed", "open", "not run"
 
 
@@ -52,8 +54,12 @@ class Session:
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Before a check: is its script there, and has the exercise not hung already?"""
         name = item.cls.exercise
-        if not (self._src / f"{name}.py").is_file():
-            raise Unwritten(f"{self._src / name}.py is not there yet: run the cell that writes it")
+        script = self._src / f"{name}.py"
+        if not script.is_file():
+            raise Unwritten(f"{script} is not there yet: run the cell that writes it")
+        todos = open_todos(script)
+        if todos and script.read_text() == as_handed_out(item.path.stem.removeprefix("check_"), script.name):
+            raise Unwritten("; ".join(todos))
         if name in self._stuck:
             raise NotRun("not run, since the ranks hung in a check before it")
 
@@ -70,6 +76,15 @@ class Session:
             hint = "" if outcome == PASSED else getattr(item.function, "hint", "")
             self.results.append(Result(item.cls.exercise, item.originalname, claim, outcome, message, hint))
         return report
+
+
+@functools.cache
+def as_handed_out(lab: str, script: str) -> str:
+    """The script of an exercise before a learner has touched it, so that no ranks need be started to say so."""
+    from course import lesson  # takes a second, which a written exercise need not spend
+
+    scripts = lesson.read(LESSONS / f"{lab}.md").scripts(solved=False)
+    return scripts.get(f"src/{script}", "")
 
 
 class NotRun(Exception):

@@ -33,7 +33,8 @@ const builders = {
     const inputs = options.map((value) => make("input", { type: "radio", name: group, value }));
     inputs.forEach((input) => input.addEventListener("change", () => change(input.value)));
     const labels = inputs.map((input) => make("label", {}, input, make("span", {}, input.value)));
-    const set = make("fieldset", {}, make("legend", {}, label), make("div", { className: "options" }, ...labels));
+    const className = options.join("").length > 30 ? "wide" : "";
+    const set = make("fieldset", { className }, make("legend", {}, label), make("div", { className: "options" }, ...labels));
     return [set, (value) => inputs.forEach((input) => (input.checked = input.value === value))];
   },
 

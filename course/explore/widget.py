@@ -31,8 +31,9 @@ class Slider:
         """Every value that the slider can take, rising; the one it starts with is among them."""
         stops, value = {self.min, self.max, self.value}, self.min
         while value < self.max:
-            # Geometric stops are rounded to two digits for the reader: 1, 1.3, 1.6, ... 10, 13, 16.
-            stops.add(float(f"{value:.2g}") if self.log else round(value, 9))
+            # Geometric stops are rounded to two digits for the reader: 1, 1.3, 1.6, ... 10, 13, 16; not 2, 4, ... 256.
+            exact = not self.log or float(self.step).is_integer()
+            stops.add(round(value, 9) if exact else float(f"{value:.2g}"))
             value = value * self.step if self.log else value + self.step
         return sorted(int(stop) if float(stop).is_integer() else stop for stop in stops)
 

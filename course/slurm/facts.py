@@ -1,0 +1,232 @@
+"""What Slurm's commands tell, as plain records: nodes, partitions, reservations (scontrol), jobs (squeue --json).
+
+Read here are the formats of Slurm 21.08 and later. `squeue --json` has changed once: since 23.11 a number is
+``{"set": true, "infinite": false, "number": 5}`` and a state is a list; both forms are understood.
+"""
+
+import re
+from dataclasses import dataclass
+
+PAIR = re.compile(r"(?:^|\s)([A-Z][\w:/]*)=")  # where a field begins in `scontrol --oneliner`
+GPUS = re.compile(r"\bgpu(?::[^:,(=\s]+)?[:=](\d+)")  # gpu:4, gpu:h100:4(IDX:0-3), gres/gpu=4
+INDICES = re.compile(r"IDX:([\d,-]+)")
+ENDED = {
+    "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE", "PREEMPTED",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Node:
+    """A server: how many GPUs it has and how it is; `reason` is why it is out, where it is."""
+
+    name: str
+    state: str
+    gpus: int
+    partitions: tuple[str, ...]
+    reason: str = ""
+
+    @property
+    def up(self) -> bool:
+        """Whether jobs can run on it."""
+        return not any(word in self.state for word in ("DOWN", "DRAIN", "FAIL", "NOT_RESPONDING", "UNKNOWN"))
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A queue: its nodes, its longest time in minutes (None: no limit)."""
+
+    name: str
+    default: bool
+    nodes: tuple[str, ...]
+    max_minutes: int | None
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """Nodes kept free for some users; times in seconds since the epoch."""
+
+    name: str
+    nodes: tuple[str, ...]
+    start: float
+    end: float
+    users: str
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job as the queue has it; times in seconds since the epoch, 0 where there is none yet.
+
+    `gpus` are the indices of the GPUs it holds on each of its nodes (known while it runs), `gpus_per_node` what it
+    asked for; `start` and `end` of a job that waits are what the scheduler expects.
+    """
+
+    id: int
+    name: str
+    user: str
+    partition: str
+    state: str
+    reason: str
+    nodes: tuple[str, ...]
+    node_count: int
+    gpus_per_node: int
+    gpus: dict[str, tuple[int, ...]]
+    submitted: float
+    start: float
+    end: float
+    limit_minutes: float | None
+    restarts: int
+    exit_code: int
+    output: str
+
+    @property
+    def ended(self) -> bool:
+        """Whether it will not run again."""
+        return self.state in ENDED
+
+
+def nodes(text: str) -> list[Node]:
+    """From ``scontrol --oneliner show nodes``."""
+    return [
+        Node(
+            row["NodeName"], row["State"], _gpus(row.get("Gres", "")), _names(row.get("Partitions")),
+            row.get("Reason", ""),
+        )
+        for row in _rows(text, "NodeName")
+    ]  # fmt: skip
+
+
+def partitions(text: str) -> list[Partition]:
+    """From ``scontrol --oneliner show partitions``."""
+    return [
+        Partition(
+            row["PartitionName"], row.get("Default") == "YES", expand(row.get("Nodes", "")),
+            _minutes(row.get("MaxTime", "UNLIMITED")),
+        )
+        for row in _rows(text, "PartitionName")
+    ]  # fmt: skip
+
+
+def reservations(text: str) -> list[Reservation]:
+    """From ``scontrol --oneliner show reservations``, with times in seconds since the epoch (SLURM_TIME_FORMAT)."""
+    return [
+        Reservation(
+            row["ReservationName"], expand(row.get("Nodes", "")), float(row["StartTime"]), float(row["EndTime"]),
+            row.get("Users", ""),
+        )
+        for row in _rows(text, "ReservationName")
+    ]  # fmt: skip
+
+
+def job(record: dict) -> Job:
+    """From one element of the list "jobs" of ``squeue --json``."""
+    names = expand(record.get("nodes") or "")
+    asked = " ".join(str(record.get(key) or "") for key in ("tres_per_node", "tres_per_job", "tres_per_task"))
+    held = record.get("gres_detail") or []
+    count = int(_number(record.get("node_count")) or len(names) or 1)
+    return Job(
+        id=int(record["job_id"]),
+        name=record.get("name", ""),
+        user=record.get("user_name", ""),
+        partition=record.get("partition", ""),
+        state=_state(record.get("job_state")),
+        reason=record.get("state_reason", ""),
+        nodes=names,
+        node_count=count,
+        gpus_per_node=_gpus(asked) // (count if record.get("tres_per_job") and not record.get("tres_per_node") else 1),
+        gpus={name: _indices(detail) for name, detail in zip(names, held, strict=False)},
+        submitted=_number(record.get("submit_time")) or 0,
+        start=_number(record.get("start_time")) or 0,
+        end=_number(record.get("end_time")) or 0,
+        limit_minutes=_number(record.get("time_limit")),
+        restarts=int(_number(record.get("restart_cnt")) or 0),
+        exit_code=_exit_code(record.get("exit_code")),
+        output=_output(record),
+    )
+
+
+def expand(hostlist: str) -> tuple[str, ...]:
+    """The names in a Slurm host list: ``n[1-3,07],login`` is n1 n2 n3 n07 login."""
+    if hostlist in ("", "(null)", "None"):
+        return ()
+    found: list[str] = []
+    for part in re.findall(r"[^,\[]+(?:\[[^\]]*\][^,\[]*)*", hostlist):
+        found += _expand_one(part)
+    return tuple(found)
+
+
+def _expand_one(part: str) -> list[str]:
+    match = re.fullmatch(r"([^\[]*)\[([^\]]*)\](.*)", part)
+    if not match:
+        return [part]
+    before, ranges, after = match.groups()
+    numbers = []
+    for piece in ranges.split(","):
+        low, _, high = piece.partition("-")
+        numbers += [str(i).zfill(len(low)) for i in range(int(low), int(high or low) + 1)]
+    return [before + number + rest for number in numbers for rest in _expand_one(after)]
+
+
+def _rows(text: str, first: str) -> list[dict[str, str]]:
+    """The lines of `scontrol --oneliner` as dicts; values may hold spaces."""
+    rows = []
+    for line in text.splitlines():
+        pieces = PAIR.split(line)
+        row = {key: value.strip() for key, value in zip(pieces[1::2], pieces[2::2], strict=True)}
+        if first in row:
+            rows.append({key: "" if value == "(null)" else value for key, value in row.items()})
+    return rows
+
+
+def _names(text: str | None) -> tuple[str, ...]:
+    return tuple((text or "").split(",")) if text else ()
+
+
+def _gpus(text: str) -> int:
+    return sum(int(count) for count in GPUS.findall(text))
+
+
+def _indices(detail: str) -> tuple[int, ...]:
+    found: list[int] = []
+    for ranges in INDICES.findall(detail):
+        for piece in ranges.split(","):
+            low, _, high = piece.partition("-")
+            found += range(int(low), int(high or low) + 1)
+    return tuple(found)
+
+
+def _minutes(text: str) -> int | None:
+    """The minutes of ``1-00:30:00``, ``30:00`` or ``UNLIMITED``."""
+    match = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)", text)
+    if not match:
+        return None
+    days, hours, minutes, _ = (int(group or 0) for group in match.groups())
+    return (days * 24 + hours) * 60 + minutes
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, dict):
+        return value.get("number") if value.get("set") and not value.get("infinite") else None
+    return value if isinstance(value, (int, float)) else None
+
+
+def _state(value: object) -> str:
+    return str(value[0] if isinstance(value, list) else value)
+
+
+def _exit_code(value: object) -> int:
+    if isinstance(value, dict):
+        return int(_number(value.get("return_code")) or 0)
+    return int(value or 0) >> 8 if isinstance(value, int) else 0
+
+
+def _output(record: dict) -> str:
+    """The path of the job's log, with Slurm's patterns filled in (which squeue does only since 24.05)."""
+    if record.get("stdout_expanded"):
+        return record["stdout_expanded"]
+    values = {
+        "j": record["job_id"],
+        "A": record["job_id"],
+        "x": record.get("name", ""),
+        "u": record.get("user_name", ""),
+    }
+    return re.sub(r"%([jAxu])", lambda match: str(values[match[1]]), record.get("standard_output") or "")
