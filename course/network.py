@@ -22,7 +22,7 @@ def obstacle() -> str | None:
     """Why this process cannot make network namespaces, as a phrase; None where it can try."""
     missing = [program for program in ("ip", "tc") if shutil.which(program) is None]
     if missing:
-        return f"{' and '.join(missing)} (of the package iproute2) are not installed"
+        return f"{missing[0]} (of the package iproute2) is not installed"
     return None if os.geteuid() == 0 else "making network namespaces takes root"
 
 

@@ -40,7 +40,7 @@ def draw(nodes: int, gpus: int, hours: float, backfill: bool) -> svg.Picture:
     return board(
         _title(hours, mine.start, curve), servers, bars, HOURS, "hours from now",
         subtitle="each row is a GPU; filled: running, pale: planned; Chi's job was in the queue before yours",
-        extra=_curve(curve, (hours, mine.start)), extra_height=CURVE + 66,
+        extra=lambda y: _curve(y, curve, (hours, mine.start)), extra_height=CURVE + 66,
     )  # fmt: skip
 
 
@@ -68,17 +68,17 @@ def _h(hours: float) -> str:
     return f"{svg.significant(hours)} h"
 
 
-def _curve(curve: list[tuple[float, float]], now: tuple[float, float]) -> list[str]:
-    """How long you wait against the limit that you ask for; drawn from y = 0 downwards."""
+def _curve(y0: float, curve: list[tuple[float, float]], now: tuple[float, float]) -> list[str]:
+    """How long you wait against the limit that you ask for; drawn from `y0` downwards."""
     top, last = max(6.0, *(start for _, start in curve)), LIMITS[-1]
 
     def at(limit: float, start: float) -> tuple[float, float]:
-        return LEFT + (RIGHT - LEFT) * limit / last, 22 + CURVE * (1 - start / top)
+        return LEFT + (RIGHT - LEFT) * limit / last, y0 + 22 + CURVE * (1 - start / top)
 
     steps: list[tuple[float, float]] = [at(0, curve[0][1])]
     for limit, start in curve:
         steps += [(steps[-1][0], at(limit, start)[1]), at(limit, start)]
-    parts = [svg.text(LEFT - 8, 10, "you wait, h", anchor="end")]
+    parts = [svg.text(LEFT - 8, y0 + 10, "you wait, h", anchor="end")]
     for value in svg.ticks(top, 3):
         y = at(0, value)[1]
         parts += [
@@ -87,7 +87,7 @@ def _curve(curve: list[tuple[float, float]], now: tuple[float, float]) -> list[s
         ]
     return [
         *parts,
-        svg.axis(LEFT, 22 + CURVE, RIGHT - LEFT, last, "time limit that you ask for, h"),
+        svg.axis(LEFT, y0 + 22 + CURVE, RIGHT - LEFT, last, "time limit that you ask for, h"),
         svg.polyline(steps, colour=BLUE),
         svg.circle(*at(*now), 5, BLUE),
     ]

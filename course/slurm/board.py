@@ -1,6 +1,6 @@
 """The board of a cluster: a row for each GPU over time, who holds it and until when; the queue's explorable uses it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from course import palette, svg
@@ -86,9 +86,9 @@ def waiting(jobs: Sequence[Job], now: float) -> list[str]:
 
 def draw(
     title: str, servers: Sequence[Server], bars: Sequence[Bar], top: float, unit: str, lines: Sequence[str] = (),
-    subtitle: str = "", extra: Sequence[str] = (), extra_height: float = 0,
+    subtitle: str = "", extra: Callable[[float], Sequence[str]] | None = None, extra_height: float = 0,
 ) -> svg.Picture:  # fmt: skip
-    """The board from now to `top` (in `unit`), `lines` of text below it, and then what `extra` draws."""
+    """The board from now to `top` (in `unit`), `lines` of text below it, and what `extra` draws below those."""
     shown, rows = [], 0
     for server in servers:
         if rows + server.gpus <= MOST_ROWS:
@@ -113,8 +113,8 @@ def draw(
         f"{bar.label} {bar.kind} on {bar.node}, {len(bar.gpus)} GPUs, from {svg.significant(bar.start)} to "
         f"{svg.significant(bar.end)}" for bar in bars
     )  # fmt: skip
-    moved = [f'<g transform="translate(0 {svg.number(y)})">', *extra, "</g>"] if extra else []
-    return svg.card(y + extra_height + 4, title, [*parts, *moved], subtitle=subtitle, alt=f"{alt or title} ({unit}).")
+    parts += extra(y) if extra else []
+    return svg.card(y + extra_height + 4, title, parts, subtitle=subtitle, alt=f"{alt or title} ({unit}).")
 
 
 def _server(server: Server, y: float) -> list[str]:

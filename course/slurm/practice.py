@@ -26,6 +26,7 @@ PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol")
 PACKAGES = "munge slurmctld slurmd slurm-client"
 DEVICES = ("null", "zero", "full", "random")  # of /dev, one for each pretended GPU
 READY_S = 30.0
+PREFIX = "course-slurm-"  # of the folder of a cluster
 DAEMONS = "/usr/sbin"  # may be missing from PATH
 
 CONF = """\
@@ -80,11 +81,12 @@ class Practice:
             raise CourseError(
                 f"A node of the practice cluster can pretend to have 1 to {len(DEVICES)} GPUs, not {gpus}."
             )
-        self.folder = Path(tempfile.mkdtemp(prefix="course-slurm-"))
+        remove_abandoned()
+        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+        (self.folder / "owner").write_text(str(os.getpid()))
         self.folder.chmod(0o755)  # munge insists that its socket can be reached
         self.nodes = [f"node{i + 1}" for i in range(nodes)]
         self.conf = self.folder / "slurm.conf"
-        self._started: list[int] = []
         try:
             self._configure(nodes, gpus, timeout)
             self._start_munge()
@@ -176,6 +178,16 @@ class Practice:
                     above = (parent for parent in process.parents() if "slurmstepd" in " ".join(parent.cmdline()))
                     found |= {process.pid, *(parent.pid for parent in above)}
         return list(found)
+
+
+def remove_abandoned() -> None:
+    """Stop the practice clusters of processes that were killed before they could do so."""
+    for owner in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/owner"):
+        if not psutil.pid_exists(int(owner.read_text() or 0)):
+            left = Practice.__new__(Practice)
+            left.folder, left.conf = owner.parent, owner.parent / "slurm.conf"
+            left.nodes = [path.name.removeprefix("spool-") for path in owner.parent.glob("spool-*")]
+            left.stop()
 
 
 def _kill(pids: list[int]) -> None:
