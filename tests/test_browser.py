@@ -126,15 +126,18 @@ def menu(page, name: str, entry: str) -> None:
 def run_all(page, folder: Path, path: str) -> list[dict]:
     """Run all cells, wait for the last one, save; return the code cells as saved."""
     menu(page, "Run", "Run All Cells")
-    page.wait_for_timeout(1000)
-    page.wait_for_function(
-        "() => document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'",
-        timeout=RUN_S * 1000,
-    )
-    page.keyboard.press("Control+s")
-    page.wait_for_timeout(1500)
-    notebook = json.loads((folder / path).read_text())
-    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    until = time.monotonic() + RUN_S
+    while True:  # a kernel may look idle before it has begun
+        page.wait_for_timeout(1000)
+        page.wait_for_function(
+            "() => document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'",
+            timeout=RUN_S * 1000,
+        )
+        page.keyboard.press("Control+s")
+        page.wait_for_timeout(1500)
+        cells = [c for c in json.loads((folder / path).read_text())["cells"] if c["cell_type"] == "code"]
+        if all(cell["execution_count"] for cell in cells) or errors(cells) or time.monotonic() > until:
+            return cells
 
 
 def errors(cells: list[dict]) -> list[str]:
