@@ -38,6 +38,11 @@ def test_a_long_cycle_makes_tensors_wait_for_it():
     assert [len(m.tensors) for m in got.messages] == [1, 3] and got.messages[1].start_ms == pytest.approx(52.1)
 
 
+def test_a_cycle_that_begins_when_the_program_waits_is_never_too_long():
+    slow, quick = (plan(4, 1, 100, cycle_ms=50, backward_ms=8, hurry=hurry, **MB_PER_S) for hurry in (False, True))
+    assert slow.cycles_ms == (2, 52) and quick.cycles_ms == (2, 8)
+
+
 def test_without_fusion_every_tensor_has_its_own_message():
     assert len(plan(40, kib=8, threshold_mib=0, cycle_ms=5).messages) == 40
 

@@ -69,12 +69,13 @@ def fuse(sizes_mib: list[float], threshold_mib: float) -> list[tuple[int, ...]]:
 
 def plan(
     tensors: int, kib: float, threshold_mib: float, cycle_ms: float, *, backward_ms: float = 20.0, ranks: int = 4,
-    gb_per_s: float = 10.0, latency_ms: float = 0.3,
+    gb_per_s: float = 10.0, latency_ms: float = 0.3, hurry: bool = False,
 ) -> Plan:  # fmt: skip
     """When `tensors` of `kib` each, ready one after another at equal intervals, are agreed on, fused and reduced.
 
     A cycle takes what is ready when it begins. It begins `cycle_ms` after the one before, later if messages are
-    still under way or nothing is ready. Raises `CourseError` for what cannot be.
+    still under way or nothing is ready; with `hurry`, no later than when the pass is over and the program waits.
+    Raises `CourseError` for what cannot be.
     """
     if min(tensors, kib, cycle_ms, backward_ms, ranks, gb_per_s) <= 0 or min(threshold_mib, latency_ms) < 0:
         raise CourseError("A plan needs tensors, ranks, a size, a cycle time, a pass and a bandwidth above 0.")
@@ -84,6 +85,8 @@ def plan(
     sent, free = 0, 0.0
     while sent < tensors:
         begin = max(free, ready[sent], cycles[-1] + cycle_ms if cycles else 0.0)
+        if hurry:
+            begin = min(begin, max(free, ready[-1]))
         cycles.append(begin)
         count = sum(moment <= begin for moment in ready[sent:])
         free = begin + NEGOTIATION_MS

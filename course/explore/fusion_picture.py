@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from course import palette, svg
 from course.explore import fusion as model
-from course.explore.widget import Explorable, Slider
+from course.explore.widget import Explorable, Slider, Toggle
 
 BLUE = palette.rank_colour(0)
 LEFT, RIGHT = 116, svg.WIDTH - svg.MARGIN
@@ -29,15 +29,19 @@ def tensor_fusion(**values: object) -> Explorable:
         "cycle": Slider("Cycle time", 0.1, 50, 1, step=10**0.1, unit="ms", log=True),
         "latency": Slider("Start of a message", 0, 2, 0.5, step=0.05, unit="ms"),
         "bandwidth": Slider("Network", 0.1, 300, 10, step=10**0.1, unit="GB/s", log=True),
+        "hurry": Toggle("Begin a cycle when the program waits", False),
     }
     return Explorable(draw, **controls).at(**values)
 
 
-def draw(tensors: int, size: float, threshold: float, cycle: float, latency: float, bandwidth: float) -> svg.Picture:
+def draw(
+    tensors: int, size: float, threshold: float, cycle: float, latency: float, bandwidth: float, hurry: bool = False
+) -> svg.Picture:
     """One state of the explorable; `size` in KiB, `threshold` in MiB, `cycle` and `latency` in ms."""
 
     def plan(threshold: float, cycle: float) -> model.Plan:
-        return model.plan(tensors, size, threshold, cycle, gb_per_s=bandwidth, latency_ms=latency)
+        network = {"gb_per_s": bandwidth, "latency_ms": latency, "hurry": hurry}
+        return model.plan(tensors, size, threshold, cycle, **network)
 
     now = plan(threshold, cycle)
     curves = (
@@ -49,7 +53,7 @@ def draw(tensors: int, size: float, threshold: float, cycle: float, latency: flo
     told = f"{_many(len(now.messages), 'message')}; a tensor waits {_ms(now.wait_ms)} on average before it travels"
     return svg.card(
         CURVE_Y + CURVE_HEIGHT + 58,
-        _title(now, cycle, latency),
+        _title(now, 0.0 if hurry else cycle, latency),
         [*_lanes(now), *(_curve(LEFT + i * (CURVE_WIDTH + 68), *curve) for i, curve in enumerate(curves))],
         subtitle=f"{what}: {told}",
         alt=f"Three lanes over time: tensors become ready, cycles begin, messages travel. All is done after "
