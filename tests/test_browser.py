@@ -28,12 +28,14 @@ FLAGS = [
     "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
 ]  # fmt: skip
 SVG = "image/svg+xml"
-# The drawings that are on the page: those of widgets are part of it, the others are images.
+# The drawings that are on the page: those of explorables and of the quiz are part of it, the others are images.
 DRAWINGS = """() => [
     ...[...document.querySelectorAll('.jp-RenderedSVG img')].filter(image => image.naturalWidth > 0)
         .map(image => decodeURIComponent(image.src)),
     ...[...document.querySelectorAll('.explorable svg')].map(drawing => drawing.ariaLabel),
+    ...[...document.querySelectorAll('.widget-html svg > title')].map(title => title.textContent),
 ].join('')"""
+IDLE = "() => document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'"
 HEIGHT = "() => document.querySelector('.jp-WindowedPanel-outer').scrollHeight"
 TITLE = re.compile(r"<title>(.*?)</title>")
 RUN_S = 420  # for all cells of a notebook
@@ -109,12 +111,12 @@ def page(browser):
 
 
 def open_notebook(page, server, path: str) -> None:
-    """Open a notebook in JupyterLab and wait for its kernel."""
-    page.goto(f"{server}lab/tree/{path}?token=learner&reset")
+    """Open a notebook in JupyterLab and wait until its kernel answers: what is run before is lost."""
+    with page.expect_websocket(lambda socket: "/api/kernels/" in socket.url, timeout=60_000) as kernel:
+        page.goto(f"{server}lab/tree/{path}?token=learner&reset")
+    kernel.value.wait_for_event("framereceived", timeout=60_000)
     page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=60_000)
-    page.wait_for_function(
-        "() => document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'", timeout=60_000
-    )
+    page.wait_for_function(IDLE, timeout=60_000)
 
 
 def menu(page, name: str, entry: str) -> None:
@@ -129,10 +131,7 @@ def run_all(page, folder: Path, path: str) -> list[dict]:
     until = time.monotonic() + RUN_S
     while True:  # a kernel may look idle before it has begun
         page.wait_for_timeout(1000)
-        page.wait_for_function(
-            "() => document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'",
-            timeout=RUN_S * 1000,
-        )
+        page.wait_for_function(IDLE, timeout=RUN_S * 1000)
         page.keyboard.press("Control+s")
         page.wait_for_timeout(1500)
         cells = [c for c in json.loads((folder / path).read_text())["cells"] if c["cell_type"] == "code"]
@@ -170,7 +169,7 @@ def test_a_solution_is_seen_as_it_was_run(page, server, course_folder, name):
     missing = {html.unescape(TITLE.search("".join(rich[SVG]))[1]) for rich in data if SVG in rich}
     assert missing
     open_notebook(page, server, path)
-    for pause_ms in (200, 1000, 3000):  # a busy machine needs longer
+    for pause_ms in (50, 1000, 3000):  # a busy machine needs longer
         for top in range(0, page.evaluate(HEIGHT), 500):  # only what is near the screen is on the page
             if missing:
                 page.evaluate("y => document.querySelector('.jp-WindowedPanel-outer').scrollTo(0, y)", top)
