@@ -28,6 +28,7 @@ METADATA = {
     "language_info": {"file_extension": ".py", "name": "python", "pygments_lexer": "ipython3"},
 }
 SCREENSHOT = "lab_03.png"  # the one picture that no code of ours draws: the README's, of JupyterLab
+ALL_HOLD = re.compile(r"(\d+) of \1 checks hold\.")
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -122,11 +123,26 @@ def execute(lesson: Lesson, root: Path) -> NotebookNode:
     try:
         client.execute()
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
-        line = lesson.cells[running[-1]].line
-        where = f"solutions/{lesson.name}.ipynb: the cell at course/lessons/{lesson.path.name}:{line} failed"
-        raise Failed(f"{where}: {_reason(error)}") from error
+        raise Failed(f"{_place(lesson, running[-1])} failed: {_reason(error)}") from error
+    for index, cell in enumerate(node.cells):
+        if said := _check_that_fails(cell):
+            raise Failed(f"{_place(lesson, index)}: its solution is not right: {said}")
     node.metadata = nbformat.from_dict({**METADATA, **{k: v for k, v in node.metadata.items() if k == "widgets"}})
     return _without_root(node, root)
+
+
+def _place(lesson: Lesson, index: int) -> str:
+    """Where a cell is, in the notebook and in the lesson."""
+    line = lesson.cells[index].line
+    return f"solutions/{lesson.name}.ipynb: the cell at course/lessons/{lesson.path.name}:{line}"
+
+
+def _check_that_fails(cell: NotebookNode) -> str:
+    """What a `%check` says that does not hold; "" for every other cell."""
+    if cell.cell_type != "code" or not cell.source.startswith("%check"):
+        return ""
+    said = "".join(output.get("data", {}).get("text/plain", "") for output in cell.outputs)
+    return "" if ALL_HOLD.search(said) else said or "no verdict"
 
 
 def _reason(error: Exception) -> str:
@@ -199,6 +215,7 @@ def _solution_fault(content: str | None, lesson: Lesson) -> str | None:
         for output in cell.outputs
         if output.output_type == "error"
     ]
+    wrong = any(_check_that_fails(cell) for cell in code)
     for cell in code:
         cell.execution_count, cell.outputs = None, []
     node.metadata.pop("widgets", None)
@@ -206,7 +223,9 @@ def _solution_fault(content: str | None, lesson: Lesson) -> str | None:
         return "is not what its lesson makes"
     if counts != list(range(1, len(code) + 1)):
         return "was not run from the first cell to the last"
-    return "has a cell that failed" if errors else None
+    if errors:
+        return "has a cell that failed"
+    return "has a check that does not hold" if wrong else None
 
 
 def main(argv: list[str]) -> int:

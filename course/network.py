@@ -15,7 +15,7 @@ from course.errors import CourseError
 
 INTERFACES = {"eth0": "10.209.0", "fast0": "10.210.0"}  # and their networks, which exist in the namespaces alone
 RUN = Path("/run/netns")
-BURST = "32kb"  # what a limited link lets through at once
+BURST = "3kb"  # what a limited link lets through at full speed after a pause: next to nothing
 
 
 def obstacle() -> str | None:

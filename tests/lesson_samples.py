@@ -72,6 +72,26 @@ class Counter:
 NEXT = HEADER + "# Next\n\n```{code-cell}\n1 + 1\n```\n"
 WIDGET = HEADER + "# W\n\n```{code-cell}\nimport ipywidgets\nipywidgets.IntSlider(value=7)\n```\n"
 ELSEWHERE = HEADER + '# E\n\n```{code-cell}\nimport os\nos.getcwd() + "/x"\n```\n'
+# Its `%check` stands in for the course's, with a verdict on a wrong solution.
+CHECKED = (
+    HEADER
+    + """\
+# C
+
+```{code-cell}
+class Verdict:
+    def __repr__(self):
+        return "my_sum: 4 of 5 checks hold."
+
+get_ipython().register_magic_function(lambda line: Verdict(), magic_name="check")
+```
+
+```{code-cell}
+%check my_sum
+```
+"""
+)
+CHECKS = {"my_sum"}
 FIGURES = {"sum.svg": "<svg/>\n"}
 
 
@@ -86,13 +106,13 @@ def course(root: Path, **texts: str) -> Path:
 
 def built(root: Path, *names: str) -> list[str]:
     """Build lessons below a root; returns the failures."""
-    wanted = build.read(root, names, FIGURES, checks=set())
+    wanted = build.read(root, names, FIGURES, checks=CHECKS)
     return build.build(root, wanted, FIGURES, say=lambda line: None)
 
 
 def complaints(root: Path) -> list[str]:
     """What is stale below a root."""
-    wanted = build.read(root, [], FIGURES, checks=set())
+    wanted = build.read(root, [], FIGURES, checks=CHECKS)
     return build.stale(root, wanted) + build.stale_beside(root, [lesson.name for lesson in wanted], FIGURES)
 
 

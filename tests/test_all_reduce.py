@@ -1,20 +1,14 @@
-"""Lab 02: the rounds of each all-reduce, the α–β model and its fit, nodes, pictures that fit, hosts of namespaces."""
+"""Lab 02: the rounds of each all-reduce, the α–β model and its fit, nodes, pictures that fit."""
 
 import itertools
 import math
-import os
 import random
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import numpy
-import psutil
 import pytest
 from test_explore import _assert_fits
 
-from course import explore, hosts
+from course import explore
 from course.errors import CourseError
 from course.explore.all_reduce import ALGORITHMS, plan
 from course.explore.all_reduce_picture import draw, seconds
@@ -212,82 +206,3 @@ def test_times_for_readers(value, shown):
 @pytest.mark.parametrize(("value", "shown"), [(512, "512 B"), (1024, "1 KiB"), (2**26, "64 MiB"), (2**31, "2 GiB")])
 def test_sizes_for_readers(value, shown):
     assert size_text(value) == shown
-
-
-needs_hosts = pytest.mark.skipif(hosts.obstacle() is not None, reason=str(hosts.obstacle()))
-SEND = """
-import os, socket, time
-def work():
-    rank, count = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    server = socket.create_server(("", 4000)) if rank == 0 else None
-    if rank == 0:
-        other, _ = server.accept()
-        start, got = time.perf_counter(), 0
-        while data := other.recv(1 << 16):
-            got += len(data)
-        print(socket.gethostname(), got, got * 8e-6 / (time.perf_counter() - start))
-    elif rank == 1:
-        while True:
-            try:
-                to = socket.create_connection((os.environ["MASTER_ADDR"], 4000))
-                break
-            except OSError:
-                time.sleep(0.01)
-        to.sendall(bytes(1 << 20))
-        to.close()
-"""
-
-
-def _script(folder: Path, text: str) -> list[str]:
-    (folder / "script.py").write_text(f"{text}\nfrom course import hosts\nhosts.run(work, 2, 50)\n")
-    return [sys.executable, str(folder / "script.py")]
-
-
-@needs_hosts
-def test_hosts_have_names_addresses_and_links_of_that_bandwidth(tmp_path):
-    done = subprocess.run(_script(tmp_path, SEND), capture_output=True, text=True, timeout=60)
-    name, got, mbit = done.stdout.split()
-    assert (name, int(got)) == ("host0", 2**20), done.stderr
-    assert 20 < float(mbit) < 51  # of 50; a busy machine may be slower
-
-
-@needs_hosts
-def test_a_failing_host_ends_the_others_and_the_script(tmp_path):
-    text = (
-        "import os, time\ndef work():\n    if os.environ['RANK'] == '1': raise ValueError('broken')\n    time.sleep(60)"
-    )
-    done = subprocess.run(_script(tmp_path, text), capture_output=True, text=True, timeout=30)
-    assert done.returncode == 1
-    assert "ValueError: broken" in done.stderr and "A host failed" in done.stderr
-
-
-@needs_hosts
-def test_nothing_is_left_of_hosts_whose_script_is_killed(tmp_path):
-    text = "import os, time\ndef work():\n    print(os.getpid(), flush=True)\n    time.sleep(60)"
-    process = subprocess.Popen(_script(tmp_path, text), stdout=subprocess.PIPE, text=True)
-    pids = [int(process.stdout.readline()) for _ in range(2)]
-    spaces = {os.readlink(f"/proc/{pid}/ns/net") for pid in pids}
-    assert len(spaces | {os.readlink("/proc/self/ns/net")}) == 3
-    process.kill()
-    process.wait()
-    deadline = time.monotonic() + 10
-    while any(_runs(pid) for pid in pids) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not [pid for pid in pids if _runs(pid)]  # and a namespace without a process is gone
-
-
-def _runs(pid: int) -> bool:
-    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-
-
-def test_without_the_tools_one_sentence_says_so(monkeypatch):
-    monkeypatch.setenv("PATH", "")
-    assert hosts.obstacle() == "This machine has no `ip`, so the run between hosts is left out."
-    with pytest.raises(CourseError, match="no `ip`"):
-        hosts.run(print, 2, 100)
-
-
-@pytest.mark.parametrize(("count", "mbit"), [(0, 100), (2, 0), (2, float("nan"))])
-def test_hosts_that_cannot_be_are_refused(count, mbit):
-    with pytest.raises(CourseError, match="at least one host"):
-        hosts.run(print, count, mbit)

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from lesson_samples import FIGURES, GOOD, HEADER, NAME, NEXT, built, course, notebook, rewrite
+from lesson_samples import CHECKED, FIGURES, GOOD, HEADER, NAME, NEXT, built, course, notebook, rewrite
 
 from course import build
 from course import lesson as lesson_module
@@ -103,6 +103,16 @@ def test_a_failing_solution_leaves_the_old_one_and_says_where(copied):
 def test_a_kernel_that_dies_is_told(tmp_path):
     root = course(tmp_path, dead=HEADER + "# T\n\n```{code-cell}\nimport os\nos._exit(3)\n```\n")
     assert built(root) == ["solutions/00_dead.ipynb: the cell at course/lessons/00_dead.md:11 failed: the kernel died"]
+
+
+def test_a_solution_that_its_own_checks_reject_is_refused(tmp_path):
+    root = course(tmp_path, checked=CHECKED)
+    line = CHECKED.splitlines().index("%check my_sum") + 1
+    assert built(root) == [
+        f"solutions/00_checked.ipynb: the cell at course/lessons/00_checked.md:{line}: "
+        "its solution is not right: my_sum: 4 of 5 checks hold."
+    ]
+    assert not (root / "solutions" / "00_checked.ipynb").exists()
 
 
 def test_other_lessons_are_built_after_one_that_fails(tmp_path):

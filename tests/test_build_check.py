@@ -1,5 +1,6 @@
 """What is on disk and not what the lessons make is seen; the command says so; what is built validates under nbval."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +8,7 @@ from types import SimpleNamespace
 
 import nbformat
 import pytest
-from lesson_samples import FIGURES, HEADER, NAME, built, complaints, course, notebook, rewrite
+from lesson_samples import CHECKED, FIGURES, HEADER, NAME, built, complaints, course, notebook, rewrite
 
 from course import build
 from course.__main__ import main
@@ -66,6 +67,15 @@ def test_an_error_in_a_solution_is_seen_unless_it_is_meant(copied):
     assert built(root) == []
     assert complaints(root) == []
     assert notebook(root, "solutions", "00_meant").cells[1].outputs[0].ename == "ZeroDivisionError"
+
+
+def test_a_check_that_does_not_hold_is_seen(tmp_path):
+    root = course(tmp_path, checked=CHECKED.replace("4 of 5", "5 of 5"))
+    assert built(root) == []
+    assert complaints(root) == []
+    path = root / "solutions" / "00_checked.ipynb"
+    path.write_text(re.sub('5 of 5(?= checks hold."\n  )', "4 of 5", path.read_text()))
+    assert complaints(root) == ["solutions/00_checked.ipynb has a check that does not hold"]
 
 
 @pytest.mark.parametrize(

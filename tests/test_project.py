@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from graphlib import TopologicalSorter
 from http.client import HTTPResponse
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import ProxyHandler, build_opener
@@ -22,6 +22,7 @@ import yaml
 from packaging.requirements import Requirement
 
 from course import serve
+from course.lesson import lessons
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -35,7 +36,7 @@ FLOORS = [
     "palette svg curves intervals lanes traces timeline claims diff",  # pictures and tables
     "online data models",  # what is trained
     "gpus limits hardware vitals diagnosis diagnosis_gpus doctor",  # the box
-    "hosts network netns tree fork output rank agent connect supervisor warm run stacks launch live",  # processes
+    "network netns tree fork output rank agent connect supervisor warm run stacks launch live",  # processes
     "slurm explore lesson checks magics going nodes race bench",  # what a notebook shows
     "lesson_rules build serve __main__",  # what makes the notebooks and opens them
 ]
@@ -152,6 +153,13 @@ def test_the_readmes_map_links_the_labs_that_are_there_and_no_others():
     to_come = set(re.findall(r"^\| (\d\d_\w+) \|.*\| to come \|$", README, re.MULTILINE))
     assert linked == lessons
     assert [int(name[:2]) for name in sorted(linked | to_come)] == list(range(10))
+
+
+def test_every_lab_ends_with_a_link_to_the_next():
+    labs = lessons(ROOT)
+    for lab, following in pairwise(labs):
+        title = following.cells[0].source.partition("\n")[0].removeprefix("# ")
+        assert lab.cells[-1].source.endswith(f"\n\nNext: [{title}]({following.name}.ipynb)")
 
 
 def test_every_file_that_the_readme_links_is_there():

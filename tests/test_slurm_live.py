@@ -4,6 +4,8 @@ Skipped, with the reason, where its daemons are not installed or may not be star
 """
 
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -13,7 +15,7 @@ import pytest
 from course import lesson, slurm
 from course.errors import CourseError
 from course.explore import backfill
-from course.slurm.practice import Practice, obstacle
+from course.slurm.practice import Practice, obstacle, remove_abandoned
 
 ROOT = Path(__file__).parent.parent
 HELLO = """
@@ -71,6 +73,19 @@ def test_nothing_of_it_listens_beyond_loopback(practice):
     assert len(pids) == 4
     listening = [c.laddr.ip for c in psutil.net_connections("inet") if c.pid in pids and c.status == "LISTEN"]
     assert listening and set(listening) == {"127.0.0.1"}
+
+
+def test_a_cluster_whose_owner_was_killed_is_taken_away_by_the_next():
+    start = "from course.slurm.practice import Practice; import time; print(Practice(nodes=1).folder, flush=True)"
+    owner = subprocess.Popen([sys.executable, "-c", f"{start}; time.sleep(600)"], stdout=subprocess.PIPE, text=True)
+    folder = Path(owner.stdout.readline().strip())
+    daemons = [psutil.Process(int(path.read_text())) for path in folder.rglob("*.pid")]
+    owner.kill()
+    owner.wait()
+    assert len(daemons) == 3 and all(daemon.is_running() for daemon in daemons)
+    remove_abandoned()
+    psutil.wait_procs(daemons, timeout=5)
+    assert not any(daemon.is_running() for daemon in daemons) and not folder.exists()
 
 
 @pytest.mark.parametrize(
