@@ -11,7 +11,7 @@ from course import lesson
 from course.checks import session
 
 ROOT = Path(__file__).parent.parent
-LIMIT_S = 5.0  # for a mutant that deadlocks
+LIMIT_S = 3.0  # for a mutant that deadlocks
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ WRITE = """    beside = path.with_name(path.name + ".part")
         os.fsync(file.fileno())
     os.replace(beside, path)
 """
-DEAL = "left[dist.get_rank() :: dist.get_world_size()]"
-PADDED = "left += order[: -len(left) % dist.get_world_size()]"
+DEAL = "islice(left, dist.get_rank(), len(self) * dist.get_world_size(), dist.get_world_size())"
+GO_ROUND = "cycle(order[self.done:])"
 STATES = """    everyones = [None] * dist.get_world_size()
     dist.all_gather_object(everyones, mine)
     return everyones
@@ -37,16 +37,18 @@ SNAPSHOT = [
            "    return [mine] * dist.get_world_size()\n"),
     Mutant("everyone has rank 0's state", "snapshot", "test_random_states", "    return everyones\n",
            "    return everyones[:1] * dist.get_world_size()\n"),
-    Mutant("every rank gets all samples", "snapshot", "test_shares", DEAL, "left"),
-    Mutant("unequal shares", "snapshot", "test_shares", PADDED, "pass"),
-    Mutant("what does not divide is left out", "snapshot", "test_shares", PADDED,
-           "left = left[: len(left) // dist.get_world_size() * dist.get_world_size()]"),
-    Mutant("always two ranks", "snapshot", "test_shares", DEAL, "left[dist.get_rank() :: 2]"),
-    Mutant("begins the epoch again", "snapshot", "test_goes_on", "left = order[self.done:]", "left = list(order)"),
+    Mutant("every rank gets all samples", "snapshot", "test_shares", DEAL, "iter(order[self.done:])"),
+    Mutant("unequal shares", "snapshot", "test_shares", GO_ROUND, "order[self.done:]"),
+    Mutant("goes round once", "snapshot", "test_shares", GO_ROUND,
+           "order[self.done:] + order[self.done:][: -(self.size - self.done) % dist.get_world_size()]"),
+    Mutant("what does not divide is left out", "snapshot", "test_shares", "len(self) * dist.get_world_size(), dist",
+           "(self.size - self.done) // dist.get_world_size() * dist.get_world_size(), dist"),
+    Mutant("always two ranks", "snapshot", "test_shares", DEAL, DEAL.replace(", dist.get_world_size())", ", 2)")),
+    Mutant("begins the epoch again", "snapshot", "test_goes_on", GO_ROUND, "cycle(order)"),
     Mutant("each rank leaves out as much as all have done", "snapshot", "test_goes_on", DEAL,
-           "order[dist.get_rank() :: dist.get_world_size()][self.done:]"),
-    Mutant("counts batches of one rank", "snapshot", "test_other_world_size", "left = order[self.done:]",
-           "left = order[self.done // 2:]"),
+           "iter(order[dist.get_rank() :: dist.get_world_size()][self.done:])"),
+    Mutant("counts batches of one rank", "snapshot", "test_other_world_size", GO_ROUND,
+           "cycle(order[self.done // 2:])"),
     Mutant("the rest depends on the world size", "snapshot", "test_other_world_size", "self.seed + self.epoch)",
            "self.seed + self.epoch + dist.get_world_size())"),
 ]  # fmt: skip
@@ -151,6 +153,8 @@ FAILS = [
            "DistributedDataParallel(model, find_unused_parameters=True)", "model"),
     Mutant("every rank saves", "cured_fails", "test_save", "    if dist.get_rank() == 0:\n        beside",
            "    if True:\n        beside"),
+    Mutant("written over the old one", "cured_fails", "test_save", 'beside = path.with_name(path.name + ".part")',
+           "beside = path"),
     Mutant("nobody waits", "cured_fails", "test_save", "        os.replace(beside, path)\n    dist.barrier()\n",
            "        os.replace(beside, path)\n"),
 ]  # fmt: skip

@@ -185,7 +185,7 @@ def test_a_name_that_resolves_to_loopback_breaks_the_launch_and_can_be_put_right
         pytest.skip(two.reason)
     try:
         two.resolve_own_name_to("127.0.1.1")
-        run = two.run(f"{torchrun(two)} hello.py", limit=30, may_fail=True)
+        run = two.run(f"{torchrun(two)} hello.py", limit=12, may_fail=True)
         assert not run.ok
         assert any("remote=[127.0.1.1]" in run.text(rank) for rank in (0, 1))
         two.resolve_own_name_to(None)

@@ -3,6 +3,7 @@
 Skipped, with the reason, where its daemons are not installed or may not be started.
 """
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -53,6 +54,12 @@ def cluster(practice, tmp_path, monkeypatch) -> slurm.Cluster:
     yield found
     practice.tools.run("scancel", "--user=root")
     until(lambda: not found.jobs())
+
+
+def runs(pid: int) -> bool:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    return False
 
 
 def until(holds, seconds: float = 60) -> None:
@@ -258,8 +265,7 @@ def test_a_practice_cluster_leaves_nothing_behind():
         until(lambda: [job.state for job in cluster.jobs()] == ["RUNNING"])
         pids = [int(path.read_text()) for path in practice.folder.rglob("*.pid")] + practice._job_processes("node1")
         assert len(pids) >= 5
-    alive = [pid for pid in pids if psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE]
-    assert alive == []
+    until(lambda: not any(map(runs, pids)), seconds=5)
     assert not practice.folder.exists()
 
 

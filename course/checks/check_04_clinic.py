@@ -21,7 +21,7 @@ class TestCuredHangs:
 
     exercise = "cured_hangs"
 
-    @hint("where did each rank stand, and in which call?")
+    @hint("where did each rank stand, and in which call? Where two causes are true, take the one that says more")
     def test_causes(self, ranks):
         """Every hang has its cause."""
         named(ranks, self.exercise, {"validation": 1, "mean": 0, "order": 2, "skipping": 4, "leftover": 3})
@@ -107,8 +107,9 @@ class TestCuredFails:
     def test_save(self, ranks, tmp_path):
         """One rank writes, beside the file first, and no rank goes on before the file is there."""
         results = ranks(2, on_rank.save, str(tmp_path))
+        assert results[0][3], "while the new snapshot is written, the old one is gone: a kill would leave none"
         assert [count for count, *_ in results] == [3, 0], f"three saves write {[c for c, *_ in results]} files by rank"
-        assert all(whole for _, whole, _ in results), "a rank went on before the new snapshot was there"
+        assert all(whole for _, whole, *_ in results), "a rank went on before the new snapshot was there"
         assert results[0][2] == ["model.pt"], f"the folder holds {results[0][2]}"
 
 
@@ -141,7 +142,7 @@ class TestCuredLies:
                     f"with {counts} losses, rank {rank}'s gradient is {gradient:.4f}; right is {right:.4f}"
                 )
 
-    @hint("one file, one writer")
+    @hint("one file, one writer, a line end behind each line")
     def test_write_lines(self, ranks, tmp_path):
         """The file holds every rank's lines, in order, and nothing of an older run; all ranks find it complete."""
         wanted = "".join(f"rank {rank}: {number}\n" for rank in range(3) for number in range(2 + rank))

@@ -60,6 +60,9 @@ class TestSnapshot:
             every = [index for share in drawn for index in share]
             assert set(every) == set(range(22)), f"{world_size} ranks together draw {len(set(every))} of 22 samples"
             assert len(every) < 22 + world_size, f"{world_size} ranks draw {len(every)} samples in all"
+        last = [places[0] for places in ranks(3, ranks_04_snapshot.shares, 22, [(0, 21)])]
+        lengths = [len(share) for share in last]
+        assert lengths == [1, 1, 1], f"with one sample left of an epoch, three ranks draw {lengths} samples"
 
     @hint("the order is that of the whole epoch; what is done stands at its beginning")
     def test_goes_on(self, ranks):

@@ -14,7 +14,7 @@ class TestMasterWeights:
 
     exercise = "master_weights"
 
-    @hint("which of the two is rounded, the weight or the master?")
+    @hint("which of the two is rounded, the weight or the master? Which format have a master's gradients?")
     def test_small_changes(self, ranks):
         """A thousand changes of 0.0001 arrive in a float16 weight of 1."""
         weight, master = ranks(1, alone.small_changes, join=False)[0]
@@ -63,7 +63,7 @@ class TestMyScaler:
             assert scaled < CLOSE, f"step {step}: a scaled gradient is off by {scaled:.2g} times the factor"
             assert unscaled < CLOSE, f"step {step}: an unscaled gradient is off by {unscaled:.2g}"
 
-    @hint("follow factor and good_steps through the table of torch.amp.GradScaler's documentation")
+    @hint("write down factor and good_steps after each step; float32 ends below 2**128, where it says inf")
     def test_decisions(self, ranks):
         """On forty steps with inf and nan planted, factor, count and weights are torch's after every step."""
         inf, nan = float("inf"), float("nan")
@@ -161,7 +161,7 @@ class TestMyAutocast:
         """cast goes into containers and leaves all but floating-point tensors alone; keyword arguments are cast too."""
         found = ranks(1, alone.arguments, join=False)[0]
         assert found["nested"] == ["torch.bfloat16"] * 3, f"in a tuple, a list, a dict: {found['nested']}"
-        assert found["kept"], "a mask, labels, a number or a word came back changed"
+        assert found["kept"], "a mask, labels, a number or a word came back changed, or a container of another type"
         assert found["containers"], "a container came back as another kind of container"
         assert found["keywords"] == "torch.bfloat16", f"F.linear(input=x, weight=x) comes out as {found['keywords']}"
 

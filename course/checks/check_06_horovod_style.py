@@ -98,7 +98,7 @@ class TestHvdNegotiation:
 
     @hint("since when does the first of the ranks wait, and who has not asked yet?")
     def test_missing(self, ranks):
-        """An operation that waits too long is told, with the ranks that it waits for."""
+        """An operation that waits too long is reported, with the ranks that it waits for."""
         got = ranks(1, on_rank.missing)[0]
         assert got[0] == {}, f"asked at 5 s, with a patience of 5 s, at 10 s it is told {got[0]}"
         assert got[1] == {"early": [0]}, f"ranks 1 and 2 asked at 5 and 9 s; at 11 s it is told {got[1]}, not rank 0"

@@ -190,15 +190,20 @@ def wrap() -> tuple[float, bool]:
     return furthest(weights(model), weights(alone)), isinstance(model, DistributedDataParallel)
 
 
-def save(folder: str) -> tuple[int, bool, list[str]]:
-    """How many files this rank wrote, whether the snapshot was whole when it went on, and what the folder holds."""
+def save(folder: str) -> tuple[int, bool, list[str], bool]:
+    """How many files this rank wrote, whether the snapshot was whole when it went on, what the folder holds.
+
+    Last, whether the old snapshot was still whole when the new one had been written.
+    """
     module, path = importlib.import_module("cured_fails"), Path(folder, "model.pt")
-    real, written, whole = torch.save, [], True
+    real, written, whole, kept = torch.save, [], True, True
 
     def slow(state: dict, file: object, **options: object) -> None:
+        nonlocal kept
         written.append(file)
         time.sleep(0.1)
         real(state, file, **options)
+        kept &= state["step"] == 0 or torch.load(path, weights_only=True)["step"] == state["step"] - 1
 
     torch.save = slow
     with impatient():
@@ -206,7 +211,7 @@ def save(folder: str) -> tuple[int, bool, list[str]]:
             module.save({"step": step, "weights": torch.zeros(1000)}, path)
             whole &= path.exists() and torch.load(path, weights_only=True)["step"] == step
             dist.barrier()
-    return len(written), whole, sorted(file.name for file in path.parent.iterdir())
+    return len(written), whole, sorted(file.name for file in path.parent.iterdir()), kept
 
 
 # -- wrong results -----------------------------------------------------------------------------------------------------
