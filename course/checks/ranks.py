@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+import re
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -13,6 +14,8 @@ from course.launch import launch
 from course.run import Run
 
 LIMIT_S = 20.0
+FRAME = re.compile(r'File "(.+?)", line (\d+)')
+GLOO_TOO_LONG = "op.preamble.length <= op.nbytes"  # what Gloo says of it before it aborts the process
 BODY = Path(__file__).with_name("body.py")
 
 
@@ -52,11 +55,11 @@ def on_ranks(
         run = launch(command, limit=limit, env={"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"})
         shutil.rmtree(run.log_dir, ignore_errors=True)
         if not run.ok:
-            raise _problem(run, limit)
+            raise _problem(run, limit, src)
         return [pickle.loads((Path(folder) / f"rank{rank}.pickle").read_bytes()) for rank in range(world_size)]
 
 
-def _problem(run: Run, limit: float) -> Exception:
+def _problem(run: Run, limit: float, src: Path) -> Exception:
     """What the learner should hear of a run that failed."""
     if run.reason == "limit":
         return Deadlock(stacks.report(run, limit))
@@ -66,11 +69,22 @@ def _problem(run: Run, limit: float) -> Exception:
     traceback = run.traceback(first)
     if script := todo.met(traceback):
         return Unwritten("; ".join(todo.open_todos(script)))
-    ranks = f"{len(run.exit_codes)} ranks" if len(run.exit_codes) > 1 else "1 rank"
-    return Rejected(f"With {ranks}, rank {first} failed: {_cause(run, first)}")
+    ranks = f"With {len(run.exit_codes)} ranks, rank {first}" if len(run.exit_codes) > 1 else "Your code"
+    return Rejected(f"{ranks} failed{_place(run, first, src)}: {_cause(run, first)}")
+
+
+def _place(run: Run, rank: int, src: Path) -> str:
+    """The innermost line of the learner's in what a rank wrote of its end, as " in ring.py:14"; "" if there is none."""
+    frames = [(Path(file), line) for file, line in FRAME.findall(run.traceback(rank) or run.text(rank, "stderr"))]
+    mine = [f" in {file.name}:{line}" for file, line in frames if file.parent == src]
+    innermost = -1 if run.traceback(rank) else 0  # a fault handler begins with it
+    return mine[innermost] if mine else ""
 
 
 def _cause(run: Run, rank: int) -> str:
     """The exception of a rank, or how it ended without one."""
-    fatal = [line for line in run.text(rank, "stderr").splitlines() if line.startswith("Fatal Python error")]
+    said = run.text(rank, "stderr")
+    if GLOO_TOO_LONG in said:
+        return "a message came that is longer than the tensor to receive it: do both ranks mean the same message?"
+    fatal = [line for line in said.splitlines() if line.startswith("Fatal Python error")]
     return run.raised(rank) or (fatal or [f"it ended with exit code {run.exit_codes[rank]}"])[-1]
