@@ -493,3 +493,20 @@ def test_forks_are_forks(client: Client) -> None:
     client.script("both", "import sys; print('torch' in sys.modules)")
     assert client.run("python", "both.py")["stdout"][0] == "True"
     assert client.run("python", "both.py", env={"PYTHONHASHSEED": "0"})["stdout"][0] == "False"
+
+
+def test_what_a_notebook_imports_leaves_its_ranks_warm() -> None:
+    """Some libraries set variables when they are imported; those must not count as the learner's."""
+    code = """
+import os
+before = dict(os.environ)
+import accelerate, matplotlib.pyplot, pandas, sklearn.datasets, torch._dynamo, transformers
+from course import checks, explore, hardware, nodes, slurm
+from course.data import digits, nli
+from course.models import bert
+from course.rank import changed_at_start
+nli.tokenized("train", size=8), digits.load(), bert()
+print(changed_at_start(before, dict(os.environ)) or "none")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "none\n", done.stdout + done.stderr
