@@ -49,6 +49,13 @@ while True: time.sleep(0.05)
 )
 
 
+def runs(pid: int) -> bool:
+    """Whether there is such a process, and it has not ended."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    return False
+
+
 def marked(mark: str) -> dict[int, psutil.Process]:
     """The living processes that carry the mark, by process id."""
     found = {}

@@ -6,8 +6,8 @@ import subprocess
 import threading
 import time
 
-import psutil
 import pytest
+from launching import runs
 
 from course import connect, network, nodes
 from course.errors import CourseError
@@ -115,7 +115,7 @@ def test_a_node_that_dies_and_comes_back_goes_on_from_the_checkpoint(two):
     going.until(step=12)
     doomed = [pid for pid, _ in going.launches[1].processes.values()]
     going.kill(1)
-    assert doomed and not any(psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie" for pid in doomed)
+    assert doomed and not any(map(runs, doomed))
     with pytest.raises(CourseError, match="node0 is running the command already"):
         going.restart(0)
     run = going.restart(1).finish()
@@ -139,7 +139,7 @@ def test_an_interrupt_ends_the_ranks_of_all_nodes(two):
     threading.Timer(0.3, lambda: os.kill(os.getpid(), 2)).start()
     with pytest.raises(KeyboardInterrupt):
         going.finish()
-    assert not any(psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie" for pid in pids)
+    assert not any(map(runs, pids))
 
 
 @pytest.mark.parametrize("count", [0, 9])

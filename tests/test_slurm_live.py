@@ -3,7 +3,6 @@
 Skipped, with the reason, where its daemons are not installed or may not be started.
 """
 
-import contextlib
 import os
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from launching import runs
 
 from course import lesson, slurm
 from course.errors import CourseError
@@ -54,12 +54,6 @@ def cluster(practice, tmp_path, monkeypatch) -> slurm.Cluster:
     yield found
     practice.tools.run("scancel", "--user=root")
     until(lambda: not found.jobs())
-
-
-def runs(pid: int) -> bool:
-    with contextlib.suppress(psutil.NoSuchProcess):
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    return False
 
 
 def until(holds, seconds: float = 60) -> None:
