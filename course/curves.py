@@ -12,20 +12,20 @@ HEIGHT = 116  # of a plot
 
 
 class Display:
-    """One output area that is drawn again as rows arrive; it appears with the first row that has a `step`."""
+    """One output area, drawn again as rows arrive; it appears with the first `step` or progress bar."""
 
     def __init__(self) -> None:
         self._handle: DisplayHandle | None = None
 
     def show(self, rows: list[dict], transient: dict[int, str]) -> None:
-        """Draw the rows logged so far, and the lines that ranks are still writing (their own progress bars)."""
+        """Draw the rows logged so far, and the progress bars that ranks write themselves."""
         picture = draw(rows, transient)
-        if picture is None:
-            return
-        if self._handle is None:
-            self._handle = display(picture, display_id=True)
-        else:
+        if self._handle and picture:
             self._handle.update(picture)
+        elif self._handle:  # only progress bars were shown, and they have ended: their last state is among the lines
+            self._handle.update({"text/plain": ""}, raw=True)
+        elif picture:
+            self._handle = display(picture, display_id=True)
 
 
 def draw(rows: list[dict], transient: dict[int, str] | None = None) -> svg.Picture | None:

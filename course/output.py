@@ -11,7 +11,7 @@ KEPT_LINES = 5_000  # of each stream sent to the client; what comes after stays 
 FINISHED = "finished"  # marks the folder of a run that has ended: it may be deleted
 LAST_LINES = 50  # of those not sent, the last are sent at the end: an error is usually there
 KEPT_CHARS = 2_000  # of each line
-TRANSIENT_S = 0.25  # how often a line still being written (a progress bar) is sent
+TRANSIENT_S = 0.25  # how often a progress bar is sent
 
 
 class Log:
@@ -82,11 +82,9 @@ class Output:
             self._tell(event="lines", rank=self.rank, stream=self._stream, lines=now)
 
     def flush_partial(self) -> None:
-        """Show a line that has no end yet, such as a progress bar's, a few times a second."""
+        """Show a progress bar, a line without an end that a carriage return starts over, a few times a second."""
         now = time.monotonic()
-        if not self._partial or self._partial == self._shown:
-            self._shown_at = now if not self._partial else self._shown_at
-        elif now - self._shown_at > TRANSIENT_S:
+        if b"\r" in self._partial and self._partial != self._shown and now - self._shown_at > TRANSIENT_S:
             self._shown, self._shown_at = self._partial, now
             self._tell(event="transient", rank=self.rank, stream=self._stream, text=_text(self._partial))
 

@@ -16,7 +16,11 @@ from traitlets.config import Config
 from course import agent, hardware, todo
 from course.errors import CourseError
 
-COUNT = "import os\nprint(os.environ.get('RANK', 0), 'of', os.environ.get('WORLD_SIZE', 1))\n"
+COUNT = """
+import os, sys
+# One write: in a terminal the ranks share their output, and print makes several writes where Python does not buffer.
+sys.stdout.write(f"{os.environ.get('RANK', 0)} of {os.environ.get('WORLD_SIZE', 1)}\\n")
+"""
 TODO = """
 def average(x):
     # TODO 2: average over the ranks
@@ -121,6 +125,25 @@ def test_line_for_the_terminal_does_what_it_says(cell: object, labs: Path) -> No
 def test_accelerate_with_one_process(cell: object, labs: Path) -> None:
     (labs / "src" / "count.py").write_text(COUNT)
     assert "0 of 1" in cell("%accelerate launch --cpu --num_processes 1 src/count.py").shown
+
+
+def test_progress_bar_is_a_picture_until_it_ends(cell: object, labs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pictures = []
+
+    class Handle:
+        def update(self, picture: object, **_: object) -> None:
+            pictures.append(picture)
+
+    monkeypatch.setattr("course.curves.display", lambda picture, **_: pictures.append(picture) or Handle())
+    (labs / "src" / "bar.py").write_text(
+        "import sys, time\n"
+        "for i in range(4):\n"
+        "    sys.stdout.write(f'\\r{i} of 3'); sys.stdout.flush(); time.sleep(0.3)\n"
+        "print()\n"
+    )
+    ran = cell("%python src/bar.py")
+    assert "rank 0: 0 of 3" in pictures[0] and pictures[-1] == {"text/plain": ""}
+    assert ran.shown.splitlines()[0].strip() == "3 of 3"
 
 
 def test_open_todo_is_one_calm_line(cell: object, labs: Path) -> None:

@@ -116,6 +116,13 @@ def test_progress_is_shown_while_its_line_has_no_end(stream: Stream, monkeypatch
     assert stream.heard.lines == ["9"]
 
 
+def test_half_a_line_is_no_progress(stream: Stream) -> None:
+    """Python writes a traceback in pieces, and a busy machine may pause between two of them."""
+    stream.write(b'Traceback (most recent call last):\n  File "ddp.py"')
+    stream.output.flush_partial()
+    assert not [message for message in stream.heard if message["event"] == "transient"]
+
+
 def test_disk_that_refuses_is_mentioned_once(stream: Stream) -> None:
     (stream.folder / "rank1.log").mkdir()  # so that it cannot be opened, not even by root
     stream.write(b"a\n")
