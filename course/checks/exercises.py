@@ -1,6 +1,7 @@
 """Which exercises there are, found without importing their checks (which would import torch), and their hints."""
 
 import ast
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from course.errors import CourseError
 HERE = Path(__file__).parent
 
 
+@functools.cache
 def exercises() -> dict[str, str]:
     """By name of the exercise: the pytest node that checks it, ``path/check_NN_name.py::Class``."""
     found = {}
