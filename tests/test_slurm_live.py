@@ -60,7 +60,7 @@ def until(holds, seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < end, "it did not come to that"
-        time.sleep(0.1)
+        time.sleep(0.02)
 
 
 def test_the_cluster_is_found_through_slurms_own_variable(practice, monkeypatch):
@@ -252,14 +252,16 @@ def test_the_explorables_plan_is_slurms_own(cluster, practice):
     until(lambda: short.now.state == "RUNNING", 20)  # it fits in front of the large one
 
 
-def test_a_practice_cluster_leaves_nothing_behind():
+@pytest.mark.parametrize("processes", [1, 3], ids=["a job that is starting", "a job that runs"])
+def test_a_practice_cluster_leaves_nothing_behind(processes):
+    """Of a job there are first the step daemon, then the batch script and what that runs."""
     with Practice(nodes=1, gpus=1) as practice:
-        cluster = slurm.Cluster(practice.tools)
-        practice.tools.run("sbatch", "--wrap=sleep 100", "--output=/dev/null")
-        until(lambda: [job.state for job in cluster.jobs()] == ["RUNNING"])
+        practice.tools.run("sbatch", "--wrap=sleep 4321", "--output=/dev/null")
+        until(lambda: len(practice._job_processes("node1")) >= processes)
         pids = [int(path.read_text()) for path in practice.folder.rglob("*.pid")] + practice._job_processes("node1")
-        assert len(pids) >= 5
-    until(lambda: not any(map(runs, pids)), seconds=5)
+        assert len(pids) >= 3 + processes
+    until(lambda: not any(map(runs, pids)), 5)
+    assert not any("4321" in (process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"]))
     assert not practice.folder.exists()
 
 

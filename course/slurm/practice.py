@@ -109,15 +109,17 @@ class Practice:
 
     def kill_node(self, name: str) -> None:
         """Let a node die: its daemon and every process of its jobs are killed at once."""
-        _kill([int((self.folder / f"{name}.pid").read_text()), *self._job_processes(name)])
+        _kill([int((self.folder / f"{name}.pid").read_text())])
+        self._kill_jobs(name)
 
     def stop(self) -> None:
         """End the jobs, the daemons and every process that they started, and remove the folder."""
         with contextlib.suppress(OSError, subprocess.SubprocessError):
             env = os.environ | {"SLURM_CONF": str(self.conf)}
             subprocess.run(["scancel", "--signal=KILL", "--user=root"], env=env, timeout=10, capture_output=True)
-        pids = [int(path.read_text()) for path in self.folder.rglob("*.pid") if path.read_text().strip()]
-        _kill(pids + [pid for name in self.nodes for pid in self._job_processes(name)])
+        _kill([int(path.read_text()) for path in self.folder.rglob("*.pid") if path.read_text().strip()])
+        for name in self.nodes:
+            self._kill_jobs(name)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self) -> "Practice":
@@ -168,16 +170,25 @@ class Practice:
         cluster = Cluster(self.tools)
         _until(lambda: all(node.state.startswith("IDLE") for node in cluster.nodes()), "the nodes")
 
+    def _kill_jobs(self, name: str) -> None:
+        """Kill what runs on a node whose daemon is gone, and what that has started in the meantime."""
+        while pids := self._job_processes(name):
+            _kill(pids)
+            time.sleep(0.02)
+
     def _job_processes(self, name: str) -> list[int]:
-        """The processes of jobs on a node, known by their environment, and the step daemons above them."""
-        found = set()
+        """The processes of jobs on a node, known by their environment, and the step daemons, known by their log."""
+        found = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
-                env = process.environ()
-                if env.get("SLURM_CONF") == str(self.conf) and env.get("SLURMD_NODENAME") == name:
-                    above = (parent for parent in process.parents() if "slurmstepd" in " ".join(parent.cmdline()))
-                    found |= {process.pid, *(parent.pid for parent in above)}
-        return list(found)
+                if process.name() == "slurmstepd":
+                    mine = any(file.path == str(self.folder / f"{name}.log") for file in process.open_files())
+                else:
+                    env = process.environ()
+                    mine = (env.get("SLURM_CONF"), env.get("SLURMD_NODENAME")) == (str(self.conf), name)
+                if mine and process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process.pid)
+        return found
 
 
 def remove_abandoned() -> None:
