@@ -7,6 +7,7 @@ import argparse
 import os
 import re
 import sys
+import sysconfig
 import tempfile
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -128,7 +129,7 @@ def execute(lesson: Lesson, root: Path) -> NotebookNode:
         if said := _check_that_fails(cell):
             raise Failed(f"{_place(lesson, index)}: its solution is not right: {said}")
     node.metadata = nbformat.from_dict({**METADATA, **{k: v for k, v in node.metadata.items() if k == "widgets"}})
-    return _without_root(node, root)
+    return _without_this_machine(node, root)
 
 
 def _place(lesson: Lesson, index: int) -> str:
@@ -155,9 +156,11 @@ def _reason(error: Exception) -> str:
     return "\n  ".join([f"{error.ename}: {error.evalue}", *said[-6:-1]])
 
 
-def _without_root(node: NotebookNode, root: Path) -> NotebookNode:
-    """The notebook without this machine's path to the course, which differs on every other one."""
-    return nbformat.reads(text(node).replace(f"{root}/", "./"), as_version=4)
+def _without_this_machine(node: NotebookNode, root: Path) -> NotebookNode:
+    """The notebook without this machine's paths to the course and to Python, which differ on every other one."""
+    python = Path(sysconfig.get_path("stdlib"))
+    content = text(node).replace(f"{root}/", "./").replace(f"{python}/", f"…/{python.name}/")
+    return nbformat.reads(content, as_version=4)
 
 
 def write_scripts(root: Path, wanted: list[Lesson]) -> None:

@@ -71,7 +71,7 @@ class Counter:
 )
 NEXT = HEADER + "# Next\n\n```{code-cell}\n1 + 1\n```\n"
 WIDGET = HEADER + "# W\n\n```{code-cell}\nimport ipywidgets\nipywidgets.IntSlider(value=7)\n```\n"
-ELSEWHERE = HEADER + '# E\n\n```{code-cell}\nimport os\nos.getcwd() + "/x"\n```\n'
+ELSEWHERE = HEADER + '# E\n\n```{code-cell}\nimport os\nos.getcwd() + "/x " + os.__file__\n```\n'
 # Its `%check` stands in for the course's, with a verdict on a wrong solution.
 CHECKED = (
     HEADER

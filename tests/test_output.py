@@ -18,6 +18,10 @@ class Heard(list):
     def lines(self) -> list[str]:
         return [line for message in self if message["event"] == "lines" for line in message["lines"]]
 
+    @property
+    def progress(self) -> list[str]:
+        return [message["text"] for message in self if message["event"] == "transient"]
+
 
 class Stream:
     """A pipe, its reading end an `Output`."""
@@ -105,12 +109,11 @@ def test_endless_line_does_not_grow_in_memory(stream: Stream) -> None:
 def test_progress_is_shown_while_its_line_has_no_end(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr("course.output.time.monotonic", lambda: now[0])
-    shown = []
     for i in range(10):
         stream.write(b"\r%d" % i)
         stream.output.flush_partial()
         now[0] += 0.1
-    shown = [message["text"] for message in stream.heard if message["event"] == "transient"]
+    shown = stream.heard.progress
     assert shown[0] == "0" and 3 <= len(shown) <= 5  # a few times a second
     stream.write(b"\n")
     assert stream.heard.lines == ["9"]
@@ -120,7 +123,7 @@ def test_half_a_line_is_no_progress(stream: Stream) -> None:
     """Python writes a traceback in pieces, and a busy machine may pause between two of them."""
     stream.write(b'Traceback (most recent call last):\n  File "ddp.py"')
     stream.output.flush_partial()
-    assert not [message for message in stream.heard if message["event"] == "transient"]
+    assert stream.heard.progress == []
 
 
 def test_disk_that_refuses_is_mentioned_once(stream: Stream) -> None:

@@ -162,6 +162,11 @@ def test_every_lab_ends_with_a_link_to_the_next():
         assert lab.cells[-1].source.endswith(f"\n\nNext: [{title}]({following.name}.ipynb)")
 
 
+def test_no_solution_names_a_file_of_the_machine_that_ran_it():
+    texts = {path.name: path.read_text() for path in (ROOT / "solutions").glob("*.ipynb")}
+    assert texts and not [name for name, text in texts.items() if r"File \"/" in text]
+
+
 def test_every_file_that_the_readme_links_is_there():
     links = [link for link in re.findall(r"\]\(([^)]+)\)", README) if "://" not in link]
     assert [link for link in links if not (ROOT / link).is_file()] == []

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from launching import runs
+from launching import runs, until
 
 from course import lesson, slurm
 from course.errors import CourseError
@@ -54,13 +54,6 @@ def cluster(practice, tmp_path, monkeypatch) -> slurm.Cluster:
     yield found
     practice.tools.run("scancel", "--user=root")
     until(lambda: not found.jobs())
-
-
-def until(holds, seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "it did not come to that"
-        time.sleep(0.02)
 
 
 def test_the_cluster_is_found_through_slurms_own_variable(practice, monkeypatch):
