@@ -6,22 +6,36 @@ import pytest
 
 from course import lesson
 from course.checks import ranks, session
+from course.checks.exercises import exercises
 
-LESSON = Path(session.LESSONS) / "03_distributed_data_parallel.md"
+LESSONS = sorted(session.LESSONS.glob("*.md"))
+LESSON = session.LESSONS / "03_distributed_data_parallel.md"
+
+
+def hand_out(path: Path, folder: Path) -> Path:
+    """Write the scripts of a lab as a learner gets them."""
+    for target, text in lesson.read(path).scripts(solved=False).items():
+        (folder / Path(target).name).write_text(text)
+    return folder
 
 
 @pytest.fixture
 def handed_out(tmp_path: Path) -> Path:
-    """The scripts of lab 03 as a learner gets them."""
-    for path, text in lesson.read(LESSON).scripts(solved=False).items():
-        (tmp_path / Path(path).name).write_text(text)
-    return tmp_path
+    return hand_out(LESSON, tmp_path)
 
 
-def test_an_untouched_exercise_is_open_and_starts_no_ranks(handed_out, monkeypatch):
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_an_untouched_exercise_is_open_and_starts_no_ranks(path, tmp_path, monkeypatch):
     monkeypatch.setattr(ranks, "launch", lambda *args, **kwargs: pytest.fail("ranks were started"))
+    hand_out(path, tmp_path)
+    names = [name for name in exercises() if (tmp_path / f"{name}.py").exists()]
+    results = session.run(tmp_path, names)
+    assert names and {result.outcome for result in results} == {session.OPEN}
+    assert all("TODO" in result.message for result in results)
+
+
+def test_all_todos_of_an_untouched_exercise_are_said(handed_out):
     results = session.run(handed_out, ["my_ddp"])
-    assert {result.outcome for result in results} == {session.OPEN}
     assert {result.message.count("TODO") for result in results} == {3}
 
 

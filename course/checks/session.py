@@ -58,7 +58,7 @@ class Session:
         if not script.is_file():
             raise Unwritten(f"{script} is not there yet: run the cell that writes it")
         todos = open_todos(script)
-        if todos and script.read_text() == as_handed_out(item.path.stem.removeprefix("check_"), script.name):
+        if todos and script.read_text() == as_handed_out(item.path.stem.split("_")[1], script.name):
             raise Unwritten("; ".join(todos))
         if name in self._stuck:
             raise NotRun("not run, since the ranks hung in a check before it")
@@ -79,11 +79,12 @@ class Session:
 
 
 @functools.cache
-def as_handed_out(lab: str, script: str) -> str:
-    """The script of an exercise before a learner has touched it, so that no ranks need be started to say so."""
+def as_handed_out(number: str, script: str) -> str:
+    """A script of lab NN before a learner has touched it, so that no ranks need be started to say so."""
     from course import lesson  # takes a second, which a written exercise need not spend
 
-    scripts = lesson.read(LESSONS / f"{lab}.md").scripts(solved=False)
+    (path,) = LESSONS.glob(f"{number}_*.md")
+    scripts = lesson.read(path).scripts(solved=False)
     return scripts.get(f"src/{script}", "")
 
 
