@@ -5,11 +5,9 @@ restarts and exit codes. Only `SubprocessHandler._popen`, which would start a ra
 the supervisor instead, so that the supervisor holds every process of the run and reads each rank's own pipes.
 """
 
-import atexit
 import os
 import select
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -85,9 +83,10 @@ class Process:
 
 
 def serve(supervisor: wire.Wire, argv: list[str]) -> None:
-    """Run the launcher `argv[0]` with the arguments that follow."""
+    """Run the launcher `argv[1]` with the arguments that follow; `argv[0]` is the folder for its temporary files."""
     from torch.distributed.elastic.multiprocessing.subprocess_handler import SubprocessHandler
 
+    tempfile.tempdir, kind, *rest = argv  # torch would leave its files behind; the supervisor removes this folder
     ranks = Ranks(supervisor)
 
     def start(handler: SubprocessHandler, args: tuple[str, ...], env: dict[str, str]) -> Process:
@@ -95,7 +94,6 @@ def serve(supervisor: wire.Wire, argv: list[str]) -> None:
         return ranks.start(args, env, *files)
 
     SubprocessHandler._popen = start
-    kind, *rest = argv
     sys.argv = [kind, *rest]
     {"torchrun": _torchrun, "accelerate": _accelerate}[kind](ranks, rest)
 
@@ -117,9 +115,6 @@ def _torchrun(ranks: Ranks, argv: list[str]) -> None:
         # Nor do they need to wait a random time, up to 0.3 s, lest many boxes meet at once ...
         dynamic_rendezvous._delay = lambda seconds: None if isinstance(seconds, tuple) else time.sleep(seconds)
         args.monitor_interval = min(args.monitor_interval, LOOK_S)  # ... or be looked at only every 0.1 s.
-    if args.log_dir is None:  # torchrun makes such a folder itself, and leaves it behind
-        args.log_dir = tempfile.mkdtemp(prefix="torchelastic_")
-        atexit.register(shutil.rmtree, args.log_dir, ignore_errors=True)
     run.record(run.run)(args)
 
 

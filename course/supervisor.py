@@ -11,6 +11,7 @@ import functools
 import os
 import resource
 import selectors
+import shutil
 import signal
 import sys
 import time
@@ -60,6 +61,7 @@ class Supervisor:
         os.chdir(self.request["cwd"])
         os.umask(self.request["umask"])
         self.log = Log(Path(self.request["log_dir"]), self._note)
+        self.scratch = Path(self.request["log_dir"], "launcher")  # for the launcher's temporary files
         self._watch_client()
         if self.request["limit"]:
             self.deadline = time.monotonic() + self.request["limit"]
@@ -100,10 +102,11 @@ class Supervisor:
         if kind == "python":  # no launcher: the script is rank 0
             self._start_rank(0, (sys.executable, "-u", *argv), env, None, None)
             return
+        self.scratch.mkdir()
         self.agent, theirs = wire.pair()
         self.selector.register(self.agent, selectors.EVENT_READ, self._on_agent)
         start = START.format(module="agent")
-        command = Command((sys.executable, "-u", "-c", start, kind, *argv), env, *self._pipes(None))
+        command = Command((sys.executable, "-u", "-c", start, str(self.scratch), kind, *argv), env, *self._pipes(None))
         if self.warm is None:
             self.launcher = command.spawn(wire=theirs.fileno())
         else:
@@ -262,6 +265,7 @@ class Supervisor:
             self._drain(rank)
         for output in self.outputs.values():
             output.finish()
+        shutil.rmtree(self.scratch, ignore_errors=True)
         self.log.finish()
         self._tell(event="end", reason=self.reason, code=self.code, left=len(left))
 

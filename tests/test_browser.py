@@ -76,9 +76,13 @@ def server(course_folder):
         wait_for(url)
         yield url
     finally:
-        for member in [*psutil.Process(process.pid).children(recursive=True), process]:
+        members = [*psutil.Process(process.pid).children(recursive=True), process]
+        process.terminate()  # it ends its kernels, and each of those its warm process
+        left = psutil.wait_procs(members, timeout=60)[1]
+        for member in left:
             member.kill()
         process.wait()
+    assert not left, f"of JupyterLab's processes these outlive it: {left}"
 
 
 def wait_for(url: str) -> None:

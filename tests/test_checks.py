@@ -1,5 +1,6 @@
-"""What checks do with exercises that nobody has begun."""
+"""What checks do with exercises that nobody has begun, and what they leave behind: nothing."""
 
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -46,3 +47,13 @@ def test_a_change_is_looked_at(handed_out, monkeypatch):
     script.write_text(script.read_text() + "\n# begun\n")
     session.run(handed_out, ["my_ddp"], only="test_average")
     assert asked
+
+
+def leaves_something():
+    """Where a file lies that nobody removes."""
+    return tempfile.mkstemp()[1]
+
+
+def test_ranks_leave_no_temporary_files(tmp_path):
+    (left,) = ranks.on_ranks(1, leaves_something, src=tmp_path)
+    assert Path(left).parent.name.startswith("course-check-") and not Path(left).parent.exists()

@@ -30,7 +30,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     yield client
     client.close()
     left = {path.name.partition("_")[0] for path in client.temporary.iterdir()}
-    assert left <= {"torchelastic", "torchinductor"}, "torch leaves some temporary files, the warm process none"
+    assert left <= {"torchelastic", "torchinductor"}, "bare torchrun leaves some temporary files, the launcher none"
     assert "Traceback" not in client.noise
 
 

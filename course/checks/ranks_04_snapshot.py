@@ -80,7 +80,7 @@ def calls() -> list[str]:
 
 
 def _path(*parts: str) -> Path:
-    return Path(tempfile.mkdtemp(prefix="course-check-snapshot-"), *parts)
+    return Path(tempfile.mkdtemp(), *parts)
 
 
 def _moments(module: object, path: Path) -> list[tuple[int, bool]]:

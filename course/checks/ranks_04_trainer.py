@@ -40,7 +40,7 @@ def build(dropout: float, size: int = 22, snapshot: Path | None = None, **change
     module.bert = lambda **_: Tiny(dropout)
     options = {
         "gpus": None, "batch": 2, "accumulate": 2, "rate": 0.02, "warmup": 3, "epochs": 2, "every": 1,
-        "snapshot": snapshot or Path(tempfile.mkdtemp(prefix="course-check-"), "model.pt"),
+        "snapshot": snapshot or Path(tempfile.mkdtemp(), "model.pt"),
     }  # fmt: skip
     return module.Trainer(Namespace(**options | changed), samples(size), samples(10), torch.device("cpu"))
 

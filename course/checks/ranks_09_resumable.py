@@ -83,7 +83,7 @@ def resumed() -> float:
 
 def shared_folder() -> Path:
     """A new folder that all ranks know."""
-    name = [tempfile.mkdtemp(prefix="course-check-") if dist.get_rank() == 0 else None]
+    name = [tempfile.mkdtemp() if dist.get_rank() == 0 else None]
     dist.broadcast_object_list(name)
     return Path(name[0])
 
