@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from course import lesson
-from course.checks import ranks, session
+from course.checks import ranks, report, session
 from course.checks.exercises import exercises
 
 LESSONS = sorted(session.LESSONS.glob("*.md"))
@@ -57,3 +57,9 @@ def leaves_something():
 def test_ranks_leave_no_temporary_files(tmp_path):
     (left,) = ranks.on_ranks(1, leaves_something, src=tmp_path)
     assert Path(left).parent.name.startswith("course-check-") and not Path(left).parent.exists()
+
+
+def test_a_check_leaves_no_run_beside_the_learners_own(handed_out, monkeypatch):
+    monkeypatch.chdir(handed_out)
+    report.check("my_ddp", src=".")
+    assert list(Path("runs").iterdir()) == []

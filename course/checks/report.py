@@ -3,6 +3,7 @@
 import argparse
 import html
 import json
+import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -80,6 +81,7 @@ def check(name: str, src: str = "src") -> Report:
     with tempfile.TemporaryDirectory(prefix="course-check-") as folder:
         path = Path(folder) / "report.json"
         run = launch(["python", str(SESSION), str(path), src, name], limit=LIMIT_S)
+        shutil.rmtree(run.log_dir, ignore_errors=True)  # or checks would crowd out the learner's runs
         if not path.is_file():
             raise CourseError(f"The checks of {name} did not end: {run.text(0)[-500:] or run.reason}")
         return Report(name, json.loads(path.read_text()))
