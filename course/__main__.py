@@ -4,7 +4,7 @@ import argparse
 import importlib
 import sys
 
-from course.errors import CourseError
+from course.core.errors import CourseError
 
 COMMANDS = {
     "build": ("course.build", "write the notebooks and figures from the lessons"),

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 from torch import nn
 
-from course import online
-from course.errors import CourseError
+from course.core.errors import CourseError
+from course.data import hub
 
 if TYPE_CHECKING:
     from transformers import BertForSequenceClassification
@@ -33,7 +33,7 @@ def bert(size: str = "tiny", *, checkpoint: str | None = None, dropout: float = 
 
     chances = {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
     if checkpoint is not None:
-        with online.source(checkpoint, "the checkpoint", "leave it out for a BERT with random weights") as source:
+        with hub.source(checkpoint, "the checkpoint", "leave it out for a BERT with random weights") as source:
             return BertForSequenceClassification.from_pretrained(source, num_labels=LABELS, **chances)
     if size not in SIZES:
         raise CourseError(f"There is no BERT of size {size!r}: use {' or '.join(map(repr, SIZES))}.")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from lesson_samples import ELSEWHERE, GOOD, NEXT, WIDGET, built, course
+from support.lesson_samples import ELSEWHERE, GOOD, NEXT, WIDGET, built, course
 
 TESTS = Path(__file__).parent
 TEST_TIMEOUT_S = 120  # for one test; the limit for notebook cells is in pyproject.toml

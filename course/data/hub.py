@@ -1,93 +1,68 @@
-"""The real sets, by name on the Hub or from a local folder, with the columns of the embedded one.
+"""Things from the Hub or a folder, without the half minute for which the Hub's clients retry when it is away."""
 
-Several ranks may call this at once: `datasets` and `huggingface_hub` lock their cache (HF_HOME, or
-~/.cache/huggingface), so the first rank downloads while the others wait and then read what it left. On several nodes
-without a common cache, one rank of each node downloads.
-"""
-
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from unittest import mock
 
-from course import online
-from course.errors import CourseError
+from course.core.errors import CourseError
 
-if TYPE_CHECKING:
-    from datasets import Dataset, DatasetDict
-
-LABELS = ("entailment", "neutral", "contradiction")
-COLUMNS = ("premise", "hypothesis", "label")
-# By our name of a split, what sets call it, the preferred name first: MultiNLI's validation is the matched one.
-SPLITS = {"train": ("train",), "validation": ("validation_matched", "validation")}
-BUILDERS = {".parquet": "parquet", ".jsonl": "json"}
+PATIENCE_S = 3.0
 
 
-def load(name: str) -> "DatasetDict":
-    """A set of premise/hypothesis pairs with splits ``train`` and ``validation``, as `course.data.nli.load` has them.
+@contextmanager
+def source(name: str, what: str, instead: str) -> Iterator[Path | str]:
+    """Load `what` from what this yields: the folder called `name`, or the same name for the Hub if there is none.
 
-    `name` is a set on the Hub (``"nyu-mll/multi_nli"``) or a folder: one that `save_to_disk` wrote, or one with parquet
-    or jsonl files whose names begin with ``train`` and ``validation_matched`` (or ``validation``), in the folder or one
-    below, as in a copy of the Hub's repository. Pairs without an agreed label (−1) are left out. Raises `CourseError`
-    if the set cannot be loaded, or has other splits, columns or labels.
+    Where the Hub does not answer within seconds, the block runs in the libraries' offline mode: they find whatever was
+    downloaded earlier, and fail at once otherwise. Raises `CourseError` if the block fails: one sentence that ends with
+    the advice `instead`.
     """
-    from datasets import DatasetDict, load_dataset
-
-    advice = "check the name, give a local folder, or use nli.load() without a name for the embedded pairs"
-    with online.source(name, "the data set", advice) as source:
-        splits = _from_folder(source) if isinstance(source, Path) else load_dataset(source)
-    return DatasetDict({ours: _tidy(_pick(splits, ours, name), name) for ours in SPLITS})
-
-
-def _from_folder(folder: Path) -> "DatasetDict":
-    """Whatever splits a local folder holds."""
-    from datasets import load_dataset, load_from_disk
-    from datasets.exceptions import DatasetGenerationError
-
-    if (folder / "dataset_dict.json").exists():
-        return load_from_disk(str(folder))
-    for suffix, builder in BUILDERS.items():
-        if files := _split_files(folder, suffix):
-            try:
-                return load_dataset(builder, data_files=files)
-            except DatasetGenerationError as error:
-                raise ValueError(f"one of its {suffix} files is damaged or has other columns than the rest") from error
-    raise ValueError("it holds no train and validation files, .parquet or .jsonl, nor what save_to_disk writes")
+    folder = _local_folder(name)
+    away = folder is None and not _hub_answers()
+    try:
+        with ExitStack() as stack:
+            if away:
+                _go_offline(stack)
+            yield folder or name
+    except (OSError, ValueError) as error:
+        reason = "the Hub cannot be reached from here" if away else _first_line(error)
+        raise CourseError(f"Cannot load {what} {name!r} ({reason}): {instead}.") from error
 
 
-def _split_files(folder: Path, suffix: str) -> dict[str, list[str]]:
-    """The files of each split: ``train-00000-of-00002.parquet`` is one part of ``train``."""
-    found: dict[str, list[str]] = {}
-    for file in sorted([*folder.glob(f"*{suffix}"), *folder.glob(f"*/*{suffix}")]):
-        split = file.stem.split("-")[0]
-        if any(split in theirs for theirs in SPLITS.values()):
-            found.setdefault(split, []).append(str(file))
-    return found
+def _local_folder(name: str) -> Path | None:
+    """The folder called `name`, or None if it can only be a name on the Hub; raises `CourseError` for a wrong path."""
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        return folder
+    if name.startswith(("/", ".", "~")) or name.count("/") > 1:
+        raise CourseError(
+            f"There is no folder {name}: correct the path, or give a name on the Hub such as 'owner/name'."
+        )
+    return None
 
 
-def _pick(splits: "DatasetDict", ours: str, name: str) -> "Dataset":
-    """The split that we call `ours`."""
-    for theirs in SPLITS[ours]:
-        if theirs in splits:
-            return splits[theirs]
-    wanted = " or ".join(SPLITS[ours])
-    raise CourseError(f"The data set {name!r} needs a split named {wanted}, but it has only {', '.join(splits)}.")
+def _first_line(error: Exception) -> str:
+    """What an error says, short enough to stand inside a sentence."""
+    return (str(error).strip() or type(error).__name__).split("\n")[0].rstrip(".:")
 
 
-def _tidy(table: "Dataset", name: str) -> "Dataset":
-    """Only the three columns, only labelled pairs, and the label's three names."""
-    from datasets import ClassLabel
+def _hub_answers() -> bool:
+    """Whether the Hub, or the mirror named by HF_ENDPOINT, answers at all; what it says does not matter."""
+    from huggingface_hub import constants, get_session
 
-    missing = [column for column in COLUMNS if column not in table.column_names]
-    if missing:
-        raise CourseError(f"The data set {name!r} has no column {', '.join(missing)}: it needs {', '.join(COLUMNS)}.")
-    table = table.select_columns(list(COLUMNS))
-    names = getattr(table.features["label"], "names", list(LABELS))
-    values = set(table.unique("label"))
-    if names != list(LABELS) or not values <= {-1, 0, 1, 2}:
-        raise CourseError(f"The labels of the data set {name!r} must be 0 entailment, 1 neutral and 2 contradiction.")
-    if -1 in values:
-        table = table.filter(_labelled, input_columns="label", batched=True)
-    return table.cast_column("label", ClassLabel(names=list(LABELS)))
+    if constants.HF_HUB_OFFLINE:
+        return False
+    try:
+        get_session().head(constants.ENDPOINT, timeout=PATIENCE_S)
+    except Exception:  # the HTTP client differs between releases, and so do its errors
+        return False
+    return True
 
 
-def _labelled(labels: list[int]) -> list[bool]:
-    return [label >= 0 for label in labels]
+def _go_offline(stack: ExitStack) -> None:
+    """Set what HF_HUB_OFFLINE=1 sets, until `stack` ends: the libraries read the variable only when imported."""
+    for name in ("huggingface_hub.constants", "datasets.config"):
+        if name in sys.modules:
+            stack.enter_context(mock.patch.object(sys.modules[name], "HF_HUB_OFFLINE", True))

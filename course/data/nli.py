@@ -29,10 +29,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch.utils.data import Dataset
 
-from course import online
-from course.data import hub
-from course.data.hub import LABELS
-from course.errors import CourseError
+from course.core.errors import CourseError
+from course.data import hub, nli_by_name
+from course.data.nli_by_name import LABELS
 
 if TYPE_CHECKING:
     from datasets import DatasetDict
@@ -71,7 +70,7 @@ def load(name: str | None = None) -> "DatasetDict":
     the Hub (``"nyu-mll/multi_nli"``) or a local folder (see `course.data.hub`). Raises `CourseError` if that fails.
     """
     if name is not None:
-        return hub.load(name)
+        return nli_by_name.load(name)
     from datasets import ClassLabel, DatasetDict, Features, Value
     from datasets import Dataset as Table
 
@@ -98,7 +97,7 @@ def make_tokenizer(checkpoint: str | None = None) -> "PreTrainedTokenizerBase":
         )
         tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
         return BertTokenizerFast(vocab={token: number for number, token in enumerate(tokens)})
-    with online.source(checkpoint, "the tokenizer of", "leave it out for that of the embedded pairs") as source:
+    with hub.source(checkpoint, "the tokenizer of", "leave it out for that of the embedded pairs") as source:
         return AutoTokenizer.from_pretrained(source)
 
 

@@ -3,26 +3,26 @@
 import importlib
 from pathlib import Path
 
-from course.explore.all_reduce_picture import all_reduces
-from course.explore.backfill_picture import queue
-from course.explore.bandwidth_picture import bandwidth
-from course.explore.bucket_picture import buckets
-from course.explore.collectives_picture import collectives
-from course.explore.dp_lanes import device_lanes
-from course.explore.fusion_picture import tensor_fusion
-from course.explore.hierarchy_picture import two_levels
-from course.explore.loss_curves import loss_curves
-from course.explore.loss_scale_picture import loss_scale
-from course.explore.number_format_picture import formats
-from course.explore.processes_picture import processes
+from course.charts.bandwidth import bandwidth
+from course.charts.device_lanes import device_lanes
+from course.charts.loss_curves import loss_curves
+from course.charts.tensor_timeline import tensor_timeline
+from course.explore.pictures.all_reduce import all_reduces
+from course.explore.pictures.backfill import queue
+from course.explore.pictures.buckets import buckets
+from course.explore.pictures.collectives import collectives
+from course.explore.pictures.hierarchy import two_levels
+from course.explore.pictures.loss_scale import loss_scale
+from course.explore.pictures.number_formats import formats
+from course.explore.pictures.processes import processes
+from course.explore.pictures.replicas import replicas
+from course.explore.pictures.scaling import scaling
+from course.explore.pictures.split import split
+from course.explore.pictures.staleness import staleness
+from course.explore.pictures.stragglers import stragglers
+from course.explore.pictures.strategies import strategies
+from course.explore.pictures.tensor_fusion import tensor_fusion
 from course.explore.quiz import Quiz
-from course.explore.replicas_picture import replicas
-from course.explore.scaling_picture import scaling
-from course.explore.split_picture import split
-from course.explore.staleness_picture import staleness
-from course.explore.straggler_picture import stragglers
-from course.explore.strategies_picture import strategies
-from course.explore.tensor_lanes import tensor_timeline
 from course.explore.widget import Choice, Explorable, Slider, Steps, Toggle
 
 __all__ = [

@@ -9,11 +9,11 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from course import palette
-from course.errors import CourseError
-from course.explore import collectives_picture as picture
-from course.explore.collectives import COLLECTIVES, OPS, Cell, Example
-from course.launch import launch
+from course.core.errors import CourseError
+from course.drawing import palette
+from course.explore.models.collectives import COLLECTIVES, OPS, Cell, Example
+from course.explore.pictures import collectives as picture
+from course.launch.client import launch
 
 SCRIPT = "src/collectives.py"  # the lesson's own, which prints what each rank holds after a collective
 ASKED = tuple(name for name in COLLECTIVES if name != "barrier")

@@ -9,8 +9,8 @@ from typing import Any
 import anywidget
 import traitlets
 
-from course.errors import CourseError
-from course.svg import Picture, significant
+from course.core.errors import CourseError
+from course.drawing.svg import Picture, significant
 
 HERE = Path(__file__).parent
 

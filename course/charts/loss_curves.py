@@ -1,0 +1,97 @@
+"""Several measured curves in one picture, each named where it ends: what a run of several variants leaves behind."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from course.core.errors import CourseError
+from course.drawing import palette, svg
+
+Points = Sequence[tuple[float, float]]
+COLOURS = tuple(palette.RANKS[i] for i in (7, 2, 6, 1, 5, 4))  # not those of ranks 0 and 3, grey for the reference
+LEFT, RIGHT, TOP, BOTTOM = svg.MARGIN + 48, svg.WIDTH - 190, 80, 340
+
+
+def loss_curves(curves: Mapping[str, Points], title: str, *, y: str = "loss", log: bool = False) -> svg.Picture:
+    """Curves by name, each a sequence of (step, value); `log` gives the values a logarithmic axis.
+
+    Earlier curves are drawn wider, so that one that lies under another still shows. Values that are not finite, or not
+    above 0 where `log` needs that, end a curve early. Raises `CourseError` where nothing is left to draw.
+    """
+    shown = {name: _drawable(points, log) for name, points in curves.items()}
+    shown = {name: points for name, points in shown.items() if points}
+    if not shown:
+        raise CourseError("There is no curve to draw: give curves by name, each with (step, value) pairs.")
+    values = [_height(value, log) for points in shown.values() for _, value in points]
+    low, high = min(values) if log else min(0.0, *values), max(values)
+    last = max(step for points in shown.values() for step, _ in points) or 1
+
+    def place(step: float, value: float) -> tuple[float, float]:
+        share = (_height(value, log) - low) / ((high - low) or 1)
+        return LEFT + (RIGHT - LEFT) * step / last, BOTTOM - (BOTTOM - TOP) * share
+
+    body = _grid(low, high, last, log, y)
+    for i, points in enumerate(shown.values()):
+        line = [place(*point) for point in points]
+        body.append(svg.polyline(line, colour=_colour(i), width=2 + 5 * (1 - (i + 1) / len(shown))))
+    body += _names([(name, points[-1][1], place(*points[-1])[1]) for name, points in shown.items()])
+    ends = ", ".join(f"{name} {svg.significant(points[-1][1], 3)}" for name, points in shown.items())
+    return svg.card(BOTTOM + 52, title, body, alt=f"{y} against the step. At the end: {ends}.")
+
+
+def _colour(number: int) -> str:
+    return COLOURS[number % len(COLOURS)]
+
+
+def _drawable(points: Points, log: bool) -> list[tuple[float, float]]:
+    """The points before the first one that cannot be drawn."""
+    good = []
+    for step, value in points:
+        if not math.isfinite(value) or (log and value <= 0):
+            break
+        good.append((step, value))
+    return good
+
+
+def _height(value: float, log: bool) -> float:
+    return math.log10(value) if log else value
+
+
+def _grid(low: float, high: float, last: float, log: bool, y: str) -> list[str]:
+    """Both axes: round values across, round steps along the bottom."""
+    if log:
+        powers = range(math.floor(low) - 1, math.ceil(high) + 1)
+        marks = [math.log10(digit * 10.0**power) for power in powers for digit in (1, 2, 5)]
+    else:
+        marks = svg.ticks(high, 5)
+    parts = [svg.text(svg.MARGIN, TOP - 18, y, bold=True)]
+    for mark in marks:
+        if low - 1e-9 <= mark <= high + 1e-9:
+            height = BOTTOM - (BOTTOM - TOP) * (mark - low) / ((high - low) or 1)
+            label = svg.significant(10**mark if log else mark, 2)
+            parts.append(svg.line(LEFT, height, RIGHT, height))
+            parts.append(svg.text(LEFT - 8, height + 4, label, colour=palette.MUTED, anchor="end"))
+    parts.append(svg.line(LEFT, BOTTOM, RIGHT, BOTTOM))
+    for step in svg.ticks(last, 5):
+        x = LEFT + (RIGHT - LEFT) * step / last
+        parts.append(svg.text(x, BOTTOM + 18, svg.significant(step, 3), colour=palette.MUTED, anchor="middle"))
+    return [*parts, svg.text(RIGHT, BOTTOM + 38, "step", colour=palette.MUTED, anchor="end")]
+
+
+def _names(ends: list[tuple[str, float, float]]) -> list[str]:
+    """Each curve's name and last value beside its end; names of curves that end together stand below one another."""
+    parts, places = [], _apart([height + 4 for _, _, height in ends])
+    for i, ((name, value, height), at) in enumerate(zip(ends, places, strict=True)):
+        words = f"{name}  {svg.significant(value, 3)}"
+        parts.append(svg.line(RIGHT + 2, height, RIGHT + 16, at - 4, colour=_colour(i)))
+        parts.append(svg.text(RIGHT + 20, at, words, colour=_colour(i), bold=True))
+    return parts
+
+
+def _apart(wanted: list[float]) -> list[float]:
+    """Heights near those `wanted` that leave each a line of text, none below the plot."""
+    placed = dict.fromkeys(range(len(wanted)), 0.0)
+    free = BOTTOM + 2.0
+    for i in sorted(placed, key=lambda i: -wanted[i]):
+        placed[i] = min(wanted[i], free)
+        free = placed[i] - 17
+    return list(placed.values())

@@ -1,0 +1,174 @@
+"""One rank's profiler trace, read: for each profiled step, when the rank computed and when it communicated.
+
+`torch.profiler` writes Chrome's trace format, times in µs. On the CPU a rank computes while an ATen operator runs; on
+a GPU, while a kernel runs. Communication is Gloo's events, on threads of their own, or NCCL's kernels. Both last from
+the moment this rank takes part, so they include waiting for slower ranks.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from course.charts.intervals import Interval, close_pauses, difference, intersection, length, union
+from course.core.errors import CourseError
+
+PAUSE_MS = 0.2  # Python between two operators is computing too; a longer pause is not
+KERNEL_PAUSE_MS = 0.02  # between a kernel and the next one that was already launched
+# How phases are told: by autograd's and the optimizer's own events, and by ranges that the script named.
+RANGES = {
+    "optimizer": re.compile(r"optimizer$|Optimizer\."),
+    "backward": re.compile(r"autograd::engine::evaluate_function"),
+    "forward": re.compile(r"forward$|DistributedDataParallel\.forward"),
+}
+NCCL_KERNEL = re.compile(r"nccl(?:Dev)?Kernel_?([A-Z][A-Za-z]*)?")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of one rank; intervals in ms since the step began."""
+
+    number: int
+    start_ms: float  # on the clock of the host
+    step_ms: float
+    phases: dict[str, list[Interval]]  # forward, backward, optimizer, other: when the rank computed
+    comm: list[tuple[float, float, str]]  # start, end, which collective
+
+    @property
+    def communicating(self) -> list[Interval]:
+        """When at least one collective was under way."""
+        return union((start, end) for start, end, _ in self.comm)
+
+    @property
+    def comm_ms(self) -> float:
+        """How long at least one collective was under way."""
+        return length(self.communicating)
+
+    @property
+    def exposed_ms(self) -> float:
+        """How much of the communication ran while this rank computed nothing."""
+        computing = union(interval for intervals in self.phases.values() for interval in intervals)
+        return length(difference(self.communicating, computing))
+
+    @property
+    def overlap(self) -> float:
+        """The share of the communication that ran while this rank computed, 0 to 1; nan without communication."""
+        return 1 - self.exposed_ms / self.comm_ms if self.comm_ms else float("nan")
+
+
+@dataclass(frozen=True)
+class _Event:
+    name: str
+    category: str
+    thread: Any
+    start: float  # ms
+    end: float
+    correlation: int | None  # what joins a kernel to its launch
+
+    @property
+    def interval(self) -> Interval:
+        return self.start, self.end
+
+
+def read(path: Path) -> tuple[str, list[Step]]:
+    """The host and the profiled steps of the trace at `path`; raise `CourseError` if it is not such a trace."""
+    try:
+        trace = json.loads(path.read_text(encoding="utf-8"))
+        events = [_event(raw) for raw in trace["traceEvents"] if raw.get("ph") == "X"]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CourseError(
+            f"{path} is not a trace of torch.profiler ({error}): run the profiled script again."
+        ) from None
+    marks = sorted((e for e in events if _is_step(e)), key=lambda event: event.start)
+    if not marks:
+        raise CourseError(f"{path} has no profiled step: call the profiler's step() after each training step.")
+    on_gpu = any(_is_kernel(event) for event in events)
+    return trace.get("host_name", ""), (_gpu_steps if on_gpu else _cpu_steps)(marks, events)
+
+
+def _event(raw: dict[str, Any]) -> _Event:
+    start = raw["ts"] / 1e3
+    correlation = raw.get("args", {}).get("correlation")
+    return _Event(raw["name"], raw.get("cat", ""), raw.get("tid"), start, start + raw["dur"] / 1e3, correlation)
+
+
+def _is_step(event: _Event) -> bool:
+    return event.name.startswith("ProfilerStep#") and event.category == "user_annotation"
+
+
+def _is_kernel(event: _Event) -> bool:
+    return event.category == "kernel"
+
+
+def _ranges(events: Sequence[_Event]) -> dict[str, list[Interval]]:
+    """When each phase was under way on the CPU; what belongs to two phases belongs to the first of `RANGES`."""
+    found: dict[str, list[Interval]] = {}
+    taken: list[Interval] = []
+    for phase, pattern in RANGES.items():
+        # The GPU's own copies of these ranges have another category.
+        ours = [e.interval for e in events if e.category in ("user_annotation", "cpu_op") and pattern.match(e.name)]
+        found[phase] = difference(close_pauses(union(ours), PAUSE_MS), taken)
+        taken = union([*taken, *found[phase]])
+    return found
+
+
+def _step(
+    mark: _Event, start: float, end: float, phases: dict[str, list[Interval]], comm: list[tuple[float, float, str]]
+) -> Step:
+    """The step, its times counted from `start`."""
+    relative = {
+        phase: [(a - start, b - start) for a, b in intervals] for phase, intervals in phases.items() if intervals
+    }
+    number = int(mark.name.partition("#")[2])
+    return Step(number, start, end - start, relative, [(a - start, b - start, name) for a, b, name in sorted(comm)])
+
+
+def _cpu_steps(marks: Sequence[_Event], events: Sequence[_Event]) -> list[Step]:
+    gloo = [event for event in events if event.name.startswith("gloo:")]
+    helpers = {event.thread for event in gloo} - {mark.thread for mark in marks}
+    busy = union(e.interval for e in events if e.name.startswith("aten::") and e.thread not in helpers)
+    # A pause after a call of torch.distributed is a wait, however short.
+    busy = close_pauses(busy, PAUSE_MS, [event.start for event in events if event.name.startswith("c10d::")])
+    ranges = _ranges(events)
+    steps = []
+    for mark in marks:
+        computing = intersection(busy, [mark.interval])
+        phases = {phase: intersection(computing, intervals) for phase, intervals in ranges.items()}
+        phases["other"] = difference(computing, union(i for intervals in phases.values() for i in intervals))
+        comm = [(e.start, e.end, e.name.removeprefix("gloo:")) for e in gloo if mark.start <= e.start < mark.end]
+        steps.append(_step(mark, *mark.interval, phases, comm))
+    return steps
+
+
+def _gpu_steps(marks: Sequence[_Event], events: Sequence[_Event]) -> list[Step]:
+    """Steps as the GPU sees them: from the first kernel that a step launched to the first one of the next step."""
+    launched = {e.correlation: e.start for e in events if e.category in ("cuda_runtime", "cuda_driver")}
+    kernels = [(launched[e.correlation], e) for e in events if _is_kernel(e) and e.correlation in launched]
+    ranges = _ranges(events)
+    by_step = [[(at, e) for at, e in kernels if mark.start <= at < mark.end] for mark in marks]
+    marked = [(mark, ours) for mark, ours in zip(marks, by_step, strict=True) if ours]
+    starts = [min(e.start for _, e in ours) for _, ours in marked]
+    ends = [*starts[1:], max(e.end for _, e in marked[-1][1])] if marked else []
+    steps = []
+    for (mark, ours), start, end in zip(marked, starts, ends, strict=True):
+        phases: dict[str, list[Interval]] = {phase: [] for phase in (*RANGES, "other")}
+        comm = []
+        for at, kernel in ours:
+            if found := NCCL_KERNEL.match(kernel.name):
+                comm.append((*kernel.interval, _snake(found[1] or "nccl")))
+            else:
+                phases[_phase_at(at, ranges)].append(kernel.interval)
+        joined = {phase: close_pauses(union(intervals), KERNEL_PAUSE_MS) for phase, intervals in phases.items()}
+        steps.append(_step(mark, start, end, joined, comm))
+    return steps
+
+
+def _phase_at(moment: float, ranges: dict[str, list[Interval]]) -> str:
+    return next((phase for phase, found in ranges.items() if any(a <= moment < b for a, b in found)), "other")
+
+
+def _snake(name: str) -> str:
+    """`AllReduce` as ``all_reduce``."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()

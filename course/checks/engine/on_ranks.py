@@ -1,0 +1,91 @@
+"""Run one function of a check on every rank of a fresh set, and bring back what each returned."""
+
+import inspect
+import pickle
+import re
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from course.core import todo
+from course.launch import stacks
+from course.launch.client import launch
+from course.launch.run import Run
+
+LIMIT_S = 20.0
+FRAME = re.compile(r'File "(.+?)", line (\d+)')
+GLOO_TOO_LONG = "op.preamble.length <= op.nbytes"  # what Gloo says of it before it aborts the process
+BODY = Path(__file__).with_name("body.py")
+
+
+class Rejected(AssertionError):
+    """The learner's code failed on a rank; the message says where and how."""
+
+
+class Deadlock(Rejected):
+    """The ranks waited for each other until the time limit."""
+
+
+class Unwritten(Exception):
+    """The learner's code met an open TODO."""
+
+
+def on_ranks(
+    world_size: int,
+    function: Callable[..., Any],
+    *args: Any,
+    src: Path,
+    limit: float = LIMIT_S,
+    join: bool = True,
+    **kwargs: Any,
+) -> list[Any]:
+    """Call ``function(*args, **kwargs)`` on `world_size` ranks; return the results by rank.
+
+    The ranks are joined in a Gloo group first, unless the function is to do that (`join` False).
+
+    `function` is at the top of a checks module, `src` is first on its import path; arguments and results are pickled.
+    Raises `Rejected` where a rank fails, `Deadlock` after `limit` seconds, `Unwritten` where a TODO is open.
+    """
+    with tempfile.TemporaryDirectory(prefix="course-check-") as folder:
+        call = (inspect.getfile(function), function.__qualname__, args, kwargs, str(src), join)
+        (Path(folder) / "call.pickle").write_bytes(pickle.dumps(call))
+        command = ["torchrun", "--standalone", "--nproc-per-node", str(world_size), str(BODY), folder]
+        # The checks compare arithmetic, so every box runs them on the CPU with the same library.
+        run = launch(command, limit=limit, env={"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"})
+        shutil.rmtree(run.log_dir, ignore_errors=True)
+        if not run.ok:
+            raise _problem(run, limit, src)
+        return [pickle.loads((Path(folder) / f"rank{rank}.pickle").read_bytes()) for rank in range(world_size)]
+
+
+def _problem(run: Run, limit: float, src: Path) -> Exception:
+    """What the learner should hear of a run that failed."""
+    if run.reason == "limit":
+        return Deadlock(stacks.report(run, limit))
+    first = run.first_failed
+    if first is None:
+        return Rejected(run.text(None, "stderr").rpartition("\n")[2] or "The ranks could not be started.")
+    traceback = run.traceback(first)
+    if script := todo.met(traceback):
+        return Unwritten("; ".join(todo.open_todos(script)))
+    ranks = f"With {len(run.exit_codes)} ranks, rank {first}" if len(run.exit_codes) > 1 else "Your code"
+    return Rejected(f"{ranks} failed{_place(run, first, src)}: {_cause(run, first)}")
+
+
+def _place(run: Run, rank: int, src: Path) -> str:
+    """The innermost line of the learner's in what a rank wrote of its end, as " in ring.py:14"; "" if there is none."""
+    frames = [(Path(file), line) for file, line in FRAME.findall(run.traceback(rank) or run.text(rank, "stderr"))]
+    mine = [f" in {file.name}:{line}" for file, line in frames if file.parent == src]
+    innermost = -1 if run.traceback(rank) else 0  # a fault handler begins with it
+    return mine[innermost] if mine else ""
+
+
+def _cause(run: Run, rank: int) -> str:
+    """The exception of a rank, or how it ended without one."""
+    said = run.text(rank, "stderr")
+    if GLOO_TOO_LONG in said:
+        return "a message came that is longer than the tensor to receive it: do both ranks mean the same message?"
+    fatal = [line for line in said.splitlines() if line.startswith("Fatal Python error")]
+    return run.raised(rank) or (fatal or [f"it ended with exit code {run.exit_codes[rank]}"])[-1]

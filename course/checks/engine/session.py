@@ -1,0 +1,129 @@
+"""Run the checks of some exercises under pytest and collect what holds and what does not.
+
+python session.py REPORT SRC NAME...        writes the results to REPORT as JSON
+"""
+
+import functools
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pytest
+
+from course.checks.engine.catalogue import exercises, node_of
+from course.checks.engine.on_ranks import Deadlock, Rejected, Unwritten, on_ranks
+from course.core.todo import open_todos
+
+LESSONS = Path(__file__).parent.parent / "lessons"
+PASSED, FAILED, OPEN, NOT_RUN = "passed", "failed", "open", "not run"
+
+
+@dataclass(frozen=True)
+class Result:
+    """One check: `claim` is what holds when it passes; `message` and `hint` are for when it does not."""
+
+    exercise: str
+    check: str
+    claim: str
+    outcome: str
+    message: str = ""
+    hint: str = ""
+
+
+class Session:
+    """The pytest plugin: gives checks their ranks, keeps their results, stops an exercise at its first deadlock."""
+
+    def __init__(self, src: Path, limit: float | None = None) -> None:
+        self.results: list[Result] = []
+        self._src = src
+        self._options = {"limit": limit} if limit else {}
+        self._stuck: set[str] = set()
+
+    @pytest.fixture
+    def ranks(self) -> Callable:
+        """`on_ranks` with the learner's folder first on the import path."""
+        return functools.partial(on_ranks, src=self._src, **self._options)
+
+    @pytest.fixture
+    def src(self) -> Path:
+        """The learner's folder."""
+        return self._src
+
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Before a check: is its script there, and has the exercise not hung already?"""
+        name = item.cls.exercise
+        script = self._src / f"{name}.py"
+        if not script.is_file():
+            raise Unwritten(f"{script} is not there yet: run the cell that writes it")
+        todos = open_todos(script)
+        if todos and script.read_text() == as_handed_out(item.path.stem.split("_")[1], script.name):
+            raise Unwritten("; ".join(todos))
+        if name in self._stuck:
+            raise NotRun("not run, since the ranks hung in a check before it")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo) -> pytest.TestReport:
+        """After each phase of a check: keep the result."""
+        report = yield
+        error = call.excinfo.value if call.excinfo else None
+        if isinstance(error, Deadlock):
+            self._stuck.add(item.cls.exercise)
+        if call.when == "call" or error is not None:
+            outcome, message = _outcome(error)
+            claim = (item.function.__doc__ or item.name).strip()
+            hint = "" if outcome == PASSED else getattr(item.function, "hint", "")
+            self.results.append(Result(item.cls.exercise, item.originalname, claim, outcome, message, hint))
+        return report
+
+
+@functools.cache
+def as_handed_out(number: str, script: str) -> str:
+    """A script of lab NN before a learner has touched it, so that no ranks need be started to say so."""
+    from course.lessons import lesson  # takes a second, which a written exercise need not spend
+
+    (path,) = LESSONS.glob(f"{number}_*.md")
+    scripts = lesson.read(path).scripts(solved=False)
+    return scripts.get(f"src/{script}", "")
+
+
+class NotRun(Exception):
+    """A check that was left out."""
+
+
+def _outcome(error: BaseException | None) -> tuple[str, str]:
+    match error:
+        case None:
+            return PASSED, ""
+        case Unwritten():
+            return OPEN, str(error)
+        case NotRun():
+            return NOT_RUN, str(error)
+        case Rejected():
+            return FAILED, str(error)
+        case AssertionError():
+            return FAILED, str(error).partition("\nassert ")[0]
+        case _:
+            return FAILED, f"{type(error).__name__}: {error}"
+
+
+def run(
+    src: Path, names: list[str], junit: Path | None = None, limit: float | None = None, only: str = ""
+) -> list[Result]:
+    """Check the scripts in `src` for the exercises `names` (all if empty); `only` picks the checks of that name."""
+    session = Session(Path(src).resolve(), limit)
+    arguments = [node_of(name) for name in names or exercises()]
+    options = [f"-pno:{plugin}" for plugin in ("cacheprovider", "nbval", "terminal", "unraisableexception")]
+    options += ["-c", str(Path(__file__).with_name("pytest.ini")), "--rootdir", str(Path(__file__).parent)]
+    if junit:
+        options.append(f"--junit-xml={junit}")
+    if only:
+        arguments = [f"{node}::{only}" for node in arguments]
+    pytest.main([*options, *arguments], plugins=[session])
+    return session.results
+
+
+if __name__ == "__main__":
+    report, folder, *names = sys.argv[1:]
+    Path(report).write_text(json.dumps([asdict(result) for result in run(Path(folder), names)]))

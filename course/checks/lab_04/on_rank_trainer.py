@@ -1,0 +1,167 @@
+"""What the checks of lab 04's trainer do on each rank."""
+
+import importlib
+import tempfile
+from argparse import Namespace
+from pathlib import Path
+from types import SimpleNamespace
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from course.checks.engine.reference import furthest, weights
+
+
+class Tiny(nn.Module):
+    """A classifier that is called as BERT is: ``model(input_ids=…, labels=…)``, with a dropout if asked for."""
+
+    def __init__(self, dropout: float) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Dropout(dropout), nn.Linear(8, 3))
+
+    def forward(self, input_ids: torch.Tensor, labels: torch.Tensor) -> SimpleNamespace:
+        """The mean cross-entropy and the logits."""
+        logits = self.layers(input_ids)
+        return SimpleNamespace(loss=nn.functional.cross_entropy(logits, labels), logits=logits)
+
+
+def samples(size: int) -> list[dict[str, torch.Tensor]]:
+    """Inputs (4,) and labels, always the same."""
+    generator = torch.Generator().manual_seed(5)
+    inputs, labels = torch.randn(size, 4, generator=generator), torch.randint(3, (size,), generator=generator)
+    return [{"input_ids": row, "labels": label} for row, label in zip(inputs, labels, strict=True)]
+
+
+def build(dropout: float, size: int = 22, snapshot: Path | None = None, **changed: object) -> object:
+    """The learner's trainer with a small model, on `size` samples; `changed` are options."""
+    module = importlib.import_module("trainer")
+    module.log = lambda **row: None
+    module.bert = lambda **_: Tiny(dropout)
+    options = {
+        "gpus": None, "batch": 2, "accumulate": 2, "rate": 0.02, "warmup": 3, "epochs": 2, "every": 1,
+        "snapshot": snapshot or Path(tempfile.mkdtemp(), "model.pt"),
+    }  # fmt: skip
+    return module.Trainer(Namespace(**options | changed), samples(size), samples(10), torch.device("cpu"))
+
+
+def one_update(sizes: list[list[int]]) -> list[torch.Tensor]:
+    """This rank's weights after two updates on windows whose batches have these sizes."""
+    trainer = build(dropout=0.0)
+    trainer.optimizer = torch.optim.SGD(trainer.model.parameters(), lr=0.1)
+    for window in windows(sizes, dist.get_rank()):
+        trainer.update(window)
+    return weights(trainer.model)
+
+
+def windows(sizes: list[list[int]], rank: int) -> list[list[dict[str, torch.Tensor]]]:
+    """Windows of batches of those sizes, other ones for every rank."""
+    generator = torch.Generator().manual_seed(40 + rank)
+    return [
+        [
+            {"input_ids": torch.randn(n, 4, generator=generator), "labels": torch.randint(3, (n,), generator=generator)}
+            for n in window
+        ]
+        for window in sizes
+    ]
+
+
+def one_process(sizes: list[list[int]], world_size: int) -> list[torch.Tensor]:
+    """The weights of one process after the same updates, each on all that the ranks have seen in it."""
+    torch.manual_seed(0)
+    model = Tiny(dropout=0.0)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    by_rank = [windows(sizes, rank) for rank in range(world_size)]
+    for number in range(len(sizes)):
+        batches = [batch for rank in by_rank for batch in rank[number]]
+        model(**{name: torch.cat([batch[name] for batch in batches]) for name in batches[0]}).loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+    return weights(model)
+
+
+def messages(windows_of: list[int]) -> list[int]:
+    """How many buckets of gradients one update sends, for windows of so many batches."""
+    trainer, sent = build(dropout=0.0), []
+
+    def count(_: None, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+        sent.append(bucket.index())
+        return dist.all_reduce(bucket.buffer(), async_op=True).get_future().then(lambda done: done.value()[0])
+
+    trainer.model.register_comm_hook(None, count)
+    counted = []
+    for batches in windows_of:
+        sent.clear()
+        trainer.update(windows([[2] * batches], dist.get_rank())[0])
+        counted.append(len(sent))
+    return counted
+
+
+def rates(warmup: int, steps: int) -> list[float]:
+    """The learning rates of the first steps, as shares of the full one."""
+    trainer, seen = build(dropout=0.0, warmup=warmup), []
+    for _ in range(steps):
+        seen.append(trainer.optimizer.param_groups[0]["lr"])
+        trainer.update(windows([[2]], dist.get_rank())[0])
+    full = 0.02 * (2 * 2 * dist.get_world_size() / importlib.import_module("trainer").REFERENCE) ** 0.5
+    return [rate / full for rate in seen]
+
+
+class Killed(Exception):
+    """Stands for the end of the process."""
+
+
+def resumed(shared: str, at: int) -> tuple[float, float, int, int]:
+    """Train without a break, and with one in front of update `at`.
+
+    Returns the largest difference between the weights in the end, that between weights of this rank and of rank 0, the
+    step at which the second half began, and how many steps it took.
+    """
+    straight = build(dropout=0.5, snapshot=Path(shared, "straight.pt"))
+    straight.run()
+    broken = build(dropout=0.5, snapshot=Path(shared, "broken.pt"))
+    go_on = broken.update
+
+    def killed(window: list) -> torch.Tensor:
+        if broken.step == at:
+            raise Killed
+        return go_on(window)
+
+    broken.update = killed
+    try:
+        broken.run()
+    except Killed:
+        dist.barrier()
+    torch.rand(3 + dist.get_rank())  # a new process would not stand where this one stopped
+    second = build(dropout=0.5, snapshot=Path(shared, "broken.pt"))
+    begun, taken, update = second.step, [], second.update
+    second.update = lambda window: taken.append(window) or update(window)
+    second.run()
+    off = furthest(weights(straight.model), weights(second.model))
+    mine = weights(second.model)
+    others = [tensor.clone() for tensor in mine]
+    for tensor in others:
+        dist.broadcast(tensor, src=0)
+    return off, furthest(mine, others), begun, len(taken)
+
+
+def loaded_alone() -> tuple[list[str], list[str]]:
+    """The names of the weights in the snapshot, and in the bare model."""
+    trainer = build(dropout=0.0)
+    return sorted(trainer.state()["model"]), sorted(Tiny(0.0).state_dict())
+
+
+def evaluated() -> tuple[float, float, bool]:
+    """The loss and the accuracy on ten samples, and whether the model trains on."""
+    trainer = build(dropout=0.5)
+    return (*trainer.evaluate(), trainer.model.training)
+
+
+def evaluated_alone() -> tuple[float, float]:
+    """The same of one process."""
+    torch.manual_seed(0)
+    model, rows = Tiny(0.5).eval(), samples(10)
+    output = model(**{name: torch.stack([row[name] for row in rows]) for name in rows[0]})
+    right = output.logits.argmax(-1) == torch.stack([row["labels"] for row in rows])
+    return output.loss.item(), right.float().mean().item()

@@ -1,0 +1,168 @@
+"""The sbatch file of a training run, for each way of starting its processes: text, to be read before it is used."""
+
+import math
+import re
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from course.core.errors import CourseError
+
+CONTINUED = " \\\n    "
+SIGNAL_S = 60  # before the end of its time, a resumable job is told
+NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+ADDRESS = r"""
+# Where the ranks meet: the address by which Slurm itself reaches the job's first node, and a port of this job's own.
+first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+export MASTER_ADDR=$(scontrol --oneliner show node "$first" | grep -oP 'NodeAddr=\K\S+')
+export MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000))
+"""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a job asks for: `script` (a path and its arguments), started as `strategy` says, on `gpus` GPUs a node.
+
+    `minutes` is the limit after which Slurm ends it. With `resume` it is told a minute before, and put in the queue
+    again then and when a node dies; the script must go on from its checkpoint.
+    """
+
+    script: str
+    strategy: str = "ddp"
+    nodes: int = 1
+    gpus: int = 1
+    minutes: int = 10
+    name: str = ""
+    partition: str = ""
+    reservation: str = ""
+    cores_per_gpu: int = 1
+    resume: bool = False
+
+    def __post_init__(self) -> None:
+        for field in ("nodes", "gpus", "minutes", "cores_per_gpu"):
+            value = getattr(self, field)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise CourseError(f"{field} is a whole number from 1, not {value!r}.")
+        if self.strategy not in STRATEGIES:
+            raise CourseError(f"There is no strategy {self.strategy!r}; there are {', '.join(STRATEGIES)}.")
+        start = STRATEGIES[self.strategy]
+        if self.nodes > start.most_nodes or self.gpus > start.most_gpus:
+            most = "1 node" if self.gpus <= start.most_gpus else "1 node and 1 GPU"
+            raise CourseError(f"{self.strategy} is {start.words}: ask for {most}, or choose another strategy.")
+        if not self._words() or not self._words()[0].endswith(".py"):
+            raise CourseError(f"script is a Python file and its arguments, such as src/train.py, not {self.script!r}.")
+        for field in ("name", "partition", "reservation"):
+            value = getattr(self, field)
+            if value and not NAME.fullmatch(value):
+                raise CourseError(f"{field} is a word of letters, digits, '.', '_' and '-', not {value!r}.")
+
+    @property
+    def title(self) -> str:
+        """The job's name: its own, or the script's."""
+        return self.name or re.sub(r"\.py$", "", self._words()[0].rpartition("/")[2])
+
+    def text(self) -> str:
+        """The whole file, for ``sbatch``."""
+        start = STRATEGIES[self.strategy]
+        cores = self.cores_per_gpu * (1 if start.task_a_gpu else self.gpus)
+        options = [
+            f"--job-name={self.title}",
+            *([f"--partition={self.partition}"] if self.partition else []),
+            *([f"--reservation={self.reservation}"] if self.reservation else []),
+            f"--nodes={self.nodes}",
+            f"--ntasks-per-node={self.gpus if start.task_a_gpu else 1}",
+            f"--gpus-per-node={self.gpus}",
+            f"--cpus-per-task={cores}",
+            f"--time={self.minutes // 60:02}:{self.minutes % 60:02}:00",
+            "--output=runs/%x-%j.out",
+        ]
+        if self.resume:
+            options += ["--requeue", "--open-mode=append", f"--signal=B:USR1@{SIGNAL_S}"]
+        lines = ["#!/bin/bash", f"# {start.words[0].upper()}{start.words[1:]}."]
+        lines += [f"#SBATCH {option}" for option in options]
+        lines += ["", 'export COURSE_METRICS_FILE="runs/$SLURM_JOB_NAME-$SLURM_JOB_ID.jsonl"   # what `log` writes']
+        lines += [f"export OMP_NUM_THREADS={self.cores_per_gpu}"]
+        if start.meets:
+            lines += ADDRESS.rstrip().splitlines()
+        # An srun of Slurm 22.05 and later does not take this from the options above.
+        lines += ["", *self._command(start.command(self, f"srun --cpus-per-task={cores}"))]
+        return "\n".join(lines) + "\n"
+
+    def _words(self) -> list[str]:
+        try:
+            return shlex.split(self.script)
+        except ValueError:
+            return []
+
+    def _command(self, command: list[str]) -> list[str]:
+        if not self.resume:
+            return command
+        return [
+            "# Told that the time is nearly up, the job asks for its next turn; srun then ends the ranks politely.",
+            "trap 'scontrol requeue \"$SLURM_JOB_ID\"' USR1",
+            *command[:-1],
+            f"{command[-1]} &",
+            "wait $!",
+        ]
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """A way of starting the processes: what it is in `words`, its command, how many nodes and GPUs a node it can use.
+
+    `meets` says whether the processes find each other by MASTER_ADDR, `task_a_gpu` whether Slurm starts one for each
+    GPU; otherwise it starts one a node.
+    """
+
+    words: str
+    command: Callable[[Request, str], list[str]]
+    most_nodes: float = math.inf
+    most_gpus: float = math.inf
+    meets: bool = False
+    task_a_gpu: bool = False
+
+
+def _one(request: Request, srun: str) -> list[str]:
+    return [f"{srun} python -u {request.script}"]
+
+
+def _standalone(request: Request, srun: str) -> list[str]:
+    return [f"{srun} torchrun --standalone --nproc-per-node {request.gpus} {request.script}"]
+
+
+def _agents(request: Request, srun: str) -> list[str]:
+    return _everywhere(
+        srun, f"torchrun --nnodes $SLURM_NNODES --node-rank $SLURM_NODEID --nproc-per-node {request.gpus}",
+        "--master-addr $MASTER_ADDR --master-port $MASTER_PORT", request.script,
+    )  # fmt: skip
+
+
+def _accelerate(request: Request, srun: str) -> list[str]:
+    return _everywhere(
+        srun, "accelerate launch --multi_gpu --mixed_precision no --dynamo_backend no",
+        f"--num_machines $SLURM_NNODES --machine_rank $SLURM_NODEID --num_processes {request.nodes * request.gpus}",
+        "--main_process_ip $MASTER_ADDR --main_process_port $MASTER_PORT", request.script,
+    )  # fmt: skip
+
+
+def _tasks(request: Request, srun: str) -> list[str]:
+    names = "RANK=$SLURM_PROCID WORLD_SIZE=$SLURM_NTASKS LOCAL_RANK=$SLURM_LOCALID"
+    return _everywhere(srun, names, f"exec python -u {request.script}")
+
+
+def _everywhere(srun: str, *parts: str) -> list[str]:
+    """A command that each of srun's tasks reads with its own variables, in lines of a length to read."""
+    quoted = [part.replace("'", "'\\''") for part in parts]
+    return f"{srun} bash -c '{CONTINUED.join(quoted)}'".splitlines()
+
+
+STRATEGIES = {
+    "single": Strategy("one process on one GPU", _one, most_nodes=1, most_gpus=1),
+    "data_parallel": Strategy("one process, a thread for each GPU of one server", _one, most_nodes=1),
+    "mirrored": Strategy("a process for each GPU of one server", _standalone, most_nodes=1),
+    "ddp": Strategy("a torchrun agent on each server, which starts a process for each GPU", _agents, meets=True),
+    "sharded": Strategy("a process for each GPU, which holds a shard of the model", _agents, meets=True),
+    "parameter_server": Strategy("a process for each GPU, of which rank 0 holds the variables", _agents, meets=True),
+    "accelerate": Strategy("accelerate on each server, which starts a process for each GPU", _accelerate, meets=True),
+    "horovod": Strategy("a process for each GPU, started by Slurm itself", _tasks, meets=True, task_a_gpu=True),
+}

@@ -1,0 +1,90 @@
+"""The commands of Slurm on this box, each run as a terminal would, its complaints made one clear sentence."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from course.core.errors import CourseError
+
+ANSWER_S = 30.0  # for a command; without a controller some try for a minute
+INSTALL = "On Debian and Ubuntu: apt-get install slurm-client, and the slurm.conf and munge key of your cluster."
+
+# What Slurm says, and what it means for the learner.
+MEANINGS = {
+    "Unable to contact slurm controller": "Slurm's controller does not answer: see `scontrol ping`.",
+    "Unable to process configuration": "Slurm's commands find no slurm.conf here: this box is not part of a cluster.",
+    "Could not establish a configuration source": "Slurm's commands find no slurm.conf here: "
+    "this box is not part of a cluster.",
+    "Invalid partition name": "This cluster has no such partition: `sinfo` lists them.",
+    "Requested node configuration is not available": "No nodes of this partition can ever give that: "
+    "ask for fewer GPUs or cores a node; `sinfo -o '%P %D %G'` says what there is.",
+    "Invalid account": "This cluster wants an account that you may charge: `sacctmgr show associations user=$USER`.",
+    "Access/permission denied": "Slurm does not let you do that: it takes an operator of the cluster.",
+    "Requested reservation not usable": "There is no such reservation for you now: see `scontrol show reservation`.",
+    "Reservation request contains an invalid": "Slurm refuses this reservation: its nodes, users or times do not fit.",
+    "Requested nodes are busy": "Those nodes are reserved or busy at that time: choose another start or other nodes.",
+    "overlaps with another reservation": "Those nodes are reserved at that time: choose another start or other nodes.",
+    "Job/step already completing or completed": "The job has ended already.",
+}
+
+
+class Refused(CourseError):
+    """Slurm said no; `said` is what it said."""
+
+    def __init__(self, sentence: str, said: str) -> None:
+        super().__init__(sentence)
+        self.said = said
+
+
+class Tools:
+    """Runs Slurm's commands; `conf` names another slurm.conf than the system's."""
+
+    recorded = ""  # what a recording says of itself
+
+    def __init__(self, conf: Path | None = None) -> None:
+        self._env = dict(os.environ)
+        if conf:
+            self._env["SLURM_CONF"] = str(conf)
+        # What a job inherits finds this Python, and torchrun beside it.
+        self._env["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), self._env.get("PATH", os.defpath)])
+
+    def run(self, *words: str, given: str | None = None) -> str:
+        """The output of one command, its standard input `given`; raises `Refused` where Slurm says no."""
+        if shutil.which(words[0], path=self._env["PATH"]) is None:
+            raise CourseError(f"There is no Slurm on this box ({words[0]} is not installed). {INSTALL}")
+        # Times are told in seconds since the epoch; a job, which inherits what sbatch has, gets no such setting.
+        env = self._env if words[0] == "sbatch" else self._env | {"SLURM_TIME_FORMAT": "%s"}
+        try:
+            done = subprocess.run(words, input=given, capture_output=True, text=True, env=env, timeout=ANSWER_S)
+        except subprocess.TimeoutExpired:
+            raise CourseError(f"{words[0]} did not answer within {ANSWER_S:g} s: is Slurm's controller up?") from None
+        if done.returncode:
+            raise Refused(meaning(words[0], done.stderr), done.stderr)
+        return done.stdout
+
+    def read(self, path: str) -> str | None:
+        """A file that a job writes; None where it is not there."""
+        try:
+            return Path(path).read_text(errors="replace")
+        except OSError:
+            return None
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return time.time()
+
+    def pause(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)
+
+
+def meaning(program: str, said: str) -> str:
+    """One sentence for what a command complained about."""
+    for words, sentence in MEANINGS.items():
+        if words in said:
+            return sentence
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    return f"{program} refused: {lines[-1] if lines else 'it did not say why'}"

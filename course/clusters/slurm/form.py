@@ -1,0 +1,90 @@
+"""A form that makes an sbatch file before your eyes, and submits it."""
+
+import html
+from typing import Any
+
+import ipywidgets as widgets
+
+from course.clusters.slurm.batch import STRATEGIES, Request
+from course.clusters.slurm.cluster import Cluster
+from course.clusters.slurm.submitted import Handle
+from course.core.errors import CourseError
+from course.drawing import palette
+
+WIDE = {"description_width": "110px"}
+
+
+class Form:
+    """Controls for a `Request`, the file that it makes, and a button; `job` is what the button submitted last."""
+
+    def __init__(self, cluster: Cluster, **values: Any) -> None:
+        self.cluster = cluster
+        self.job: Handle | None = None
+        first = Request(**{"script": "src/train.py", **values})
+        partitions = {p.name + " (default)" * p.default: "" if p.default else p.name for p in cluster.partitions()}
+        most = max((node.gpus for node in cluster.nodes()), default=8) or 1
+        self.controls = {
+            "script": widgets.Text(first.script, description="Script", continuous_update=False),
+            "strategy": widgets.Dropdown(options=list(STRATEGIES), value=first.strategy, description="Strategy"),
+            "nodes": widgets.BoundedIntText(first.nodes, min=1, max=1024, description="Servers"),
+            "gpus": widgets.BoundedIntText(first.gpus, min=1, max=max(most, first.gpus), description="GPUs a server"),
+            "minutes": widgets.BoundedIntText(first.minutes, min=1, max=100_000, description="Minutes"),
+            "partition": widgets.Dropdown(options=partitions, description="Partition"),
+            "resume": widgets.Checkbox(first.resume, description="Requeue, and resume from a checkpoint", indent=False),
+        }
+        self._fixed = {name: getattr(first, name) for name in ("name", "reservation", "cores_per_gpu")}
+        self._file, self._said = widgets.HTML(), widgets.HTML()
+        self._button = widgets.Button(description="Submit", button_style="primary")
+        self._button.on_click(lambda _: self.submit())
+        for control in self.controls.values():
+            control.style, control.layout.width = WIDE, "420px"
+            control.observe(lambda _: self._show(), names="value")
+        self._show()
+
+    @property
+    def request(self) -> Request:
+        """What the controls ask for; raises `CourseError` where that makes no sense."""
+        return Request(**self._fixed, **{name: control.value for name, control in self.controls.items()})
+
+    def submit(self) -> Handle | None:
+        """Submit what the controls ask for, and say what became of it."""
+        try:
+            self.job = self.cluster.submit(self.request)
+        except CourseError as error:
+            self._say(str(error), palette.ALARM)
+            return None
+        self._say(f"Submitted: job {self.job.number}. Watch it in a cell: form.job.follow()", palette.GOOD)
+        return self.job
+
+    def _show(self) -> None:
+        try:
+            self._file.value = _file(self.request.text())
+            self.cluster.check(self.request)
+        except CourseError as error:
+            self._say(str(error), palette.ALARM)
+            self._button.disabled = True
+        else:
+            self._say(self.cluster.tools.recorded, palette.MUTED)
+            self._button.disabled = False
+
+    def _say(self, words: str, colour: str) -> None:
+        self._said.value = f'<span style="color:{colour}">{html.escape(words)}</span>'
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
+        controls = widgets.VBox([*self.controls.values(), widgets.HBox([self._button, self._said])])
+        view = widgets.VBox([controls, self._file])._repr_mimebundle_(**options)
+        text = self.request.text()
+        return {**view, "text/html": _file(text), "text/plain": text}  # the file where no kernel shows the widgets
+
+
+def form(cluster: Cluster, **values: Any) -> Form:
+    """The form for jobs on a cluster; `values` are its first ones, such as ``nodes=2``."""
+    return Form(cluster, **values)
+
+
+def _file(text: str) -> str:
+    style = (
+        f"background:{palette.CARD};color:{palette.INK};border:1px solid {palette.RULE};border-radius:8px;"
+        "padding:10px 14px;font-size:12px;line-height:1.45;overflow-x:auto;white-space:pre"
+    )
+    return f'<pre style="{style}">{html.escape(text)}</pre>'

@@ -1,0 +1,244 @@
+"""A real Slurm of a few pretend nodes on this machine, for practice and for tests (Linux, root, Debian's packages).
+
+    python -m course.slurm.practice          # until interrupted; it prints what makes other programs find it
+
+The controller, the nodes' daemons and munge are Slurm's own and listen on loopback alone. The GPUs are pretended:
+Slurm hands them out and sets CUDA_VISIBLE_DEVICES, but there is nothing behind them.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+from course.clusters.slurm.commands import Tools
+from course.core.errors import CourseError
+
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol")
+PACKAGES = "munge slurmctld slurmd slurm-client"
+DEVICES = ("null", "zero", "full", "random")  # of /dev, one for each pretended GPU
+READY_S = 30.0
+PREFIX = "course-slurm-"  # of the folder of a cluster
+DAEMONS = "/usr/sbin"  # may be missing from PATH
+
+CONF = """\
+ClusterName=practice
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={port}
+SlurmUser=root
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge/socket
+CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SchedulerType=sched/backfill
+SchedulerParameters=bf_interval=1,sched_interval=1,sched_min_interval=0,batch_sched_delay=0
+MpiDefault=none
+ReturnToService=2
+SlurmdParameters=config_overrides
+SlurmdTimeout={timeout}
+KillWait=5
+MinJobAge=3600
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmctldLogFile={folder}/slurmctld.log
+StateSaveLocation={folder}/state
+SlurmdPidFile={folder}/%n.pid
+SlurmdLogFile={folder}/%n.log
+SlurmdSpoolDir={folder}/spool-%n
+GresTypes=gpu
+NodeName=node[1-{nodes}] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{ports}] CPUs={cpus} Gres=gpu:{gpus}
+PartitionName=train Nodes=node[1-{nodes}] Default=YES MaxTime=24:00:00 DefaultTime=01:00:00 State=UP
+PartitionName=debug Nodes=node1 MaxTime=00:30:00 DefaultTime=00:10:00 State=UP
+"""
+
+
+def obstacle() -> str | None:
+    """Why there can be no practice cluster on this machine, as one sentence; None where there can."""
+    if missing := [program for program in PROGRAMS if _which(program) is None]:
+        return f"{missing[0]} is not installed (apt-get install --no-install-recommends {PACKAGES})."
+    return None if os.geteuid() == 0 else "Slurm's daemons are started by root."
+
+
+class Practice:
+    """A running Slurm of `nodes` nodes with `gpus` pretend GPUs each; a node is `timeout` seconds silent, then down."""
+
+    def __init__(self, nodes: int = 3, gpus: int = 4, timeout: int = 5) -> None:
+        if why := obstacle():
+            raise CourseError(f"There is no practice cluster here: {why}")
+        if not 1 <= gpus <= len(DEVICES):
+            raise CourseError(
+                f"A node of the practice cluster can pretend to have 1 to {len(DEVICES)} GPUs, not {gpus}."
+            )
+        remove_abandoned()
+        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+        (self.folder / "owner").write_text(str(os.getpid()))
+        self.folder.chmod(0o755)  # munge insists that its socket can be reached
+        self.nodes = [f"node{i + 1}" for i in range(nodes)]
+        self.conf = self.folder / "slurm.conf"
+        try:
+            self._configure(nodes, gpus, timeout)
+            self._start_munge()
+            self._daemon("slurmctld", "-f", str(self.conf), pid="slurmctld.pid")
+            for name in self.nodes:
+                self.start_node(name)
+            self._until_idle()
+        except BaseException:
+            self.stop()
+            raise
+
+    @property
+    def tools(self) -> Tools:
+        """The commands, for this cluster."""
+        return Tools(self.conf)
+
+    def start_node(self, name: str) -> None:
+        """Start a node's daemon, for the first time or after `kill_node`."""
+        self._daemon("slurmd", "-f", str(self.conf), "-N", name, pid=f"{name}.pid")
+
+    def kill_node(self, name: str) -> None:
+        """Let a node die: its daemon and every process of its jobs are killed at once."""
+        _kill([int((self.folder / f"{name}.pid").read_text())])
+        self._kill_jobs(name)
+
+    def stop(self) -> None:
+        """End the jobs, the daemons and every process that they started, and remove the folder."""
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            env = os.environ | {"SLURM_CONF": str(self.conf)}
+            subprocess.run(["scancel", "--signal=KILL", "--user=root"], env=env, timeout=10, capture_output=True)
+        _kill([int(path.read_text()) for path in self.folder.rglob("*.pid") if path.read_text().strip()])
+        for name in self.nodes:
+            self._kill_jobs(name)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self) -> "Practice":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _configure(self, nodes: int, gpus: int, timeout: int) -> None:
+        ports = _free_ports(nodes + 1)
+        self.conf.write_text(
+            CONF.format(
+                host=socket.gethostname(), port=ports[0], folder=self.folder, nodes=nodes, gpus=gpus,
+                ports=f"{ports[1]}-{ports[-1]}" if nodes > 1 else ports[1], cpus=2 * gpus, timeout=timeout,
+            )
+        )  # fmt: skip
+        lines = [f"NodeName=node[1-{nodes}] Name=gpu File=/dev/{device}" for device in DEVICES[:gpus]]
+        (self.folder / "gres.conf").write_text("\n".join(lines) + "\n")
+        for name in ("state", "munge", *(f"spool-{node}" for node in self.nodes)):
+            (self.folder / name).mkdir(mode=0o755)
+
+    def _start_munge(self) -> None:
+        folder = self.folder / "munge"
+        (folder / "key").touch(mode=0o400)
+        (folder / "key").write_bytes(os.urandom(128))
+        options = {
+            "key-file": "key",
+            "socket": "socket",
+            "pid-file": "munged.pid",
+            "log-file": "log",
+            "seed-file": "seed",
+        }
+        self._daemon(
+            "munged", *(f"--{option}={folder / file}" for option, file in options.items()), pid="munge/munged.pid"
+        )
+
+    def _daemon(self, program: str, *words: str, pid: str) -> None:
+        """Start a program that goes into the background by itself and writes its process id."""
+        (self.folder / pid).unlink(missing_ok=True)
+        done = subprocess.run([_which(program), *words], capture_output=True, text=True, timeout=READY_S)
+        if done.returncode:
+            raise CourseError(f"{program} does not start: {done.stderr.strip().splitlines()[-1:]}")
+        _until(lambda: (self.folder / pid).is_file() and (self.folder / pid).read_text().strip(), program)
+
+    def _until_idle(self) -> None:
+        from course.clusters.slurm.cluster import Cluster
+
+        cluster = Cluster(self.tools)
+        _until(lambda: all(node.state.startswith("IDLE") for node in cluster.nodes()), "the nodes")
+
+    def _kill_jobs(self, name: str) -> None:
+        """Kill what runs on a node whose daemon is gone, and what that has started in the meantime."""
+        while pids := self._job_processes(name):
+            _kill(pids)
+            time.sleep(0.02)
+
+    def _job_processes(self, name: str) -> list[int]:
+        """The processes of jobs on a node, known by their environment, and the step daemons, known by their log."""
+        found = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                if process.name() == "slurmstepd":
+                    mine = any(file.path == str(self.folder / f"{name}.log") for file in process.open_files())
+                else:
+                    env = process.environ()
+                    mine = (env.get("SLURM_CONF"), env.get("SLURMD_NODENAME")) == (str(self.conf), name)
+                if mine:  # never of a zombie, which has neither environment nor files
+                    found.append(process.pid)
+        return found
+
+
+def remove_abandoned() -> None:
+    """Stop the practice clusters of processes that were killed before they could do so."""
+    for owner in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/owner"):
+        if not psutil.pid_exists(int(owner.read_text() or 0)):
+            left = Practice.__new__(Practice)
+            left.folder, left.conf = owner.parent, owner.parent / "slurm.conf"
+            left.nodes = [path.name.removeprefix("spool-") for path in owner.parent.glob("spool-*")]
+            left.stop()
+
+
+def _kill(pids: list[int]) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _which(program: str) -> str | None:
+    return shutil.which(program) or shutil.which(program, path=DAEMONS)
+
+
+def _free_ports(count: int) -> list[int]:
+    """Neighbouring ports that nobody listens at."""
+    for first in range(17100, 60000, 50):
+        with contextlib.ExitStack() as probes, contextlib.suppress(OSError):
+            for port in range(first, first + count):
+                probe = probes.enter_context(socket.socket())
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(("127.0.0.1", port))
+            return list(range(first, first + count))
+    raise CourseError("There are no free ports for a practice cluster.")
+
+
+def _until(holds: Callable[[], object], what: str) -> None:
+    end = time.monotonic() + READY_S
+    while not holds():
+        if time.monotonic() > end:
+            raise CourseError(f"{what} of the practice cluster did not come up within {READY_S:g} s.")
+        time.sleep(0.05)
+
+
+def main() -> None:
+    """Run a practice cluster until interrupted."""
+    with Practice() as practice:
+        print(f"export SLURM_CONF={practice.conf}", flush=True)
+        print("Slurm runs. In a notebook: %env SLURM_CONF=" + str(practice.conf) + "   Ctrl-C ends it.", flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.pause()
+
+
+if __name__ == "__main__":
+    main()

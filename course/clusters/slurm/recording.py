@@ -1,0 +1,78 @@
+"""A recording of Slurm's commands: it answers as a real cluster did, second by second, and says that it is one.
+
+A recording is a list of answers, each with the command, the moment at which it was given, and the text. Its clock
+moves when something waits, and jumps to a job's submission when that is submitted; so cells may run in any order.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from course.clusters.slurm.commands import Refused, Tools, meaning
+
+FILE = Path(__file__).with_name("recording.json")
+LOOKS = ("squeue --json", "scontrol --oneliner show", "scontrol ping", "sacct")  # that change nothing
+
+
+@dataclass
+class Recording(Tools):
+    """Answers from `entries`; `about` says of what they are."""
+
+    entries: list[dict]
+    about: str
+    clock: float = 0.0
+
+    @classmethod
+    def load(cls, file: Path = FILE) -> "Recording":
+        """The recording in a file: lines of JSON, the moment at which it begins, what it is, then its entries."""
+        begin, about, *entries = (json.loads(line) for line in file.read_text(encoding="utf-8").splitlines())
+        return cls(entries, about, begin)
+
+    @property
+    def recorded(self) -> str:
+        """What it says of itself wherever its answers are shown."""
+        return self.about
+
+    def tasks(self) -> list[dict[str, str]]:
+        """The variables that Slurm gave to some tasks of a job of four on two nodes."""
+        return json.loads(next(entry["text"] for entry in self.entries if entry["key"] == "tasks"))
+
+    def run(self, *words: str, given: str | None = None) -> str:
+        """What the cluster answered at this moment of the recording."""
+        key = _key(words, given)
+        entry = self._find(key)
+        if entry is None:
+            raise Refused(f"This is a recording, and `{key}` is not in it: that takes a real Slurm.", "")
+        if not key.startswith(LOOKS):
+            self.clock = entry["at"]
+        if entry.get("error"):
+            raise Refused(meaning(words[0], entry["error"]), entry["error"])
+        return entry["text"]
+
+    def read(self, path: str) -> str | None:
+        """The file as it was at this moment: each entry is what was added to it."""
+        parts = [e["text"] for e in self.entries if e["key"] == f"read {path}" and e["at"] <= self.clock]
+        return "".join(parts) if parts else None
+
+    def now(self) -> float:
+        """The recording's clock."""
+        return self.clock
+
+    def pause(self, seconds: float) -> None:
+        """Let the recording's clock go on, and wait for nothing."""
+        self.clock += seconds
+
+    def _find(self, key: str) -> dict | None:
+        """The last answer to that command until now; for one that changes something, the only one there is."""
+        found = [entry for entry in self.entries if entry["key"] == key]
+        if key.startswith(LOOKS):
+            found = [entry for entry in found if entry["at"] <= self.clock]
+        return found[-1] if found else None
+
+
+def _key(words: tuple[str, ...], given: str | None = None) -> str:
+    """A command as the recording knows it: the whole queue answers for each of its jobs, a file is known by its job."""
+    name = re.search(r"--job-name=(\S+)", given or "")
+    kept = [word for word in words if not word.startswith(("--jobs=", "--starttime=", "--states="))]
+    return " ".join([*kept, *([name[1]] if name else [])])

@@ -1,0 +1,204 @@
+"""Small SVG helpers: every drawing of the course is made of these marks, on a white card, the same on every machine.
+
+Hatching is drawn as clipped lines, not as a pattern, so a drawing has no ids that could clash on a page of many.
+Lengths are pixels of a card about 760 wide; numbers are written with at most two decimals.
+"""
+
+import html
+import math
+import re
+from collections.abc import Sequence
+
+from course.drawing import palette
+
+WIDTH = 760  # of a card
+MARGIN = 28  # left and right of what a card holds
+SIZE = 12  # of ordinary text
+TITLE_CHARACTERS = 76  # what fits in the title of a card WIDTH wide
+
+
+class Picture(str):
+    """An SVG document that a notebook shows as a picture, with its alt text for readers who do not see it."""
+
+    __slots__ = ()
+
+    @property
+    def alt(self) -> str:
+        """The title and the description of the drawing, as one text."""
+        found = re.findall(r"<(title|desc)>(.*?)</\1>", self)[:2]
+        return html.unescape(" ".join(text for _, text in found if text))
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return {"image/svg+xml": str(self), "text/plain": self.alt}
+
+    def __repr__(self) -> str:
+        return self.alt
+
+
+def number(value: float) -> str:
+    """`value` with at most two decimals and no trailing zeros, the same on every machine."""
+    return _trim(f"{value if abs(value) >= 0.005 else 0:.2f}")
+
+
+def _trim(text: str) -> str:
+    return text.rstrip("0").rstrip(".")
+
+
+def significant(value: float, digits: int = 2) -> str:
+    """`value` for a reader: at least `digits` significant digits, thousands separated, never an exponent."""
+    if value == 0:
+        return "0"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    text = f"{value:,.{decimals}f}"
+    return _trim(text) if "." in text else text
+
+
+def element(name: str, *children: str, **attributes: object) -> str:
+    """One SVG element; ``stroke_width=2`` becomes ``stroke-width="2"``, an attribute that is None is left out."""
+    written = "".join(
+        f' {key.replace("_", "-")}="{_value(value)}"' for key, value in attributes.items() if value is not None
+    )
+    return f"<{name}{written}>{''.join(children)}</{name}>" if children else f"<{name}{written}/>"
+
+
+def _value(value: object) -> str:
+    return number(value) if isinstance(value, (int, float)) else html.escape(str(value), quote=True)
+
+
+def text(
+    x: float, y: float, words: str, *, size: float = SIZE, colour: str = palette.INK, anchor: str = "start",
+    bold: bool = False,
+) -> str:  # fmt: skip
+    """`words` with their baseline at (x, y); `anchor` is start, middle or end."""
+    return element(
+        "text", html.escape(words, quote=False), x=x, y=y, font_size=size, fill=colour,
+        text_anchor=None if anchor == "start" else anchor, font_weight="bold" if bold else None,
+    )  # fmt: skip
+
+
+def text_width(words: str, size: float = SIZE, bold: bool = False) -> float:
+    """About how wide `words` are, in pixels, a little generous: enough to know whether a label fits."""
+    return len(words) * size * (0.68 if bold else 0.6)
+
+
+def rect(x: float, y: float, width: float, height: float, fill: str, *, tip: str = "", **attributes: object) -> str:
+    """A rectangle; `tip` is what the pointer shows over it."""
+    children = (element("title", html.escape(tip, quote=False)),) if tip else ()
+    return element("rect", *children, x=x, y=y, width=max(width, 0), height=height, fill=fill, **attributes)
+
+
+def hatched(x: float, y: float, width: float, height: float, colour: str, *, tip: str = "", gap: float = 6) -> str:
+    """A rectangle with the mark of communication: diagonal lines in `colour` on a pale ground."""
+    width = max(width, 0)
+    lines = []
+    offset = gap - (x % gap)  # lines of neighbouring rectangles continue one another
+    while offset < width + height:
+        left, right = max(offset - height, 0), min(offset, width)
+        lines.append(
+            f"M{number(x + left)} {number(y + offset - left)}L{number(x + right)} {number(y + offset - right)}"
+        )
+        offset += gap
+    ground = rect(x, y, width, height, palette.tint(colour, 0.86), tip=tip, stroke=colour, stroke_width=1)
+    if not lines:
+        return ground
+    return ground + element(
+        "path", d="".join(lines), stroke=colour, stroke_width=1.4, fill="none", pointer_events="none"
+    )
+
+
+def line(
+    x1: float, y1: float, x2: float, y2: float, *, colour: str = palette.RULE, width: float = 1, dash: str | None = None
+) -> str:
+    """A straight line."""
+    return element(
+        "path",
+        d=f"M{number(x1)} {number(y1)}L{number(x2)} {number(y2)}",
+        stroke=colour,
+        stroke_width=width,
+        stroke_dasharray=dash,
+        fill="none",
+    )
+
+
+def polyline(points: Sequence[tuple[float, float]], *, colour: str, width: float = 2) -> str:
+    """A line through `points`."""
+    d = "M" + "L".join(f"{number(x)} {number(y)}" for x, y in points)
+    return element("path", d=d, stroke=colour, stroke_width=width, stroke_linejoin="round", fill="none")
+
+
+def polygon(points: Sequence[tuple[float, float]], fill: str, **attributes: object) -> str:
+    """A filled area with corners at `points`."""
+    return element("polygon", points=" ".join(f"{number(x)},{number(y)}" for x, y in points), fill=fill, **attributes)
+
+
+def circle(x: float, y: float, radius: float, fill: str, **attributes: object) -> str:
+    """A disc around (x, y)."""
+    return element("circle", cx=x, cy=y, r=radius, fill=fill, **attributes)
+
+
+def arrow(x1: float, y1: float, x2: float, y2: float, *, colour: str = palette.INK, width: float = 2) -> str:
+    """An arrow from the first point to the second: bytes that move."""
+    length = math.hypot(x2 - x1, y2 - y1) or 1
+    ux, uy = (x2 - x1) / length, (y2 - y1) / length
+    head, half = 6 * math.sqrt(width), 3.2 * math.sqrt(width)
+    bx, by = x2 - head * ux, y2 - head * uy
+    tip = [(x2, y2), (bx - half * uy, by + half * ux), (bx + half * uy, by - half * ux)]
+    return line(x1, y1, bx, by, colour=colour, width=width) + polygon(tip, colour)
+
+
+def ticks(top: float, wanted: int = 7) -> list[float]:
+    """About `wanted` round numbers from 0 up to `top` (> 0), 1-2-5 apart."""
+    rough = top / wanted
+    power = 10 ** math.floor(math.log10(rough))
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)
+    return [i * step for i in range(math.floor(top / step * 1.0001) + 1)]
+
+
+def axis(x: float, y: float, width: float, top: float, unit: str, *, rise: float = 0) -> str:
+    """A horizontal axis from 0 to `top` (in `unit`) below y; guide lines rise `rise` pixels above it."""
+    marks = [line(x, y, x + width, y)]
+    for value in ticks(top):
+        at = x + width * value / top
+        marks.append(line(at, y - rise, at, y + 4))
+        marks.append(text(at, y + 17, significant(value, 3), colour=palette.MUTED, anchor="middle"))
+    return "".join(marks) + text(x + width, y + 33, unit, colour=palette.MUTED, anchor="end")
+
+
+def legend(x: float, y: float, entries: Sequence[tuple[str, str, str]]) -> str:
+    """A line of (mark, colour, words) with the first mark at x; a mark is solid, hatched, pale, dot or ring."""
+    parts = []
+    for mark, colour, words in entries:
+        parts += [_mark(mark, x, y, colour), text(x + 22, y, words, colour=palette.MUTED)]
+        x += 22 + text_width(words) + 16
+    return "".join(parts)
+
+
+def _mark(mark: str, x: float, y: float, colour: str) -> str:
+    if mark in ("dot", "ring"):
+        return circle(x + 9, y - 4, 4.5, colour if mark == "dot" else palette.CARD, stroke=colour, stroke_width=2)
+    if mark == "hatched":
+        return hatched(x, y - 10, 16, 11, colour)
+    return rect(x, y - 10, 16, 11, colour)
+
+
+def card(
+    height: float, title: str, body: Sequence[str], *, subtitle: str = "", alt: str = "", width: float = WIDTH
+) -> Picture:
+    """A whole drawing on its white card: `title` states its point, `alt` tells what there is to see.
+
+    What `body` draws starts below y = 64, or below y = 48 without a subtitle.
+    """
+    parts = [
+        element("title", html.escape(title, quote=False)),
+        element("desc", html.escape(alt or subtitle or title, quote=False)),
+        rect(0.5, 0.5, width - 1, height - 1, palette.CARD, stroke=palette.RULE, rx=8),
+        text(MARGIN, 32, title, size=15, bold=True),
+        text(MARGIN, 52, subtitle, colour=palette.MUTED) if subtitle else "",
+        *body,
+    ]
+    return Picture(
+        element(
+            "svg", *parts, xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {number(width)} {number(height)}",
+            width=width, height=height, role="img", font_family=palette.FONT,
+        )
+    )  # fmt: skip

@@ -1,0 +1,182 @@
+"""All-reduce, algorithm by algorithm: who sends what to whom in each round, what that makes of the sums, what it costs.
+
+Every rank has one port: in a round it sends at most one message and receives at most one, at the same time. A round
+lasts as long as its largest message. Sources: Patarasuk & Yuan, "Bandwidth optimal all-reduce algorithms for clusters
+of workstations" (J. Parallel Distrib. Comput. 69, 2009) for the ring and the lower bound 2(N−1)/N; Thakur, Rabenseifner
+& Gropp, "Optimization of collective communication operations in MPICH" (IJHPCA 19, 2005) for halving and doubling.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate
+
+from course.core.errors import CourseError
+from course.explore.models.alpha_beta import AlphaBeta
+
+Held = tuple[tuple[frozenset[int], ...], ...]  # held[rank][chunk]: the ranks whose numbers are in that sum
+
+
+@dataclass(frozen=True)
+class Send:
+    """One message: `chunks` go from `source` to `target`, which adds them to its own or keeps them instead of its own.
+
+    `first` sends what the source began with, not what it has added up since.
+    """
+
+    source: int
+    target: int
+    chunks: tuple[int, ...]
+    adds: bool
+    first: bool = False
+
+
+@dataclass(frozen=True)
+class Round:
+    """Messages that travel at the same time, in a phase of the algorithm."""
+
+    phase: str
+    sends: tuple[Send, ...]
+
+    @property
+    def largest(self) -> int:
+        """How many chunks the largest message has."""
+        return max(len(send.chunks) for send in self.sends)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An algorithm on `ranks` ranks that cuts the buffer into `chunks` equal pieces."""
+
+    name: str
+    ranks: int
+    chunks: int
+    rounds: tuple[Round, ...]
+
+    @property
+    def messages(self) -> int:
+        """How many messages follow one another: the factor of α."""
+        return len(self.rounds)
+
+    @property
+    def buffers(self) -> float:
+        """How many buffers they carry, one after another: the factor of β times the size."""
+        return sum(round.largest for round in self.rounds) / self.chunks
+
+    @property
+    def everyones(self) -> float:
+        """How many buffers all ranks together send: what counts where they share one memory rather than own a port."""
+        return sum(self.sent(self.messages))
+
+    def seconds(self, network: AlphaBeta, size: float) -> float:
+        """The time of an all-reduce of `size` bytes."""
+        return network.seconds(self.messages, self.buffers * size)
+
+    def clock(self, network: AlphaBeta, size: float) -> list[float]:
+        """The seconds since the beginning after 0, 1, 2 … rounds."""
+        each = (network.seconds(1, size * round.largest / self.chunks) for round in self.rounds)
+        return list(accumulate(each, initial=0.0))
+
+    def sent(self, step: int) -> list[float]:
+        """What each rank has sent after `step` rounds, in buffers."""
+        counts = [0] * self.ranks
+        for send in (send for round in self.rounds[:step] for send in round.sends):
+            counts[send.source] += len(send.chunks)
+        return [count / self.chunks for count in counts]
+
+    def held(self, step: int) -> Held:
+        """Which ranks' numbers each chunk of each rank contains after `step` rounds."""
+        state = [[frozenset({rank})] * self.chunks for rank in range(self.ranks)]
+        for round in self.rounds[:step]:
+            before = [list(row) for row in state]
+            for send in round.sends:
+                for chunk in send.chunks:
+                    new = frozenset({send.source}) if send.first else before[send.source][chunk]
+                    assert not (send.adds and new & state[send.target][chunk]), "a number would be added twice"
+                    state[send.target][chunk] = state[send.target][chunk] | new if send.adds else new
+        return tuple(tuple(row) for row in state)
+
+
+def _star(ranks: int) -> Plan:
+    """Everyone sends to rank 0, which has one port: one after another."""
+    others = range(1, ranks)
+    up = [Round("reduce", (Send(rank, 0, (0,), adds=True),)) for rank in others]
+    down = [Round("broadcast", (Send(0, rank, (0,), adds=False),)) for rank in others]
+    return Plan("reduce + broadcast", ranks, 1, (*up, *down))
+
+
+def _all_to_all(ranks: int) -> Plan:
+    """In round k every rank sends its own buffer to the rank k further on."""
+    rounds = [
+        Round("exchange", tuple(Send(rank, (rank + k) % ranks, (0,), adds=True, first=True) for rank in range(ranks)))
+        for k in range(1, ranks)
+    ]
+    return Plan("all-to-all", ranks, 1, tuple(rounds))
+
+
+def _ring(ranks: int) -> Plan:
+    """Chunk sums travel round the ring until complete, then the complete sums travel round once more."""
+
+    def step(phase: str, shift: int, adds: bool) -> Round:
+        sends = (Send(rank, (rank + 1) % ranks, ((rank + shift) % ranks,), adds) for rank in range(ranks))
+        return Round(phase, tuple(sends))
+
+    scatter = [step("reduce-scatter", -k, adds=True) for k in range(ranks - 1)]
+    gather = [step("all-gather", 1 - k, adds=False) for k in range(ranks - 1)]
+    return Plan("ring", ranks, ranks, (*scatter, *gather))
+
+
+def _halving_doubling(ranks: int) -> Plan:
+    """Partners ever nearer exchange halves ever smaller, then the other way; ranks past a power of two stand by."""
+    core = 1 << (ranks.bit_length() - 1)
+    whole = tuple(range(core))
+    spans = [(0, core)] * core
+    halving: list[Round] = []
+    reach = core // 2
+    while reach:
+        sends = []
+        for rank, (low, high) in enumerate(spans):
+            middle = (low + high) // 2
+            keep, give = ((low, middle), (middle, high)) if not rank & reach else ((middle, high), (low, middle))
+            sends.append(Send(rank, rank ^ reach, tuple(range(*give)), adds=True))
+            spans[rank] = keep
+        halving.append(Round("halving", tuple(sends)))
+        reach //= 2
+    doubling = [
+        Round("doubling", tuple(Send(send.target, send.source, send.chunks, adds=False) for send in round.sends))
+        for round in reversed(halving)
+    ]
+    join = [Round("fold in", tuple(Send(r, r - core, whole, adds=True) for r in range(core, ranks)))]
+    leave = [Round("fold out", tuple(Send(r - core, r, whole, adds=False) for r in range(core, ranks)))]
+    extra = ranks > core
+    return Plan("halving-doubling", ranks, core, (*join * extra, *halving, *doubling, *leave * extra))
+
+
+def _tree(ranks: int) -> Plan:
+    """Sums climb a binomial tree to rank 0, in which the pairs are 1, 2, 4 … apart, and the result comes down."""
+    up, reach = [], 1
+    while reach < ranks:
+        sends = (Send(rank, rank - reach, (0,), adds=True) for rank in range(reach, ranks, 2 * reach))
+        up.append(Round("reduce", tuple(sends)))
+        reach *= 2
+    down = [
+        Round("broadcast", tuple(Send(send.target, send.source, (0,), adds=False) for send in round.sends))
+        for round in reversed(up)
+    ]
+    return Plan("tree", ranks, 1, (*up, *down))
+
+
+ALGORITHMS: dict[str, Callable[[int], Plan]] = {
+    "reduce + broadcast": _star, "all-to-all": _all_to_all, "ring": _ring, "halving-doubling": _halving_doubling,
+    "tree": _tree,
+}  # fmt: skip
+
+
+@cache
+def plan(name: str, ranks: int) -> Plan:
+    """The rounds of the algorithm `name` on `ranks` ranks; `CourseError` for another name or fewer than one rank."""
+    if name not in ALGORITHMS:
+        raise CourseError(f"There is no all-reduce called {name!r}; there are {', '.join(ALGORITHMS)}.")
+    if ranks < 1:
+        raise CourseError(f"An all-reduce needs at least one rank, not {ranks}.")
+    return ALGORITHMS[name](int(ranks))  # numpy counts, too

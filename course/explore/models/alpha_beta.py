@@ -1,0 +1,95 @@
+"""The α–β model: a message of m bytes takes α + β·m seconds, whatever it holds and wherever it goes.
+
+α is what a message costs however small it is, β what each byte adds; 1/β is the bandwidth. An algorithm whose longest
+chain is a messages that carry b bytes in all then takes a·α + b·β. Hockney, "The communication challenge for MPP"
+(Parallel Computing 20, 1994) is the usual source of the model.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+from course.core.errors import CourseError
+
+Point = tuple[float, float, float]  # messages one after another, the bytes that they carry in all, seconds measured
+
+
+@dataclass(frozen=True)
+class AlphaBeta:
+    """A network: `alpha` seconds a message and `beta` seconds a byte."""
+
+    alpha: float
+    beta: float
+
+    @classmethod
+    def of(cls, latency_us: float, gb_per_s: float) -> "AlphaBeta":
+        """A network given by its latency in µs and its bandwidth in GB/s (10⁹ bytes a second)."""
+        if latency_us < 0 or gb_per_s <= 0:
+            raise CourseError("A network needs a latency of 0 µs or more and a bandwidth above 0 GB/s.")
+        return cls(latency_us * 1e-6, 1e-9 / gb_per_s)
+
+    @property
+    def latency_us(self) -> float:
+        """What a message costs however small it is, in µs."""
+        return self.alpha * 1e6
+
+    @property
+    def gb_per_s(self) -> float:
+        """The bandwidth in GB/s, infinite where bytes cost nothing."""
+        return 1e-9 / self.beta if self.beta else float("inf")
+
+    def seconds(self, messages: float, size: float) -> float:
+        """The time of `messages` one after another that carry `size` bytes in all."""
+        return messages * self.alpha + size * self.beta
+
+
+def fit(points: Iterable[Point]) -> AlphaBeta:
+    """The α and β that miss the measured times least, in the squares of the *relative* errors.
+
+    Relative, since times span five orders of magnitude and the absolute errors of the long ones would drown the short
+    ones, which alone tell α. Neither becomes negative: where α or β would, it is 0 and the other is fitted alone.
+    Raises `CourseError` for fewer than two different points, or times that are not above 0.
+    """
+    measured = [(float(a), float(b), float(t)) for a, b, t in points]
+    if any(not t > 0 for _, _, t in measured):
+        raise CourseError("A fit needs measured times above 0 seconds.")
+    rows = [(a / t, b / t) for a, b, t in measured]  # α·row[0] + β·row[1] should be 1
+    aa, ab, bb = (sum(row[i] * row[j] for row in rows) for i, j in ((0, 0), (0, 1), (1, 1)))
+    a, b = sum(row[0] for row in rows), sum(row[1] for row in rows)
+    determinant = aa * bb - ab * ab
+    if not determinant > 1e-12 * aa * bb:
+        raise CourseError("A fit of α and β needs measurements of at least two different sizes.")
+    alpha, beta = (bb * a - ab * b) / determinant, (aa * b - ab * a) / determinant
+    if alpha < 0:
+        return AlphaBeta(0.0, b / bb)
+    if beta < 0:
+        return AlphaBeta(a / aa, 0.0)
+    return AlphaBeta(alpha, beta)
+
+
+def crossover(first: Callable[[float], float], second: Callable[[float], float]) -> float | None:
+    """The size in bytes (1 B to 16 GiB) from which on `second` takes less time than `first`; None if there is none.
+
+    Both give seconds for a size in bytes.
+    """
+    sizes = [2.0 ** (i / 4) for i in range(34 * 4 + 1)]
+    for small, large in pairwise(sizes):
+        if first(small) <= second(small) and first(large) > second(large):
+            return _bisect(lambda size: first(size) - second(size), small, large)
+    return None
+
+
+def _bisect(rises_through_0: Callable[[float], float], low: float, high: float) -> float:
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (low, middle) if rises_through_0(middle) > 0 else (middle, high)
+    return high
+
+
+def bus_gb_per_s(size: float, seconds: float, ranks: int) -> float:
+    """The bus bandwidth of an all-reduce of `size` bytes, in GB/s, as NVIDIA's nccl-tests define it.
+
+    It is what each rank sends at the least, 2(N−1)/N of the buffer, by the time: a figure to hold against the link's
+    own, whatever the number of ranks and the algorithm.
+    """
+    return 2 * (ranks - 1) / ranks * size / seconds / 1e9

@@ -1,0 +1,74 @@
+"""When jobs start on a small cluster: in their order, or slipped into the gaps that larger ones leave (backfill).
+
+The plan is the one that Slurm's sched/backfill makes: jobs are looked at in their order, each is given the earliest
+place that takes nothing from those before it, for as long as its time limit says
+(https://slurm.schedmd.com/sched_config.html#backfill).
+"""
+
+from dataclasses import dataclass
+
+from course.core.errors import CourseError
+
+NODES, GPUS = 3, 4  # of the explorable's cluster: three servers with four GPUs each
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A job: GPUs on each of its nodes, and its time limit in hours."""
+
+    name: str
+    nodes: int
+    gpus: int
+    hours: float
+
+
+@dataclass(frozen=True)
+class Planned:
+    """Where and when a job runs: `places` are (node, GPU indices)."""
+
+    wish: Wish
+    places: tuple[tuple[int, tuple[int, ...]], ...]
+    start: float
+
+    @property
+    def end(self) -> float:
+        """When its time limit ends it."""
+        return self.start + self.wish.hours
+
+
+RUNNING = (  # since before now: what is left of their limits
+    Planned(Wish("Ana: vision", 1, 4, 3.0), ((0, (0, 1, 2, 3)),), 0.0),
+    Planned(Wish("Ben: speech", 2, 2, 6.0), ((1, (0, 1)), (2, (0, 1))), 0.0),
+)
+WAITING = (Wish("Chi: large model", 3, 4, 5.0), Wish("Dan: sweep", 1, 4, 4.0))
+
+
+def plan(mine: Wish, backfill: bool = True, nodes: int = NODES, gpus: int = GPUS) -> list[Planned]:
+    """What runs, what waits, and last your job; raises `CourseError` for one that can never run."""
+    if mine.nodes > nodes or mine.gpus > gpus:
+        raise CourseError(f"There are {nodes} nodes with {gpus} GPUs, not {mine.nodes} with {mine.gpus}.")
+    placed = list(RUNNING)
+    for wish in (*WAITING, mine):
+        earliest = 0.0 if backfill else max((job.start for job in placed), default=0.0)
+        placed.append(place(wish, placed, earliest, nodes, gpus))
+    return placed
+
+
+def place(wish: Wish, placed: list[Planned], earliest: float, nodes: int = NODES, gpus: int = GPUS) -> Planned:
+    """The first place at or after `earliest` (hours) that is free for as long as the job may take."""
+    moments = sorted({earliest, *(job.end for job in placed if job.end > earliest)})
+    for start in moments:
+        free = [_free(node, start, start + wish.hours, placed, gpus) for node in range(nodes)]
+        fits = [node for node in range(nodes) if len(free[node]) >= wish.gpus]
+        if len(fits) >= wish.nodes:
+            return Planned(wish, tuple((node, free[node][: wish.gpus]) for node in fits[: wish.nodes]), start)
+    raise CourseError(f"{wish.name} can never run here.")
+
+
+def _free(node: int, start: float, end: float, placed: list[Planned], gpus: int) -> tuple[int, ...]:
+    """The GPUs of a node that nobody has at any moment from `start` to `end`."""
+    taken = {
+        gpu for job in placed if job.start < end and job.end > start for where, held in job.places if where == node
+        for gpu in held
+    }  # fmt: skip
+    return tuple(gpu for gpu in range(gpus) if gpu not in taken)

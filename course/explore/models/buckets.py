@@ -1,0 +1,157 @@
+"""DDP's gradient buckets: when each one is full, when its all-reduce runs, and what is left to wait for."""
+
+from dataclasses import dataclass
+
+from course.core.errors import CourseError
+
+MIB = 2**20
+DEFAULT_CAP_MIB = 25.0  # of DDP's bucket_cap_mb when it is not given ...
+DEFAULT_FIRST_MIB = 1.0  # ... and then of its first bucket: torch.distributed._DEFAULT_FIRST_BUCKET_BYTES
+CAPS_MIB = tuple(round(0.5 * 2 ** (i / 4), 2) for i in range(45))  # 0.5 … 1024, for the search
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A piece of a model: its gradients in MiB and its share of the backward pass in ms."""
+
+    name: str
+    mib: float
+    backward_ms: float
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """Layers (as indices into the backward order) whose gradients travel together, and when, in ms."""
+
+    layers: tuple[int, ...]
+    mib: float
+    ready_ms: float
+    start_ms: float
+    end_ms: float
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A backward pass with its all-reduces; times in ms from the start of the backward pass."""
+
+    layers: tuple[Layer, ...]  # in backward order: the last layer of the model first
+    ends_ms: tuple[float, ...]  # when each layer's gradients are there
+    buckets: tuple[Bucket, ...]
+
+    @property
+    def compute_ms(self) -> float:
+        """How long the backward pass computes."""
+        return self.ends_ms[-1]
+
+    @property
+    def done_ms(self) -> float:
+        """When every gradient is averaged, so that the optimizer can step."""
+        return max(self.compute_ms, self.buckets[-1].end_ms)
+
+    @property
+    def exposed_ms(self) -> float:
+        """How long the rank waits for the network after its computation."""
+        return self.done_ms - self.compute_ms
+
+    @property
+    def comm_ms(self) -> float:
+        """How long the network is busy."""
+        return sum(bucket.end_ms - bucket.start_ms for bucket in self.buckets)
+
+    @property
+    def overlap(self) -> float:
+        """The share of communication that runs while the backward pass computes, 0 to 1 (1 if there is none)."""
+        hidden = sum(max(0.0, min(b.end_ms, self.compute_ms) - b.start_ms) for b in self.buckets)
+        return hidden / self.comm_ms if self.comm_ms else 1.0
+
+
+def all_reduce_ms(mib: float, ranks: int, gb_per_s: float, latency_ms: float = 0.0) -> float:
+    """The time of one ring all-reduce of `mib` MiB over links of `gb_per_s` (10⁹ bytes a second).
+
+    Each rank sends 2(N-1)/N of the bytes; `latency_ms` is what an all-reduce costs however small it is.
+    """
+    if ranks == 1:
+        return 0.0
+    return latency_ms + 2 * (ranks - 1) / ranks * mib * MIB / (gb_per_s * 1e9) * 1e3
+
+
+def assign(sizes_mib: list[float], cap_mib: float | None) -> list[tuple[int, ...]]:
+    """Put gradients, in the order in which they become ready, into buckets as DDP does.
+
+    A bucket is closed once it holds `cap_mib`, so it may exceed the cap by its last gradient. None is DDP's default:
+    25 MiB, but 1 MiB for the first bucket, so that the network starts early. A cap of your own holds for the first
+    bucket too (torch 2.13).
+    """
+    limits = (DEFAULT_FIRST_MIB, DEFAULT_CAP_MIB) if cap_mib is None else (cap_mib, cap_mib)
+    buckets: list[tuple[int, ...]] = []
+    open_bucket: list[int] = []
+    for index, _ in enumerate(sizes_mib):
+        open_bucket.append(index)
+        if sum(sizes_mib[i] for i in open_bucket) >= limits[bool(buckets)]:
+            buckets.append(tuple(open_bucket))
+            open_bucket = []
+    return [*buckets, tuple(open_bucket)] if open_bucket else buckets
+
+
+def schedule(
+    layers: tuple[Layer, ...], cap_mib: float | None = None, gb_per_s: float = 10.0, ranks: int = 4,
+    latency_ms: float = 0.0, overlap: bool = True,
+) -> Schedule:  # fmt: skip
+    """When each bucket of `layers` (first layer of the model first) is full and when its all-reduce runs.
+
+    An all-reduce starts when its bucket is full and the one before has left the network; without `overlap`, not
+    before the backward pass has ended. Raises `CourseError` for a model, cap, bandwidth or ranks that cannot be.
+    """
+    if not layers or min(gb_per_s, ranks, cap_mib or 1) <= 0:
+        raise CourseError("A schedule needs at least one layer and rank, and a bandwidth and a cap above 0.")
+    order = tuple(reversed(layers))
+    ends = [sum(layer.backward_ms for layer in order[: i + 1]) for i in range(len(order))]
+    free, buckets = 0.0, []
+    for indices in assign([layer.mib for layer in order], cap_mib):
+        mib, ready = sum(order[i].mib for i in indices), ends[indices[-1]]
+        start = max(free, ready if overlap else ends[-1])
+        free = start + all_reduce_ms(mib, ranks, gb_per_s, latency_ms)
+        buckets.append(Bucket(indices, mib, ready, start, free))
+    return Schedule(order, tuple(ends), tuple(buckets))
+
+
+def by_cap(layers: tuple[Layer, ...], **network: float) -> list[tuple[float, float]]:
+    """(cap in MiB, ms until every gradient is averaged) for each of `CAPS_MIB`."""
+    return [(cap, schedule(layers, cap, **network).done_ms) for cap in CAPS_MIB]
+
+
+def best_cap(curve: list[tuple[float, float]], now: tuple[float, float]) -> tuple[float, float]:
+    """The (cap, ms) to choose: where you are `now` if nothing is 1 % shorter, else the largest cap that is as good."""
+    least = min(ms for _, ms in [*curve, now])
+    return now if now[1] <= least * 1.01 else [(cap, ms) for cap, ms in curve if ms <= least * 1.01][-1]
+
+
+def _bert_base() -> tuple[Layer, ...]:
+    """BERT-base in float32: 23.8 M embedding weights, 12 blocks of 7.1 M, a pooler of 0.6 M; 418 MiB."""
+    blocks = [
+        layer
+        for i in range(12)
+        for layer in (Layer(f"block {i} attention", 9.0, 1.3), Layer(f"block {i} MLP", 18.0, 2.6))
+    ]
+    return (Layer("embeddings", 90.9, 1.0), *blocks, Layer("pooler", 2.3, 0.2))
+
+
+def _resnet50() -> tuple[Layer, ...]:
+    """ResNet-50 in float32: small convolutions that compute long, then ever wider ones; 97 MiB."""
+    stages = (("stage 1", 3, 0.3, 3.2), ("stage 2", 4, 1.2, 2.9), ("stage 3", 6, 4.5, 2.7), ("stage 4", 3, 19.0, 2.9))
+    blocks = [Layer(f"{name} block {i}", mib, ms) for name, count, mib, ms in stages for i in range(count)]
+    return (Layer("stem", 0.04, 2.5), *blocks, Layer("classifier", 7.8, 0.2))
+
+
+def _vgg16() -> tuple[Layer, ...]:
+    """VGG-16 in float32: nearly all of its weights are in the layer whose gradient comes third; 528 MiB."""
+    convolutions = [(0.01, 3.0), (0.14, 9.0), (0.28, 4.5), (0.56, 8.0), (1.1, 4.0), (2.3, 7.5), (2.3, 7.5)]
+    convolutions += [(4.5, 3.6), (9.0, 7.0), (9.0, 7.0), (9.0, 1.8), (9.0, 1.8), (9.0, 1.8)]
+    return (
+        *(Layer(f"convolution {i}", mib, ms) for i, (mib, ms) in enumerate(convolutions)),
+        Layer("linear 0", 392.0, 1.6), Layer("linear 1", 64.0, 0.3), Layer("linear 2", 15.6, 0.1),
+    )  # fmt: skip
+
+
+# Sizes are the models' own; times are of a GPU at about 30 TFLOP/s with a batch of 32, rounded.
+MODELS = {"BERT-base": _bert_base(), "ResNet-50": _resnet50(), "VGG-16": _vgg16()}

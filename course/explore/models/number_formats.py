@@ -1,0 +1,123 @@
+"""Floating-point formats: how many bits, which range, how far apart their numbers are, and what rounding does."""
+
+import math
+from dataclasses import dataclass
+
+from course.core.errors import CourseError
+
+
+@dataclass(frozen=True)
+class Format:
+    """A sign, `exponent` bits that set the range, `fraction` bits that set the precision, `bits` in memory.
+
+    IEEE 754's rules, with subnormal numbers. The largest exponent is kept for infinity and nan; without `infinity`
+    (fp8 e4m3: Micikevicius et al. 2022, "FP8 Formats for Deep Learning") only its largest fraction is, for nan, and
+    what is too large becomes the largest number, as torch 2.13 has it.
+    """
+
+    name: str
+    exponent: int
+    fraction: int
+    bits: int
+    infinity: bool = True
+
+    @property
+    def bias(self) -> int:
+        """What is added to an exponent before it is stored."""
+        return 2 ** (self.exponent - 1) - 1
+
+    @property
+    def largest(self) -> float:
+        """The largest finite number."""
+        if self.infinity:
+            return math.ldexp(2 - 2.0**-self.fraction, self.bias)
+        return math.ldexp(2 - 2 * 2.0**-self.fraction, self.bias + 1)
+
+    @property
+    def smallest_normal(self) -> float:
+        """The smallest number with all of its precision."""
+        return math.ldexp(1, 1 - self.bias)
+
+    @property
+    def smallest(self) -> float:
+        """The smallest number above 0."""
+        return math.ldexp(1, 1 - self.bias - self.fraction)
+
+    @property
+    def digits(self) -> float:
+        """How many decimal digits a number holds."""
+        return (self.fraction + 1) * math.log10(2)
+
+    def spacing(self, value: float) -> float:
+        """How far it is from `value` (finite) to the next number away from 0."""
+        exponent = math.frexp(value)[1] - 1 if value else 1 - self.bias
+        return math.ldexp(1, max(exponent, 1 - self.bias) - self.fraction)
+
+    def round(self, value: float) -> float:
+        """The number of the format that is nearest to `value`, of two equally near the even one.
+
+        Beyond the largest it is infinity, in a format without one the largest.
+        """
+        if math.isnan(value):
+            return value
+        if math.isfinite(value):
+            step = self.spacing(value)
+            nearest = round(value / step) * step
+            if abs(nearest) <= self.largest:
+                return math.copysign(nearest, value)
+        return math.copysign(math.inf if self.infinity else self.largest, value)
+
+    def fields(self, value: float) -> tuple[str, str, str]:
+        """Sign, exponent and fraction of `value`, rounded, as strings of 0 and 1."""
+        value = self.round(value)
+        sign = "1" if math.copysign(1, value) < 0 else "0"
+        if not math.isfinite(value):
+            fraction = 0 if math.isinf(value) else 2**self.fraction - 1
+            return sign, "1" * self.exponent, f"{fraction:0{self.fraction}b}"
+        step = self.spacing(value)
+        stored, exponent = round(abs(value) / step), round(math.log2(step)) + self.fraction + self.bias
+        if stored < 2**self.fraction:
+            return sign, "0" * self.exponent, f"{stored:0{self.fraction}b}"
+        return sign, f"{exponent:0{self.exponent}b}", f"{stored - 2**self.fraction:0{self.fraction}b}"
+
+
+FORMATS = {
+    known.name: known
+    for known in (
+        Format("fp32", 8, 23, 32),
+        Format("tf32", 8, 10, 32),  # a tensor core's way to read fp32; in memory it stays 32 bits wide
+        Format("fp16", 5, 10, 16),
+        Format("bf16", 8, 7, 16),
+        Format("fp8 e4m3", 4, 3, 8, infinity=False),
+        Format("fp8 e5m2", 5, 2, 8),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Update:
+    """`weight` + `change` in one format: what is kept of each, and what of the sum."""
+
+    weight: float
+    change: float
+    wanted: float  # the sum before it is rounded
+    got: float
+
+    @property
+    def arrived(self) -> float:
+        """How much of the change the weight takes: 0 if it is lost, 1 if all of it arrives; nan if there is no sum."""
+        if not math.isfinite(self.got):
+            return math.nan
+        return (self.got - self.weight) / (self.wanted - self.weight) if self.change else 0.0
+
+
+def add(name: str, weight: float, change: float) -> Update:
+    """Round a weight and its change to the format called `name`, add them, round the sum.
+
+    Raises `CourseError` for a format that is not known.
+    """
+    if name not in FORMATS:
+        raise CourseError(f"There is no format {name!r}: use {', '.join(FORMATS)}.")
+    known = FORMATS[name]
+    weight, change = known.round(weight), known.round(change)
+    return Update(weight, change, weight + change, known.round(weight + change))

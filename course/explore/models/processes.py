@@ -1,0 +1,22 @@
+"""Who is who in a job: nodes, the processes on each, and the numbers that the launcher gives them."""
+
+from dataclasses import dataclass
+
+from course.core.errors import CourseError
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process of a job: its `rank` counts over all nodes, its `local_rank` within its own `node`."""
+
+    rank: int
+    local_rank: int
+    node: int
+
+
+def job(nodes: int, per_node: int) -> list[Process]:
+    """The processes of a job in the order of their ranks, as torchrun numbers them; `CourseError` without any."""
+    if min(nodes, per_node) < 1:
+        raise CourseError("A job has at least one node, and at least one process on each.")
+    ranks = range(nodes * per_node)
+    return [Process(rank, local_rank=rank % per_node, node=rank // per_node) for rank in ranks]

@@ -1,0 +1,86 @@
+"""A parameter server with bounded staleness: when workers compute, when they wait, and how stale their updates are."""
+
+import math
+from dataclasses import dataclass
+
+from course.core.errors import CourseError
+
+STEP_MS = 10.0  # of the fastest worker
+UNEVEN = 0.06  # each further worker is so much slower: no two machines are equal
+END_MS = 200.0
+UNBOUNDED = 12  # the bound that stands for none, where a slider needs a number
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A worker's step from `start` to `end`, then its wait until `answered`, in ms; `staleness` is of its update."""
+
+    start: float
+    end: float
+    answered: float
+    staleness: int
+
+
+@dataclass(frozen=True)
+class Course:
+    """What every worker did until `END_MS`."""
+
+    workers: tuple[tuple[Stretch, ...], ...]
+
+    @property
+    def updates(self) -> int:
+        """How many updates the server made."""
+        return sum(step.end <= END_MS for steps in self.workers for step in steps)
+
+    @property
+    def largest(self) -> int:
+        """The largest staleness."""
+        return max((step.staleness for steps in self.workers for step in steps if step.end <= END_MS), default=0)
+
+    @property
+    def waited(self) -> float:
+        """The share of the workers' time that they waited, 0 to 1."""
+        waits = (min(s.answered, END_MS) - min(s.end, END_MS) for steps in self.workers for s in steps)
+        return sum(waits) / (END_MS * len(self.workers))
+
+
+def durations(workers: int, slow: float, nap: bool) -> list[list[float]]:
+    """The length of each step in ms: the last worker is `slow` times as slow, or naps as long once if `nap`."""
+    count = math.ceil(END_MS / STEP_MS) + 1
+    steps = [[STEP_MS * (1 + UNEVEN * i)] * count for i in range(workers)]
+    if nap:
+        steps[-1][2] += STEP_MS * 2 * (slow - 1)
+    else:
+        steps[-1] = [step * slow for step in steps[-1]]
+    return steps
+
+
+def course(workers: int, bound: float, slow: float, nap: bool = False) -> Course:
+    """Let workers compute, each held back while it is more than `bound` steps ahead of the slowest.
+
+    Messages take no time. A step that ends at the same time as another's is applied in order of rank. Raises
+    `CourseError` for a bound below 0 or fewer than one worker.
+    """
+    if workers < 1 or bound < 0 or slow < 1:
+        raise CourseError("It takes at least one worker, a bound of at least 0, and a slowness of at least 1.")
+    lengths = durations(workers, slow, nap)
+    done, version = [0] * workers, 0
+    running = {worker: (0.0, lengths[worker][0], 0) for worker in range(workers)}  # start, end, version read
+    waiting: dict[int, tuple[float, float, int]] = {}  # start, end, staleness
+    steps: list[list[Stretch]] = [[] for _ in range(workers)]
+    while running:
+        worker = min(running, key=lambda w: (running[w][1], w))
+        start, now, read = running.pop(worker)
+        if now > END_MS:
+            steps[worker].append(Stretch(start, now, now, version - read))
+            continue
+        waiting[worker] = (start, now, version - read)
+        version += 1
+        done[worker] += 1
+        for ready in [w for w in waiting if done[w] - min(done) <= bound]:
+            begun, ended, stale = waiting.pop(ready)
+            steps[ready].append(Stretch(begun, ended, now, stale))
+            running[ready] = (now, now + lengths[ready][done[ready]], version)
+    for worker, (begun, ended, stale) in waiting.items():
+        steps[worker].append(Stretch(begun, ended, END_MS, stale))
+    return Course(tuple(tuple(each) for each in steps))

@@ -1,0 +1,101 @@
+"""Ranks that wait for the slowest of them: what jitter costs at every synchronization, and what one slow rank."""
+
+import random
+from dataclasses import dataclass
+from statistics import NormalDist
+
+from course.core.errors import CourseError
+
+COMPUTE_MS = 100.0  # of a pass, forward and backward, of an ordinary rank
+ALL_REDUCE_MS = 12.0
+MANY = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)  # ranks, of the curve
+GRID = 400  # points of the numerical integral
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """What one rank does between two synchronizations: its passes end at `ends_ms`, then it waits until `all_ms`."""
+
+    start_ms: float
+    ends_ms: tuple[float, ...]
+    all_ms: float
+
+    @property
+    def wait_ms(self) -> float:
+        """How long the rank waits for the last one."""
+        return self.all_ms - self.ends_ms[-1]
+
+
+@dataclass(frozen=True)
+class Race:
+    """The stretches of each rank, ``ranks[0]`` those of rank 0; every stretch ends with an all-reduce of all."""
+
+    ranks: tuple[tuple[Stretch, ...], ...]
+    passes: int  # of each rank, in all
+
+    @property
+    def total_ms(self) -> float:
+        """When the last all-reduce is over."""
+        return self.ranks[0][-1].all_ms + ALL_REDUCE_MS
+
+    @property
+    def pass_ms(self) -> float:
+        """What a pass costs, waiting and communication included."""
+        return self.total_ms / self.passes
+
+    def waited(self, rank: int) -> float:
+        """The share of the time in which `rank` waits, 0 to 1."""
+        return sum(stretch.wait_ms for stretch in self.ranks[rank]) / self.total_ms
+
+
+def race(ranks: int, slower: float, jitter: float, every: int = 1, passes: int = 8, seed: int = 4) -> Race:
+    """Let `ranks` run `passes` passes and meet after `every` of them; the last rank takes `1 + slower` times as long.
+
+    A pass takes a normally distributed time of mean `COMPUTE_MS` and of `jitter` times that as standard deviation.
+    Raises `CourseError` for numbers that cannot be.
+    """
+    if ranks < 1 or every < 1 or passes % every or min(slower, jitter) < 0:
+        raise CourseError("A race needs a rank, passes that divide by `every`, and no negative share.")
+    draw = random.Random(seed)
+    done: list[list[Stretch]] = [[] for _ in range(ranks)]
+    start = 0.0
+    for _ in range(passes // every):
+        ends = [_ends(start, rank == ranks - 1 and slower, jitter, every, draw) for rank in range(ranks)]
+        last = max(end[-1] for end in ends)
+        for rank, end in enumerate(ends):
+            done[rank].append(Stretch(start, end, last))
+        start = last + ALL_REDUCE_MS
+    return Race(tuple(map(tuple, done)), passes)
+
+
+def _ends(start: float, slower: float, jitter: float, count: int, draw: random.Random) -> tuple[float, ...]:
+    """When each of `count` passes in a row ends."""
+    ends = []
+    for _ in range(count):
+        start += COMPUTE_MS * (1 + slower) * max(0.1, draw.gauss(1, jitter))
+        ends.append(start)
+    return tuple(ends)
+
+
+def expected_ms(ranks: int, slower: float, jitter: float, every: int = 1) -> float:
+    """The mean cost of a pass in ms: that of the last of `ranks` to have done `every` passes, and its all-reduce.
+
+    The mean of the largest of independent normal times, by integrating 1 - F(t), where F is the product of their
+    distribution functions.
+    """
+    means = [COMPUTE_MS, COMPUTE_MS * (1 + slower)]
+    if jitter == 0:
+        last = means[1]
+    else:
+        spread = jitter / every**0.5  # of the mean of `every` passes
+        usual, slow = (NormalDist(mean, mean * spread) for mean in means)
+        low, high = means[0] * (1 - 5 * spread), means[1] * (1 + 6 * spread)
+        width = (high - low) / GRID
+        middles = [low + (i + 0.5) * width for i in range(GRID)]
+        last = low + width * sum(1 - usual.cdf(t) ** (ranks - 1) * slow.cdf(t) for t in middles)
+    return last + ALL_REDUCE_MS / every
+
+
+def ideal_ms(every: int = 1) -> float:
+    """What a pass costs where nobody waits."""
+    return COMPUTE_MS + ALL_REDUCE_MS / every

@@ -1,0 +1,98 @@
+"""Tensor fusion as Horovod does it: cycles in which ready tensors are agreed on, and messages that they share."""
+
+from dataclasses import dataclass
+
+from course.core.errors import CourseError
+from course.explore.models.buckets import all_reduce_ms
+
+KIB_PER_MIB = 1024
+NEGOTIATION_MS = 0.1  # what a cycle costs, however little there is to say
+
+
+@dataclass(frozen=True)
+class Message:
+    """Tensors (by number, in the order in which they became ready) that travel together, and when, in ms."""
+
+    tensors: tuple[int, ...]
+    mib: float
+    start_ms: float
+    end_ms: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A backward pass whose gradients are reduced by an engine beside it; times in ms since the pass began."""
+
+    ready_ms: tuple[float, ...]  # when each tensor is there
+    cycles_ms: tuple[float, ...]  # when each cycle began
+    messages: tuple[Message, ...]
+
+    @property
+    def compute_ms(self) -> float:
+        """How long the backward pass computes."""
+        return self.ready_ms[-1]
+
+    @property
+    def done_ms(self) -> float:
+        """When every tensor is reduced."""
+        return self.messages[-1].end_ms
+
+    @property
+    def comm_ms(self) -> float:
+        """How long the network is busy."""
+        return sum(message.end_ms - message.start_ms for message in self.messages)
+
+    @property
+    def wait_ms(self) -> float:
+        """How long a tensor is ready before its message begins, on average."""
+        waits = [m.start_ms - self.ready_ms[i] for m in self.messages for i in m.tensors]
+        return sum(waits) / len(waits)
+
+
+def fuse(sizes_mib: list[float], threshold_mib: float) -> list[tuple[int, ...]]:
+    """Tensors of one kind, as positions, in messages of up to the threshold; a larger one goes alone.
+
+    A tensor joins the first message that has room for it.
+    """
+    messages: list[list[int]] = []
+    room: list[float] = []
+    for i, mib in enumerate(sizes_mib):
+        fits = next((k for k, free in enumerate(room) if mib <= free), None)
+        if fits is None:
+            messages.append([i])
+            room.append(threshold_mib - mib)
+        else:
+            messages[fits].append(i)
+            room[fits] -= mib
+    return [tuple(message) for message in messages]
+
+
+def plan(
+    tensors: int, kib: float, threshold_mib: float, cycle_ms: float, *, backward_ms: float = 20.0, ranks: int = 4,
+    gb_per_s: float = 10.0, latency_ms: float = 0.3, hurry: bool = False,
+) -> Plan:  # fmt: skip
+    """When `tensors` of `kib` each, ready one after another at equal intervals, are agreed on, fused and reduced.
+
+    A cycle takes what is ready when it begins. It begins `cycle_ms` after the one before, later if messages are
+    still under way or nothing is ready; with `hurry`, no later than when the pass is over and the program waits.
+    Raises `CourseError` for what cannot be.
+    """
+    if min(tensors, kib, cycle_ms, backward_ms, ranks, gb_per_s) <= 0 or min(threshold_mib, latency_ms) < 0:
+        raise CourseError("A plan needs tensors, ranks, a size, a cycle time, a pass and a bandwidth above 0.")
+    ready = [backward_ms * (i + 1) / tensors for i in range(tensors)]
+    cycles: list[float] = []
+    messages: list[Message] = []
+    sent, free = 0, 0.0
+    while sent < tensors:
+        begin = max(free, ready[sent], cycles[-1] + cycle_ms if cycles else 0.0)
+        if hurry:
+            begin = min(begin, max(free, ready[-1]))
+        cycles.append(begin)
+        count = sum(moment <= begin for moment in ready[sent:])
+        free = begin + NEGOTIATION_MS
+        for group in fuse([kib / KIB_PER_MIB] * count, threshold_mib):
+            mib = kib / KIB_PER_MIB * len(group)
+            start, free = free, free + all_reduce_ms(mib, ranks, gb_per_s, latency_ms)
+            messages.append(Message(tuple(sent + i for i in group), mib, start, free))
+        sent += count
+    return Plan(tuple(ready), tuple(cycles), tuple(messages))

@@ -1,0 +1,239 @@
+"""The picture of two all-reduces side by side: who sends what, which sums are complete, bytes and time so far."""
+
+import math
+from itertools import pairwise
+
+from course.drawing import palette, svg
+from course.explore.models import all_reduce as model
+from course.explore.models.alpha_beta import AlphaBeta
+from course.explore.widget import Choice, Explorable, Slider, Steps
+
+HALF = 340  # pixels for one algorithm
+STARTS = (svg.MARGIN, svg.WIDTH - svg.MARGIN - HALF)  # where each begins
+HEADING_Y, RING_Y, RADIUS, NODE = 86, 206, 82, 15
+STRETCH = 1.7  # of the circle on which the ranks stand, to the sides
+MATRIX_Y = 332
+NAME_WIDTH = 58  # of a rank's name left of its chunks
+GREY = palette.MUTED
+
+
+def all_reduces(**values: object) -> Explorable:
+    """Two all-reduces side by side, round by round, with their times under the α–β model.
+
+    `values` are the controls' first values, such as ``ranks=8``; a value that a control cannot take is a `CourseError`.
+    """
+    names = tuple(model.ALGORITHMS)
+    controls = {
+        "left": Choice("Left", names, "reduce + broadcast"),
+        "right": Choice("Right", names, "ring"),
+        "ranks": Slider("Ranks", 2, 8, 4),
+        "size": Slider("Buffer", 0.001, 1000, 1, step=10**0.2, unit="MB", log=True),
+        "latency": Slider("α, a message", 1, 1000, 20, step=10**0.2, unit="µs", log=True),
+        "bandwidth": Slider("1/β, bandwidth", 0.1, 400, 10, step=10**0.2, unit="GB/s", log=True),
+        "step": Steps("Round", lambda values: _rounds(values) + 1),
+    }
+    return Explorable(draw, **controls).at(**values)
+
+
+def _rounds(values: dict[str, object]) -> int:
+    """Of the longer of the two."""
+    return max(model.plan(values[side], values["ranks"]).messages for side in ("left", "right"))
+
+
+def draw(left: str, right: str, ranks: int, size: float, latency: float, bandwidth: float, step: int) -> svg.Picture:
+    """One state of the explorable; `size` in MB, `latency` in µs, `bandwidth` in GB/s."""
+    network = AlphaBeta.of(latency, bandwidth)
+    plans = [model.plan(name, ranks) for name in (left, right)]
+    clocks = [plan.clock(network, size * 1e6) for plan in plans]
+    row = min(26.0, 150 / ranks)
+    lanes_y = MATRIX_Y + ranks * row + 76
+    parts = []
+    for plan, clock, x in zip(plans, clocks, STARTS, strict=True):
+        at = min(step, plan.messages)
+        parts += [*_heading(plan, at, x), *_circle(plan, at, x), *_matrix(plan, at, x, row)]
+        parts += _figures(plan, at, clock, size, x, MATRIX_Y + ranks * row + 22)
+    middle = svg.WIDTH / 2
+    parts.append(svg.line(middle, HEADING_Y - 12, middle, lanes_y - 40))
+    parts += _lanes(plans, clocks, step, lanes_y)
+    return svg.card(
+        lanes_y + 112, _title(plans, clocks), parts,
+        subtitle=f"{ranks} ranks, {svg.significant(size)} MB; a message costs {svg.significant(latency)} µs, "
+        f"and each of its bytes {svg.significant(1 / bandwidth)} ns",
+        alt=" ".join(_told(plan, min(step, plan.messages)) for plan in plans),
+    )  # fmt: skip
+
+
+def figures() -> dict[str, str]:
+    """The stills for images/, by file name."""
+    return {"all_reduce_ring.svg": all_reduces(step=3).picture}
+
+
+def seconds(value: float) -> str:
+    """A time for a reader, in µs, ms or s."""
+    for unit, factor in (("µs", 1e6), ("ms", 1e3)):
+        if value * factor < 999.5:
+            return f"{svg.significant(value * factor, 3)} {unit}"
+    return f"{svg.significant(value, 3)} s"
+
+
+def _title(plans: list[model.Plan], clocks: list[list[float]]) -> str:
+    (short, fast), (long, slow) = sorted(
+        ((clock[-1], plan.name) for plan, clock in zip(plans, clocks, strict=True)), key=lambda pair: pair[0]
+    )
+    if long < short * 1.005:
+        return f"{fast.capitalize()}: {seconds(short)}" + (f", and so is {slow}" if slow != fast else "")
+    return f"{fast.capitalize()} {seconds(short)}, {slow} {seconds(long)}: {svg.significant(long / short)} times"
+
+
+def _told(plan: model.Plan, step: int) -> str:
+    """The state in words."""
+    complete = sum(len(held) == plan.ranks for row in plan.held(step) for held in row)
+    return (
+        f"{plan.name.capitalize()} after {step} of {plan.messages} rounds: {complete} of {plan.ranks * plan.chunks} "
+        f"sums complete."
+    )
+
+
+def _heading(plan: model.Plan, step: int, x: float) -> list[str]:
+    phase = f"round {step} of {plan.messages}: {plan.rounds[step - 1].phase}" if step else "every rank has its numbers"
+    phase = "done" if step == plan.messages and plan.messages else phase
+    return [
+        svg.text(x, HEADING_Y, plan.name.capitalize(), bold=True, size=14),
+        svg.text(x + HALF, HEADING_Y, phase, colour=GREY, anchor="end"),
+    ]
+
+
+def _place(rank: int, ranks: int, x: float) -> tuple[float, float]:
+    """Where a rank stands on its ellipse, rank 0 at the top."""
+    angle = 2 * math.pi * rank / ranks
+    return x + HALF / 2 + STRETCH * RADIUS * math.sin(angle), RING_Y - RADIUS * math.cos(angle)
+
+
+def _circle(plan: model.Plan, step: int, x: float) -> list[str]:
+    """The ranks, and the messages of the round that has just been."""
+    sends = plan.rounds[step - 1].sends if step else ()
+    nodes = [_place(rank, plan.ranks, x) for rank in range(plan.ranks)]
+    pairs = {(send.target, send.source) for send in sends}
+    arrows, labels = [], []
+    taken = [(cx, cy, NODE + 2, NODE + 2) for cx, cy in nodes]  # middles and half sizes of what no label may cover
+    for send in sends:
+        aside = 5 if (send.source, send.target) in pairs else 0  # two arrows between partners run side by side
+        start, end = _beside(nodes[send.source], nodes[send.target], aside)
+        colour = palette.rank_colour(send.source)
+        arrows.append(svg.arrow(*start, *end, colour=colour, width=1.2 + 2.8 * len(send.chunks) / plan.chunks))
+        words = _named(send.chunks, plan.chunks)
+        box = _free(start, end, svg.text_width(words, 11) / 2 + 3, taken)
+        taken.append(box)
+        labels += _label(words, box, colour)
+    for rank, (cx, cy) in enumerate(nodes):
+        arrows.append(svg.circle(cx, cy, NODE, palette.rank_colour(rank)))
+        labels.append(svg.text(cx, cy + 4.5, str(rank), anchor="middle", bold=True, size=13, colour=palette.CARD))
+    return [*arrows, *labels]
+
+
+Spot = tuple[float, float]
+Box = tuple[float, float, float, float]
+
+
+def _beside(source: Spot, target: Spot, aside: float) -> tuple[Spot, Spot]:
+    """The ends of an arrow from rim to rim, `aside` pixels to the right of the straight way."""
+    (x1, y1), (x2, y2) = source, target
+    length = math.hypot(x2 - x1, y2 - y1)
+    ux, uy = (x2 - x1) / length, (y2 - y1) / length
+    dx, dy, rim = -uy * aside, ux * aside, NODE + 3
+    return (x1 + ux * rim + dx, y1 + uy * rim + dy), (x2 - ux * rim + dx, y2 - uy * rim + dy)
+
+
+def _free(start: Spot, end: Spot, half: float, taken: list[Box]) -> Box:
+    """A place for a label on an arrow, as near to its middle as others leave room for."""
+    for share in (0.45, 0.35, 0.55, 0.25, 0.65, 0.15, 0.75):
+        x, y = (start[i] + share * (end[i] - start[i]) for i in (0, 1))
+        if all(abs(x - a) >= half + w or abs(y - b) >= 8 + h for a, b, w, h in taken):
+            break
+    return x, y, half, 8
+
+
+def _named(chunks: tuple[int, ...], of: int) -> str:
+    """Which part of the buffer, for the label of an arrow."""
+    if len(chunks) == of:
+        return "all"
+    first, last = _letter(chunks[0]), _letter(chunks[-1])
+    return first if first == last else f"{first}–{last}"
+
+
+def _letter(chunk: int) -> str:
+    return chr(ord("A") + chunk)
+
+
+def _label(words: str, box: Box, colour: str) -> list[str]:
+    x, y, half, tall = box
+    return [
+        svg.rect(x - half, y - tall, 2 * half, 2 * tall - 1, palette.CARD, rx=4, stroke=colour, stroke_width=1),
+        svg.text(x, y + 3.5, words, anchor="middle", size=11),
+    ]
+
+
+def _matrix(plan: model.Plan, step: int, x: float, row: float) -> list[str]:
+    """A row a rank, a column a chunk: stripes in the colours of the ranks whose numbers are in the sum."""
+    held, wide = plan.held(step), (HALF - NAME_WIDTH) / plan.chunks
+    sends = plan.rounds[step - 1].sends if step else ()
+    new = {(send.target, chunk) for send in sends for chunk in send.chunks}
+    parts = []
+    for chunk in range(plan.chunks):
+        name, middle = _letter(chunk) if plan.chunks > 1 else "all", x + NAME_WIDTH + (chunk + 0.5) * wide
+        parts.append(svg.text(middle, MATRIX_Y - 7, name, anchor="middle", colour=GREY, size=11))
+    for rank in range(plan.ranks):
+        y, colour = MATRIX_Y + rank * row, palette.rank_colour(rank)
+        parts.append(svg.text(x, y + row / 2 + 4, f"Rank {rank}", colour=colour, bold=True))
+        for chunk in range(plan.chunks):
+            box = (x + NAME_WIDTH + chunk * wide, y, wide, row)
+            parts += _cell(held[rank][chunk], plan.ranks, box, (rank, chunk) in new)
+    return parts
+
+
+def _cell(held: frozenset[int], ranks: int, box: Box, new: bool) -> list[str]:
+    """One chunk of one rank; a sum that has just come in is framed in black, another complete one in green."""
+    x, y, wide, tall = box[0] + 2, box[1] + 2, box[2] - 4, box[3] - 4
+    complete, stripe = len(held) == ranks, wide / ranks
+    tip = "the complete sum" if complete else f"the numbers of rank {', '.join(map(str, sorted(held)))}"
+    parts = [svg.rect(x, y, wide, tall, palette.WAIT, tip=tip)]
+    for rank in sorted(held):
+        colour = palette.rank_colour(rank)
+        parts.append(svg.rect(x + rank * stripe, y, stripe, tall, colour, pointer_events="none"))
+    if new or complete:
+        frame = {"stroke": palette.INK, "stroke_width": 2.5} if new else {"stroke": palette.GOOD, "stroke_width": 2}
+        parts.append(svg.rect(x, y, wide, tall, "none", **frame))
+    return parts
+
+
+def _figures(plan: model.Plan, step: int, clock: list[float], size: float, x: float, y: float) -> list[str]:
+    """Sums complete, bytes and time so far."""
+    complete = sum(len(held) == plan.ranks for row in plan.held(step) for held in row)
+    most = max(plan.sent(step))
+    words = f"busiest rank has sent {svg.significant(most * size, 3)} MB, {svg.significant(most, 3)} × the buffer"
+    return [
+        svg.text(x, y, f"{complete} of {plan.ranks * plan.chunks} sums complete", colour=GREY),
+        svg.text(x + HALF, y, f"{seconds(clock[step])} so far", anchor="end", bold=True),
+        svg.text(x, y + 17, words, colour=GREY),
+    ]
+
+
+def _lanes(plans: list[model.Plan], clocks: list[list[float]], step: int, y: float) -> list[str]:
+    """Both algorithms' rounds on one time axis: hatched if they have been, pale if they are to come."""
+    left, width = 172, svg.WIDTH - svg.MARGIN - 172
+    longest = max(clock[-1] for clock in clocks)
+    unit, factor = ("µs", 1e6) if longest < 1e-3 else ("ms", 1e3) if longest < 1 else ("s", 1.0)
+    top = longest * factor
+    parts = [svg.axis(left, y + 68, width, top, unit, rise=74)]
+    for lane, (plan, clock) in enumerate(zip(plans, clocks, strict=True)):
+        top_y = y + lane * 34
+        parts.append(svg.text(left - 12, top_y + 17, plan.name.capitalize(), anchor="end"))
+        for number, (start, end) in enumerate(pairwise(clock), start=1):
+            x1, x2 = left + width * start / longest, left + width * end / longest
+            shown = (x1, top_y, x2 - x1 - min(1.5, (x2 - x1) / 4), 26)
+            tip = f"round {number}, {plan.rounds[number - 1].phase}: {seconds(end - start)}"
+            colour = palette.rank_colour(0)
+            parts.append(
+                svg.hatched(*shown, colour, tip=tip) if number <= step else svg.rect(*shown, palette.WAIT, tip=tip)
+            )
+    return parts

@@ -1,0 +1,31 @@
+"""A still of one step of nn.DataParallel on three devices: four stages out, and their mirrors on the way back."""
+
+from course.charts import device_lanes as lanes
+from course.charts.device_lanes import STAGES, TOGETHER, Stretch
+from course.drawing import svg
+
+# A small step, in ms; each stage long enough to hold its name.
+LENGTHS = {
+    "scatter": 9, "replicate": 11, "forward": 13, "gather": 8, "loss": 6, "scatter back": 14.5, "backward": 20,
+    "reduce": 8, "step": 6,
+}  # fmt: skip
+SPEEDS = (1.0, 0.94, 0.97)  # of the devices' computing
+
+
+def figures() -> dict[str, svg.Picture]:
+    """The stills for images/, by file name."""
+    return {"dp_step.svg": step()}
+
+
+def step() -> svg.Picture:
+    """One step: what the master does alone stands between what all devices do together."""
+    stretches, begin = [], 0.0
+    for stage in STAGES:
+        speeds = SPEEDS if stage in TOGETHER else SPEEDS[:1]
+        stretches += [Stretch(i, stage, begin, begin + LENGTHS[stage] * speed) for i, speed in enumerate(speeds)]
+        begin += LENGTHS[stage]
+    return lanes.draw(
+        {"": stretches},
+        "The master does all but forward and backward by itself",
+        "Each copy has its mirror on the way back: scatter and gather, replicate and reduce",
+    )

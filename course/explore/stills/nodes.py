@@ -1,0 +1,97 @@
+"""Two still pictures of two nodes: how their agents meet, and what an all-reduce sends through the cable."""
+
+from course.drawing import palette, svg
+
+NODE, TOP, TALL = 250, 76, 178  # width, upper edge and height of a node
+LEFTS = (svg.MARGIN + 20, svg.WIDTH - svg.MARGIN - 20 - NODE)
+NAMES = ("node0", "node1")
+
+
+def figures() -> dict[str, str]:
+    """The stills for images/, by file name."""
+    return {"two_nodes.svg": meeting(), "two_nodes_levels.svg": levels()}
+
+
+def meeting() -> svg.Picture:
+    """The agents meet at node0's address, then start the ranks, which talk to each other."""
+    parts = []
+    for node, left in enumerate(LEFTS):
+        parts += _node(left, NAMES[node], TOP, TALL)
+        parts += _box(left + 20, TOP + 38, NODE - 40, 32, palette.MUTED, "agent: torchrun")
+        for local in range(2):
+            rank, x = 2 * node + local, left + 20 + local * 110
+            parts += _box(x, TOP + 122, 100, 34, palette.rank_colour(rank), f"rank {rank}")
+            middle = x + 50
+            parts.append(svg.arrow(middle, TOP + 72, middle, TOP + 119, colour=palette.MUTED, width=1.5))
+        parts.append(svg.text(left + NODE / 2, TOP + 100, "2. starts", anchor="middle", colour=palette.MUTED))
+    inner, outer = LEFTS[0] + NODE - 20, LEFTS[1] + 20
+    middle = (inner + outer) / 2
+    parts += [
+        svg.arrow(outer - 4, TOP + 54, inner + 4, TOP + 54, colour=palette.INK),
+        svg.text(middle, TOP + 30, "1. meet at node0:29400,", anchor="middle"),
+        svg.text(middle, TOP + 45, "number the nodes", anchor="middle"),
+        *_both_ways(inner, outer, TOP + 139),
+        svg.text(middle, TOP + 170, "3. collectives", anchor="middle"),
+    ]
+    return svg.card(
+        TOP + TALL + 18, "One agent on each node; they meet, number the ranks and start them", parts,
+        subtitle="torchrun, typed on both nodes; afterwards the ranks talk to each other directly",
+        alt="Two nodes side by side. Node1's agent goes to node0's address. Each agent starts two ranks: 0 and 1 on "
+        "node0, 2 and 3 on node1. An arrow in both directions joins the ranks of the two nodes.",
+    )  # fmt: skip
+
+
+def levels() -> svg.Picture:
+    """One ring over four ranks, and two levels: what crosses the cable."""
+    parts = []
+    for row, (name, told) in enumerate((("one ring", "1.5 × the tensor"), ("two levels", "1.0 × the tensor"))):
+        top = TOP + row * 128
+        for node, left in enumerate(LEFTS):
+            parts += _node(left, NAMES[node], top, 104)
+            for local in range(2):
+                rank, x = 2 * node + local, left + 20 + local * 120
+                shade = 0.0 if row == 0 or local == 0 else 0.45
+                parts += _box(x, top + 42, 90, 34, palette.tint(palette.rank_colour(rank), shade), f"rank {rank}")
+            inside = left + 112
+            parts += _both_ways(inside, inside + 26, top + 59)
+        inner, outer = LEFTS[0] + NODE - 20, LEFTS[1] + 20
+        middle = (inner + outer) / 2
+        if row == 0:  # from rank 1 to rank 2, and from rank 3 back to rank 0
+            parts += _both_ways(inner, outer, top + 59)
+        else:  # between the leaders, past rank 1
+            y = top + 90
+            parts += [svg.line(LEFTS[0] + 65, top + 77, LEFTS[0] + 65, y, colour=palette.INK, width=2)]
+            parts += [svg.line(LEFTS[0] + 65, y, LEFTS[1] + 65, y, colour=palette.INK, width=2)]
+            parts += [
+                svg.arrow(LEFTS[1] + 65, y, LEFTS[1] + 65, top + 77),
+                svg.arrow(LEFTS[0] + 65, y, LEFTS[0] + 65, top + 77),
+            ]
+        parts += [
+            svg.text(middle, top + 26, name, bold=True, anchor="middle", size=13),
+            svg.text(middle, top + 44, told, anchor="middle"),
+        ]
+    return svg.card(
+        TOP + 2 * 128, "One ring sends 1.5 times the data through the cable, two levels 1.0 times", parts,
+        subtitle="four ranks on two nodes; in each direction of the cable",
+        alt="Above, ranks 0 to 3 in one ring that crosses the cable between the nodes. Below, the two ranks of each "
+        "node add up first, and only ranks 0 and 2, the leaders, exchange through the cable.",
+    )  # fmt: skip
+
+
+def _node(left: float, name: str, top: float, tall: float) -> list[str]:
+    return [
+        svg.rect(left, top, NODE, tall, palette.tint(palette.WAIT, 0.5), stroke=palette.RULE, rx=8),
+        svg.text(left + 14, top + 24, name, bold=True),
+    ]
+
+
+def _box(x: float, y: float, width: float, tall: float, colour: str, words: str) -> list[str]:
+    return [
+        svg.rect(x, y, width, tall, colour, rx=4),
+        svg.text(x + width / 2, y + tall / 2 + 4, words, colour=palette.CARD, anchor="middle", bold=True),
+    ]
+
+
+def _both_ways(left: float, right: float, y: float) -> list[str]:
+    middle = (left + right) / 2
+    return [svg.arrow(middle, y, left + 2, y), svg.arrow(middle, y, right - 2, y)]

@@ -1,0 +1,197 @@
+"""What `doctor` looks at: everything it reads from the machine, read once.
+
+torch is imported in a process of its own, so that the caller stays free of it and of CUDA; the rest is read meanwhile.
+"""
+
+import importlib.metadata
+import json
+import os
+import platform
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from course.hardware.box import Box
+
+TORCH_LIMIT_S = 90  # to import torch, from a slow network disk at worst
+LOOKUP_LIMIT_S = 2  # to look up the host's own name; torch would wait as long at every start
+ROOT = Path(__file__).resolve().parents[1]
+SCRIPTS, LOGS = ROOT / "labs" / "src", ROOT / "labs" / "runs"
+
+ASK_TORCH = """
+import json, torch, torch.distributed as dist
+says = {"gloo": dist.is_available() and dist.is_gloo_available(), "gpus": 0, "gpu_error": None, "nccl": None}
+if dist.is_available() and dist.is_nccl_available():
+    says["nccl"] = ".".join(map(str, torch.cuda.nccl.version()))
+try:
+    says["gpus"] = torch.cuda.device_count()
+    if says["gpus"]:
+        torch.ones(1, device="cuda").add(1).item()
+except Exception as error:
+    says["gpu_error"] = (str(error).strip() or type(error).__name__).splitlines()[0]
+print(json.dumps(says))
+"""
+
+
+@dataclass(frozen=True)
+class Torch:
+    """What torch itself says: its backends, the GPUs it sees, and what went wrong, if anything, as its own words."""
+
+    gloo: bool = False
+    nccl: str | None = None
+    gpus: int = 0
+    gpu_error: str | None = None
+    import_error: str | None = None
+
+
+@dataclass(frozen=True)
+class Vitals:
+    """The facts that the checks judge; sizes in bytes, a `*_error` None where all is well."""
+
+    box: Box
+    torch: Torch
+    system: str
+    python: tuple[int, int]
+    packages: Mapping[str, str | None]
+    shm: tuple[int, int] | None
+    open_files: int | None
+    loopback_error: str | None
+    host: str
+    host_error: str | None
+    folders: Mapping[Path, str | None]
+    disk_free: int
+    environ: Mapping[str, str]
+
+
+def examine(packages: list[str]) -> Vitals:
+    """Read the facts of this machine, with the installed versions of `packages`."""
+    asked = subprocess.Popen(
+        [sys.executable, "-c", ASK_TORCH], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        host = socket.gethostname()
+        facts = {
+            "box": Box.here(),
+            "system": platform.system(),
+            "python": sys.version_info[:2],
+            "packages": {name: version(name) for name in packages},
+            "shm": size(Path("/dev/shm")),
+            "open_files": open_files(),
+            "loopback_error": loopback_error(),
+            "host": host,
+            "host_error": host_error(host),
+            "folders": {folder: write_error(folder) for folder in (SCRIPTS, LOGS)},
+            "disk_free": shutil.disk_usage(existing(SCRIPTS)).free,
+            "environ": dict(os.environ),
+        }
+        return Vitals(torch=torch_says(asked), **facts)
+    finally:
+        asked.kill()
+        asked.communicate()
+
+
+def torch_says(asked: subprocess.Popen[str]) -> Torch:
+    """What the process that imports torch found out."""
+    try:
+        out, err = asked.communicate(timeout=TORCH_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        return Torch(import_error=f"it took more than {TORCH_LIMIT_S} s")
+    if asked.returncode:
+        last = err.strip().splitlines()[-1:] or [f"exit code {asked.returncode}"]
+        return Torch(import_error=last[0])
+    return Torch(**json.loads(out.splitlines()[-1]))
+
+
+def version(package: str) -> str | None:
+    """The installed version of a package, None if it is not installed."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def size(mount: Path) -> tuple[int, int] | None:
+    """Total and free bytes of a file system, None where there is none."""
+    if not mount.is_dir():
+        return None
+    usage = shutil.disk_usage(mount)
+    return usage.total, usage.free
+
+
+def open_files() -> int | None:
+    """How many files a process may hold open (`ulimit -n`), None where there is no such limit."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return None
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return None if soft == resource.RLIM_INFINITY else soft
+
+
+def loopback_error() -> str | None:
+    """Why this machine cannot talk to itself over a free port of 'localhost', None if it can."""
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            socket.create_connection(("localhost", server.getsockname()[1]), timeout=LOOKUP_LIMIT_S).close()
+    except OSError as error:
+        return str(error)
+    return None
+
+
+def host_error(host: str) -> str | None:
+    """What is wrong with the address that this host's own name leads to, None if it is one of its own."""
+    try:
+        address = within(LOOKUP_LIMIT_S, lambda: socket.gethostbyname(host))
+    except TimeoutError:
+        return f"takes more than {LOOKUP_LIMIT_S} s to look up"
+    except OSError:
+        return "leads to no address"
+    try:
+        socket.create_server((address, 0)).close()
+    except OSError:
+        return f"leads to {address}, which is not an address of this machine"
+    return None
+
+
+def within(seconds: float, function: Callable[[], Any]) -> Any:
+    """What `function` returns or raises; TimeoutError if it takes longer (it is left to end by itself)."""
+    result: list[Any] = []
+    failure: list[OSError] = []
+
+    def call() -> None:
+        try:
+            result.append(function())
+        except OSError as error:
+            failure.append(error)
+
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if failure:
+        raise failure[0]
+    if not result:
+        raise TimeoutError
+    return result[0]
+
+
+def existing(folder: Path) -> Path:
+    """The folder itself, or the nearest one above it that exists."""
+    return next(path for path in (folder, *folder.parents) if path.is_dir())
+
+
+def write_error(folder: Path) -> str | None:
+    """Why no file can be written to `folder` (or, before it exists, to where it will be), None if one can."""
+    try:
+        with tempfile.TemporaryFile(dir=existing(folder)) as file:
+            file.write(b"x")
+            file.flush()
+    except OSError as error:
+        return error.strerror
+    return None

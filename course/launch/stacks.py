@@ -1,0 +1,97 @@
+"""Where each rank stood when the time limit ended a run: the collective it waits in, and the line that called it.
+
+The stacks are written by Python's own fault handler (https://docs.python.org/3/library/faulthandler.html) when the
+supervisor aborts a rank.
+"""
+
+import linecache
+import re
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+
+from course.launch.run import ABORTED, Run
+
+FRAME = re.compile(r'\s+File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.*)')
+LIBRARIES = tuple({sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
+OWN = str(Path(__file__).parent)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a rank stood: `call` is a collective, "backward", "forward" (both DDP's) or "", at `line` of `file`."""
+
+    call: str
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        linecache.checkcache(self.file)  # the learner may have rewritten it since the last run
+        source = linecache.getline(self.file, self.line).strip()
+        doing = f"waits in {self.call}" if self.call else "is"
+        return f"{doing} at {Path(self.file).name}:{self.line}   {source}"
+
+
+def places(run: Run) -> dict[int, Place | None]:
+    """Where each rank that was aborted stood (None where its stack leads through no script)."""
+    found = {}
+    for rank in sorted(run.processes):
+        _, aborted, stacks = run.text(rank, "stderr").rpartition(ABORTED)
+        if aborted:
+            found[rank] = _place(_main_thread(stacks))
+    return found
+
+
+def _main_thread(stacks: str) -> list[re.Match]:
+    """The frames of the thread that took the signal, innermost first."""
+    _, _, current = stacks.partition("Current thread")
+    block = re.split(r"\n\s*\n|\nThread 0x", current)[0]
+    return [match for line in block.splitlines() if (match := FRAME.match(line))]
+
+
+def _place(frames: list[re.Match]) -> Place | None:
+    call = ""
+    for frame in frames:
+        file, function = frame["file"], frame["function"]
+        if file.endswith("torch/distributed/distributed_c10d.py"):
+            call = function  # the outermost wins: it is what the script called
+        elif file.endswith("torch/autograd/graph.py") and function == "_engine_run_backward":
+            call = "backward"
+        elif file.endswith("torch/nn/parallel/distributed.py") and function == "_sync_buffers":
+            call = "forward"  # DDP's, which first sends rank 0's buffers
+        elif not file.startswith((*LIBRARIES, OWN, "<")):
+            return Place(call, file, int(frame["line"]))
+    return None
+
+
+def report(run: Run, limit: float) -> str:
+    """What the limit found, a line a rank, and what it means where that is clear."""
+    if not run.processes:
+        waits = "its launcher was still waiting, with several nodes for the others to come"
+        return f"The limit of {limit:g} s ended the run before any rank was started: {waits}."
+    found = places(run)
+    lines = [f"The limit of {limit:g} s ended the run. Where the ranks stood:"]
+    for rank in sorted(run.processes):
+        place = found.get(rank)
+        if place is None:
+            code = run.exit_codes.get(rank)
+            state = f"had ended with exit code {code}" if rank not in found else "is outside of the script"
+            lines.append(f"  rank {rank} {state}")
+        else:
+            lines.append(f"  rank {rank} {place}")
+    return "\n".join([*lines, *_diagnosis(run, found)])
+
+
+def _diagnosis(run: Run, found: dict[int, Place | None]) -> list[str]:
+    waiting = {place.call for place in found.values() if place and place.call}
+    elsewhere = [rank for rank in sorted(run.processes) if not (found.get(rank) and found[rank].call)]
+    if not waiting:
+        return []
+    if len(waiting) > 1:
+        return [
+            f"The ranks wait in different calls ({', '.join(sorted(waiting))}): each waits for the others for ever."
+        ]
+    if elsewhere:
+        names = ", ".join(f"rank {rank}" for rank in elsewhere)
+        return [f"A collective ends when every rank has called it, and {names} did not call {waiting.pop()}."]
+    return []

@@ -1,0 +1,175 @@
+"""The warm process: it has imported what the labs import, and forks the supervisor of each run from that state.
+
+A rank started from here begins with torch, transformers and datasets in memory instead of spending seconds on their
+import. The process does nothing else: it runs no tensor operation, starts no thread, never touches CUDA, and never
+imports a module of the learner's.
+
+It works in two generations. The first has torch alone and serves after two seconds; from it a second one is forked
+that imports the rest, and takes over when it has.
+"""
+
+import functools
+import gc
+import importlib
+import os
+import selectors
+import shutil
+import signal
+import socket
+import sys
+from collections.abc import Callable
+
+import psutil
+
+from course.launch import channel, process_tree
+from course.launch.connect import SINGLE_THREADED
+from course.launch.forked import Forked
+from course.launch.supervisor import Supervisor
+
+TICK_S = 0.2
+
+
+class Warm:
+    """One generation: accepts clients and forks a supervisor for each; `imports` is what the next one adds."""
+
+    def __init__(
+        self, listener: socket.socket, started_with: dict[str, str], imports: Callable[[], None] | None = None
+    ) -> None:
+        self.listener, self.started_with, self.imports = listener, started_with, imports
+        self.selector = selectors.DefaultSelector()
+        self.serving = True
+        self.successor: int | None = None
+        self.ready: int | None = None  # a descriptor on which the successor says that it serves
+        self.supervisors: set[int] = set()
+        self.strays = False  # whether a supervisor that was killed may have left processes behind
+
+    def serve(self) -> None:
+        """Accept clients until standard input ends; raises `Forked` in a fork that is to become something else."""
+        process_tree.adopt_orphans()
+        gc.freeze()  # what is imported stays in pages that all forks share
+        if self.imports:
+            self._raise_successor()
+        self.selector.register(0, selectors.EVENT_READ, self._end)
+        self.selector.register(self.listener, selectors.EVENT_READ, self._accept)
+        while self.serving:
+            for key, _ in self.selector.select(timeout=TICK_S):
+                key.data()
+            self._reap()
+
+    def _end(self) -> None:
+        """Stop serving: the client has gone, which every supervisor sees for itself."""
+        self.serving = False
+        if self.successor:
+            os.kill(self.successor, signal.SIGKILL)
+
+    def _accept(self) -> None:
+        """Fork the supervisor of one run."""
+        try:
+            connection, _ = self.listener.accept()
+        except OSError:
+            return  # the client has gone, or the other generation was faster
+        connection.setblocking(True)
+        pid = os.fork()
+        if pid == 0:
+            self.selector.close()
+            self.listener.close()
+            if self.ready is not None:
+                os.close(self.ready)
+            raise Forked(lambda: _supervise(connection, self.started_with))
+        connection.close()
+        self.supervisors.add(pid)
+
+    def _raise_successor(self) -> None:
+        """Fork the next generation, which serves in this one's place as soon as it has imported more."""
+        read, write = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            self.selector.close()
+            os.close(read)
+            raise Forked(lambda: self._succeed(write))
+        os.close(write)
+        self.successor, self.ready = pid, read
+        self.selector.register(read, selectors.EVENT_READ, self._hand_over)
+
+    def _succeed(self, ready: int) -> None:
+        process_tree.end_with_parent()
+        self.imports()
+        os.write(ready, b".")
+        os.close(ready)
+        Warm(self.listener, self.started_with).serve()
+
+    def _hand_over(self) -> None:
+        """Stop accepting clients, if the successor has said that it does (it may also have died)."""
+        self.selector.unregister(self.ready)
+        if os.read(self.ready, 1) and self.successor:
+            self.selector.unregister(self.listener)
+        os.close(self.ready)
+        self.ready = None
+
+    def _take_back(self) -> None:
+        """Accept clients again: the successor has died."""
+        self.successor = None
+        if self.listener not in self.selector.get_map():
+            self.selector.register(self.listener, selectors.EVENT_READ, self._accept)
+
+    def _reap(self) -> None:
+        """Forget supervisors that have ended, and end what one that was killed has left behind."""
+        for pid, code in process_tree.ended_children():
+            self.supervisors.discard(pid)
+            if pid == self.successor:
+                self._take_back()
+            elif code:
+                self.strays = True
+        if self.strays:
+            strays = [c for c in psutil.Process().children() if c.pid not in (*self.supervisors, self.successor)]
+            self.strays = bool(strays)
+            for stray in strays:
+                stray.kill()
+
+
+def _supervise(connection: socket.socket, started_with: dict[str, str]) -> None:
+    os.setsid()
+    Supervisor(channel.Wire(connection), warm=started_with).run()
+    os._exit(0)  # nothing to flush; tearing down the imported libraries would take longer than many a run
+
+
+FIRST = ("torch", "torch.distributed.run", "torch.nn.parallel", "torch.utils.data")
+THEN = (
+    "transformers.models.bert.modeling_bert",
+    "transformers.models.bert.tokenization_bert",
+    "datasets",
+    "accelerate.commands.accelerate_cli",
+    "course.data",
+    "course.models",
+)
+
+
+def _import(modules: tuple[str, ...]) -> None:
+    for module in modules:
+        importlib.import_module(module)
+
+
+def _serve(descriptor: int) -> None:
+    listener = socket.socket(fileno=descriptor)
+    listener.setblocking(False)
+    folder = os.path.dirname(listener.getsockname())
+    started_with = {name: value for name, value in os.environ.items() if name not in SINGLE_THREADED}
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _import(FIRST)
+    Warm(listener, started_with, imports=functools.partial(_import, THEN)).serve()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def main() -> None:
+    """Serve the listening socket whose descriptor is `sys.argv[1]` until standard input ends.
+
+    A fork that is to become something else (a supervisor, a launcher, a rank) unwinds to here and becomes it.
+    """
+    task: Callable[[], None] | None = functools.partial(_serve, int(sys.argv[1]))
+    while task:
+        try:
+            task()
+        except Forked as fork:
+            task = fork.task
+        else:
+            task = None

@@ -1,0 +1,118 @@
+"""IPython's face of launching and checking: shell commands with % for $.
+
+%load_ext course
+%torchrun --standalone --nproc-per-node 2 src/ddp.py --epochs 2
+%timeout 20 torchrun --standalone --nproc-per-node 2 src/may_hang.py
+%check my_ddp
+"""
+
+import os
+import shlex
+import tempfile
+from pathlib import Path
+
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
+
+from course.charts.live_curves import Display
+from course.core import todo
+from course.core.errors import CourseError
+from course.launch import connect
+from course.launch.client import KINDS, LIMIT_S, launch
+from course.launch.run import Run
+from course.notebook.live import Live
+
+
+@magics_class
+class CourseMagics(Magics):
+    """The magics of the labs."""
+
+    @line_magic
+    def torchrun(self, line: str) -> Run:
+        """Run a script on several ranks: the torchrun of the terminal, supervised."""
+        return _show(["torchrun", *_words(line)])
+
+    @line_magic
+    def accelerate(self, line: str) -> Run:
+        """Run a script through `accelerate launch`, supervised."""
+        return _show(["accelerate", *_words(line)])
+
+    @line_magic
+    def python(self, line: str) -> Run:
+        """Run a script in one new process."""
+        return _show(["python", *_words(line)])
+
+    @line_magic
+    def timeout(self, line: str) -> Run:
+        """Run a command with a limit in seconds, as the terminal's `timeout` does; a hang shows where each rank is."""
+        seconds, *words = _words(line) or [""]
+        try:
+            limit = float(seconds)
+        except ValueError:
+            limit = 0
+        if not limit > 0 or words[:1] not in [[kind] for kind in KINDS]:
+            raise CourseError(
+                "%timeout takes seconds and a command: %timeout 20 torchrun --nproc-per-node 2 src/NAME.py."
+            )
+        return _show(words, limit, may_hang=True)
+
+    @line_magic
+    def check(self, line: str):
+        """Check one exercise on real ranks: what holds, what does not, and a hint."""
+        from course.checks.engine.report import check
+
+        return check(line.strip())
+
+    @cell_magic
+    def writefile(self, line: str, cell: str) -> None:
+        """Write the cell to a file, whole or not at all; the folder is made if need be."""
+        _write(Path(line.strip().strip("\"'")), cell)
+
+
+def _words(line: str) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError as error:
+        raise CourseError(f"The command cannot be read: {str(error).lower()} in: {line}") from None
+
+
+def _show(words: list[str], limit: float = LIMIT_S, may_hang: bool = False) -> Run:
+    """Launch and show; a failing run of a finished script raises, an open TODO does not."""
+    run = launch(words, watch=Live(limit, Display()), limit=limit)
+    if run.ok or unfinished(run) or (may_hang and run.reason == "limit"):
+        return run
+    raise CourseError(f"{run.command} failed; what went wrong stands above.")
+
+
+def unfinished(run: Run) -> bool:
+    """Whether the run met an open TODO."""
+    return run.first_failed is not None and todo.met(run.traceback(run.first_failed)) is not None
+
+
+def _write(path: Path, text: str) -> None:
+    """Write through a temporary file beside it, so that a full disk leaves the old content."""
+    existed = path.exists()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}-", delete=False
+        ) as file:
+            try:
+                file.write(text)
+                file.flush()
+                os.chmod(file.name, 0o644)
+                os.replace(file.name, path)
+            except OSError:
+                os.unlink(file.name)
+                raise
+    except OSError as error:
+        raise CourseError(
+            f"{path} cannot be written: {error.strerror}. Its old content, if any, is unharmed."
+        ) from None
+    print(f"{'Overwriting' if existed else 'Writing'} {path}")
+
+
+def load(shell: InteractiveShell) -> None:
+    """What `%load_ext course` does: define the magics, and start the warm process in the background."""
+    shell.register_magics(CourseMagics)
+    connect.warm_up()

@@ -1,0 +1,65 @@
+"""What checks do with exercises that nobody has begun, and what they leave behind: nothing."""
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from course.checks.engine import on_ranks, report, session
+from course.checks.engine.catalogue import exercises
+from course.lessons import lesson
+
+LESSONS = sorted(session.LESSONS.glob("*.md"))
+LESSON = session.LESSONS / "03_distributed_data_parallel.md"
+
+
+def hand_out(path: Path, folder: Path) -> Path:
+    """Write the scripts of a lab as a learner gets them."""
+    for target, text in lesson.read(path).scripts(solved=False).items():
+        (folder / Path(target).name).write_text(text)
+    return folder
+
+
+@pytest.fixture
+def handed_out(tmp_path: Path) -> Path:
+    return hand_out(LESSON, tmp_path)
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_an_untouched_exercise_is_open_and_starts_no_ranks(path, tmp_path, monkeypatch):
+    monkeypatch.setattr(on_ranks, "launch", lambda *args, **kwargs: pytest.fail("ranks were started"))
+    hand_out(path, tmp_path)
+    names = [name for name in exercises() if (tmp_path / f"{name}.py").exists()]
+    results = session.run(tmp_path, names)
+    assert names and {result.outcome for result in results} == {session.OPEN}
+    assert all("TODO" in result.message for result in results)
+
+
+def test_all_todos_of_an_untouched_exercise_are_said(handed_out):
+    results = session.run(handed_out, ["my_ddp"])
+    assert {result.message.count("TODO") for result in results} == {3}
+
+
+def test_a_change_is_looked_at(handed_out, monkeypatch):
+    asked = []
+    monkeypatch.setattr(on_ranks, "launch", lambda command, **kwargs: asked.append(command) or pytest.skip("enough"))
+    script = handed_out / "my_ddp.py"
+    script.write_text(script.read_text() + "\n# begun\n")
+    session.run(handed_out, ["my_ddp"], only="test_average")
+    assert asked
+
+
+def leaves_something():
+    """Where a file lies that nobody removes."""
+    return tempfile.mkstemp()[1]
+
+
+def test_ranks_leave_no_temporary_files(tmp_path):
+    (left,) = on_ranks.on_ranks(1, leaves_something, src=tmp_path)
+    assert Path(left).parent.name.startswith("course-check-") and not Path(left).parent.exists()
+
+
+def test_a_check_leaves_no_run_beside_the_learners_own(handed_out, monkeypatch):
+    monkeypatch.chdir(handed_out)
+    report.check("my_ddp", src=".")
+    assert list(Path("runs").iterdir()) == []

@@ -1,0 +1,240 @@
+"""Lab 06's `hvd`, the lesson's solved scripts: its operations against arithmetic, its faults, its beginning and end."""
+
+import functools
+import inspect
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support import ranks_hvd as on_rank
+from support.mutants import write
+
+from course.checks.engine.on_ranks import on_ranks
+from course.core.errors import CourseError
+from course.explore import tensor_timeline
+from course.launch import connect
+from course.launch.client import launch
+
+# Horovod 0.28.1's own signatures (horovod/torch/mpi_ops.py, functions.py, optimizer.py), less process sets and options
+# that were deprecated or belong to sparse gradients.
+FACTORS = "prescale_factor=1.0 postscale_factor=1.0"
+SIGNATURES = {
+    "allreduce": f"tensor average=None name=None compression=none op=None {FACTORS}",
+    "allreduce_async": f"tensor average=None name=None op=None {FACTORS}",
+    "allreduce_async_": f"tensor average=None name=None op=None {FACTORS}",
+    "allreduce_": f"tensor average=None name=None op=None {FACTORS}",
+    "grouped_allreduce": f"tensors average=None name=None compression=none op=None {FACTORS}",
+    "grouped_allreduce_async": f"tensors average=None name=None op=None {FACTORS}",
+    "allgather": "tensor name=None",
+    "allgather_async": "tensor name=None",
+    "broadcast": "tensor root_rank name=None",
+    "broadcast_async_": "tensor root_rank name=None",
+    "alltoall": "tensor splits=None name=None",
+    "alltoall_async": "tensor splits=None name=None",
+    "reducescatter": f"tensor name=None compression=none op=Average {FACTORS}",
+    "reducescatter_async": f"tensor name=None op=Average {FACTORS}",
+    "poll": "handle",
+    "synchronize": "handle",
+    "broadcast_parameters": "params root_rank",
+    "broadcast_optimizer_state": "optimizer root_rank",
+    "broadcast_object": "obj root_rank=0 name=None",
+    "allgather_object": "obj name=None",
+    "DistributedOptimizer": "optimizer named_parameters=None compression=none backward_passes_per_step=1 op=Average "
+    "gradient_predivide_factor=1.0 groups=None",
+}
+
+
+@pytest.fixture(scope="module")
+def src(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The scripts of the lesson, solved; and ranks that start at once."""
+    connect.warm_up()
+    folder = tmp_path_factory.mktemp("hvd")
+    write("06_horovod_style", folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def ranks(src: Path):
+    return functools.partial(on_ranks, src=src)
+
+
+@pytest.mark.parametrize("world_size", [2, 3])
+def test_every_operation_is_what_arithmetic_says(ranks, world_size):
+    for held in ranks(world_size, on_rank.with_hvd, "operations"):
+        assert [name for name, right in held.items() if not right] == []
+
+
+def test_gradients_are_those_that_horovod_documents(ranks):
+    first, second = ranks(2, on_rank.with_hvd, "gradients")
+    both = {
+        "average": [1.5, 1.5], "sum": [3, 3], "group": [9, 9], "alltoall": [1, 2], "reducescatter": [1, 2],
+        "reducescatter sum": [2, 4],
+    }  # fmt: skip
+    assert first == both | {"broadcast": [0, 0], "allgather": [1.5]}
+    assert second == both | {"broadcast": [1.5, 1.5], "allgather": [1.5, 1.5]}
+
+
+def test_operations_find_each_other_in_any_order(ranks):
+    assert ranks(3, on_rank.with_hvd, "any_order", 12) == [0, 0, 0]
+
+
+def test_submitting_and_polling_wait_for_nobody(ranks):
+    longest, said, right = ranks(2, on_rank.with_hvd, "late")[0]
+    assert said[0] is False and said[-1] is True and right
+    assert longest < 0.2 and len(said) > 3
+
+
+def test_a_disagreement_is_an_error_on_every_rank_and_the_engine_goes_on(ranks):
+    first, second = ranks(2, on_rank.with_hvd, "refusals")
+    assert first == second
+    assert first[-1] == "2"
+    for error, word in zip(
+        first, ("shape", "dtype", "op", "factors", "root", "shape", "kind", "shape", "'twice'"), strict=False
+    ):
+        assert word in error
+
+
+def test_what_cannot_be_sent_is_refused_where_it_is_called(ranks):
+    told = ranks(2, on_rank.with_hvd, "bad_input")[0]
+    words = ("contiguous", "no rank 7", "no rows", "3 rows", "dtype", "name of its own", "name of its own",
+             "at least 1", "op=Average", "under way", "more gradients")  # fmt: skip
+    assert len(told) == len(words)
+    for error, word in zip(told, words, strict=True):
+        assert word in error
+
+
+def test_it_can_be_started_and_ended_again_and_again(ranks):
+    for seen in ranks(2, on_rank.again):
+        assert seen == [(True, 2, 2.0)] * 3 + [(False, 0, 0.0)]
+
+
+def test_names_and_defaults_are_horovods(ranks, src):
+    code = """
+import inspect, json, hvd
+def shown(p):
+    value = getattr(p.default, "__name__", p.default)
+    return p.name if p.default is p.empty else f"{p.name}={value}"
+names = json.loads(input())
+found = {name: inspect.signature(getattr(hvd, name)).parameters.values() for name in names}
+print(json.dumps({name: " ".join(map(shown, parameters)) for name, parameters in found.items()}))
+"""
+    got = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=src,
+        input=json.dumps(list(SIGNATURES)),
+        text=True,
+        capture_output=True,
+        check=True,
+    )
+    assert json.loads(got.stdout) == SIGNATURES
+
+
+def script(src: Path, body: str, count: int = 2, **env: str):
+    """Run a script that begins with `import hvd` on some ranks, as a learner's."""
+    path = src / "script.py"
+    path.write_text(f"import os, sys, time\nimport torch\nimport hvd\n{inspect.cleandoc(body)}\n")
+    command = (
+        ["torchrun", "--standalone", "--nproc-per-node", str(count), str(path)] if count else ["python", str(path)]
+    )
+    return launch(command, limit=40, env={"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", **env})
+
+
+def test_the_engine_starts_anew_with_its_own_process_group_and_alone(src):
+    body = """
+    for _ in range(3):
+        hvd.init()
+        total = hvd.allreduce(torch.ones(1), op=hvd.Sum).item()
+        print(hvd.rank(), hvd.size(), hvd.local_rank(), hvd.local_size(), total)
+        hvd.shutdown()
+    try:
+        hvd.size()
+    except ValueError as error:
+        print(error)
+    """
+    last = "Horovod has not been initialized: call hvd.init() first."
+    run = script(src, body)
+    assert run.ok and run.text(1).splitlines() == ["1 2 1 2 2.0"] * 3 + [last]
+    run = script(src, body, count=0)
+    assert run.ok and run.text(0).splitlines() == ["0 1 0 1 1.0"] * 3 + [last]
+
+
+def test_a_rank_that_never_joins_is_reported_and_given_up_on_request(src):
+    run = script(
+        src,
+        """
+        hvd.init()
+        time.sleep(2 * hvd.rank())
+        try:
+            hvd.allreduce(torch.ones(1), name="xy"[hvd.rank()])
+        except hvd.HorovodInternalError as error:
+            print(error)
+        """,
+        HOROVOD_STALL_CHECK_TIME_SECONDS="0.2",
+        HOROVOD_STALL_SHUTDOWN_TIME_SECONDS="0.7",
+    )
+    assert "Stalled for more than 0.2 s: 'x' waits for rank 1" in run.text(0)
+    for rank in (0, 1):
+        assert run.text(rank, "stdout") == "given up after 0.7 s: 'x' waits for rank 1"
+
+
+@pytest.mark.parametrize(
+    ("end", "says"),
+    # with code 0: after any other the launcher would end rank 0 as well, perhaps before it has said a word
+    [("os._exit(0)", "a rank cannot be reached any more"), ("sys.exit(0)", "rank 1 has shut down")],
+)
+def test_a_rank_that_ends_early_leaves_nobody_waiting(src, end, says):
+    run = script(
+        src,
+        f"""
+        hvd.init()
+        hvd.barrier()
+        if hvd.rank() == 1:
+            {end}
+        try:
+            hvd.allreduce(torch.ones(1), name="x")
+        except hvd.HorovodInternalError as error:
+            print(error)
+        """,
+    )
+    assert run.ok
+    assert says in run.text(0, "stdout")
+
+
+def test_a_script_that_forgets_the_shutdown_ends(src):
+    run = script(src, "hvd.init()\nprint(hvd.allreduce(torch.ones(1), op=hvd.Sum).item())")
+    assert run.ok and run.text(0) == "2.0"
+
+
+def test_a_mistake_in_the_engines_files_is_shown_where_it_is_made(src, tmp_path):
+    write("06_horovod_style", tmp_path)
+    fusion = tmp_path / "hvd_fusion.py"
+    fusion.write_text(
+        fusion.read_text().replace("    return batches\n", '    raise NotImplementedError("TODO 4: x")\n')
+    )
+    run = script(tmp_path, "hvd.init()\nhvd.allreduce(torch.ones(1))")
+    assert not run.ok and 'hvd_fusion.py", line' in run.traceback(0) and "TODO 4" in run.traceback(0)
+
+
+def test_a_timeline_is_written_by_rank_0_and_drawn(ranks, tmp_path):
+    path = tmp_path / "horovod.json"
+    ranks(2, on_rank.with_hvd, "timeline", str(path))
+    events = json.loads(path.read_text())["traceEvents"]
+    assert {e["args"]["name"] for e in events if e["ph"] == "M"} >= {"layer 0", "layer 1", "state"}
+    ready = [e["name"] for e in events if e["ph"] == "i" and e["pid"] == 0]
+    assert sorted(ready) == ["0", "1"]
+    phases = [e["name"] for e in events if e["ph"] == "X" and e["pid"] == 0]
+    assert phases[:2] == ["NEGOTIATE_ALLREDUCE", "QUEUE"] and "ALLREDUCE" in phases
+    picture = tensor_timeline(path)
+    assert "4 tensors travel" in picture or "3 tensors travel" in picture
+    assert "layer 1" in picture
+
+
+@pytest.mark.parametrize("content", [None, "{", '{"traceEvents": []}', '{"traceEvents": [{"ph": "X"}]}'])
+def test_what_is_no_timeline_is_one_clear_sentence(tmp_path, content):
+    path = tmp_path / "horovod.json"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(CourseError, match=r"horovod\.json (is not a timeline|holds no operation)"):
+        tensor_timeline(path)

@@ -1,0 +1,227 @@
+"""Nodes of one machine: agents that meet, on loopback and between network namespaces, limits, faults, a dead node."""
+
+import os
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+from support.launching import runs
+
+from course.clusters.nodes import network, nodes
+from course.core.errors import CourseError
+from course.launch import connect
+
+HELLO = """
+import os, socket, time
+from datetime import timedelta
+import torch
+import torch.distributed as dist
+from course import log
+
+dist.init_process_group("gloo", timeout=timedelta(seconds=20))
+tensor = torch.ones(1 << 18)                                   # 1 MiB
+for i in range(3):
+    dist.barrier()
+    start = time.perf_counter()
+    dist.all_reduce(tensor)
+    log(host=socket.gethostname(), ms=(time.perf_counter() - start) * 1e3, agent=int(os.environ["GROUP_RANK"]))
+print(f"{dist.get_rank()} {os.environ['LOCAL_RANK']} {dist.get_world_size()}", flush=True)
+dist.barrier()
+dist.destroy_process_group()
+"""
+TRAIN = """
+import os, time
+import torch
+import torch.distributed as dist
+from course import log
+
+dist.init_process_group("gloo")
+step = int(open("done").read()) if os.path.exists("done") else 0
+print("from", step, flush=True)
+while step < 30:
+    dist.all_reduce(torch.ones(1))
+    step += 1
+    time.sleep(0.05)
+    if dist.get_rank() == 0 and step % 5 == 0:
+        with open("new", "w") as file: file.write(str(step))
+        os.replace("new", "done")
+    log(step=step, pid=os.getpid())
+dist.barrier()
+dist.destroy_process_group()
+"""
+REAL = pytest.mark.skipif(network.obstacle() is not None, reason=str(network.obstacle()))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def warm_ranks() -> None:
+    """Ranks that start at once."""
+    connect.warm_up()
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch) -> None:
+    """A folder with the scripts."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hello.py").write_text(HELLO)
+    (tmp_path / "train.py").write_text(TRAIN)
+
+
+@pytest.fixture(params=["loopback", pytest.param("namespaces", marks=REAL)])
+def two(request):
+    """Two nodes."""
+    made = nodes.start(2, loopback=request.param == "loopback")
+    if request.param == "namespaces" and not made.real:
+        pytest.skip(made.reason)
+    yield made
+    made.close()
+
+
+def torchrun(two: nodes.Nodes, *more: str, ranks: int = 1) -> str:
+    words = ["torchrun", "--nnodes", "2", "--nproc-per-node", str(ranks), "--rdzv-backend", "c10d", "--rdzv-id", "test",
+             "--rdzv-endpoint", two.head, *more]  # fmt: skip
+    return " ".join(words)
+
+
+def test_agents_meet_and_number_the_ranks_of_all_nodes(two, capsys):
+    run = two.run(f"{torchrun(two, ranks=2)} hello.py", limit=60)
+    assert run.ok
+    assert run.exit_codes == dict.fromkeys(range(4), 0)
+    assert [run.text(rank, "stdout").split() for rank in range(4)] == [[str(r), str(r % 2), "4"] for r in range(4)]
+    assert set(run.metrics["agent"]) == {0, 1}
+    if two.real:
+        assert set(run.metrics["host"]) == {"node0", "node1"}
+    assert "rank 3" in capsys.readouterr().out
+
+
+def test_one_agent_of_two_waits_and_the_limit_says_for_what(two, capsys):
+    run = two.run(f"{torchrun(two)} hello.py", on=[0], limit=2, may_fail=True)
+    assert (run.ok, run.reason) == (False, "limit")
+    assert "before any rank was started" in capsys.readouterr().out
+
+
+def test_a_failing_script_raises_unless_it_may_fail(two):
+    with open("bad.py", "w") as file:
+        file.write("import sys; sys.exit(3)")
+    with pytest.raises(CourseError, match="failed on one of the nodes"):
+        two.run(f"{torchrun(two)} bad.py", limit=60)
+    assert not two.run(f"{torchrun(two)} bad.py", limit=60, may_fail=True).ok
+
+
+def test_a_node_that_dies_and_comes_back_goes_on_from_the_checkpoint(two):
+    patience = "--max-restarts 2 --rdzv-conf keep_alive_interval=1,keep_alive_max_attempt=2"
+    env = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+    going = two.start(f"{torchrun(two, patience)} train.py", limit=60, env=env)
+    going.until(step=12)
+    doomed = [pid for pid, _ in going.launches[1].processes.values()]
+    going.kill(1)
+    assert doomed and not any(map(runs, doomed))
+    with pytest.raises(CourseError, match="node0 is running the command already"):
+        going.restart(0)
+    run = going.restart(1).finish()
+    assert run.ok
+    steps = run.metrics.query("rank == 0").sort_values("time")["step"].tolist()
+    assert steps[-1] == 30
+    begun = [int(line.split()[1]) for rank in (0, 1) for line in run.text(rank, "stdout").splitlines()]
+    assert sorted(set(begun)) == [0, max(begun)] and max(begun) >= 10
+
+
+def test_an_interrupt_ends_the_ranks_of_all_nodes(two):
+    with open("sleeps.py", "w") as file:
+        file.write("import os, time\nfrom course import log\nlog(pid=os.getpid())\nwhile True: time.sleep(0.05)\n")
+    going = two.start(f"{torchrun(two)} sleeps.py", limit=60)
+    going.until(pid=0)
+    deadline = time.monotonic() + 20
+    while len({row["rank"] for row in going.run.rows}) < 2 and time.monotonic() < deadline:
+        going._pump()
+    pids = [row["pid"] for row in going.run.rows]
+    assert len(pids) == 2
+    threading.Timer(0.3, lambda: os.kill(os.getpid(), 2)).start()
+    with pytest.raises(KeyboardInterrupt):
+        going.finish()
+    assert not any(map(runs, pids))
+
+
+@pytest.mark.parametrize("count", [0, 9])
+def test_too_few_and_too_many_nodes_are_refused(count):
+    with pytest.raises(CourseError, match="1 to 8 nodes"):
+        nodes.start(count)
+
+
+def test_unknown_nodes_interfaces_and_rates_are_refused():
+    two = nodes.start(2, loopback=True)
+    with pytest.raises(CourseError, match="There is no node 2"):
+        two.start("python hello.py", on=[2])
+    with pytest.raises(CourseError, match="interfaces eth0 and fast0"):
+        two.limit(100, interface="eth1")
+    with pytest.raises(CourseError, match="more than 0 Mbit/s"):
+        two.limit(0)
+    assert "loopback" in repr(two)
+    two.close()
+
+
+@REAL
+def test_a_limited_link_costs_what_bytes_over_bandwidth_say_and_the_other_interface_is_free():
+    two = nodes.start(2)
+    if not two.real:
+        pytest.skip(two.reason)
+    try:
+        two.limit(mbit=100)
+        slow = two.run(f"{torchrun(two)} hello.py", limit=60).metrics["ms"].median()
+        fast = (
+            two.run(f"{torchrun(two)} hello.py", limit=60, env={"GLOO_SOCKET_IFNAME": "fast0"}).metrics["ms"].median()
+        )
+        expected = 2**20 / (100e6 / 8) * 1e3  # each of two nodes sends 2 · 1/2 of a MiB: 84 ms
+        assert expected * 0.9 < slow < expected * 1.5
+        assert fast < slow / 2
+    finally:
+        two.close()
+
+
+@REAL
+def test_a_name_that_resolves_to_loopback_breaks_the_launch_and_can_be_put_right():
+    two = nodes.start(2)
+    if not two.real:
+        pytest.skip(two.reason)
+    try:
+        two.resolve_own_name_to("127.0.1.1")
+        run = two.run(f"{torchrun(two)} hello.py", limit=12, may_fail=True)
+        assert not run.ok
+        assert any("remote=[127.0.1.1]" in run.text(rank) for rank in (0, 1))
+        two.resolve_own_name_to(None)
+        assert two.run(f"{torchrun(two)} hello.py", limit=60).ok
+    finally:
+        two.close()
+
+
+@REAL
+def test_closing_takes_the_namespaces_away_and_so_does_the_next_start_after_a_kill():
+    two = nodes.start(2)
+    if not two.real:
+        pytest.skip(two.reason)
+    mine = two.network.prefix
+    assert mine in subprocess.check_output(["ip", "netns"], text=True)
+    assert socket.gethostname() != "node0"  # this process stays where it is
+    two.close()
+    assert mine not in subprocess.check_output(["ip", "netns"], text=True)
+    abandoned = "course4194305-dead-node0"  # of a process id beyond any
+    subprocess.run(["ip", "netns", "add", abandoned], check=True)
+    network.remove_abandoned()
+    assert abandoned not in subprocess.check_output(["ip", "netns"], text=True)
+
+
+@REAL
+def test_a_delay_is_made_or_refused_in_one_sentence():
+    two = nodes.start(2)
+    if not two.real:
+        pytest.skip(two.reason)
+    try:
+        two.limit(delay_ms=20)
+    except CourseError as error:
+        assert "netem" in str(error)
+    else:
+        took = two.run(f"{torchrun(two)} hello.py", limit=60).metrics["ms"].median()
+        assert took > 40
+    finally:
+        two.close()

@@ -1,0 +1,265 @@
+"""A real Slurm, started for these tests: several nodes with pretended GPUs on this machine, on loopback alone.
+
+Skipped, with the reason, where its daemons are not installed or may not be started.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from support.launching import runs, until
+
+from course.clusters import slurm
+from course.clusters.slurm.practice_cluster import Practice, obstacle, remove_abandoned
+from course.core.errors import CourseError
+from course.explore.models import backfill
+from course.lessons import lesson
+
+ROOT = Path(__file__).parent.parent
+HELLO = """
+import os, socket, sys, time
+from course import log
+
+for step in range(3):
+    log(step=step, steps=3, loss=1 / (step + 1))
+names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES")
+os.write(1, (" ".join(f"{name}={os.environ.get(name)}" for name in names) + "\\n").encode())  # in one piece
+if len(sys.argv) > 1:
+    time.sleep(float(sys.argv[1]))
+"""
+
+pytestmark = [
+    pytest.mark.skipif(obstacle() is not None, reason=f"no Slurm here: {obstacle()}"),
+    pytest.mark.timeout(240),
+]
+
+
+@pytest.fixture(scope="module")
+def practice():
+    """Three nodes with four pretended GPUs each."""
+    with Practice(nodes=3, gpus=4, timeout=5) as running:
+        yield running
+
+
+@pytest.fixture
+def cluster(practice, tmp_path, monkeypatch) -> slurm.Cluster:
+    """Their Slurm, from a folder with a script; afterwards nothing runs there any more."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/hello.py").write_text(HELLO)
+    found = slurm.Cluster(practice.tools)
+    yield found
+    practice.tools.run("scancel", "--user=root")
+    until(lambda: not found.jobs(), 150)  # seldom a daemon misses an order, and Slurm repeats it after a minute
+
+
+def test_the_cluster_is_found_through_slurms_own_variable(practice, monkeypatch):
+    monkeypatch.setenv("SLURM_CONF", str(practice.conf))
+    found = slurm.connect()
+    assert repr(found) == "Slurm: 3 nodes, 12 GPUs, of which 0 are held"
+
+
+def test_nothing_of_it_listens_beyond_loopback(practice):
+    pids = {int(path.read_text()) for path in practice.folder.glob("*.pid")}
+    assert len(pids) == 4
+    listening = [c.laddr.ip for c in psutil.net_connections("inet") if c.pid in pids and c.status == "LISTEN"]
+    assert listening and set(listening) == {"127.0.0.1"}
+
+
+def test_a_cluster_whose_owner_was_killed_is_taken_away_by_the_next():
+    start = "from course.slurm.practice import Practice; import time; print(Practice(nodes=1).folder, flush=True)"
+    owner = subprocess.Popen([sys.executable, "-c", f"{start}; time.sleep(600)"], stdout=subprocess.PIPE, text=True)
+    folder = Path(owner.stdout.readline().strip())
+    daemons = [psutil.Process(int(path.read_text())) for path in folder.rglob("*.pid")]
+    owner.kill()
+    owner.wait()
+    assert len(daemons) == 3 and all(daemon.is_running() for daemon in daemons)
+    remove_abandoned()
+    psutil.wait_procs(daemons, timeout=5)
+    assert not any(daemon.is_running() for daemon in daemons) and not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("strategy", "nodes", "gpus", "worlds"),
+    [("single", 1, 1, None), ("mirrored", 1, 2, 2), ("ddp", 2, 2, 4), ("horovod", 2, 2, 4), ("accelerate", 2, 1, 2)],
+)
+def test_the_file_of_a_strategy_starts_its_ranks(cluster, practice, monkeypatch, strategy, nodes, gpus, worlds):
+    monkeypatch.setenv("ACCELERATE_USE_CPU", "1")  # the GPUs are pretended
+    cluster = slurm.Cluster(practice.tools)  # whose jobs inherit that
+    job = cluster.submit(slurm.Request("src/hello.py", strategy, nodes=nodes, gpus=gpus))
+    end = job.follow(limit=120, show=False)
+    assert (end.state, end.exit_code) == ("COMPLETED", 0), job.log()
+    lines = sorted(line for line in job.log().splitlines() if line.startswith("RANK="))
+    visible = ",".join(map(str, range(gpus)))
+    if worlds is None:
+        assert lines == ["RANK=None LOCAL_RANK=None WORLD_SIZE=None CUDA_VISIBLE_DEVICES=0"]
+    else:
+        wanted = [
+            f"RANK={r} LOCAL_RANK={r % gpus} WORLD_SIZE={worlds} CUDA_VISIBLE_DEVICES={visible}" for r in range(worlds)
+        ]
+        assert lines == wanted
+    assert job.metrics["rank"].nunique() == (worlds or 1)
+    assert job.curves().startswith("<svg")
+
+
+def test_a_job_is_seen_waiting_holding_and_cancelled(cluster, capsys):
+    first = cluster.submit(slurm.Request("src/hello.py 60", "single", gpus=1, minutes=5, name="first"))
+    until(lambda: first.now.state == "RUNNING")
+    whole = cluster.submit(slurm.Request("src/hello.py", "ddp", nodes=3, gpus=4, minutes=5, name="whole"))
+    until(lambda: whole.now.reason == "Resources" and whole.now.start > 0)
+    table = cluster.holders().set_index("name")
+    assert table.loc["first", "state"] == "running" and table.loc["first", "GPUs a node"] == 1
+    assert table.loc["whole", "why it waits"] == "the GPUs it asked for are held by others"
+    assert 240 < whole.now.start - time.time() <= 301  # when the first job's limit ends it
+    assert [len(held) for job in cluster.jobs() for held in job.gpus.values()] == [1]
+    picture = cluster.board(mine=first.number)
+    assert "1 of 12 GPUs are held" in picture and "whole, 3 nodes × 4 GPUs, to start in" in picture
+    with pytest.raises(CourseError, match=f"Job {whole.number} has no log yet: it waits, since the GPUs"):
+        whole.log()
+    assert whole.follow(limit=1.5).state == "PENDING"
+    assert "goes on without being watched" in capsys.readouterr().out
+    for job in (whole, first):
+        job.cancel()
+        until(lambda job=job: job.now.ended)
+        assert job.now.state == "CANCELLED"
+    history = cluster.history().query("JobName in ('first', 'whole')")
+    assert history["State"].tolist() == ["CANCELLED", "CANCELLED"]
+
+
+def test_jobs_that_slurm_would_let_wait_for_ever_are_refused_first_and_told_if_they_are_there(cluster, capsys):
+    for wrong in ({"nodes": 4}, {"gpus": 5}, {"minutes": 1441}, {"partition": "nope"}, {"reservation": "nope"}):
+        with pytest.raises(CourseError):
+            cluster.submit(slurm.Request("src/hello.py", **wrong))
+    assert cluster.jobs() == []
+    with pytest.raises(CourseError, match=r"There is no script src/none\.py in"):
+        cluster.submit(slurm.Request("src/none.py"))
+    text = slurm.Request("src/hello.py", nodes=4).text()  # past our check, straight to sbatch
+    job = cluster.job(int(cluster.tools.run("sbatch", "--parsable", given=text)))
+    until(lambda: job.now.reason == "PartitionNodeLimit")
+    job.follow(limit=20)
+    assert "asks for more nodes than its partition gives" in (said := capsys.readouterr().out)
+    assert "It will never start" in said
+    with pytest.raises(CourseError, match="This cluster has no such partition"):
+        cluster.tools.run("sbatch", given=slurm.Request("src/hello.py", partition="nope").text())
+    with pytest.raises(CourseError, match="No nodes of this partition can ever give that"):
+        cluster.tools.run("sbatch", given=slurm.Request("src/hello.py", gpus=9).text())
+    with pytest.raises(CourseError, match="knows no job 99999"):
+        cluster.job(99999).cancel()
+
+
+def test_a_log_that_is_not_there_is_said(cluster):
+    job = cluster.submit(slurm.Request("src/hello.py 30", "single"))
+    until(lambda: job.now.state == "RUNNING" and Path(job.now.output).exists())
+    Path(job.now.output).unlink()
+    with pytest.raises(CourseError, match=f"The log of job {job.number} is not there yet: .*hello-{job.number}.out"):
+        job.log()
+
+
+def test_nodes_are_reserved_shown_and_used(cluster, practice):
+    made = cluster.reserve("course", "node3", "now", 5, "root")
+    try:
+        assert (made.nodes, made.end - made.start) == (("node3",), 300)
+        assert "reserved: root" in cluster.board()
+        job = cluster.submit(slurm.Request("src/hello.py", "single", reservation="course"))
+        assert job.follow(limit=30, show=False).nodes == ("node3",)
+        with pytest.raises(CourseError, match="Those nodes are reserved at that time"):
+            cluster.reserve("twice", "node3", "now", 5, "root")
+    finally:
+        practice.tools.run("scontrol", "delete", "reservation=course")
+
+
+def resumable(cluster: slurm.Cluster, steps: int, seconds: float) -> slurm.Handle:
+    """The lab's own script, submitted as the lab submits it."""
+    scripts = lesson.read(ROOT / "course/lessons/09_clusters.md").scripts(solved=True)
+    Path("src/resumable.py").write_text(scripts["src/resumable.py"])
+    ask = slurm.Request(f"src/resumable.py --steps {steps} --seconds {seconds}", nodes=2, gpus=1, resume=True)
+    job = cluster.submit(ask)
+    until(lambda: len(job.metrics) and job.metrics["step"].max() >= 25)
+    return job
+
+
+def begun(job: slurm.Handle) -> list[int]:
+    """The steps from which its runs began."""
+    return [int(line.split()[-1]) for line in job.log().splitlines() if "ranks, from step" in line]
+
+
+def test_a_job_told_that_its_time_is_up_saves_and_is_requeued(cluster, practice):
+    job = resumable(cluster, 2000, 0.05)
+    practice.tools.run("scancel", "--signal=USR1", "--batch", str(job.number))  # as Slurm does a minute before the end
+    until(lambda: job.now.restarts == 1)
+    until(lambda: "told to stop, saved after step" in job.log(), 30)
+    (saved,) = {int(line.split()[-1]) for line in job.log().splitlines() if line.startswith("told to stop")}
+    assert saved >= 25
+    until(lambda: job.now.state == "PENDING")
+    practice.tools.run("scontrol", "update", f"jobid={job.number}", "starttime=now")  # Slurm would wait two minutes
+    until(lambda: len(begun(job)) == 2)
+    assert begun(job) == [0, saved]
+
+
+def test_a_job_whose_node_dies_is_requeued_and_goes_on_elsewhere_from_its_checkpoint(cluster, practice):
+    job = resumable(cluster, 60, 0.1)
+    first = job.now.nodes
+    practice.kill_node(first[1])
+    try:
+        until(lambda: job.now.restarts == 1 and job.now.state == "PENDING")
+        practice.tools.run("scontrol", "update", f"jobid={job.number}", "starttime=now")
+        end = job.follow(limit=60, show=False)
+        assert (end.state, end.exit_code, end.restarts) == ("COMPLETED", 0, 1)
+        assert first[1] not in end.nodes
+        assert begun(job) == [0, 20]
+        dead = next(node for node in cluster.nodes() if node.name == first[1])
+        assert not dead.up
+    finally:
+        practice.start_node(first[1])
+        until(lambda: all(node.up for node in cluster.nodes()))
+
+
+def test_the_explorables_plan_is_slurms_own(cluster, practice):
+    """The same jobs, an hour in the picture being ten minutes here: Slurm's backfill expects the same starts."""
+    sleep = "import time; time.sleep(200)"
+    Path("src/sleeps.py").write_text(sleep)
+
+    def ask(wish: backfill.Wish) -> slurm.Handle:
+        name = wish.name.partition(":")[0]
+        strategy = "ddp" if wish.nodes > 1 else "mirrored"
+        return cluster.submit(
+            slurm.Request(
+                "src/sleeps.py", strategy, nodes=wish.nodes, gpus=wish.gpus, minutes=int(10 * wish.hours), name=name
+            )
+        )
+
+    for planned in backfill.RUNNING:
+        job = ask(planned.wish)
+        until(lambda job=job: job.now.state == "RUNNING")
+    began = min(job.start for job in cluster.jobs())
+    mine = backfill.Wish("You", 1, 2, 8)
+    handles = [ask(wish) for wish in (*backfill.WAITING, mine)]
+    wanted = [job.start for job in backfill.plan(mine)[len(backfill.RUNNING) :]]
+    until(lambda: all(handle.now.start for handle in handles))
+    got = [(handle.now.start - began) / 600 for handle in handles]
+    assert got == pytest.approx(wanted, abs=0.25)  # Slurm plans in steps of a minute (bf_resolution)
+    short = ask(backfill.Wish("Short", 1, 2, 5))
+    until(lambda: short.now.state == "RUNNING", 20)  # it fits in front of the large one
+
+
+@pytest.mark.parametrize("processes", [1, 3], ids=["a job that is starting", "a job that runs"])
+def test_a_practice_cluster_leaves_nothing_behind(processes):
+    """Of a job there are first the step daemon, then the batch script and what that runs."""
+    with Practice(nodes=1, gpus=1) as practice:
+        practice.tools.run("sbatch", "--wrap=sleep 4321", "--output=/dev/null")
+        until(lambda: len(practice._job_processes("node1")) >= processes)
+        pids = [int(path.read_text()) for path in practice.folder.rglob("*.pid")] + practice._job_processes("node1")
+        assert len(pids) >= 3 + processes
+    until(lambda: not any(map(runs, pids)), 5)
+    assert not any("4321" in (process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"]))
+    assert not practice.folder.exists()
+
+
+def test_more_gpus_than_it_can_pretend_are_refused():
+    with pytest.raises(CourseError, match="1 to 4 GPUs, not 5"):
+        Practice(gpus=5)
+    assert "SLURM_CONF" not in os.environ

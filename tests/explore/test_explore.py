@@ -1,0 +1,240 @@
+"""The explorables: the bucket model against torch's own bucketing, the widget's controls, and pictures that fit."""
+
+import itertools
+import random
+import re
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from course import explore
+from course.core.errors import CourseError
+from course.drawing import palette, svg
+from course.explore import Choice, Explorable, Slider, Steps, Toggle
+from course.explore.models.buckets import (
+    DEFAULT_FIRST_MIB,
+    MIB,
+    MODELS,
+    Layer,
+    all_reduce_ms,
+    assign,
+    best_cap,
+    by_cap,
+    schedule,
+)
+from course.explore.pictures.buckets import draw
+
+FOUR = tuple(Layer(f"layer {i}", 10.0, 5.0) for i in range(4))
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("cap", [None, 0.25, 2.0, 25.0])
+def test_gradients_go_into_the_buckets_that_torch_would_choose(seed, cap):
+    tensors = [torch.empty(random.Random(seed * 100 + i).randrange(1, 3_000_000)) for i in range(40)]
+    limits = [dist._DEFAULT_FIRST_BUCKET_BYTES, 25 * MIB] if cap is None else [int(cap * MIB)]
+    torchs, _ = dist._compute_bucket_assignment_by_size(tensors, limits)
+    assert assign([tensor.numel() * 4 / MIB for tensor in tensors], cap) == [tuple(bucket) for bucket in torchs]
+    assert dist._DEFAULT_FIRST_BUCKET_BYTES == DEFAULT_FIRST_MIB * MIB
+
+
+def test_an_all_reduce_costs_its_latency_and_two_n_minus_one_nths_of_the_bytes():
+    assert all_reduce_ms(1e9 / MIB, ranks=4, gb_per_s=1.0) == pytest.approx(1500)
+    assert all_reduce_ms(0, ranks=4, gb_per_s=1.0, latency_ms=0.3) == 0.3
+    assert all_reduce_ms(100, ranks=1, gb_per_s=1.0, latency_ms=0.3) == 0
+
+
+def test_a_schedule_worked_out_by_hand():
+    # 10 MiB on 2 ranks at 1 MiB/ms take 10 ms; gradients are ready at 5, 10, 15 and 20 ms.
+    plan = schedule(FOUR, cap_mib=10, gb_per_s=MIB / 1e6, ranks=2)
+    assert [(b.ready_ms, b.start_ms, b.end_ms) for b in plan.buckets] == [
+        (5, 5, 15), (10, 15, 25), (15, 25, 35), (20, 35, 45),
+    ]  # fmt: skip
+    assert (plan.compute_ms, plan.done_ms, plan.exposed_ms, plan.comm_ms) == (20, 45, 25, 40)
+    assert plan.overlap == pytest.approx(15 / 40)
+    assert plan.layers[0].name == "layer 3"  # backward begins at the end of the model
+
+
+def test_without_overlap_the_first_all_reduce_waits_for_the_last_gradient():
+    plan = schedule(FOUR, cap_mib=10, gb_per_s=MIB / 1e6, ranks=2, overlap=False)
+    assert (plan.buckets[0].start_ms, plan.done_ms, plan.overlap) == (20, 60, 0)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_schedule_keeps_the_order_loses_no_layer_and_never_sends_early(name):
+    for cap, bandwidth, overlap in itertools.product((None, 0.5, 25, 1024), (0.1, 300), (True, False)):
+        plan = schedule(MODELS[name], cap, bandwidth, ranks=8, latency_ms=0.1, overlap=overlap)
+        assert [i for bucket in plan.buckets for i in bucket.layers] == list(range(len(MODELS[name])))
+        assert all(bucket.start_ms >= bucket.ready_ms == plan.ends_ms[bucket.layers[-1]] for bucket in plan.buckets)
+        assert all(a.end_ms <= b.start_ms for a, b in itertools.pairwise(plan.buckets))
+        assert plan.done_ms <= plan.compute_ms + plan.comm_ms + 1e-9  # overlap never hurts
+
+
+def test_the_models_have_the_sizes_of_the_real_ones():
+    mib = {name: sum(layer.mib for layer in layers) for name, layers in MODELS.items()}
+    millions = {"BERT-base": 109.5, "ResNet-50": 25.6, "VGG-16": 138.4}
+    assert {name: mib[name] * MIB / 4e6 for name in mib} == pytest.approx(millions, rel=0.01)
+
+
+def test_the_best_cap_is_neither_the_smallest_nor_the_largest_where_messages_cost():
+    curve = by_cap(MODELS["BERT-base"], gb_per_s=12.5, ranks=4, latency_ms=2)
+    cap, ms = best_cap(curve, curve[0])
+    assert 1 < cap < 500 and ms < 0.8 * min(curve[0][1], curve[-1][1])
+    assert best_cap(curve, (33.0, ms)) == (33.0, ms)  # stay where it is as good
+
+
+@pytest.mark.parametrize("wrong", [{"ranks": 0}, {"gb_per_s": 0}, {"cap_mib": -1}])
+def test_a_network_that_cannot_be_is_refused(wrong):
+    with pytest.raises(CourseError, match="above 0"):
+        schedule(FOUR, **wrong)
+
+
+EXTREMES = list(
+    itertools.product(MODELS, (0.5, 25, 1024), (0.1, 25, 300), (1, 2, 64), (0, 2), (True, False)),
+)
+
+
+@pytest.mark.parametrize("state", EXTREMES[::5], ids=str)
+def test_every_state_of_the_buckets_fits_its_card(state):
+    picture = draw(*state)
+    _assert_fits(picture)
+    assert "nan" not in picture and "e+" not in picture
+
+
+def _assert_fits(picture: str) -> None:
+    """Titles fit, nothing leaves the card, and no two texts lie on one another."""
+    root = ElementTree.fromstring(picture)
+    names = "{http://www.w3.org/2000/svg}"
+    width, height = float(root.get("width")), float(root.get("height"))
+    assert root.get("role") == "img" and root.find(f"{names}title").text and root.find(f"{names}desc").text
+    assert len(root.find(f"{names}title").text) <= svg.TITLE_CHARACTERS
+    for rectangle in root.iter(f"{names}rect"):
+        x, w = float(rectangle.get("x")), float(rectangle.get("width"))
+        assert x >= 0 and x + w <= width
+    boxes = []
+    for words in root.iter(f"{names}text"):
+        size, x, y = float(words.get("font-size")), float(words.get("x")), float(words.get("y"))
+        wide = len(words.text) * size * 0.5  # narrower than true, so that only real collisions count
+        left = x - {"end": wide, "middle": wide / 2}.get(words.get("text-anchor"), 0)
+        assert left >= 0 and left + wide <= width and y <= height - 6, words.text
+        boxes.append((left, left + wide, y - size * 0.7, y, words.text))
+    for a, b in itertools.combinations(boxes, 2):
+        assert a[1] <= b[0] or b[1] <= a[0] or a[3] <= b[2] or b[3] <= a[2], (a, b)
+
+
+def test_every_still_fits_and_is_the_same_when_drawn_again():
+    stills = explore.figures()
+    assert {"buckets.svg", "buckets_off.svg", "ddp_step.svg", "ddp_constructor.svg"} <= set(stills)
+    for name, picture in stills.items():
+        _assert_fits(picture)
+        assert " id=" not in picture, name
+    assert explore.figures() == stills
+
+
+def test_titles_say_what_the_state_shows():
+    assert "Without overlap" in explore.buckets(overlap=False).picture
+    assert "Too few buckets" in explore.buckets(cap=1024).picture
+    assert "Too many buckets" in explore.buckets(cap=0.5, latency=2).picture
+    assert "Communication hidden" in explore.buckets(layers="VGG-16").picture
+    assert "nobody to talk to" in explore.buckets(ranks=1).picture
+
+
+def _sample(ranks, step, kind, fast):
+    return svg.card(100, f"{ranks} ranks, step {step}, {kind}, {fast}", [])
+
+
+@pytest.fixture
+def sample():
+    return Explorable(
+        _sample,
+        ranks=Slider("Ranks", 2, 8, 4),
+        step=Steps("Step", lambda values: 2 * (values["ranks"] - 1) + 1),
+        kind=Choice("Kind", ("ring", "tree"), "ring"),
+        fast=Toggle("Fast", False),
+    )
+
+
+def test_moving_a_control_draws_again(sample):
+    assert "4 ranks, step 0, ring, False" in sample.picture
+    sample.values = {**sample.values, "ranks": 3}  # what the front end does
+    assert "3 ranks" in sample.picture
+    assert "tree, True" in sample.at(kind="tree", fast=True).picture
+
+
+def test_steps_follow_the_control_that_they_depend_on(sample):
+    sample.at(step=6)
+    assert _control(sample, "step")["last"] == 6
+    sample.at(ranks=2)
+    assert (sample.values["step"], _control(sample, "step")["last"]) == (2, 2)
+
+
+def _control(explorable, name):
+    return next(control for control in explorable.controls if control["name"] == name)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"ranks": 9}, "Ranks takes a number from 2 to 8, not 9."),
+        ({"ranks": "four"}, "Ranks takes a number from 2 to 8, not 'four'."),
+        ({"ranks": float("nan")}, "not nan"),
+        ({"kind": "star"}, "Kind is one of ring, tree, not 'star'."),
+        ({"fast": 1}, "Fast is True or False, not 1."),
+        ({"step": -1}, "Step is a step, counted from 0, not -1."),
+        ({"speed": 1}, "There is no control 'speed' here; there are ranks, step, kind, fast."),
+    ],
+)
+def test_a_bad_value_is_one_clear_sentence_and_changes_nothing(sample, wrong, says):
+    before = sample.values
+    with pytest.raises(CourseError, match=re.escape(says)):
+        sample.at(**wrong)
+    assert sample.values == before
+
+
+def test_slider_stops_are_round_rise_and_hold_the_first_value():
+    stops = Slider("Cap", 0.5, 1024, 25, step=2**0.25, log=True).stops()
+    assert stops == sorted(set(stops)) and {0.5, 25, 1024} <= set(stops) and 30 < len(stops) < 60
+    assert Slider("Delay", 0, 0.3, 0.1, step=0.1).stops() == [0, 0.1, 0.2, 0.3]
+    assert explore.buckets(cap=24.4).values["cap"] == 25  # the nearest stop
+
+
+def test_the_mimebundle_carries_the_widget_and_a_still_with_its_alt_text(sample):
+    data, _ = sample._repr_mimebundle_()
+    assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == sample.model_id
+    assert data["image/svg+xml"] == sample.picture
+    assert data["text/plain"].startswith("4 ranks, step 0")
+
+
+def test_nothing_is_fetched_from_a_network():
+    assert not re.search(r"https?:|import\s", Explorable._esm + Explorable._css)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0, "0"), (0.256, "0.26"), (6.84, "6.8"), (41.3, "41"), (8619.2, "8,619"), (1000, "1,000"), (100, "100")],
+)
+def test_numbers_for_readers(value, shown):
+    assert svg.significant(value) == shown
+
+
+@pytest.mark.parametrize(("value", "written"), [(1.0, "1"), (0.001, "0"), (-0.001, "0"), (2.345, "2.35"), (100, "100")])
+def test_numbers_in_drawings_have_one_form(value, written):
+    assert svg.number(value) == written
+
+
+def test_hatching_stays_inside_its_rectangle():
+    lines = re.findall(r"M([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)", svg.hatched(10, 20, 47, 30, "#0072B2"))
+    assert len(lines) > 5
+    for x1, y1, x2, y2 in (map(float, line) for line in lines):
+        assert min(x1, x2) >= 10 and max(x1, x2) <= 57 and min(y1, y2) >= 20 and max(y1, y2) <= 50
+
+
+def test_words_are_escaped():
+    picture = svg.card(90, "a < b & c", [svg.text(30, 70, "x > y")])
+    assert ElementTree.fromstring(picture)[0].text == "a < b & c" and picture.alt.startswith("a < b & c")
+
+
+def test_tints_go_from_the_colour_to_the_card():
+    assert palette.tint("#0072B2", 0) == "#0072b2" and palette.tint("#0072B2", 1) == palette.CARD
+    assert palette.tint("#000000", 0.5) == "#808080"

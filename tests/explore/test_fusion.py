@@ -1,0 +1,124 @@
+"""The explorable of tensor fusion: its model worked out by hand and against the lesson's code, its pictures."""
+
+import importlib.util
+import itertools
+import json
+import random
+import sys
+
+import pytest
+from support.mutants import write
+from test_explore import _assert_fits
+
+from course import explore
+from course.charts.tensor_timeline import tensor_timeline
+from course.core.errors import CourseError
+from course.explore.models.tensor_fusion import NEGOTIATION_MS, fuse, plan
+from course.explore.pictures.tensor_fusion import draw
+from course.explore.stills.by_name import by_name
+
+MB_PER_S = {"gb_per_s": 2**20 / 1e6, "ranks": 2, "latency_ms": 0.0}  # 1 MiB takes 1 ms
+
+
+def test_a_plan_worked_out_by_hand():
+    # Ready at 2, 4, 6 and 8 ms; the first cycle takes one, whose message lasts until 5.1 ms; the next begins then.
+    got = plan(4, kib=3 * 1024, threshold_mib=100, cycle_ms=1, backward_ms=8, **MB_PER_S)
+    assert NEGOTIATION_MS == 0.1
+    assert got.ready_ms == (2, 4, 6, 8)
+    assert [m.tensors for m in got.messages] == [(0,), (1,), (2, 3)]
+    assert [round(m.start_ms, 3) for m in got.messages] == [2.1, 5.2, 8.3]
+    assert [round(m.end_ms, 3) for m in got.messages] == [5.1, 8.2, 14.3]
+    assert [round(ms, 3) for ms in got.cycles_ms] == [2, 5.1, 8.2]
+    assert got.done_ms == pytest.approx(14.3) and got.comm_ms == pytest.approx(12)
+    assert got.wait_ms == pytest.approx((0.1 + 1.2 + 2.3 + 0.3) / 4)
+
+
+def test_a_long_cycle_makes_tensors_wait_for_it():
+    got = plan(4, kib=1, threshold_mib=100, cycle_ms=50, backward_ms=8, **MB_PER_S)
+    assert [len(m.tensors) for m in got.messages] == [1, 3] and got.messages[1].start_ms == pytest.approx(52.1)
+
+
+def test_a_cycle_that_begins_when_the_program_waits_is_never_too_long():
+    slow, quick = (plan(4, 1, 100, cycle_ms=50, backward_ms=8, hurry=hurry, **MB_PER_S) for hurry in (False, True))
+    assert slow.cycles_ms == (2, 52) and quick.cycles_ms == (2, 8)
+
+
+def test_without_fusion_every_tensor_has_its_own_message():
+    assert len(plan(40, kib=8, threshold_mib=0, cycle_ms=5).messages) == 40
+
+
+@pytest.mark.parametrize(
+    "state", list(itertools.product((1, 7, 400), (4, 4096), (0.01, 1, 128), (0.1, 50), (0.1, 300)))
+)
+def test_a_plan_loses_no_tensor_and_sends_none_before_it_is_ready(state):
+    tensors, kib, threshold, cycle, bandwidth = state
+    got = plan(tensors, kib, threshold, cycle, gb_per_s=bandwidth)
+    assert sorted(i for m in got.messages for i in m.tensors) == list(range(tensors))
+    assert all(m.start_ms >= got.ready_ms[i] for m in got.messages for i in m.tensors)
+    assert all(a.end_ms <= b.start_ms + 1e-9 for a, b in itertools.pairwise(got.messages))
+    assert all(len(m.tensors) == 1 or m.mib <= threshold + 1e-9 for m in got.messages)
+
+
+def test_the_model_fuses_as_the_lessons_code_does(tmp_path, monkeypatch):
+    write("06_horovod_style", tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    learners, negotiation = (_load(tmp_path, name) for name in ("hvd_fusion", "hvd_negotiation"))
+    for seed in range(20):
+        chance = random.Random(seed)
+        sizes = [chance.randrange(1, 40) for _ in range(30)]
+        answers = [
+            negotiation.Answer((str(i), 1), (negotiation.Request(str(i), "allreduce", bytes=size),))
+            for i, size in enumerate(sizes)
+        ]
+        threshold = chance.randrange(0, 100)
+        got = [tuple(int(answer.key[0]) for answer in batch) for batch in learners.fuse(answers, threshold)]
+        assert got == fuse([float(size) for size in sizes], threshold)
+
+
+def _load(folder, name):
+    spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(name, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("wrong", [{"tensors": 0}, {"kib": 0}, {"cycle_ms": 0}, {"threshold_mib": -1}])
+def test_a_plan_that_cannot_be_is_refused(wrong):
+    with pytest.raises(CourseError, match="above 0"):
+        plan(**{"tensors": 1, "kib": 1, "threshold_mib": 1, "cycle_ms": 1} | wrong)
+
+
+EXTREMES = list(itertools.product((1, 100, 400), (4, 4096), (0.01, 128), (0.1, 50), (0, 2), (0.1, 300)))
+
+
+@pytest.mark.parametrize("state", EXTREMES[::7], ids=str)
+def test_every_state_fits_its_card(state):
+    picture = draw(*state)
+    _assert_fits(picture)
+    assert "nan" not in picture and "e+" not in picture
+
+
+def test_titles_say_what_the_state_shows():
+    assert "Nearly all of it beside" in explore.tensor_fusion().picture
+    assert "The starts of 100 messages" in explore.tensor_fusion(threshold=0.01).picture
+    assert "wait for the next cycle" in explore.tensor_fusion(cycle=50).picture
+    assert "network is the bottleneck" in explore.tensor_fusion(bandwidth=0.1).picture
+
+
+def test_the_stills_fit():
+    for picture in (by_name(), *(explore.figures()[name] for name in ("fusion.svg", "fusion_off.svg"))):
+        _assert_fits(picture)
+
+
+def test_a_timeline_of_many_long_names_fits(tmp_path):
+    events = []
+    for i in range(20):
+        events.append({"ph": "M", "pid": i, "args": {"name": f"a.very.long.name.of.a.parameter.{i}"}})
+        events += [{"ph": "i", "pid": i, "ts": 100.0 * i, "args": {"rank": rank}} for rank in range(4)]
+        for place, what in enumerate(("NEGOTIATE_ALLREDUCE", "QUEUE", "ALLREDUCE")):
+            events.append({"ph": "X", "name": what, "pid": i, "ts": 100.0 * (i + place), "dur": 90.0})
+    (tmp_path / "t.json").write_text(json.dumps({"traceEvents": events}))
+    picture = tensor_timeline(tmp_path / "t.json")
+    _assert_fits(picture)
+    assert "14 tensors" in picture and "6 more" in picture

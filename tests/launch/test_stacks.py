@@ -1,0 +1,131 @@
+"""Where ranks stood when the time limit ended a run, read from what their fault handlers wrote."""
+
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from course.launch import stacks
+from course.launch.run import ABORTED, Run
+
+TORCH = f"{sysconfig.get_path('purelib')}/torch"
+C10D = f"{TORCH}/distributed/distributed_c10d.py"
+LOGGER = f"{TORCH}/distributed/c10d_logger.py"
+
+
+def run_of(*ranks: str | None) -> Run:
+    """A run whose ranks wrote these frames, innermost first ("file:line function"); None: it had ended."""
+    run = Run("torchrun script.py", Path("runs"))
+    for rank, frames in enumerate(ranks):
+        run.take({"event": "started", "rank": rank, "pid": 100 + rank, "created": 0.0})
+        if frames is None:
+            run.take({"event": "exited", "rank": rank, "code": 0})
+            continue
+        run.take({"event": "lines", "rank": rank, "stream": "stderr", "lines": written(frames)})
+        run.take({"event": "exited", "rank": rank, "code": -6})
+    return run
+
+
+def written(frames: str) -> list[str]:
+    """The fault handler's lines."""
+    block = []
+    for frame in frames.split(";"):
+        place, function = frame.strip().split(" ")
+        file, line = place.rsplit(":", 1)
+        block.append(f'  File "{file}", line {line} in {function}')
+    other = ["Thread 0x00007f01 (most recent call first):", '  File "/labs/src/other.py", line 1 in worker', ""]
+    return [
+        ABORTED,
+        "",
+        *other,
+        "Current thread 0x00007f02 (most recent call first):",
+        *block,
+        "",
+        "Extension modules: a",
+    ]
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> str:
+    file = tmp_path / "ddp.py"
+    file.write_text("one\n    dist.all_reduce(x)\n    dist.barrier()\n    loss.backward()\n    time.sleep(9)\n")
+    return str(file)
+
+
+def reduces(script: str) -> str:
+    return f"{C10D}:3252 all_reduce; {LOGGER}:83 wrapper; {script}:2 <module>"
+
+
+def barriers(script: str) -> str:
+    return f"{C10D}:9 _wait; {C10D}:4512 barrier; {LOGGER}:83 wrapper; {script}:3 train; {script}:1 <module>"
+
+
+def elsewhere(script: str) -> str:
+    return f"{script}:5 <module>"
+
+
+def test_place_is_the_call_of_the_script(script: str) -> None:
+    found = stacks.places(run_of(reduces(script), barriers(script), elsewhere(script), None))
+    assert found == {
+        0: stacks.Place("all_reduce", script, 2),
+        1: stacks.Place("barrier", script, 3),
+        2: stacks.Place("", script, 5),
+    }
+    assert str(found[0]) == "waits in all_reduce at ddp.py:2   dist.all_reduce(x)"
+    assert str(found[2]) == "is at ddp.py:5   time.sleep(9)"
+
+
+def test_backward_waits_too(script: str) -> None:
+    frames = f"{TORCH}/autograd/graph.py:829 _engine_run_backward; {TORCH}/_tensor.py:625 backward; {script}:4 <module>"
+    assert stacks.places(run_of(frames)) == {0: stacks.Place("backward", script, 4)}
+
+
+def test_forward_waits_where_ddp_sends_its_buffers_and_not_where_it_computes(script: str) -> None:
+    ddp, module = f"{TORCH}/nn/parallel/distributed.py", f"{TORCH}/nn/modules/module.py:1789 _call_impl"
+    sends = f"{ddp}:2363 _distributed_broadcast_coalesced; {ddp}:2425 _sync_buffers; {ddp}:1886 forward; {module}"
+    computes = f"{TORCH}/nn/modules/linear.py:134 forward; {module}; {ddp}:1890 forward; {module}"
+    found = stacks.places(run_of(f"{sends}; {script}:2 <module>", f"{computes}; {script}:2 <module>"))
+    assert found == {0: stacks.Place("forward", script, 2), 1: stacks.Place("", script, 2)}
+
+
+def test_frames_of_the_course_and_of_libraries_are_no_place(script: str) -> None:
+    own = f"{stacks.OWN}/fork.py:72 run_as_main; <string>:1 <module>"
+    assert stacks.places(run_of(f"{elsewhere(script)}; {own}", own)) == {0: stacks.Place("", script, 5), 1: None}
+
+
+def test_line_is_that_of_the_script_as_it_is_now(script: str) -> None:
+    """A learner edits the script between two runs of one kernel."""
+    place = stacks.Place("", script, 1)
+    assert str(place).endswith("one")
+    Path(script).write_text("another line\n")
+    assert str(place).endswith("another line")
+
+
+def test_different_calls(script: str) -> None:
+    report = stacks.report(run_of(reduces(script), barriers(script)), 20)
+    assert report.splitlines() == [
+        "The limit of 20 s ended the run. Where the ranks stood:",
+        "  rank 0 waits in all_reduce at ddp.py:2   dist.all_reduce(x)",
+        "  rank 1 waits in barrier at ddp.py:3   dist.barrier()",
+        "The ranks wait in different calls (all_reduce, barrier): each waits for the others for ever.",
+    ]
+
+
+def test_call_that_some_did_not_make(script: str) -> None:
+    report = stacks.report(run_of(reduces(script), elsewhere(script), None), 20).splitlines()
+    assert report[2:4] == ["  rank 1 is at ddp.py:5   time.sleep(9)", "  rank 2 had ended with exit code 0"]
+    assert report[4] == "A collective ends when every rank has called it, and rank 1, rank 2 did not call all_reduce."
+
+
+def test_slow_run_is_no_deadlock(script: str) -> None:
+    """All in one call, or none in any: the stacks are shown and nothing is claimed."""
+    for frames in (reduces(script), elsewhere(script)):
+        report = stacks.report(run_of(frames, frames), 1.5)
+        assert report.startswith("The limit of 1.5 s ended the run.") and len(report.splitlines()) == 3
+
+
+def test_rank_that_wrote_nothing() -> None:
+    run = Run("torchrun script.py", Path("runs"))
+    run.take({"event": "started", "rank": 0, "pid": 100, "created": 0.0})
+    run.take({"event": "exited", "rank": 0, "code": -9})
+    assert "rank 0 had ended with exit code -9" in stacks.report(run, 5)

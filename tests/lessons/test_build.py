@@ -1,0 +1,187 @@
+"""What is built is what the lessons say, the same on every build, and holds no solution where learners look."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from support.lesson_samples import CHECKED, FIGURES, GOOD, HEADER, NAME, NEXT, built, course, notebook, rewrite
+
+from course.core.errors import CourseError
+from course.lessons import lesson as lesson_module
+from course.lessons import notebooks
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_labs_have_no_outputs_and_solutions_are_run_in_order(finished):
+    lab = [cell for cell in notebook(finished, "labs").cells if cell.cell_type == "code"]
+    assert {(cell.execution_count, len(cell.outputs)) for cell in lab} == {(None, 0)}
+    solution = [cell for cell in notebook(finished, "solutions").cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in solution] == [1, 2, 3, 4]
+    assert solution[1].outputs[0].text == "Writing src/adding.py\n"
+    assert solution[2].outputs[0].text == "a sum of 2\n"
+
+
+def test_both_notebooks_have_the_same_cells_tags_and_metadata(finished):
+    lab, solution = notebook(finished, "labs"), notebook(finished, "solutions")
+    assert [(cell.id, cell.metadata) for cell in lab.cells] == [(cell.id, cell.metadata) for cell in solution.cells]
+    assert lab.metadata == solution.metadata
+    assert lab.metadata.kernelspec.name == "python3"
+    assert lab.cells[1].metadata == {"tags": ["nbval-ignore-output"]}
+
+
+def test_a_second_build_changes_nothing_but_outputs(copied):
+    before = {path: path.read_bytes() for path in copied.rglob("*") if path.is_file()}
+    pids = notebook(copied, "solutions").cells[1].outputs
+    assert built(copied, NAME, "01_next") == []
+    varies = copied / "solutions" / f"{NAME}.ipynb"
+    assert {path: path.read_bytes() for path in before if path != varies} == {
+        path: content for path, content in before.items() if path != varies
+    }
+    after = notebook(copied, "solutions")
+    assert after.cells[1].outputs != pids  # it was run again
+    after.cells[1].outputs = pids
+    assert notebooks.text(after).encode() == before[varies]
+
+
+def test_only_the_named_lesson_is_built(tmp_path):
+    root = course(tmp_path, adding=GOOD, next=NEXT)
+    assert built(root, "01_next") == []
+    assert sorted(path.name for path in root.rglob("*.ipynb")) == ["01_next.ipynb"] * 2
+
+
+def test_figures_are_written(finished):
+    assert (finished / "images" / "sum.svg").read_text() == FIGURES["sum.svg"]
+
+
+def test_widgets_are_stored_so_that_they_show_without_a_kernel(finished):
+    solution = notebook(finished, "solutions", "02_widget")
+    view = solution.cells[1].outputs[0].data["application/vnd.jupyter.widget-view+json"]
+    states = solution.metadata.widgets["application/vnd.jupyter.widget-state+json"].state
+    assert states[view["model_id"]].state.value == 7
+
+
+def test_the_paths_of_this_machine_are_not_stored(finished):
+    output = notebook(finished, "solutions", "03_elsewhere").cells[1].outputs[0]
+    python = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    assert output.data["text/plain"] == f"'./solutions/x …/{python}/os.py'"
+
+
+def test_no_times_and_no_other_files_are_left(finished):
+    assert '"iopub.' not in (finished / "solutions" / f"{NAME}.ipynb").read_text()
+    files = {path.relative_to(finished).as_posix() for path in finished.rglob("*") if path.is_file()}
+    names = ("00_adding", "01_next", "02_widget", "03_elsewhere")
+    notebooks = {f"{folder}/{name}.ipynb" for folder in ("labs", "solutions") for name in names}
+    made = {name for name in files if not name.startswith("course/")}
+    assert made == notebooks | {"images/sum.svg", "solutions/src/adding.py"}
+
+
+def test_scripts_are_what_the_cells_write_and_nothing_else_is_touched(finished, copied):
+    notebooks = {path: path.read_bytes() for path in copied.rglob("*.ipynb")}
+    notebooks.write_scripts(copied, notebooks.read(copied, [], FIGURES, checks=set()))
+    written, run = (root / "solutions" / "src" / "adding.py" for root in (copied, finished))
+    assert written.read_bytes() == run.read_bytes()
+    lab = (copied / "labs" / "src" / "adding.py").read_text()
+    assert 'raise NotImplementedError("TODO 2: one addition")' in lab
+    assert {path: path.read_bytes() for path in notebooks} == notebooks
+
+
+def test_a_failing_solution_leaves_the_old_one_and_says_where(copied):
+    path = copied / "solutions" / f"{NAME}.ipynb"
+    before = path.read_bytes()
+    rewrite(copied / "course" / "lessons" / f"{NAME}.md", '"a sum of"', 'int("nine")')
+    [failure] = built(copied, NAME)
+    line = GOOD.splitlines().index("import sys") + 1
+    assert failure.startswith(
+        f"solutions/{NAME}.ipynb: the cell at course/lessons/{NAME}.md:{line} failed: ValueError: "
+    )
+    assert "'nine'" in failure and "\x1b" not in failure and len(failure.splitlines()) < 9
+    assert path.read_bytes() == before
+    assert [file.name for file in path.parent.glob(".*")] == []
+
+
+def test_a_kernel_that_dies_is_told(tmp_path):
+    root = course(tmp_path, dead=HEADER + "# T\n\n```{code-cell}\nimport os\nos._exit(3)\n```\n")
+    assert built(root) == ["solutions/00_dead.ipynb: the cell at course/lessons/00_dead.md:11 failed: the kernel died"]
+
+
+def test_a_solution_that_its_own_checks_reject_is_refused(tmp_path):
+    root = course(tmp_path, checked=CHECKED)
+    line = CHECKED.splitlines().index("%check my_sum") + 1
+    assert built(root) == [
+        f"solutions/00_checked.ipynb: the cell at course/lessons/00_checked.md:{line}: "
+        "its solution is not right: my_sum: 4 of 5 checks hold."
+    ]
+    assert not (root / "solutions" / "00_checked.ipynb").exists()
+
+
+def test_other_lessons_are_built_after_one_that_fails(tmp_path):
+    root = course(tmp_path, bad=NEXT.replace("1 + 1", "1 / 0"), next=NEXT)
+    assert len(built(root)) == 1
+    assert (root / "solutions" / "01_next.ipynb").exists() and not (root / "solutions" / "00_bad.ipynb").exists()
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "a.ipynb"
+    notebooks.write(path, "old")
+    with pytest.raises(UnicodeEncodeError):
+        notebooks.write(path, "new \udc00")
+    assert [file.name for file in tmp_path.iterdir()] == ["a.ipynb"] and path.read_text() == "old"
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
+def test_an_unknown_name_lists_the_lessons(finished):
+    with pytest.raises(CourseError, match=r"^No lesson is called 7_x; the lessons are: 00_adding, 01_next, "):
+        notebooks.read(finished, ["7_x"], FIGURES, checks=set())
+
+
+def test_faults_of_the_wanted_lessons_refuse_the_build(tmp_path):
+    root = course(tmp_path, adding=GOOD, next=NEXT + "\n[x](no.md)\n")
+    assert [lesson.name for lesson in notebooks.read(root, ["00_adding"], FIGURES, checks=set())] == ["00_adding"]
+    with pytest.raises(CourseError, match=r"^course/lessons/01_next\.md:14: no\.md does not exist"):
+        notebooks.read(root, [], FIGURES, checks=set())
+    with pytest.raises(CourseError, match=r"sum\.svg does not exist"):
+        notebooks.read(root, ["00_adding"], {}, checks=set())
+
+
+def leaked(text: str, lab: str) -> list[str]:
+    """Solution lines of a lesson that its lab's file holds; read without the builder's help."""
+    inside, outside, solving = [], [], False
+    for line in text.splitlines():
+        if re.search("(BEGIN|END) SOLUTION", line):
+            solving = "BEGIN" in line
+        else:
+            (inside if solving else outside).append(line.strip())
+    elsewhere = "\n".join(outside)
+    secrets = [line for line in inside if len(line) > 12 and line not in elsewhere]
+    return [line for line in secrets if json.dumps(line, ensure_ascii=False)[1:-1] in lab]
+
+
+def test_the_sample_does_not_leak(finished):
+    assert leaked(GOOD, (finished / "labs" / f"{NAME}.ipynb").read_text()) == []
+
+
+def test_a_builder_that_leaks_would_be_caught(tmp_path, monkeypatch):
+    def keep_last_line(source, blocks, first):
+        lines = source.splitlines()
+        return "\n".join(
+            line for number, line in enumerate(lines) if not any(b.begin <= number < b.end - 1 for b in blocks)
+        )
+
+    monkeypatch.setattr(lesson_module, "blank", keep_last_line)
+    [lesson] = lesson_module.lessons(course(tmp_path, adding=GOOD))
+    assert leaked(GOOD, notebooks.text(notebooks.notebook(lesson, solved=False))) == [
+        "return total_of_both",
+        "return add(a, second_summand := a)",
+        "third_answer_here = 3",
+    ]
+
+
+LESSONS = sorted((ROOT / "course" / "lessons").glob("[0-9]*.md"))
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_no_solution_reaches_its_lab(path):
+    assert leaked(path.read_text(), (ROOT / "labs" / f"{path.stem}.ipynb").read_text()) == []

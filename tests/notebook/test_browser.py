@@ -1,0 +1,227 @@
+"""The labs as a learner sees them: JupyterLab in a browser, all cells run, an explorable moved, a run interrupted.
+
+Needs Chromium (Debian's package) and playwright; without them these tests are skipped.
+"""
+
+import html
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import psutil
+import pytest
+
+from course.commands.lab import trust
+
+ROOT = Path(__file__).parent.parent
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
+]  # fmt: skip
+SVG = "image/svg+xml"
+# The drawings that are on the page: those of explorables and of the quiz are part of it, the others are images.
+DRAWINGS = """() => [
+    ...[...document.querySelectorAll('.jp-RenderedSVG img')].filter(image => image.naturalWidth > 0)
+        .map(image => decodeURIComponent(image.src)),
+    ...[...document.querySelectorAll('.explorable svg')].map(drawing => drawing.ariaLabel),
+    ...[...document.querySelectorAll('.widget-html svg > title')].map(title => title.textContent),
+].join('')"""
+IDLE = "() => document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'"
+HEIGHT = "() => document.querySelector('.jp-WindowedPanel-outer').scrollHeight"
+TITLE = re.compile(r"<title>(.*?)</title>")
+RUN_S = 420  # for all cells of a notebook
+
+NOTEBOOKS = sorted(path.stem for path in (ROOT / "course" / "lessons").glob("*.md"))
+
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
+    pytest.mark.timeout(RUN_S + 120),
+]
+
+
+@pytest.fixture(scope="module")
+def course_folder(tmp_path_factory):
+    """A copy of the notebooks, so that running them leaves the repository as it was."""
+    folder = tmp_path_factory.mktemp("browser")
+    for name in ("labs", "solutions", "images"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("runs", "traces", "*.py"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(course_folder):
+    """The URL of a JupyterLab that serves the copy, with its token."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    options = [f"--port={port}", f"--ServerApp.root_dir={course_folder}", "--IdentityProvider.token=learner"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", *options],
+        cwd=course_folder,
+        env=os.environ | {"JUPYTER_CONFIG_PATH": str(ROOT / "course" / "jupyter")},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        url = f"http://127.0.0.1:{port}/"
+        wait_for(url)
+        yield url
+    finally:
+        members = [*psutil.Process(process.pid).children(recursive=True), process]
+        process.terminate()  # it ends its kernels, and each of those its warm process
+        left = psutil.wait_procs(members, timeout=60)[1]
+        for member in left:
+            member.kill()
+        process.wait()
+    assert not left, f"of JupyterLab's processes these outlive it: {left}"
+
+
+def wait_for(url: str) -> None:
+    """Wait until the server answers."""
+    for _ in range(300):
+        try:
+            urllib.request.urlopen(f"{url}api?token=learner", timeout=10)
+            return
+        except (urllib.error.URLError, ConnectionError):
+            time.sleep(0.1)
+    pytest.fail("JupyterLab does not answer")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A headless Chromium."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(browser):
+    """A page as wide as a laptop's screen."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    yield page
+    page.close()
+
+
+def open_notebook(page, server, path: str) -> None:
+    """Open a notebook in JupyterLab and wait until its kernel answers: what is run before is lost."""
+    with page.expect_websocket(lambda socket: "/api/kernels/" in socket.url, timeout=60_000) as kernel:
+        page.goto(f"{server}lab/tree/{path}?token=learner&reset")
+    kernel.value.wait_for_event("framereceived", timeout=60_000)
+    page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=60_000)
+    page.wait_for_function(IDLE, timeout=60_000)
+
+
+def menu(page, name: str, entry: str) -> None:
+    """Choose an entry of JupyterLab's menu bar."""
+    page.click(f"text={name} >> nth=0")
+    page.click(f".lm-Menu-itemLabel:text-is('{entry}')")
+
+
+def run_all(page, folder: Path, path: str) -> list[dict]:
+    """Run all cells, wait for the last one, save; return the code cells as saved."""
+    menu(page, "Run", "Run All Cells")
+    until = time.monotonic() + RUN_S
+    while True:  # a kernel may look idle before it has begun
+        page.wait_for_timeout(1000)
+        page.wait_for_function(IDLE, timeout=RUN_S * 1000)
+        page.keyboard.press("Control+s")
+        page.wait_for_timeout(1500)
+        cells = [c for c in json.loads((folder / path).read_text())["cells"] if c["cell_type"] == "code"]
+        if all(cell["execution_count"] for cell in cells) or errors(cells) or time.monotonic() > until:
+            return cells
+
+
+def errors(cells: list[dict]) -> list[str]:
+    """The error outputs of cells that are not there to raise."""
+    meant = [cell for cell in cells if "raises-exception" not in cell["metadata"].get("tags", [])]
+    return [output["evalue"] for cell in meant for output in cell["outputs"] if output["output_type"] == "error"]
+
+
+# With open exercises and without; `pytest --nbval` runs the cells of all the others.
+RUN = ["labs/03_distributed_data_parallel.ipynb", "solutions/03_distributed_data_parallel.ipynb"]
+
+
+@pytest.mark.parametrize("path", RUN)
+def test_every_cell_runs(page, server, course_folder, path):
+    open_notebook(page, server, path)
+    cells = run_all(page, course_folder, path)
+    assert errors(cells) == []
+    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+    if path.startswith("labs/"):
+        assert "till to write" in json.dumps(cells), "an open exercise is not announced"
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_a_solution_is_seen_as_it_was_run(page, server, course_folder, name):
+    """Every drawing of the saved run is on the page."""
+    trust(course_folder / "solutions")
+    path = f"solutions/{name}.ipynb"
+    cells = json.loads((course_folder / path).read_text())["cells"]
+    data = [output.get("data", {}) for cell in cells for output in cell.get("outputs", [])]
+    missing = {html.unescape(TITLE.search("".join(rich[SVG]))[1]) for rich in data if SVG in rich}
+    assert missing
+    open_notebook(page, server, path)
+    for pause_ms in (50, 1000, 3000):  # a busy machine needs longer
+        for top in range(0, page.evaluate(HEIGHT), 500):  # only what is near the screen is on the page
+            if missing:
+                page.evaluate("y => document.querySelector('.jp-WindowedPanel-outer').scrollTo(0, y)", top)
+                page.wait_for_timeout(pause_ms)
+                seen = html.unescape(page.evaluate(DRAWINGS))
+                missing = {title for title in missing if title not in seen}
+    assert not missing
+
+
+def test_an_explorable_moves(page, server):
+    open_notebook(page, server, "solutions/03_distributed_data_parallel.ipynb")
+    cell = page.locator(".jp-CodeCell", has_text="explore.buckets()")
+    for text in ("from course import", "explore.buckets()"):
+        page.locator(".jp-CodeCell", has_text=text).first.click()
+        page.keyboard.press("Control+Enter")
+    slider = cell.locator("input[type=range]").first
+    slider.wait_for(timeout=60_000)
+    before = cell.locator("svg[role=img]").first.inner_html()
+    slider.focus()
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    page.wait_for_function(
+        "([before]) => [...document.querySelectorAll('.jp-CodeCell svg[role=img]')].every(s => s.innerHTML !== before)",
+        arg=[before], timeout=10_000,
+    )  # fmt: skip
+
+
+def test_an_interrupt_ends_the_ranks(page, server, course_folder):
+    pids = course_folder / "labs" / "pids"
+    script = f"import os, time\nopen({str(pids)!r}, 'a').write(f'{{os.getpid()}} ')\nprint('ready')\ntime.sleep(600)\n"
+    (course_folder / "labs" / "src" / "sleeps.py").write_text(script)
+    cells = ["%load_ext course", "run = %torchrun --standalone --nproc-per-node 2 src/sleeps.py", "print('alive')"]
+    notebook = {
+        "nbformat": 4, "nbformat_minor": 5,
+        "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
+        "cells": [{"cell_type": "code", "id": f"cell-{i}", "source": source, "metadata": {}, "outputs": [],
+                   "execution_count": None} for i, source in enumerate(cells)],
+    }  # fmt: skip
+    (course_folder / "labs" / "interrupt.ipynb").write_text(json.dumps(notebook))
+    open_notebook(page, server, "labs/interrupt.ipynb")
+    menu(page, "Run", "Run All Cells")
+    page.wait_for_selector("text=ready", timeout=60_000)
+    page.wait_for_timeout(500)  # the other rank's line
+    ranks = [int(pid) for pid in pids.read_text().split()]
+    assert [psutil.pid_exists(pid) for pid in ranks] == [True, True]
+    menu(page, "Kernel", "Interrupt Kernel")
+    page.wait_for_selector("text=Interrupted", timeout=10_000)
+    assert [psutil.pid_exists(pid) for pid in ranks] == [False, False]
+    page.locator(".jp-CodeCell").last.click()
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector(".jp-OutputArea-output:has-text('alive')", timeout=20_000)

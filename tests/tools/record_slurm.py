@@ -1,0 +1,197 @@
+"""Record the session of a real Slurm that the notebook shows where there is none: course/slurm/recording.json.
+
+    python tests/record_slurm.py            # Linux, root, Debian's packages of course.slurm.practice; a minute
+
+Three nodes with four pretended GPUs; Ana, Ben, Chi and Dan hold or want some; your job waits, runs, loses a node, is
+put in the queue again and goes on from its checkpoint. What Slurm's commands said is kept word for word, but for the
+name and the paths of the machine that ran them; of each job in `squeue --json` only what the course reads.
+"""
+
+import json
+import os
+import re
+import shlex
+import socket
+import subprocess
+import sys
+import threading
+import time
+from datetime import date
+from pathlib import Path
+
+from course.clusters.slurm import Cluster, Request
+from course.clusters.slurm.commands import Refused, Tools
+from course.clusters.slurm.practice_cluster import Practice
+from course.clusters.slurm.recording import FILE
+from course.lessons import lesson
+
+HOME = Path("/home/you/labs")
+PEOPLE = {"you": 0, "ana": 5001, "ben": 5002, "chi": 5003, "dan": 5004}
+INSIDE = "RECORDING_SLURM"  # set in the mount namespace where these people exist
+FIELDS = {
+    "job_id", "name", "user_name", "partition", "job_state", "state_reason", "nodes", "node_count", "tres_per_node",
+    "gres_detail", "submit_time", "start_time", "end_time", "time_limit", "restart_cnt", "exit_code", "standard_output",
+}  # fmt: skip
+VOLATILE = re.compile(r"(CPULoad|FreeMem|LastBusyTime)=\S+")  # of no interest here
+TASK = ("JOB_ID", "JOB_NODELIST", "NNODES", "NTASKS", "PROCID", "NODEID", "LOCALID")
+
+
+class Recorder(Tools):
+    """Slurm's commands, with every answer kept."""
+
+    def __init__(self, conf: Path) -> None:
+        super().__init__(conf)
+        self.entries: list[dict] = []
+        self.begin = 0.0
+        self._last: dict[str, str] = {}
+        self._sizes: dict[Path, int] = {}
+        self._lock = threading.Lock()
+
+    def look(self) -> None:
+        """Ask everything that the course asks, and keep the answers that have changed."""
+        for words in (("squeue", "--json", "--states=all"), *(("scontrol", "--oneliner", "show", what)
+                      for what in ("nodes", "partitions", "reservations"))):  # fmt: skip
+            self._keep(" ".join(word for word in words if word != "--states=all"), _trimmed(self.run(*words)))
+        for path in sorted(HOME.glob("runs/*.*")):
+            if path.suffix in (".out", ".jsonl"):
+                self._keep_growth(path)
+
+    def keep(self, key: str, text: str) -> None:
+        """Keep the answer to a command that changes something, with the state right after it."""
+        self.look()
+        self._keep(key, text)
+
+    def _keep_growth(self, path: Path) -> None:
+        """Keep what was added to a file."""
+        text, known = path.read_text(), self._sizes.get(path, 0)
+        whole = text[: text.rfind("\n") + 1]
+        if len(whole) > known:
+            self._sizes[path] = len(whole)
+            self._keep(f"read {path}", whole[known:])
+
+    def _keep(self, key: str, text: str, **more: str) -> None:
+        with self._lock:
+            gist = VOLATILE.sub("", text)
+            if self._last.get(key) != gist:
+                self._last[key] = gist
+                self.entries.append({"at": round(time.time(), 2), "key": key, "text": text, **more})
+
+
+def _trimmed(text: str) -> str:
+    if not text.startswith("{"):
+        return text
+    jobs = [{name: job[name] for name in FIELDS if name in job} for job in json.loads(text)["jobs"]]
+    return json.dumps({"jobs": jobs}, sort_keys=True)
+
+
+def enter() -> None:
+    """Run this script again where the people exist and /home is empty, for it alone."""
+    people = "".join(f"{name}:x:{uid}:{uid}::/home/{name}:/bin/bash\n" for name, uid in PEOPLE.items())
+    Path("/tmp/recording-passwd").write_text(people + Path("/etc/passwd").read_text())
+    command = f"""
+        mount --bind /tmp/recording-passwd /etc/passwd && mount -t tmpfs tmpfs /home && mkdir -p {HOME}/src {HOME}/runs
+        exec {sys.executable} {Path(__file__).resolve()}
+    """
+    env = os.environ | {INSIDE: "1", "USER": "you"}
+    sys.exit(subprocess.run(["unshare", "--mount", "bash", "-c", command], env=env).returncode)
+
+
+def other(tools: Tools, user: str, name: str, nodes: int, gpus: int, minutes: int, seconds: int, *more: str) -> None:
+    """A job of somebody else's."""
+    tools.run(
+        "sbatch", f"--uid={user}", f"--job-name={name}", f"--nodes={nodes}", f"--gpus-per-node={gpus}",
+        "--ntasks-per-node=1", f"--cpus-per-task={gpus}", f"--time={minutes}", "--output=/dev/null", "--chdir=/",
+        *more, f"--wrap=sleep {seconds}",
+    )  # fmt: skip
+
+
+def until(holds, seconds: float = 120) -> None:
+    end = time.time() + seconds
+    while not holds():
+        assert time.time() < end, "the recording does not get on"
+        time.sleep(0.2)
+
+
+def main() -> None:
+    for path, text in lesson.read(Path(lesson.__file__).parent / "lessons/09_clusters.md").scripts(solved=True).items():
+        (HOME / path).write_text(text)
+    os.chdir(HOME)
+    with Practice(nodes=3, gpus=4) as practice:
+        recorder = Recorder(practice.conf)
+        cluster = Cluster(recorder)
+        record(practice, recorder, cluster)
+        release = recorder.run("sinfo", "--version").split()[-1]
+    about = f"Recorded on {date.today():%-d %B %Y} from a real Slurm {release}, pretended GPUs: no Slurm answers here."
+    lines = [json.dumps(line, ensure_ascii=False) for line in (recorder.begin, about, *recorder.entries)]
+    text = re.sub(rf"\b{socket.gethostname()}\b", "host", "\n".join(lines) + "\n")
+    for path, instead in ((Path(__file__).parent.parent, HOME.parent / "course"), (Path(sys.base_prefix), "/usr")):
+        text = text.replace(str(path), str(instead))
+    FILE.write_text(text, encoding="utf-8")
+    print(f"{len(recorder.entries)} answers, {FILE.stat().st_size / 1024:.0f} KiB")
+
+
+def record(practice: Practice, recorder: Recorder, cluster: Cluster) -> None:
+    """The session."""
+    other(recorder, "ana", "vision", 1, 2, 40, 600)
+    until(lambda: cluster.jobs()[0].state == "RUNNING")
+    other(recorder, "ben", "speech", 2, 2, 170, 600, "--nodelist=node2,node3", "--no-requeue")
+    until(lambda: cluster.jobs()[1].state == "RUNNING")
+    other(recorder, "dan", "evaluation", 3, 2, 5, 12)
+    until(lambda: cluster.jobs()[2].state == "RUNNING")
+    other(recorder, "chi", "large_model", 3, 4, 600, 600)
+    cluster.reserve("lecture", "node3", "now+4hours", 60, "ana")
+    time.sleep(3)  # the scheduler makes its plan
+    recorder._keep("scontrol ping", recorder.run("scontrol", "ping"))
+    try:
+        recorder.run("sacct", "--allocations")
+    except Refused as refusal:
+        recorder._keep("sacct --allocations --parsable2 --noheader --format=JobID,JobName,User,State,Start,End,NNodes,"
+                       "AllocTRES,ExitCode", "", error=refusal.said)  # fmt: skip
+    recorder.look()
+    recorder.begin = time.time()
+
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.5):
+            recorder.look()
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        ask = Request("src/resumable.py --steps 200 --seconds 0.1", "ddp", nodes=2, gpus=2, minutes=15, resume=True)
+        job = cluster.submit(ask)
+        recorder.keep("sbatch --parsable resumable", f"{job.number}\n")
+        until(lambda: len(job.metrics) and job.metrics["step"].max() >= 70)
+        practice.kill_node("node2")
+        until(lambda: job.now.ended, 300)
+        time.sleep(1)
+        practice.start_node("node2")
+        time.sleep(3)
+        wide = cluster.submit(Request("src/resumable.py", "ddp", nodes=3, gpus=4, minutes=60, name="wide"))
+        recorder.keep("sbatch --parsable wide", f"{wide.number}\n")
+        time.sleep(4)
+        wide.cancel()
+        time.sleep(1)
+        recorder.keep(f"scancel {wide.number}", "")
+        recorder._keep("tasks", json.dumps(tasks(recorder)))
+    finally:
+        done.set()
+        watcher.join()
+
+
+def tasks(tools: Tools) -> list[dict[str, str]]:
+    """What the first and the last of four tasks on two nodes find in their environment."""
+    output = HOME / "runs/tasks.txt"
+    show = f"echo $(env | grep -E '^SLURM_({'|'.join(TASK)})=')"
+    tools.run("sbatch", "--wait", "--nodes=2", "--ntasks-per-node=2", "--time=1", "--cpus-per-task=1",
+              f"--output={output}", f"--wrap=srun bash -c {shlex.quote(show)}", "--job-name=tasks")  # fmt: skip
+    found = []
+    for line in sorted(output.read_text().splitlines()):
+        env = dict(word.split("=", 1) for word in line.split())
+        found.append({f"SLURM_{name}": env[f"SLURM_{name}"] for name in TASK})
+    return sorted((task for task in found if task["SLURM_PROCID"] in "03"), key=lambda task: task["SLURM_PROCID"])
+
+
+if __name__ == "__main__":
+    main() if os.environ.get(INSIDE) else enter()
