@@ -7,7 +7,7 @@ TORCH = torch==2.13.0
 .PHONY: lab test install notebooks scripts doctor lint clean
 
 lab: install             # JupyterLab at the first notebook; ARGS="--ip 0.0.0.0" passes options on
-	.venv/bin/python -m course.serve $(ARGS)
+	.venv/bin/python -m course lab $(ARGS)
 
 test: install            # every test, and every notebook validated; ARGS="labs" runs some
 	.venv/bin/python -m pytest --nbval $(ARGS)

@@ -3,13 +3,13 @@
 Importing `course` is cheap: scripts take `log`, data and small models from it, notebooks load the rest.
 """
 
-from course.core.metrics import log
+from course.core import log
 
 __all__ = ["log"]
 
 
 def load_ipython_extension(shell: object) -> None:
     """`%load_ext course` in a notebook."""
-    from course.notebook.magics import load
+    from course.notebook import load
 
     load(shell)

@@ -4,13 +4,20 @@ import argparse
 import importlib
 import sys
 
-from course.core.errors import CourseError
+from course.core import CourseError
 
 COMMANDS = {
-    "build": ("course.build", "write the notebooks and figures from the lessons"),
-    "bench": ("course.bench", "hold the code of the labs against torch's own, on this machine"),
-    "check": ("course.checks.report", "check the code that a learner wrote"),
-    "doctor": ("course.doctor", "say what this machine has and whether the labs will run on it"),
+    "build": ("course.commands.build", "write the notebooks and figures from the lessons"),
+    "bench": (
+        "course.commands.bench",
+        "hold the code of the labs against torch's own, on this machine",
+    ),
+    "check": ("course.commands.check", "check the code that a learner wrote"),
+    "lab": ("course.commands.lab", "open JupyterLab at the first notebook"),
+    "doctor": (
+        "course.commands.doctor",
+        "say what this machine has and whether the labs will run on it",
+    ),
 }
 
 
@@ -18,7 +25,9 @@ def main(argv: list[str]) -> int:
     """Hand the arguments to the command's own ``main(argv)``; a CourseError is one sentence and exit code 2."""
     usage = "\n".join(f"  {name:8}{purpose}" for name, (_, purpose) in COMMANDS.items())
     parser = argparse.ArgumentParser(
-        prog="python -m course", epilog=f"commands:\n{usage}", formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m course",
+        epilog=f"commands:\n{usage}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("command", choices=COMMANDS, help="each has its own --help")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="those of the command")

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from torch import nn
 
-from course.core.errors import CourseError
+from course.core import CourseError
 from course.data import hub
 
 if TYPE_CHECKING:
@@ -17,7 +17,9 @@ POSITIONS = 64  # tokens of the longest input
 LABELS = 3
 
 
-def bert(size: str = "tiny", *, checkpoint: str | None = None, dropout: float = 0.0) -> "BertForSequenceClassification":
+def bert(
+    size: str = "tiny", *, checkpoint: str | None = None, dropout: float = 0.0
+) -> "BertForSequenceClassification":
     """A BERT that classifies pairs of sentences into three labels.
 
     With random weights, drawn from torch's generator (seed it first for equal weights): ``"tiny"`` has 0.4 million
@@ -33,10 +35,16 @@ def bert(size: str = "tiny", *, checkpoint: str | None = None, dropout: float = 
 
     chances = {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
     if checkpoint is not None:
-        with hub.source(checkpoint, "the checkpoint", "leave it out for a BERT with random weights") as source:
-            return BertForSequenceClassification.from_pretrained(source, num_labels=LABELS, **chances)
+        with hub.source(
+            checkpoint, "the checkpoint", "leave it out for a BERT with random weights"
+        ) as source:
+            return BertForSequenceClassification.from_pretrained(
+                source, num_labels=LABELS, **chances
+            )
     if size not in SIZES:
-        raise CourseError(f"There is no BERT of size {size!r}: use {' or '.join(map(repr, SIZES))}.")
+        raise CourseError(
+            f"There is no BERT of size {size!r}: use {' or '.join(map(repr, SIZES))}."
+        )
     layers, width = SIZES[size]
     config = BertConfig(
         vocab_size=VOCABULARY,
@@ -46,7 +54,8 @@ def bert(size: str = "tiny", *, checkpoint: str | None = None, dropout: float = 
         num_attention_heads=width // 32,
         intermediate_size=4 * width,
         num_labels=LABELS,
-        initializer_range=width**-0.5,  # BERT's own 0.02 suits a width of 768; narrow layers learn faster with more
+        initializer_range=width
+        ** -0.5,  # BERT's own 0.02 suits a width of 768; narrow layers learn faster with more
         **chances,
     )
     return BertForSequenceClassification(config)
@@ -57,6 +66,11 @@ def image_model(*, batch_norm: bool = True) -> nn.Sequential:
 
     def block(inputs: int, outputs: int) -> list[nn.Module]:
         norm = [nn.BatchNorm2d(outputs)] if batch_norm else []
-        return [nn.Conv2d(inputs, outputs, kernel_size=3, padding=1), *norm, nn.ReLU(), nn.MaxPool2d(2)]
+        return [
+            nn.Conv2d(inputs, outputs, kernel_size=3, padding=1),
+            *norm,
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+        ]
 
     return nn.Sequential(*block(1, 16), *block(16, 32), nn.Flatten(), nn.Linear(32 * 2 * 2, 10))

@@ -36,7 +36,13 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A course of four small lessons, built once; tests that change it use ``copied``."""
-    root = course(tmp_path_factory.mktemp("course"), adding=GOOD, next=NEXT, widget=WIDGET, elsewhere=ELSEWHERE)
+    root = course(
+        tmp_path_factory.mktemp("course"),
+        adding=GOOD,
+        next=NEXT,
+        widget=WIDGET,
+        elsewhere=ELSEWHERE,
+    )
     assert built(root) == []
     return root
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from course.core.errors import CourseError
+from course.core import CourseError
 from course.drawing import palette, svg
 
 LEFT, RIGHT = 84, svg.WIDTH - 176  # right of it stand the names
@@ -16,7 +16,11 @@ Line = Sequence[tuple[float, float]]  # (bytes, GB/s), by rising size
 
 
 def bandwidth(
-    measured: Mapping[str, Line], predicted: Mapping[str, Line] | None = None, *, title: str = "", subtitle: str = ""
+    measured: Mapping[str, Line],
+    predicted: Mapping[str, Line] | None = None,
+    *,
+    title: str = "",
+    subtitle: str = "",
 ) -> svg.Picture:
     """A dot a measurement and a line an algorithm; what a model predicts is dashed. Sizes in bytes, values in GB/s.
 
@@ -36,7 +40,9 @@ def bandwidth(
         parts.append(svg.polyline(places, colour=colours[name]))
         for (size, value), (x, y) in zip(line, places, strict=True):
             tip = f"{name}, {size_text(size)}: {svg.significant(value)} GB/s"
-            parts.append(svg.element("g", svg.element("title", tip), svg.circle(x, y, 3.5, colours[name])))
+            parts.append(
+                svg.element("g", svg.element("title", tip), svg.circle(x, y, 3.5, colours[name]))
+            )
     parts += _names({name: axes.at(*line[-1]) for name, line in measured.items()}, colours)
     best = max(measured, key=lambda name: measured[name][-1][1])
     return svg.card(
@@ -62,13 +68,18 @@ class _Axes:
     def __init__(self, points: Sequence[tuple[float, float]]) -> None:
         sizes, values = ([point[i] for point in points] for i in (0, 1))
         self.sizes = min(sizes), max(max(sizes), 2 * min(sizes))
-        self.decades = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values) * 1.001))
+        self.decades = (
+            math.floor(math.log10(min(values))),
+            math.ceil(math.log10(max(values) * 1.001)),
+        )
 
     def at(self, size: float, value: float) -> tuple[float, float]:
         """Where (size, value) lies on the card."""
         across = math.log(size / self.sizes[0]) / math.log(self.sizes[1] / self.sizes[0])
         low, high = self.decades
-        return LEFT + across * (RIGHT - LEFT), BOTTOM - HEIGHT * (math.log10(value) - low) / (high - low)
+        return LEFT + across * (RIGHT - LEFT), BOTTOM - HEIGHT * (math.log10(value) - low) / (
+            high - low
+        )
 
     def draw(self) -> list[str]:
         """Guides and their labels: every decade of the values, every other power of two to four of the sizes."""
@@ -83,7 +94,9 @@ class _Axes:
             if (power - math.ceil(first)) % every == 0:
                 x = self.at(2.0**power, 10.0 ** self.decades[0])[0]
                 parts.append(svg.line(x, TOP, x, BOTTOM + 4))
-                parts.append(svg.text(x, BOTTOM + 19, size_text(2.0**power), anchor="middle", colour=GREY))
+                parts.append(
+                    svg.text(x, BOTTOM + 19, size_text(2.0**power), anchor="middle", colour=GREY)
+                )
         parts.append(svg.text(RIGHT, BOTTOM + 38, "buffer", anchor="end", colour=GREY))
         return [*parts, svg.text(LEFT - 10, TOP - 14, "GB/s", anchor="end", colour=GREY)]
 
@@ -95,7 +108,9 @@ def _plain(value: float) -> str:
 
 def _dashed(places: list[tuple[float, float]], colour: str) -> str:
     d = "M" + "L".join(f"{svg.number(x)} {svg.number(y)}" for x, y in places)
-    return svg.element("path", d=d, stroke=colour, stroke_width=1.3, stroke_dasharray="2 4", fill="none")
+    return svg.element(
+        "path", d=d, stroke=colour, stroke_width=1.3, stroke_dasharray="2 4", fill="none"
+    )
 
 
 def _names(ends: Mapping[str, tuple[float, float]], colours: Mapping[str, str]) -> list[str]:
@@ -106,6 +121,8 @@ def _names(ends: Mapping[str, tuple[float, float]], colours: Mapping[str, str]) 
     for number, name in enumerate(order):
         x = ends[name][0]
         y = max(y + APART, min(ends[name][1], lowest + number * APART))
-        parts.append(svg.line(x + 6, ends[name][1], RIGHT + 16, y, colour=palette.tint(colours[name], 0.4)))
+        parts.append(
+            svg.line(x + 6, ends[name][1], RIGHT + 16, y, colour=palette.tint(colours[name], 0.4))
+        )
         parts.append(svg.text(RIGHT + 20, y + 4, name, colour=colours[name], bold=True))
     return parts

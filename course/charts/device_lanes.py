@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from course.core.errors import CourseError
+from course.core import CourseError
 from course.drawing import palette, svg
 
 LEFT, RIGHT = 104, svg.WIDTH - svg.MARGIN  # where time begins and ends, in pixels
@@ -57,7 +57,10 @@ def _stretches(table: pd.DataFrame) -> list[Stretch]:
         raise CourseError("There is no step to draw: run the script that measures one first.")
     columns = zip(table["device"], table["stage"], table["start_ms"], table["end_ms"], strict=True)
     first = table["start_ms"].min()
-    return [Stretch(int(device), stage, start - first, end - first) for device, stage, start, end in columns]
+    return [
+        Stretch(int(device), stage, start - first, end - first)
+        for device, stage, start, end in columns
+    ]
 
 
 def draw(steps: Mapping[str, Sequence[Stretch]], title: str, subtitle: str) -> svg.Picture:
@@ -68,8 +71,14 @@ def draw(steps: Mapping[str, Sequence[Stretch]], title: str, subtitle: str) -> s
     y = float(TOP)
     for name, step in steps.items():
         if name:
-            parts.append(svg.rect(LEFT - 1, y - 7, RIGHT - LEFT + 2, HEADING, palette.CARD))  # no guides behind it
-            parts.append(svg.text(svg.MARGIN, y + 9, f"{name}: {_ms(_length(step))} a step", bold=True, size=13))
+            parts.append(
+                svg.rect(LEFT - 1, y - 7, RIGHT - LEFT + 2, HEADING, palette.CARD)
+            )  # no guides behind it
+            parts.append(
+                svg.text(
+                    svg.MARGIN, y + 9, f"{name}: {_ms(_length(step))} a step", bold=True, size=13
+                )
+            )
             y += HEADING
         for device in sorted({stretch.device for stretch in step}):
             parts += _lane(device, step, y, scale)
@@ -86,8 +95,14 @@ def _length(step: Sequence[Stretch]) -> float:
 
 def _legend() -> str:
     blue = palette.rank_colour(0)
-    entries = [("solid", palette.phase_colour(blue, phase), name) for name, phase in STAGES.items() if phase]
-    return svg.legend(LEFT, 82, [*entries, ("hatched", blue, "copying"), ("solid", palette.WAIT, "waiting")])
+    entries = [
+        ("solid", palette.phase_colour(blue, phase), name)
+        for name, phase in STAGES.items()
+        if phase
+    ]
+    return svg.legend(
+        LEFT, 82, [*entries, ("hatched", blue, "copying"), ("solid", palette.WAIT, "waiting")]
+    )
 
 
 def _lane(device: int, step: Sequence[Stretch], y: float, scale: float) -> list[str]:
@@ -111,10 +126,20 @@ def _stretch(stretch: Stretch, colour: str, y: float, scale: float) -> list[str]
         mark = svg.hatched(x, y, width, LANE, colour, tip=tip)
         room = svg.text_width(stretch.stage) + 2
         ground = svg.rect(middle - room / 2, y + 6, room, LANE - 12, palette.CARD, rx=3)
-        return [mark, ground, svg.text(middle, y + 18, stretch.stage, anchor="middle")] if fits else [mark]
+        return (
+            [mark, ground, svg.text(middle, y + 18, stretch.stage, anchor="middle")]
+            if fits
+            else [mark]
+        )
     ink = palette.CARD if phase in ("backward", "optimizer") else palette.INK
-    mark = svg.rect(x, y, width - min(1, width / 4), LANE, palette.phase_colour(colour, phase), tip=tip)
-    return [mark, svg.text(middle, y + 18, stretch.stage, anchor="middle", colour=ink)] if fits else [mark]
+    mark = svg.rect(
+        x, y, width - min(1, width / 4), LANE, palette.phase_colour(colour, phase), tip=tip
+    )
+    return (
+        [mark, svg.text(middle, y + 18, stretch.stage, anchor="middle", colour=ink)]
+        if fits
+        else [mark]
+    )
 
 
 def _told(step: Sequence[Stretch]) -> str:

@@ -16,12 +16,18 @@ def union(intervals: Iterable[Interval]) -> list[Interval]:
     return merged
 
 
-def close_pauses(intervals: Sequence[Interval], longest: float, breaks: Sequence[float] = ()) -> list[Interval]:
+def close_pauses(
+    intervals: Sequence[Interval], longest: float, breaks: Sequence[float] = ()
+) -> list[Interval]:
     """Disjoint, sorted `intervals` joined over pauses of at most `longest` in which no moment of `breaks` lies."""
     joined: list[Interval] = []
     for start, end in intervals:
         pause = (joined[-1][1], start) if joined else None
-        if pause and start - pause[0] <= longest and not any(pause[0] <= moment <= start for moment in breaks):
+        if (
+            pause
+            and start - pause[0] <= longest
+            and not any(pause[0] <= moment <= start for moment in breaks)
+        ):
             joined[-1] = (joined[-1][0], end)
         else:
             joined.append((start, end))

@@ -32,7 +32,9 @@ def draw(rows: list[dict], transient: dict[int, str] | None = None) -> svg.Pictu
     """The picture of rows with a `step` (None if there are none and no rank writes a progress bar of its own)."""
     steps = [row for row in rows if "step" in row]
     names = _plotted(steps)
-    bars = [f"rank {rank}: {text}" for rank, text in sorted((transient or {}).items()) if text.strip()]
+    bars = [
+        f"rank {rank}: {text}" for rank, text in sorted((transient or {}).items()) if text.strip()
+    ]
     if not steps and not bars:
         return None
     body, y = [], 58
@@ -50,7 +52,9 @@ def draw(rows: list[dict], transient: dict[int, str] | None = None) -> svg.Pictu
 
 
 def _plotted(rows: list[dict]) -> list[str]:
-    names = {name: None for row in rows for name, value in row.items() if isinstance(value, (int, float))}
+    names = {
+        name: None for row in rows for name, value in row.items() if isinstance(value, (int, float))
+    }
     return [name for name in names if name not in NOT_PLOTTED][:PLOTS]
 
 
@@ -58,7 +62,9 @@ def _title(rows: list[dict]) -> str:
     if not rows:
         return "Running"
     last = max(rows, key=lambda row: row["step"])
-    shown = ", ".join(f"{name} {svg.significant(last[name], 3)}" for name in _plotted(rows) if name in last)
+    shown = ", ".join(
+        f"{name} {svg.significant(last[name], 3)}" for name in _plotted(rows) if name in last
+    )
     of = f" of {last['steps']}" if "steps" in last else ""
     return f"Step {last['step']}{of}" + (f": {shown}" if shown else "")
 
@@ -87,13 +93,21 @@ def _plot(name: str, rows: list[dict], x: float, y: float, width: float) -> str:
 
     parts = [
         svg.text(x, y + 8, name, bold=True),
-        svg.text(x + width, y + 8, f"up to {svg.significant(high, 3)}", colour=palette.MUTED, anchor="end"),
+        svg.text(
+            x + width,
+            y + 8,
+            f"up to {svg.significant(high, 3)}",
+            colour=palette.MUTED,
+            anchor="end",
+        ),
         svg.line(x, y + HEIGHT, x + width, y + HEIGHT),
         svg.text(x + width, y + HEIGHT + 16, f"step {last}", colour=palette.MUTED, anchor="end"),
         svg.text(x, y + HEIGHT + 16, f"{first}", colour=palette.MUTED),
     ]
     for rank, points in sorted(lines.items()):
         drawn = [place(*point) for point in points]
-        parts.append(svg.polyline(drawn, colour=palette.rank_colour(rank)) if len(drawn) > 1 else "")
+        parts.append(
+            svg.polyline(drawn, colour=palette.rank_colour(rank)) if len(drawn) > 1 else ""
+        )
         parts.append(svg.circle(*drawn[-1], 3, palette.rank_colour(rank)))
     return "".join(parts)

@@ -3,15 +3,19 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from course.core.errors import CourseError
+from course.core import CourseError
 from course.drawing import palette, svg
 
 Points = Sequence[tuple[float, float]]
-COLOURS = tuple(palette.RANKS[i] for i in (7, 2, 6, 1, 5, 4))  # not those of ranks 0 and 3, grey for the reference
+COLOURS = tuple(
+    palette.RANKS[i] for i in (7, 2, 6, 1, 5, 4)
+)  # not those of ranks 0 and 3, grey for the reference
 LEFT, RIGHT, TOP, BOTTOM = svg.MARGIN + 48, svg.WIDTH - 190, 80, 340
 
 
-def loss_curves(curves: Mapping[str, Points], title: str, *, y: str = "loss", log: bool = False) -> svg.Picture:
+def loss_curves(
+    curves: Mapping[str, Points], title: str, *, y: str = "loss", log: bool = False
+) -> svg.Picture:
     """Curves by name, each a sequence of (step, value); `log` gives the values a logarithmic axis.
 
     Earlier curves are drawn wider, so that one that lies under another still shows. Values that are not finite, or not
@@ -20,7 +24,9 @@ def loss_curves(curves: Mapping[str, Points], title: str, *, y: str = "loss", lo
     shown = {name: _drawable(points, log) for name, points in curves.items()}
     shown = {name: points for name, points in shown.items() if points}
     if not shown:
-        raise CourseError("There is no curve to draw: give curves by name, each with (step, value) pairs.")
+        raise CourseError(
+            "There is no curve to draw: give curves by name, each with (step, value) pairs."
+        )
     values = [_height(value, log) for points in shown.values() for _, value in points]
     low, high = min(values) if log else min(0.0, *values), max(values)
     last = max(step for points in shown.values() for step, _ in points) or 1
@@ -34,7 +40,9 @@ def loss_curves(curves: Mapping[str, Points], title: str, *, y: str = "loss", lo
         line = [place(*point) for point in points]
         body.append(svg.polyline(line, colour=_colour(i), width=2 + 5 * (1 - (i + 1) / len(shown))))
     body += _names([(name, points[-1][1], place(*points[-1])[1]) for name, points in shown.items()])
-    ends = ", ".join(f"{name} {svg.significant(points[-1][1], 3)}" for name, points in shown.items())
+    ends = ", ".join(
+        f"{name} {svg.significant(points[-1][1], 3)}" for name, points in shown.items()
+    )
     return svg.card(BOTTOM + 52, title, body, alt=f"{y} against the step. At the end: {ends}.")
 
 
@@ -73,7 +81,11 @@ def _grid(low: float, high: float, last: float, log: bool, y: str) -> list[str]:
     parts.append(svg.line(LEFT, BOTTOM, RIGHT, BOTTOM))
     for step in svg.ticks(last, 5):
         x = LEFT + (RIGHT - LEFT) * step / last
-        parts.append(svg.text(x, BOTTOM + 18, svg.significant(step, 3), colour=palette.MUTED, anchor="middle"))
+        parts.append(
+            svg.text(
+                x, BOTTOM + 18, svg.significant(step, 3), colour=palette.MUTED, anchor="middle"
+            )
+        )
     return [*parts, svg.text(RIGHT, BOTTOM + 38, "step", colour=palette.MUTED, anchor="end")]
 
 

@@ -12,10 +12,8 @@ import pandas as pd
 
 from course.charts import traces
 from course.charts.traces import Step
-from course.core.errors import CourseError
-from course.drawing import lanes
-from course.drawing.lanes import Section, Span
-from course.drawing.svg import Picture, significant
+from course.core import CourseError
+from course.drawing import Picture, Section, Span, lanes, significant
 
 
 @dataclass(frozen=True)
@@ -54,24 +52,40 @@ class Timeline:
         known = sorted({step.number for steps in self.ranks.values() for step in steps})
         wanted = known[-1] if number is None else number
         if wanted not in known:
-            raise CourseError(f"Step {wanted} was not profiled; these were: {', '.join(map(str, known))}.")
-        return {rank: step for rank, steps in self.ranks.items() for step in steps if step.number == wanted}
+            raise CourseError(
+                f"Step {wanted} was not profiled; these were: {', '.join(map(str, known))}."
+            )
+        return {
+            rank: step
+            for rank, steps in self.ranks.items()
+            for step in steps
+            if step.number == wanted
+        }
 
     def _spans(self, chosen: dict[int, Step]) -> dict[int, list[Span]]:
         first = min(step.start_ms for step in chosen.values())
-        return {rank: _spans(step, step.start_ms - first if self.one_clock else 0.0) for rank, step in chosen.items()}
+        return {
+            rank: _spans(step, step.start_ms - first if self.one_clock else 0.0)
+            for rank, step in chosen.items()
+        }
 
 
 def read(folder: str | Path) -> Timeline:
     """The timeline of the traces ``rank0.json``, ``rank1.json`` … in `folder`; `CourseError` if one cannot be read."""
     found = {
-        int(match[1]): path for path in Path(folder).glob("*") if (match := re.fullmatch(r"rank(\d+)\.json", path.name))
+        int(match[1]): path
+        for path in Path(folder).glob("*")
+        if (match := re.fullmatch(r"rank(\d+)\.json", path.name))
     }
     if not found:
-        raise CourseError(f"There is no trace rank0.json in {folder}: run the script that profiles its ranks first.")
+        raise CourseError(
+            f"There is no trace rank0.json in {folder}: run the script that profiles its ranks first."
+        )
     read_traces = {rank: traces.read(found[rank]) for rank in sorted(found)}
     hosts = {host for host, _ in read_traces.values()}
-    return Timeline({rank: steps for rank, (_, steps) in read_traces.items()}, one_clock=len(hosts) == 1)
+    return Timeline(
+        {rank: steps for rank, (_, steps) in read_traces.items()}, one_clock=len(hosts) == 1
+    )
 
 
 def compare(named: Sequence[tuple[str, Timeline]], step: int | None = None) -> Picture:
@@ -86,7 +100,11 @@ def compare(named: Sequence[tuple[str, Timeline]], step: int | None = None) -> P
         sections.append(Section(heading, timeline._spans(chosen)))
         lengths.append((summary.step_ms, name))
     (short, best), (long, worst) = min(lengths), max(lengths)
-    title = f"A step takes {_ms(short)} ({best}) to {_ms(long)} ({worst})" if len(named) > 1 else sections[0].heading
+    title = (
+        f"A step takes {_ms(short)} ({best}) to {_ms(long)} ({worst})"
+        if len(named) > 1
+        else sections[0].heading
+    )
     return lanes.draw(
         sections,
         title,
@@ -128,8 +146,13 @@ def _spans(step: Step, offset: float) -> list[Span]:
     for phase, intervals in step.phases.items():
         longest = max(intervals, key=lambda interval: interval[1] - interval[0])
         for start, end in intervals:
-            spans.append(Span(offset + start, offset + end, phase, phase, named=(start, end) == longest))
-    return spans + [Span(offset + start, offset + end, "comm", name, named=False) for start, end, name in step.comm]
+            spans.append(
+                Span(offset + start, offset + end, phase, phase, named=(start, end) == longest)
+            )
+    return spans + [
+        Span(offset + start, offset + end, "comm", name, named=False)
+        for start, end, name in step.comm
+    ]
 
 
 def _ms(value: float) -> str:

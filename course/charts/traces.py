@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from course.charts.intervals import Interval, close_pauses, difference, intersection, length, union
-from course.core.errors import CourseError
+from course.core import CourseError
 
 PAUSE_MS = 0.2  # Python between two operators is computing too; a longer pause is not
 KERNEL_PAUSE_MS = 0.02  # between a kernel and the next one that was already launched
@@ -83,7 +83,9 @@ def read(path: Path) -> tuple[str, list[Step]]:
         ) from None
     marks = sorted((e for e in events if _is_step(e)), key=lambda event: event.start)
     if not marks:
-        raise CourseError(f"{path} has no profiled step: call the profiler's step() after each training step.")
+        raise CourseError(
+            f"{path} has no profiled step: call the profiler's step() after each training step."
+        )
     on_gpu = any(_is_kernel(event) for event in events)
     return trace.get("host_name", ""), (_gpu_steps if on_gpu else _cpu_steps)(marks, events)
 
@@ -91,7 +93,14 @@ def read(path: Path) -> tuple[str, list[Step]]:
 def _event(raw: dict[str, Any]) -> _Event:
     start = raw["ts"] / 1e3
     correlation = raw.get("args", {}).get("correlation")
-    return _Event(raw["name"], raw.get("cat", ""), raw.get("tid"), start, start + raw["dur"] / 1e3, correlation)
+    return _Event(
+        raw["name"],
+        raw.get("cat", ""),
+        raw.get("tid"),
+        start,
+        start + raw["dur"] / 1e3,
+        correlation,
+    )
 
 
 def _is_step(event: _Event) -> bool:
@@ -108,44 +117,74 @@ def _ranges(events: Sequence[_Event]) -> dict[str, list[Interval]]:
     taken: list[Interval] = []
     for phase, pattern in RANGES.items():
         # The GPU's own copies of these ranges have another category.
-        ours = [e.interval for e in events if e.category in ("user_annotation", "cpu_op") and pattern.match(e.name)]
+        ours = [
+            e.interval
+            for e in events
+            if e.category in ("user_annotation", "cpu_op") and pattern.match(e.name)
+        ]
         found[phase] = difference(close_pauses(union(ours), PAUSE_MS), taken)
         taken = union([*taken, *found[phase]])
     return found
 
 
 def _step(
-    mark: _Event, start: float, end: float, phases: dict[str, list[Interval]], comm: list[tuple[float, float, str]]
+    mark: _Event,
+    start: float,
+    end: float,
+    phases: dict[str, list[Interval]],
+    comm: list[tuple[float, float, str]],
 ) -> Step:
     """The step, its times counted from `start`."""
     relative = {
-        phase: [(a - start, b - start) for a, b in intervals] for phase, intervals in phases.items() if intervals
+        phase: [(a - start, b - start) for a, b in intervals]
+        for phase, intervals in phases.items()
+        if intervals
     }
     number = int(mark.name.partition("#")[2])
-    return Step(number, start, end - start, relative, [(a - start, b - start, name) for a, b, name in sorted(comm)])
+    return Step(
+        number,
+        start,
+        end - start,
+        relative,
+        [(a - start, b - start, name) for a, b, name in sorted(comm)],
+    )
 
 
 def _cpu_steps(marks: Sequence[_Event], events: Sequence[_Event]) -> list[Step]:
     gloo = [event for event in events if event.name.startswith("gloo:")]
     helpers = {event.thread for event in gloo} - {mark.thread for mark in marks}
-    busy = union(e.interval for e in events if e.name.startswith("aten::") and e.thread not in helpers)
+    busy = union(
+        e.interval for e in events if e.name.startswith("aten::") and e.thread not in helpers
+    )
     # A pause after a call of torch.distributed is a wait, however short.
-    busy = close_pauses(busy, PAUSE_MS, [event.start for event in events if event.name.startswith("c10d::")])
+    busy = close_pauses(
+        busy, PAUSE_MS, [event.start for event in events if event.name.startswith("c10d::")]
+    )
     ranges = _ranges(events)
     steps = []
     for mark in marks:
         computing = intersection(busy, [mark.interval])
         phases = {phase: intersection(computing, intervals) for phase, intervals in ranges.items()}
-        phases["other"] = difference(computing, union(i for intervals in phases.values() for i in intervals))
-        comm = [(e.start, e.end, e.name.removeprefix("gloo:")) for e in gloo if mark.start <= e.start < mark.end]
+        phases["other"] = difference(
+            computing, union(i for intervals in phases.values() for i in intervals)
+        )
+        comm = [
+            (e.start, e.end, e.name.removeprefix("gloo:"))
+            for e in gloo
+            if mark.start <= e.start < mark.end
+        ]
         steps.append(_step(mark, *mark.interval, phases, comm))
     return steps
 
 
 def _gpu_steps(marks: Sequence[_Event], events: Sequence[_Event]) -> list[Step]:
     """Steps as the GPU sees them: from the first kernel that a step launched to the first one of the next step."""
-    launched = {e.correlation: e.start for e in events if e.category in ("cuda_runtime", "cuda_driver")}
-    kernels = [(launched[e.correlation], e) for e in events if _is_kernel(e) and e.correlation in launched]
+    launched = {
+        e.correlation: e.start for e in events if e.category in ("cuda_runtime", "cuda_driver")
+    }
+    kernels = [
+        (launched[e.correlation], e) for e in events if _is_kernel(e) and e.correlation in launched
+    ]
     ranges = _ranges(events)
     by_step = [[(at, e) for at, e in kernels if mark.start <= at < mark.end] for mark in marks]
     marked = [(mark, ours) for mark, ours in zip(marks, by_step, strict=True) if ours]
@@ -160,13 +199,19 @@ def _gpu_steps(marks: Sequence[_Event], events: Sequence[_Event]) -> list[Step]:
                 comm.append((*kernel.interval, _snake(found[1] or "nccl")))
             else:
                 phases[_phase_at(at, ranges)].append(kernel.interval)
-        joined = {phase: close_pauses(union(intervals), KERNEL_PAUSE_MS) for phase, intervals in phases.items()}
+        joined = {
+            phase: close_pauses(union(intervals), KERNEL_PAUSE_MS)
+            for phase, intervals in phases.items()
+        }
         steps.append(_step(mark, start, end, joined, comm))
     return steps
 
 
 def _phase_at(moment: float, ranges: dict[str, list[Interval]]) -> str:
-    return next((phase for phase, found in ranges.items() if any(a <= moment < b for a, b in found)), "other")
+    return next(
+        (phase for phase, found in ranges.items() if any(a <= moment < b for a, b in found)),
+        "other",
+    )
 
 
 def _snake(name: str) -> str:

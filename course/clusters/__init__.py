@@ -1,1 +1,1 @@
-""""""
+"""Several machines: nodes for practice on this one, and the scheduler Slurm."""

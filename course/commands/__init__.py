@@ -1,1 +1,1 @@
-""""""
+"""The commands of ``python -m course``, a file for each."""

@@ -9,13 +9,10 @@ from pathlib import Path
 from statistics import quantiles
 
 from course import hardware
-from course.core import todo
-from course.core.errors import CourseError
-from course.launch import connect
-from course.launch.client import launch
-from course.launch.run import Run
+from course.core import CourseError, todo
+from course.launch import Run, connect, launch
 
-RACE = Path(__file__).with_name("race.py")
+RACE = Path(__file__).with_name("bench_on_ranks.py")
 LIMIT_S = 300.0
 
 
@@ -52,7 +49,9 @@ class Result:
 
     def row(self) -> str:
         """One line of the table."""
-        measured = f"{self.ratio:5.2f} ×   ({self.low:.2f} – {self.high:.2f})" if self.ratio else self.note
+        measured = (
+            f"{self.ratio:5.2f} ×   ({self.low:.2f} – {self.high:.2f})" if self.ratio else self.note
+        )
         return f"{self.first:31} {self.second:20} {self.ranks:5}   {measured}"
 
 
@@ -63,11 +62,21 @@ def compete(contest: Contest, ranks: int, src: Path) -> Result:
         return Result(*known, note=f"{missing[0]}.py is not in {src} yet")
     if still := [open_ for name in contest.needs for open_ in todo.open_todos(src / f"{name}.py")]:
         return Result(*known, note=f"still to write: {still[0]}")
-    command = ["torchrun", "--standalone", "--nproc-per-node", str(ranks), str(RACE), contest.name, str(src)]
+    command = [
+        "torchrun",
+        "--standalone",
+        "--nproc-per-node",
+        str(ranks),
+        str(RACE),
+        contest.name,
+        str(src),
+    ]
     run = launch(command, limit=LIMIT_S)
     if not run.ok:
         return Result(*known, note=_failure(run))
-    low, median, high = quantiles((row["first"] / row["second"] for row in run.rows), n=4, method="inclusive")
+    low, median, high = quantiles(
+        (row["first"] / row["second"] for row in run.rows), n=4, method="inclusive"
+    )
     return Result(*known, median, low, high)
 
 
@@ -80,24 +89,38 @@ def _failure(run: Run) -> str:
 
 def main(argv: Sequence[str]) -> int:
     """Print the table; 1 if a contest could not be held."""
-    parser = argparse.ArgumentParser(prog="python -m course bench", description="The labs' code against torch's own.")
-    parser.add_argument("--src", type=Path, default=Path("labs/src"), metavar="DIR", help="the scripts of the labs")
-    parser.add_argument("--ranks", type=int, help="how many (as many as the labs use, if not given)")
+    parser = argparse.ArgumentParser(
+        prog="python -m course bench", description="The labs' code against torch's own."
+    )
+    parser.add_argument(
+        "--src", type=Path, default=Path("labs/src"), metavar="DIR", help="the scripts of the labs"
+    )
+    parser.add_argument(
+        "--ranks", type=int, help="how many (as many as the labs use, if not given)"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there as well")
     args = parser.parse_args(argv)
     if not args.src.is_dir():
-        raise CourseError(f"There is no folder {args.src}: give --src the folder that holds the labs' scripts.")
+        raise CourseError(
+            f"There is no folder {args.src}: give --src the folder that holds the labs' scripts."
+        )
     ranks = args.ranks if args.ranks is not None else hardware.ranks()
     if ranks < 1:
         raise CourseError(f"There is no contest on {ranks} ranks: give --ranks a number above 0.")
     connect.warm_up()
     print(hardware.card())
-    print(f"\n{'how many times as long takes':31} {'as':20} ranks   median (middle half) of paired rounds")
+    print(
+        f"\n{'how many times as long takes':31} {'as':20} ranks   median (middle half) of paired rounds"
+    )
     results = []
     for contest in CONTESTS:
         results.append(compete(contest, ranks, args.src.resolve()))
         print(results[-1].row(), flush=True)
     if args.json:
-        facts = {"box": str(hardware.card()), "date": time.strftime("%Y-%m-%d"), "results": list(map(asdict, results))}
+        facts = {
+            "box": str(hardware.card()),
+            "date": time.strftime("%Y-%m-%d"),
+            "results": list(map(asdict, results)),
+        }
         args.json.write_text(json.dumps(facts, indent=1) + "\n")
     return int(any(result.ratio is None for result in results))

@@ -49,7 +49,9 @@ def horovod(device: torch.device) -> tuple[Turn, Turn]:
     def wrapped(optimizer: torch.optim.Optimizer, model: torch.nn.Module) -> torch.optim.Optimizer:
         return hvd.DistributedOptimizer(optimizer, named_parameters=model.named_parameters())
 
-    return _training(lambda model: model, device, wrapped), _training(DistributedDataParallel, device)
+    return _training(lambda model: model, device, wrapped), _training(
+        DistributedDataParallel, device
+    )
 
 
 def limit(device: torch.device) -> tuple[Turn, Turn]:
@@ -66,7 +68,9 @@ def _training(
     torch.manual_seed(0)
     model = wrap(bert().to(device))
     optimizer = wrap_optimizer(torch.optim.SGD(model.parameters(), lr=1e-3), model)
-    batch = {name: tensor.to(device) for name, tensor in nli.tokenized("train", size=BATCH)[:].items()}
+    batch = {
+        name: tensor.to(device) for name, tensor in nli.tokenized("train", size=BATCH)[:].items()
+    }
 
     def turn() -> None:
         for _ in range(STEPS):
@@ -98,13 +102,17 @@ def main(name: str) -> None:
     if cuda:
         torch.cuda.set_device(device)
     dist.init_process_group("nccl" if cuda else "gloo")
-    mine, theirs = {"ring": ring, "buckets": buckets, "horovod": horovod, "limit": limit}[name](device)
+    mine, theirs = {"ring": ring, "buckets": buckets, "horovod": horovod, "limit": limit}[name](
+        device
+    )
     for number in range(-WARM_UP, ROUNDS):
         pair = {"first": seconds(mine, device), "second": seconds(theirs, device)}
         if number >= 0 and dist.get_rank() == 0:
             log(round=number, **pair)
     dist.barrier()
-    os._exit(0)  # not through the destructors of process groups, which may hang (see checks/body.py)
+    os._exit(
+        0
+    )  # not through the destructors of process groups, which may hang (see checks/body.py)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """``make lab``: say what this box has, then open JupyterLab at the notebook that the course starts with.
 
-python -m course.serve [any option of jupyter lab]
+python -m course lab [any option of jupyter lab]
 """
 
 import os
@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-COURSE = Path(__file__).resolve().parent
+COURSE = Path(__file__).resolve().parents[1]
 DOCTOR_S = 60  # of patience with a doctor that hangs, on a sick driver for instance
 
 
@@ -24,7 +24,9 @@ def main(argv: list[str]) -> None:
     examine()
     trust(COURSE.parent / "solutions")
     server = LabApp.initialize_server(argv=[*options(sys.platform, os.environ), *argv])
-    if not server.identity_provider.token_generated:  # with a token or password of the user's own, Jupyter is silent
+    if (
+        not server.identity_provider.token_generated
+    ):  # with a token or password of the user's own, Jupyter is silent
         print(f"JupyterLab is at {server.display_url}", flush=True)
     server.start()
 
@@ -36,18 +38,26 @@ def environment(env: Mapping[str, str]) -> dict[str, str]:
         return os.pathsep.join(filter(None, [str(first), env.get(name)]))
 
     return {
-        "JUPYTER_CONFIG_PATH": before(COURSE / "jupyter", "JUPYTER_CONFIG_PATH"),
+        "JUPYTER_CONFIG_PATH": before(COURSE / "notebook" / "settings", "JUPYTER_CONFIG_PATH"),
         "JUPYTER_PREFER_ENV_PATH": "1",  # or a kernel that the user once installed would stand in for ours
-        "PATH": before(Path(sys.executable).parent, "PATH"),  # the course's own `python` and `torchrun`
+        "PATH": before(
+            Path(sys.executable).parent, "PATH"
+        ),  # the course's own `python` and `torchrun`
     }
 
 
 def examine() -> None:
     """Print the box's state; whatever is wrong, a notebook that explains it is better than none."""
     try:
-        subprocess.run([sys.executable, "-m", "course", "doctor", "--short"], cwd=COURSE.parent, timeout=DOCTOR_S)
+        subprocess.run(
+            [sys.executable, "-m", "course", "doctor", "--short"],
+            cwd=COURSE.parent,
+            timeout=DOCTOR_S,
+        )
     except subprocess.TimeoutExpired:
-        print(f"`python -m course doctor` did not end within {DOCTOR_S} s: run it by itself to see where it hangs.")
+        print(
+            f"`python -m course doctor` did not end within {DOCTOR_S} s: run it by itself to see where it hangs."
+        )
 
 
 def trust(folder: Path) -> None:
@@ -63,12 +73,10 @@ def trust(folder: Path) -> None:
 def options(platform: str, env: Mapping[str, str]) -> list[str]:
     """Options of `jupyter lab` that depend on the machine."""
     chosen = [f"--ServerApp.root_dir={COURSE.parent}"]  # labs/ and solutions/ side by side
-    if platform == "linux" and not any(env.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")):
+    if platform == "linux" and not any(
+        env.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    ):
         chosen.append("--no-browser")  # a text browser might take over the terminal
     if hasattr(os, "geteuid") and os.geteuid() == 0:  # in a container
         chosen.append("--allow-root")
     return chosen
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

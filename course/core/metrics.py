@@ -17,7 +17,9 @@ def log(**metrics: float | int | str) -> None:
     other number becomes a curve. Values are Python numbers or strings; a one-element tensor is read with `.item()`.
     """
     row = {"rank": int(os.environ.get("RANK", 0)), "time": time.time()}
-    row |= {name: value.item() if hasattr(value, "item") else value for name, value in metrics.items()}
+    row |= {
+        name: value.item() if hasattr(value, "item") else value for name, value in metrics.items()
+    }
     path = os.environ.get(METRICS_FILE)
     if path is None or not _append(path, json.dumps(row) + "\n"):
         shown = ("rank", *metrics) if "RANK" in os.environ else tuple(metrics)
@@ -33,7 +35,10 @@ def _append(path: str, line: str) -> bool:
         finally:
             os.close(file)
     except OSError as error:
-        print(f"metrics are printed, since {path} cannot be written: {error.strerror}", file=sys.stderr)
+        print(
+            f"metrics are printed, since {path} cannot be written: {error.strerror}",
+            file=sys.stderr,
+        )
         return False
     return True
 

@@ -5,7 +5,9 @@ import re
 from pathlib import Path
 
 OPEN = re.compile(r'^\s*raise NotImplementedError\((?P<todo>"TODO \d+: .*")\)\s*$', re.MULTILINE)
-MET = re.compile(r'File "(?P<file>[^"]+)", line \d+[^\n]*\n(?:(?!\s*File).*\n)*NotImplementedError: TODO \d+: ')
+MET = re.compile(
+    r'File "(?P<file>[^"]+)", line \d+[^\n]*\n(?:(?!\s*File).*\n)*NotImplementedError: TODO \d+: '
+)
 
 
 def open_todos(script: Path) -> list[str]:

@@ -17,4 +17,6 @@ def load() -> tuple[TensorDataset, TensorDataset]:
     order = torch.randperm(len(data.target), generator=torch.Generator().manual_seed(0))
     images = torch.tensor(data.images, dtype=torch.float32)[order].unsqueeze(1) / 16
     labels = torch.tensor(data.target)[order]
-    return TensorDataset(images[:TRAIN], labels[:TRAIN]), TensorDataset(images[TRAIN:], labels[TRAIN:])
+    return TensorDataset(images[:TRAIN], labels[:TRAIN]), TensorDataset(
+        images[TRAIN:], labels[TRAIN:]
+    )

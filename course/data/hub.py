@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from unittest import mock
 
-from course.core.errors import CourseError
+from course.core import CourseError
 
 PATIENCE_S = 3.0
 

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch.utils.data import Dataset
 
-from course.core.errors import CourseError
+from course.core import CourseError
 from course.data import hub, nli_by_name
 from course.data.nli_by_name import LABELS
 
@@ -74,10 +74,14 @@ def load(name: str | None = None) -> "DatasetDict":
     from datasets import ClassLabel, DatasetDict, Features, Value
     from datasets import Dataset as Table
 
-    features = Features(premise=Value("string"), hypothesis=Value("string"), label=ClassLabel(names=list(LABELS)))
+    features = Features(
+        premise=Value("string"), hypothesis=Value("string"), label=ClassLabel(names=list(LABELS))
+    )
     return DatasetDict(
         {
-            split: Table.from_dict(dict(zip(features, zip(*rows, strict=True), strict=True)), features=features)
+            split: Table.from_dict(
+                dict(zip(features, zip(*rows, strict=True), strict=True)), features=features
+            )
             for split, rows in pairs().items()
         }
     )
@@ -93,11 +97,19 @@ def make_tokenizer(checkpoint: str | None = None) -> "PreTrainedTokenizerBase":
 
     if checkpoint is None:
         words = sorted(
-            {"the"} | {word for slot in range(len(SLOTS)) for phrase in _meanings(slot) for word in phrase.split()}
+            {"the"}
+            | {
+                word
+                for slot in range(len(SLOTS))
+                for phrase in _meanings(slot)
+                for word in phrase.split()
+            }
         )
         tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
         return BertTokenizerFast(vocab={token: number for number, token in enumerate(tokens)})
-    with hub.source(checkpoint, "the tokenizer of", "leave it out for that of the embedded pairs") as source:
+    with hub.source(
+        checkpoint, "the tokenizer of", "leave it out for that of the embedded pairs"
+    ) as source:
         return AutoTokenizer.from_pretrained(source)
 
 
@@ -117,7 +129,12 @@ def tokenized(
     """
     premises, hypotheses, labels = _columns(split, name, size)
     encode = tokenizer or make_tokenizer()
-    options = {"padding": "longest", "truncation": True, "max_length": max_length, "return_token_type_ids": True}
+    options = {
+        "padding": "longest",
+        "truncation": True,
+        "max_length": max_length,
+        "return_token_type_ids": True,
+    }
     tensors = encode(premises, hypotheses, return_tensors="pt", **options)
     if tokenizer is None and (tensors["input_ids"] == encode.unk_token_id).any():
         raise CourseError(
@@ -147,7 +164,11 @@ class Tokenized(Dataset):
 def pairs() -> dict[str, list[Row]]:
     """The embedded pairs of each split, in an order that is the same everywhere."""
     generator = random.Random(SEED)
-    hypotheses = [h for h in itertools.product(*map(_meanings, range(len(SLOTS)))) if len(_specific_slots(h)) in (1, 2)]
+    hypotheses = [
+        h
+        for h in itertools.product(*map(_meanings, range(len(SLOTS))))
+        if len(_specific_slots(h)) in (1, 2)
+    ]
     generator.shuffle(hypotheses)
     cut = len(hypotheses) // 10
     parts = {"train": hypotheses[cut:], "validation": hypotheses[:cut]}
@@ -163,7 +184,10 @@ def _draw(hypotheses: list[Phrases], size: int, generator: random.Random) -> lis
         premises = [_premise(hypothesis, label, count, generator) for label in range(len(LABELS))]
         if not any((premise, hypothesis) in drawn for premise in premises):
             drawn |= {(premise, hypothesis): label for label, premise in enumerate(premises)}
-    rows = [(_sentence(premise), _sentence(hypothesis), label) for (premise, hypothesis), label in drawn.items()]
+    rows = [
+        (_sentence(premise), _sentence(hypothesis), label)
+        for (premise, hypothesis), label in drawn.items()
+    ]
     generator.shuffle(rows)
     return rows
 
@@ -187,7 +211,9 @@ def _contradiction(hypothesis: Phrases, pattern: set[int], generator: random.Ran
     options = [_options(slot, phrase, slot in pattern) for slot, phrase in enumerate(hypothesis)]
     certain = generator.choice([slot for slot, (_, disjoint) in enumerate(options) if disjoint])
     return tuple(
-        generator.choice(disjoint if slot == certain or (disjoint and generator.random() < CLASH) else nested)
+        generator.choice(
+            disjoint if slot == certain or (disjoint and generator.random() < CLASH) else nested
+        )
         for slot, (nested, disjoint) in enumerate(options)
     )
 
@@ -196,7 +222,11 @@ def _contradiction(hypothesis: Phrases, pattern: set[int], generator: random.Ran
 def _options(slot: int, phrase: str, specific: bool) -> tuple[list[str], list[str]]:
     """The phrases of a slot, only specific ones or only others, that fit `phrase`, and that clash with it."""
     own = _meanings(slot)[phrase]
-    others = {other: meaning for other, meaning in _meanings(slot).items() if (len(meaning) == 1) == specific}
+    others = {
+        other: meaning
+        for other, meaning in _meanings(slot).items()
+        if (len(meaning) == 1) == specific
+    }
     nested = [other for other, meaning in others.items() if meaning <= own or meaning >= own]
     return nested, [other for other, meaning in others.items() if not meaning & own]
 
@@ -224,12 +254,16 @@ def _sentence(phrases: Phrases) -> str:
     return " ".join(("the", *filter(None, phrases)))
 
 
-def _columns(split: str, name: str | None, size: int | None) -> tuple[list[str], list[str], list[int]]:
+def _columns(
+    split: str, name: str | None, size: int | None
+) -> tuple[list[str], list[str], list[int]]:
     """Premises, hypotheses and labels of the first `size` pairs of a split."""
     if split not in SIZES:
         raise CourseError(f"There is no split {split!r}: use 'train' or 'validation'.")
     table = pairs()[split] if name is None else load(name)[split]
     if size is not None and not 1 <= size <= len(table):
-        raise CourseError(f"The {split} split has {len(table)} pairs: size must lie between 1 and that, not {size}.")
+        raise CourseError(
+            f"The {split} split has {len(table)} pairs: size must lie between 1 and that, not {size}."
+        )
     rows = table[:size]
     return tuple(map(list, zip(*rows, strict=True) if name is None else rows.values()))

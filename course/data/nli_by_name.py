@@ -8,7 +8,7 @@ without a common cache, one rank of each node downloads.
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from course.core.errors import CourseError
+from course.core import CourseError
 from course.data import hub
 
 if TYPE_CHECKING:
@@ -49,8 +49,12 @@ def _from_folder(folder: Path) -> "DatasetDict":
             try:
                 return load_dataset(builder, data_files=files)
             except DatasetGenerationError as error:
-                raise ValueError(f"one of its {suffix} files is damaged or has other columns than the rest") from error
-    raise ValueError("it holds no train and validation files, .parquet or .jsonl, nor what save_to_disk writes")
+                raise ValueError(
+                    f"one of its {suffix} files is damaged or has other columns than the rest"
+                ) from error
+    raise ValueError(
+        "it holds no train and validation files, .parquet or .jsonl, nor what save_to_disk writes"
+    )
 
 
 def _split_files(folder: Path, suffix: str) -> dict[str, list[str]]:
@@ -69,7 +73,9 @@ def _pick(splits: "DatasetDict", ours: str, name: str) -> "Dataset":
         if theirs in splits:
             return splits[theirs]
     wanted = " or ".join(SPLITS[ours])
-    raise CourseError(f"The data set {name!r} needs a split named {wanted}, but it has only {', '.join(splits)}.")
+    raise CourseError(
+        f"The data set {name!r} needs a split named {wanted}, but it has only {', '.join(splits)}."
+    )
 
 
 def _tidy(table: "Dataset", name: str) -> "Dataset":
@@ -78,12 +84,16 @@ def _tidy(table: "Dataset", name: str) -> "Dataset":
 
     missing = [column for column in COLUMNS if column not in table.column_names]
     if missing:
-        raise CourseError(f"The data set {name!r} has no column {', '.join(missing)}: it needs {', '.join(COLUMNS)}.")
+        raise CourseError(
+            f"The data set {name!r} has no column {', '.join(missing)}: it needs {', '.join(COLUMNS)}."
+        )
     table = table.select_columns(list(COLUMNS))
     names = getattr(table.features["label"], "names", list(LABELS))
     values = set(table.unique("label"))
     if names != list(LABELS) or not values <= {-1, 0, 1, 2}:
-        raise CourseError(f"The labels of the data set {name!r} must be 0 entailment, 1 neutral and 2 contradiction.")
+        raise CourseError(
+            f"The labels of the data set {name!r} must be 0 entailment, 1 neutral and 2 contradiction."
+        )
     if -1 in values:
         table = table.filter(_labelled, input_columns="label", batched=True)
     return table.cast_column("label", ClassLabel(names=list(LABELS)))

@@ -37,15 +37,21 @@ class Section:
     ranks: dict[int, Sequence[Span]]
 
 
-def draw(sections: Sequence[Section], title: str, subtitle: str, alt: str, *, unit: str = "ms") -> svg.Picture:
+def draw(
+    sections: Sequence[Section], title: str, subtitle: str, alt: str, *, unit: str = "ms"
+) -> svg.Picture:
     """All `sections` below one another on one time axis."""
-    top = max(span.end for section in sections for spans in section.ranks.values() for span in spans)
+    top = max(
+        span.end for section in sections for spans in section.ranks.values() for span in spans
+    )
     scale = (RIGHT - LEFT) / top
     parts: list[str] = []
     y = float(TOP)
     for section in sections:
         if section.heading:
-            parts.append(svg.rect(LEFT - 1, y - 7, RIGHT - LEFT + 2, HEADING + 2, palette.CARD))  # no guides behind it
+            parts.append(
+                svg.rect(LEFT - 1, y - 7, RIGHT - LEFT + 2, HEADING + 2, palette.CARD)
+            )  # no guides behind it
             parts.append(svg.text(svg.MARGIN, y + 10, section.heading, bold=True, size=13))
             y += HEADING
         for rank, spans in section.ranks.items():
@@ -53,15 +59,21 @@ def draw(sections: Sequence[Section], title: str, subtitle: str, alt: str, *, un
             y += NEXT_RANK
         y += 6 if section.heading else 0
     bottom = y - 8
-    marks = {span.mark for section in sections for spans in section.ranks.values() for span in spans}
+    marks = {
+        span.mark for section in sections for spans in section.ranks.values() for span in spans
+    }
     guides = svg.axis(LEFT, bottom, RIGHT - LEFT, top, unit, rise=bottom - TOP + 6)
-    return svg.card(bottom + 46, title, [_legend(marks), guides, *parts], subtitle=subtitle, alt=alt)
+    return svg.card(
+        bottom + 46, title, [_legend(marks), guides, *parts], subtitle=subtitle, alt=alt
+    )
 
 
 def _legend(marks: set[str]) -> str:
     """What the marks mean, in the first rank's colour."""
     colour = palette.rank_colour(0)
-    entries = [("solid", palette.phase_colour(colour, phase), phase) for phase in PHASES if phase in marks]
+    entries = [
+        ("solid", palette.phase_colour(colour, phase), phase) for phase in PHASES if phase in marks
+    ]
     entries.append(("hatched", colour, "communication"))
     return svg.legend(LEFT, 82, [*entries, ("solid", palette.WAIT, "waiting")])
 

@@ -42,5 +42,10 @@ def tint(colour: str, share: float) -> str:
 
 def phase_colour(colour: str, phase: str) -> str:
     """The shade of a rank's `colour` for a ``forward``, ``backward``, ``optimizer`` or ``other`` stretch of a step."""
-    shades = {"forward": (CARD, 0.45), "backward": (CARD, 0.0), "optimizer": (INK, 0.55), "other": (CARD, 0.72)}
+    shades = {
+        "forward": (CARD, 0.45),
+        "backward": (CARD, 0.0),
+        "optimizer": (INK, 0.55),
+        "other": (CARD, 0.72),
+    }
     return mix(colour, *shades[phase])

@@ -56,7 +56,9 @@ def significant(value: float, digits: int = 2) -> str:
 def element(name: str, *children: str, **attributes: object) -> str:
     """One SVG element; ``stroke_width=2`` becomes ``stroke-width="2"``, an attribute that is None is left out."""
     written = "".join(
-        f' {key.replace("_", "-")}="{_value(value)}"' for key, value in attributes.items() if value is not None
+        f' {key.replace("_", "-")}="{_value(value)}"'
+        for key, value in attributes.items()
+        if value is not None
     )
     return f"<{name}{written}>{''.join(children)}</{name}>" if children else f"<{name}{written}/>"
 
@@ -81,13 +83,26 @@ def text_width(words: str, size: float = SIZE, bold: bool = False) -> float:
     return len(words) * size * (0.68 if bold else 0.6)
 
 
-def rect(x: float, y: float, width: float, height: float, fill: str, *, tip: str = "", **attributes: object) -> str:
+def rect(
+    x: float,
+    y: float,
+    width: float,
+    height: float,
+    fill: str,
+    *,
+    tip: str = "",
+    **attributes: object,
+) -> str:
     """A rectangle; `tip` is what the pointer shows over it."""
     children = (element("title", html.escape(tip, quote=False)),) if tip else ()
-    return element("rect", *children, x=x, y=y, width=max(width, 0), height=height, fill=fill, **attributes)
+    return element(
+        "rect", *children, x=x, y=y, width=max(width, 0), height=height, fill=fill, **attributes
+    )
 
 
-def hatched(x: float, y: float, width: float, height: float, colour: str, *, tip: str = "", gap: float = 6) -> str:
+def hatched(
+    x: float, y: float, width: float, height: float, colour: str, *, tip: str = "", gap: float = 6
+) -> str:
     """A rectangle with the mark of communication: diagonal lines in `colour` on a pale ground."""
     width = max(width, 0)
     lines = []
@@ -98,16 +113,30 @@ def hatched(x: float, y: float, width: float, height: float, colour: str, *, tip
             f"M{number(x + left)} {number(y + offset - left)}L{number(x + right)} {number(y + offset - right)}"
         )
         offset += gap
-    ground = rect(x, y, width, height, palette.tint(colour, 0.86), tip=tip, stroke=colour, stroke_width=1)
+    ground = rect(
+        x, y, width, height, palette.tint(colour, 0.86), tip=tip, stroke=colour, stroke_width=1
+    )
     if not lines:
         return ground
     return ground + element(
-        "path", d="".join(lines), stroke=colour, stroke_width=1.4, fill="none", pointer_events="none"
+        "path",
+        d="".join(lines),
+        stroke=colour,
+        stroke_width=1.4,
+        fill="none",
+        pointer_events="none",
     )
 
 
 def line(
-    x1: float, y1: float, x2: float, y2: float, *, colour: str = palette.RULE, width: float = 1, dash: str | None = None
+    x1: float,
+    y1: float,
+    x2: float,
+    y2: float,
+    *,
+    colour: str = palette.RULE,
+    width: float = 1,
+    dash: str | None = None,
 ) -> str:
     """A straight line."""
     return element(
@@ -123,12 +152,19 @@ def line(
 def polyline(points: Sequence[tuple[float, float]], *, colour: str, width: float = 2) -> str:
     """A line through `points`."""
     d = "M" + "L".join(f"{number(x)} {number(y)}" for x, y in points)
-    return element("path", d=d, stroke=colour, stroke_width=width, stroke_linejoin="round", fill="none")
+    return element(
+        "path", d=d, stroke=colour, stroke_width=width, stroke_linejoin="round", fill="none"
+    )
 
 
 def polygon(points: Sequence[tuple[float, float]], fill: str, **attributes: object) -> str:
     """A filled area with corners at `points`."""
-    return element("polygon", points=" ".join(f"{number(x)},{number(y)}" for x, y in points), fill=fill, **attributes)
+    return element(
+        "polygon",
+        points=" ".join(f"{number(x)},{number(y)}" for x, y in points),
+        fill=fill,
+        **attributes,
+    )
 
 
 def circle(x: float, y: float, radius: float, fill: str, **attributes: object) -> str:
@@ -136,7 +172,9 @@ def circle(x: float, y: float, radius: float, fill: str, **attributes: object) -
     return element("circle", cx=x, cy=y, r=radius, fill=fill, **attributes)
 
 
-def arrow(x1: float, y1: float, x2: float, y2: float, *, colour: str = palette.INK, width: float = 2) -> str:
+def arrow(
+    x1: float, y1: float, x2: float, y2: float, *, colour: str = palette.INK, width: float = 2
+) -> str:
     """An arrow from the first point to the second: bytes that move."""
     length = math.hypot(x2 - x1, y2 - y1) or 1
     ux, uy = (x2 - x1) / length, (y2 - y1) / length
@@ -175,14 +213,27 @@ def legend(x: float, y: float, entries: Sequence[tuple[str, str, str]]) -> str:
 
 def _mark(mark: str, x: float, y: float, colour: str) -> str:
     if mark in ("dot", "ring"):
-        return circle(x + 9, y - 4, 4.5, colour if mark == "dot" else palette.CARD, stroke=colour, stroke_width=2)
+        return circle(
+            x + 9,
+            y - 4,
+            4.5,
+            colour if mark == "dot" else palette.CARD,
+            stroke=colour,
+            stroke_width=2,
+        )
     if mark == "hatched":
         return hatched(x, y - 10, 16, 11, colour)
     return rect(x, y - 10, 16, 11, colour)
 
 
 def card(
-    height: float, title: str, body: Sequence[str], *, subtitle: str = "", alt: str = "", width: float = WIDTH
+    height: float,
+    title: str,
+    body: Sequence[str],
+    *,
+    subtitle: str = "",
+    alt: str = "",
+    width: float = WIDTH,
 ) -> Picture:
     """A whole drawing on its white card: `title` states its point, `alt` tells what there is to see.
 

@@ -3,10 +3,6 @@
 import importlib
 from pathlib import Path
 
-from course.charts.bandwidth import bandwidth
-from course.charts.device_lanes import device_lanes
-from course.charts.loss_curves import loss_curves
-from course.charts.tensor_timeline import tensor_timeline
 from course.explore.pictures.all_reduce import all_reduces
 from course.explore.pictures.backfill import queue
 from course.explore.pictures.buckets import buckets
@@ -26,14 +22,23 @@ from course.explore.quiz import Quiz
 from course.explore.widget import Choice, Explorable, Slider, Steps, Toggle
 
 __all__ = [
-    "Choice", "Explorable", "Quiz", "Slider", "Steps", "Toggle", "all_reduces", "bandwidth", "buckets", "collectives",
-    "device_lanes", "figures", "formats", "loss_curves", "loss_scale", "processes", "queue", "replicas",
-    "scaling", "split", "staleness", "stragglers", "strategies", "tensor_fusion", "tensor_timeline", "two_levels",
+    "Choice", "Explorable", "Quiz", "Slider", "Steps", "Toggle", "all_reduces", "buckets", "collectives",
+    "figures", "formats", "loss_scale", "processes", "queue", "replicas",
+    "scaling", "split", "staleness", "stragglers", "strategies", "tensor_fusion", "two_levels",
 ]  # fmt: skip
+
+HERE = Path(__file__).parent
 
 
 def figures() -> dict[str, str]:
-    """Every still for images/, by file name: those of each module ``NAME_picture`` that has any."""
-    names = sorted(path.stem for path in Path(__file__).parent.glob("*_picture.py"))
+    """Every still for images/, by file name: those of each picture that has any."""
+    rooms = ("pictures", "stills")
+    names = [
+        f"{room}.{path.stem}" for room in rooms for path in sorted((HERE / room).glob("[a-z]*.py"))
+    ]
     modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
-    return {file: still for module in modules for file, still in getattr(module, "figures", dict)().items()}
+    return {
+        file: still
+        for module in modules
+        for file, still in getattr(module, "figures", dict)().items()
+    }

@@ -9,13 +9,15 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from course.core.errors import CourseError
+from course.core import CourseError
 from course.drawing import palette
 from course.explore.models.collectives import COLLECTIVES, OPS, Cell, Example
 from course.explore.pictures import collectives as picture
-from course.launch.client import launch
+from course.launch import launch
 
-SCRIPT = "src/collectives.py"  # the lesson's own, which prints what each rank holds after a collective
+SCRIPT = (
+    "src/collectives.py"  # the lesson's own, which prints what each rank holds after a collective
+)
 ASKED = tuple(name for name in COLLECTIVES if name != "barrier")
 LIMIT_S = 60.0  # of a run, with the start of its processes
 FEWEST, MOST = 2, 4  # ranks
@@ -80,7 +82,9 @@ class Quiz:
     Without a live front end ``ask`` puts a question and ``predict`` answers it.
     """
 
-    def __init__(self, collective: str = "all-gather", ranks: int = 3, seed: int = 0, script: str = SCRIPT) -> None:
+    def __init__(
+        self, collective: str = "all-gather", ranks: int = 3, seed: int = 0, script: str = SCRIPT
+    ) -> None:
         self._script, self._seed = script, seed
         self._fields: list[widgets.Text] = []
         self._which = widgets.Dropdown(options=ASKED, description="Collective")
@@ -115,13 +119,17 @@ class Quiz:
         Raises `CourseError` for a wrong number of answers, for one that cannot be read, or where the run fails.
         """
         if len(answers) != self.example.ranks:
-            raise CourseError(f'There are {self.example.ranks} ranks: give one answer for each, "" for nothing.')
+            raise CourseError(
+                f'There are {self.example.ranks} ranks: give one answer for each, "" for nothing.'
+            )
         predicted = [_numbers(answer) for answer in answers]
         measured = self._measured()
         shown = [[Cell(n, source) for n, source in zip(row, self._sources(rank, row), strict=True)]
                  for rank, row in enumerate(measured)]  # fmt: skip
         self._picture.value = self._drawn(picture.AFTER, measured=shown)
-        verdict = Verdict([Answer(r, p, m) for r, (p, m) in enumerate(zip(predicted, measured, strict=True))])
+        verdict = Verdict(
+            [Answer(r, p, m) for r, (p, m) in enumerate(zip(predicted, measured, strict=True))]
+        )
         self._said.value = verdict._repr_html_()
         return verdict
 
@@ -161,7 +169,15 @@ class Quiz:
     def _measured(self) -> list[tuple[int, ...]]:
         """What each rank of a real run holds after the collective."""
         asked = self.example
-        words = ["torchrun", "--standalone", "--nproc-per-node", str(asked.ranks), self._script, "--only", asked.name]
+        words = [
+            "torchrun",
+            "--standalone",
+            "--nproc-per-node",
+            str(asked.ranks),
+            self._script,
+            "--only",
+            asked.name,
+        ]
         words += ["--root", str(asked.root), "--op", asked.op]
         words += ["--numbers", *(str(number) for row in asked.numbers for number in row)]
         run = launch(words, limit=LIMIT_S)
@@ -193,11 +209,17 @@ def _words(numbers: Sequence[int]) -> str:
 def _numbers(answer: str | int | Sequence[int]) -> tuple[int, ...]:
     """An answer as numbers; `CourseError` for anything else."""
     parts = re.split(r"[\s,;]+", answer.strip(" []()-")) if isinstance(answer, str) else answer
-    parts = [parts] if isinstance(parts, int) else [part for part in parts if part not in ("", "nothing")]
+    parts = (
+        [parts]
+        if isinstance(parts, int)
+        else [part for part in parts if part not in ("", "nothing")]
+    )
     try:
         return tuple(int(part) for part in parts)
     except ValueError:
-        raise CourseError(f"An answer is made of whole numbers, such as 3 5 2, not {answer!r}.") from None
+        raise CourseError(
+            f"An answer is made of whole numbers, such as 3 5 2, not {answer!r}."
+        ) from None
 
 
 def _printed(text: str, name: str) -> tuple[int, ...]:

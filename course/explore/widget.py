@@ -9,8 +9,8 @@ from typing import Any
 import anywidget
 import traitlets
 
-from course.core.errors import CourseError
-from course.drawing.svg import Picture, significant
+from course.core import CourseError
+from course.drawing import Picture, significant
 
 HERE = Path(__file__).parent
 
@@ -39,13 +39,18 @@ class Slider:
 
     def spec(self, values: dict[str, Any]) -> dict[str, Any]:
         """What the front end needs to show it."""
-        return {"stops": self.stops(), "texts": [f"{significant(stop)} {self.unit}".strip() for stop in self.stops()]}
+        return {
+            "stops": self.stops(),
+            "texts": [f"{significant(stop)} {self.unit}".strip() for stop in self.stops()],
+        }
 
     def accept(self, value: Any, values: dict[str, Any]) -> float:
         """The stop nearest to `value`; raise `CourseError` if it is no number between `min` and `max`."""
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not number or not self.min <= value <= self.max:
-            raise CourseError(f"{self.label} takes a number from {self.min} to {self.max}, not {value!r}.")
+            raise CourseError(
+                f"{self.label} takes a number from {self.min} to {self.max}, not {value!r}."
+            )
         stops = self.stops()
         after = bisect.bisect_left(stops, value)
         return min(stops[max(after - 1, 0) : after + 1], key=lambda stop: abs(stop - value))
@@ -140,7 +145,9 @@ class Explorable(anywidget.AnyWidget):
     def _accept(self, proposal: dict[str, Any]) -> dict[str, Any]:
         values = proposal["value"]
         if unknown := [name for name in values if name not in self._by_name]:
-            raise CourseError(f"There is no control {unknown[0]!r} here; there are {', '.join(self._by_name)}.")
+            raise CourseError(
+                f"There is no control {unknown[0]!r} here; there are {', '.join(self._by_name)}."
+            )
         values = {name: values.get(name, control.value) for name, control in self._by_name.items()}
         for name, control in self._by_name.items():
             values[name] = control.accept(values[name], values)
@@ -149,7 +156,12 @@ class Explorable(anywidget.AnyWidget):
     @traitlets.observe("values")
     def _redraw(self, _: dict[str, Any]) -> None:
         self.controls = [
-            {"name": name, "kind": type(control).__name__, "label": control.label, **control.spec(self.values)}
+            {
+                "name": name,
+                "kind": type(control).__name__,
+                "label": control.label,
+                **control.spec(self.values),
+            }
             for name, control in self._by_name.items()
         ]
         self.picture = self._draw(**self.values)

@@ -41,7 +41,9 @@ class Box:
     torch_cuda: str | None
 
     @classmethod
-    def here(cls, nvml: Any = None, environ: Mapping[str, str] = os.environ, root: Path = Path("/")) -> "Box":
+    def here(
+        cls, nvml: Any = None, environ: Mapping[str, str] = os.environ, root: Path = Path("/")
+    ) -> "Box":
         """Read the facts; `nvml` stands in for pynvml, and `root` for the folder that holds /proc and /sys."""
         usable = quotas.affinity()
         cores = max(1, min(len(usable), int(quotas.cpu_quota(root) or len(usable))))
@@ -75,12 +77,18 @@ class Box:
         if self.nvidia.failure:
             return "the NVIDIA driver does not answer"
         if not self.gpus:
-            return "CUDA_VISIBLE_DEVICES hides the GPUs" if self.nvidia.installed else "there is no GPU to use"
+            return (
+                "CUDA_VISIBLE_DEVICES hides the GPUs"
+                if self.nvidia.installed
+                else "there is no GPU to use"
+            )
         if self.torch_cuda is None:
             return "this torch is built for the CPU only"
         if self.driver_too_old:
             driver = "{}.{}".format(*self.nvidia.driver_cuda)
-            return f"torch is built for CUDA {self.torch_cuda} and the driver runs CUDA up to {driver}"
+            return (
+                f"torch is built for CUDA {self.torch_cuda} and the driver runs CUDA up to {driver}"
+            )
         return None
 
     @property
@@ -197,9 +205,14 @@ def card() -> Card:
 
 def _dots(count: int) -> str:
     """A dot in each rank's colour."""
-    dot = "display:inline-block;width:12px;height:12px;border-radius:50%;margin-right:5px;background"
+    dot = (
+        "display:inline-block;width:12px;height:12px;border-radius:50%;margin-right:5px;background"
+    )
     colours = (palette.rank_colour(rank) for rank in range(count))
-    return "".join(f'<span title="rank {rank}" style="{dot}:{colour}"></span>' for rank, colour in enumerate(colours))
+    return "".join(
+        f'<span title="rank {rank}" style="{dot}:{colour}"></span>'
+        for rank, colour in enumerate(colours)
+    )
 
 
 def gib(size: int) -> str:
@@ -211,7 +224,9 @@ def _cores(box: Box) -> str:
     count = f"{box.cores} core{'s' * (box.cores != 1)}"
     if box.physical < box.cores:
         count = f"{box.cores} hardware threads on {box.physical} core{'s' * (box.physical != 1)}"
-    return f"{box.cpu}, {count}" + (f" of the machine's {box.machine_cores}" if box.cores < box.machine_cores else "")
+    return f"{box.cpu}, {count}" + (
+        f" of the machine's {box.machine_cores}" if box.cores < box.machine_cores else ""
+    )
 
 
 def _memory(box: Box) -> str:
@@ -220,9 +235,16 @@ def _memory(box: Box) -> str:
 
 def _gpus(box: Box) -> str:
     if not box.gpus:
-        return "none" if box.nvidia.installed == 0 else f"{box.nvidia.installed} installed, none to use"
+        return (
+            "none"
+            if box.nvidia.installed == 0
+            else f"{box.nvidia.installed} installed, none to use"
+        )
     kinds = Counter((gpu.name, gpu.memory) for gpu in box.gpus)
-    names = [f"{count} × {name}" + (f" ({gib(size)})" if size else "") for (name, size), count in kinds.items()]
+    names = [
+        f"{count} × {name}" + (f" ({gib(size)})" if size else "")
+        for (name, size), count in kinds.items()
+    ]
     return ", ".join([*names, *([links(box)] if box.links else [])])
 
 
@@ -232,7 +254,9 @@ def links(box: Box) -> str:
     if len(kinds) == 1:
         pairs = "each pair" if len(box.links) > 1 else "the pair"
         return f"{pairs} connected by {next(iter(kinds))}"
-    return ", ".join(f"{count} of {len(box.links)} pairs by {kind}" for kind, count in kinds.most_common())
+    return ", ".join(
+        f"{count} of {len(box.links)} pairs by {kind}" for kind, count in kinds.most_common()
+    )
 
 
 def _torch(box: Box) -> str:
@@ -240,7 +264,11 @@ def _torch(box: Box) -> str:
         return "not installed"
     build = f"built for CUDA {box.torch_cuda}" if box.torch_cuda else "built for the CPU only"
     driver = f", NVIDIA driver {box.nvidia.driver}" if box.nvidia.driver else ""
-    newest = ", which runs CUDA up to {}.{}".format(*box.nvidia.driver_cuda) if box.nvidia.driver_cuda else ""
+    newest = (
+        ", which runs CUDA up to {}.{}".format(*box.nvidia.driver_cuda)
+        if box.nvidia.driver_cuda
+        else ""
+    )
     return f"{box.torch_version}, {build}{driver}{newest}"
 
 

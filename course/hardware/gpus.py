@@ -11,8 +11,19 @@ from typing import Any
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
 NO_LIBRARY, NOT_LOADED, MISMATCH = 12, 9, 18  # NVML_ERROR_* in nvml.h
-LEVELS = {0: "PIX", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}  # nvmlGpuTopologyLevel_t in nvml.h
-P2P_NVLINK, P2P_OK, TO_SWITCH = 2, 0, 2  # nvmlGpuP2PCapsIndex_t, nvmlGpuP2PStatus_t, nvmlIntNvLinkDeviceType_t
+LEVELS = {
+    0: "PIX",
+    10: "PIX",
+    20: "PXB",
+    30: "PHB",
+    40: "NODE",
+    50: "SYS",
+}  # nvmlGpuTopologyLevel_t in nvml.h
+P2P_NVLINK, P2P_OK, TO_SWITCH = (
+    2,
+    0,
+    2,
+)  # nvmlGpuP2PCapsIndex_t, nvmlGpuP2PStatus_t, nvmlIntNvLinkDeviceType_t
 KINDS = {
     "NV": "NVLink",
     "PIX": "the same PCIe switch",
@@ -72,9 +83,7 @@ def here(environ: Mapping[str, str], on_bus: int, nvml: Any = None) -> Gpus:
         try:
             import pynvml as nvml
         except ImportError:
-            missing = (
-                "The package nvidia-ml-py, which finds the GPUs, is missing: `python -m pip install nvidia-ml-py`."
-            )
+            missing = "The package nvidia-ml-py, which finds the GPUs, is missing: `python -m pip install nvidia-ml-py`."
             return Gpus(failure=missing if on_bus else None)
     try:
         nvml.nvmlInit()
@@ -94,24 +103,33 @@ def _failure(error: Any, on_bus: int) -> str | None:
         return None
     there = f"This machine has {on_bus} NVIDIA GPU{'s' * (on_bus != 1)} but "
     reasons = {
-        NO_LIBRARY: there + "no driver: install the NVIDIA driver, or start the container with `--gpus all`.",
+        NO_LIBRARY: there
+        + "no driver: install the NVIDIA driver, or start the container with `--gpus all`.",
         NOT_LOADED: "The NVIDIA driver is installed but not loaded: `sudo modprobe nvidia`, or restart the machine.",
         MISMATCH: "The NVIDIA driver was updated while the old one is still loaded: restart the machine.",
     }
-    return reasons.get(error.value, f"The NVIDIA driver does not answer ({error}): `nvidia-smi` should say more.")
+    return reasons.get(
+        error.value, f"The NVIDIA driver does not answer ({error}): `nvidia-smi` should say more."
+    )
 
 
 def _read(nvml: Any, variable: str | None) -> Gpus:
-    handles = [nvml.nvmlDeviceGetHandleByIndex(number) for number in range(nvml.nvmlDeviceGetCount())]
+    handles = [
+        nvml.nvmlDeviceGetHandleByIndex(number) for number in range(nvml.nvmlDeviceGetCount())
+    ]
     ask = _asker(nvml)
     if variable and variable.strip().startswith("MIG-"):
         shown, hidden = _mig(variable, ask, nvml)
     else:
-        numbers, hidden = visible(variable, [ask(nvml.nvmlDeviceGetUUID, handle) or "" for handle in handles])
+        numbers, hidden = visible(
+            variable, [ask(nvml.nvmlDeviceGetUUID, handle) or "" for handle in handles]
+        )
         shown = [(number, handles[number]) for number in numbers]
     cuda = ask(nvml.nvmlSystemGetCudaDriverVersion_v2)
     return Gpus(
-        gpus=tuple(_gpu(index, number, handle, ask, nvml) for index, (number, handle) in enumerate(shown)),
+        gpus=tuple(
+            _gpu(index, number, handle, ask, nvml) for index, (number, handle) in enumerate(shown)
+        ),
         links=_links([handle for _, handle in shown], ask, nvml),
         driver=ask(nvml.nvmlSystemGetDriverVersion),
         driver_cuda=(cuda // 1000, cuda % 1000 // 10) if cuda else None,
@@ -153,7 +171,10 @@ def visible(variable: str | None, uuids: list[str]) -> tuple[list[int], str | No
             wrong = entry not in ("", "-1")
             return chosen, _ignored(variable, entry, len(uuids)) if wrong else None
         if number in chosen:
-            return [], f"{VARIABLE}={variable} names GPU {number} twice, so CUDA shows none: name each GPU once."
+            return (
+                [],
+                f"{VARIABLE}={variable} names GPU {number} twice, so CUDA shows none: name each GPU once.",
+            )
         chosen.append(number)
     return chosen, None
 
@@ -162,7 +183,11 @@ def _named(entry: str, uuids: list[str]) -> int | None:
     """The GPU that an entry names: a number (CUDA ignores what follows the digits) or the start of a UUID."""
     if digits := re.match(r"\d+", entry):
         return int(digits[0]) if int(digits[0]) < len(uuids) else None
-    found = [number for number, uuid in enumerate(uuids) if entry.startswith("GPU-") and uuid.startswith(entry)]
+    found = [
+        number
+        for number, uuid in enumerate(uuids)
+        if entry.startswith("GPU-") and uuid.startswith(entry)
+    ]
     return found[0] if len(found) == 1 else None
 
 
@@ -174,13 +199,22 @@ def _ignored(variable: str, entry: str, count: int) -> str:
     )
 
 
-def _mig(variable: str, ask: Callable[..., Any], nvml: Any) -> tuple[list[tuple[int, Any]], str | None]:
+def _mig(
+    variable: str, ask: Callable[..., Any], nvml: Any
+) -> tuple[list[tuple[int, Any]], str | None]:
     """The MIG instance (a part of a GPU) that CUDA shows: only ever the first of the list."""
     first, *rest = variable.strip().split(",")
     handle = ask(nvml.nvmlDeviceGetHandleByUUID, first)
     if handle is None:
-        return [], f"{VARIABLE}: {first} names no MIG instance of this machine; `nvidia-smi -L` lists them."
-    more = f"{VARIABLE} names {len(rest) + 1} MIG instances, but CUDA shows a process only the first." if rest else None
+        return (
+            [],
+            f"{VARIABLE}: {first} names no MIG instance of this machine; `nvidia-smi -L` lists them.",
+        )
+    more = (
+        f"{VARIABLE} names {len(rest) + 1} MIG instances, but CUDA shows a process only the first."
+        if rest
+        else None
+    )
     return [(0, handle)], more
 
 
@@ -193,17 +227,25 @@ def _links(handles: list[Any], ask: Callable[..., Any], nvml: Any) -> tuple[Link
         count = direct or min(wires[a].count("switch"), wires[b].count("switch"))
         over_nvlink = ask(nvml.nvmlDeviceGetP2PStatus, handles[a], handles[b], P2P_NVLINK) == P2P_OK
         level = ask(nvml.nvmlDeviceGetTopologyCommonAncestor, handles[a], handles[b])
-        links.append(Link(a, b, f"NV{count or ''}" if count or over_nvlink else LEVELS.get(level, "?")))
+        links.append(
+            Link(a, b, f"NV{count or ''}" if count or over_nvlink else LEVELS.get(level, "?"))
+        )
     return tuple(links)
 
 
-def _wires(handle: Any, ask: Callable[..., Any], nvml: Any) -> list[str | tuple[int, int, int] | None]:
+def _wires(
+    handle: Any, ask: Callable[..., Any], nvml: Any
+) -> list[str | tuple[int, int, int] | None]:
     """The far end of each active NVLink of a GPU: 'switch', or the place of another GPU on the PCI bus."""
     ends = []
     for wire in range(nvml.NVML_NVLINK_MAX_LINKS):
         if ask(nvml.nvmlDeviceGetNvLinkState, handle, wire):
             switch = ask(nvml.nvmlDeviceGetNvLinkRemoteDeviceType, handle, wire) == TO_SWITCH
-            ends.append("switch" if switch else _place(ask(nvml.nvmlDeviceGetNvLinkRemotePciInfo, handle, wire)))
+            ends.append(
+                "switch"
+                if switch
+                else _place(ask(nvml.nvmlDeviceGetNvLinkRemotePciInfo, handle, wire))
+            )
     return ends
 
 

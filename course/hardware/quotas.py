@@ -14,7 +14,11 @@ import psutil
 
 def affinity() -> set[int]:
     """The logical cores that this process may run on (Linux tells; elsewhere all)."""
-    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+    return (
+        os.sched_getaffinity(0)
+        if hasattr(os, "sched_getaffinity")
+        else set(range(os.cpu_count() or 1))
+    )
 
 
 def cpu_name(root: Path) -> str:
@@ -27,7 +31,9 @@ def physical_cores(root: Path, usable: set[int]) -> int:
     """How many cores of silicon lie behind the `usable` logical ones."""
     seen = set()
     for block in text(root / "proc/cpuinfo").split("\n\n"):
-        fields = dict(re.findall(r"^(processor|physical id|core id)\s*:\s*(\d+)$", block, re.MULTILINE))
+        fields = dict(
+            re.findall(r"^(processor|physical id|core id)\s*:\s*(\d+)$", block, re.MULTILINE)
+        )
         if int(fields.get("processor", -1)) in usable and "core id" in fields:
             seen.add((fields.get("physical id"), fields["core id"]))
     return len(seen) or min(psutil.cpu_count(logical=False) or len(usable), len(usable))
@@ -38,7 +44,10 @@ def cpu_quota(root: Path) -> float | None:
     quotas = []
     for folder in _cgroups(root, "cpu"):
         quota, _, period = text(folder / "cpu.max").partition(" ")
-        quota, period = quota or text(folder / "cpu.cfs_quota_us"), period or text(folder / "cpu.cfs_period_us")
+        quota, period = (
+            quota or text(folder / "cpu.cfs_quota_us"),
+            period or text(folder / "cpu.cfs_period_us"),
+        )
         if re.fullmatch(r"\d+", quota.strip()) and int(period or 0) > 0:
             quotas.append(int(quota) / int(period))
     return min(quotas, default=None)
@@ -53,7 +62,9 @@ def memory(root: Path) -> tuple[int, int]:
         if not re.fullmatch(r"\d+", limit.strip()) or int(limit) >= machine.total:
             continue
         used = int(text(folder / "memory.current") or text(folder / "memory.usage_in_bytes") or 0)
-        cache = re.findall(r"^(?:total_)?inactive_file (\d+)$", text(folder / "memory.stat"), re.MULTILINE)
+        cache = re.findall(
+            r"^(?:total_)?inactive_file (\d+)$", text(folder / "memory.stat"), re.MULTILINE
+        )
         total = min(total, int(limit))
         free = min(free, max(0, int(limit) - used + max(map(int, cache), default=0)))
     return total, free
@@ -65,7 +76,9 @@ def _cgroups(root: Path, controller: str) -> Iterable[Path]:
         _, controllers, path = line.split(":", 2)
         if controllers and controller not in controllers.split(","):
             continue
-        joint = (root / "sys/fs/cgroup" / controllers).is_dir()  # v1 mounts some together, as cpu,cpuacct
+        joint = (
+            root / "sys/fs/cgroup" / controllers
+        ).is_dir()  # v1 mounts some together, as cpu,cpuacct
         top = root / "sys/fs/cgroup" / (controllers if joint else controller)
         here = Path(path.lstrip("/"))
         # Inside a container the path may be the host's, which is not there: its parents, up to the top, are.

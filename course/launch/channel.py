@@ -35,7 +35,9 @@ class Wire:
         """The process id at the other end of a Unix socket, where the system tells (Linux)."""
         if not hasattr(socket, "SO_PEERCRED"):
             return None
-        return int.from_bytes(self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[:4], "little")
+        return int.from_bytes(
+            self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[:4], "little"
+        )
 
     def close(self) -> None:
         """Close this end; the other one reads the end of the conversation."""

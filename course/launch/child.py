@@ -43,13 +43,19 @@ class Command:
             dup.append((os.POSIX_SPAWN_DUP2, wire, 3))
         # Python ignores SIGPIPE and SIGXFSZ, a warm process SIGINT; a child should start with the system's defaults.
         defaults = [signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT]
-        return os.posix_spawnp(self.argv[0], self.argv, self.env, file_actions=dup, setsid=True, setsigdef=defaults)
+        return os.posix_spawnp(
+            self.argv[0], self.argv, self.env, file_actions=dup, setsid=True, setsigdef=defaults
+        )
 
     def can_fork(self, started_with: dict[str, str]) -> bool:
         """Whether a process that started with that environment can run this command as faithfully as a new one."""
         python, *rest = self.argv
         unbuffered_script = len(rest) >= 2 and rest[0] == "-u" and not rest[1].startswith("-")
-        return python == sys.executable and unbuffered_script and not changed_at_start(started_with, self.env)
+        return (
+            python == sys.executable
+            and unbuffered_script
+            and not changed_at_start(started_with, self.env)
+        )
 
     def become(self) -> None:
         """Run the script as `__main__` in this process, a fresh fork, as `python -u script args` would."""
@@ -60,4 +66,6 @@ class Command:
 def changed_at_start(before: dict[str, str], after: dict[str, str]) -> set[str]:
     """The variables that differ and that were read when the warm process started."""
     names = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
-    return {name for name in names if name.startswith(READ_AT_START) and not name.startswith(READ_LATE)}
+    return {
+        name for name in names if name.startswith(READ_AT_START) and not name.startswith(READ_LATE)
+    }

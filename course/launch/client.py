@@ -17,8 +17,7 @@ from pathlib import Path
 
 import psutil
 
-from course.core.errors import CourseError, Interrupted
-from course.core.metrics import METRICS_FILE
+from course.core import METRICS_FILE, CourseError, Interrupted
 from course.launch import connect
 from course.launch.channel import Wire
 from course.launch.output import FINISHED
@@ -86,7 +85,11 @@ def launch(
 
 
 def _converse(
-    request: dict, run: Run, take: Callable[[dict], None], look: Callable[[], None], stop: threading.Event | None
+    request: dict,
+    run: Run,
+    take: Callable[[dict], None],
+    look: Callable[[], None],
+    stop: threading.Event | None,
 ) -> bool:
     """Have a supervisor serve the request; say whether the user interrupted it."""
     interrupted, silent = False, True
@@ -140,7 +143,9 @@ def _end_lost(run: Run) -> None:
 
 def _preflight(words: list[str]) -> None:
     if not words or words[0] not in KINDS:
-        raise CourseError(f"A launch begins with one of {', '.join(KINDS)}; this one begins with {words[:1]}.")
+        raise CourseError(
+            f"A launch begins with one of {', '.join(KINDS)}; this one begins with {words[:1]}."
+        )
     if words[0] == "python":
         script = words[1] if len(words) > 1 else ""
         if script.startswith("-") or not script:
@@ -170,7 +175,9 @@ def _new_folder(words: list[str]) -> Path:
         try:
             return Path(tempfile.mkdtemp(prefix=f"course-run-{name}-"))
         except OSError as error:
-            raise CourseError(f"No folder for the run's logs can be made: {error.strerror}; free some space.") from None
+            raise CourseError(
+                f"No folder for the run's logs can be made: {error.strerror}; free some space."
+            ) from None
 
 
 def _prune(runs: Path) -> None:

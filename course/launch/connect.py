@@ -10,9 +10,11 @@ from pathlib import Path
 
 from course.launch import channel
 
-SOCKET = "COURSE_WARM"  # names the warm process's socket; processes started from a notebook find it here
+SOCKET = (
+    "COURSE_WARM"  # names the warm process's socket; processes started from a notebook find it here
+)
 # Without the current folder on `sys.path`, where a file of the learner's could stand in for a library.
-START = "import sys; sys.path.pop(0); from course.{module} import main; main()"
+START = "import sys; sys.path.pop(0); from course.launch.{module} import main; main()"
 
 # In the warm process's environment while it imports libraries, so that none starts a thread: a process with threads
 # cannot be forked safely. Nor may CUDA be touched: the check for GPUs goes through NVML.
@@ -33,7 +35,13 @@ class WarmProcess:
             listener.bind(self.path)
             listener.listen()
             self._process = subprocess.Popen(
-                [sys.executable, "-u", "-c", START.format(module="warm"), str(listener.fileno())],
+                [
+                    sys.executable,
+                    "-u",
+                    "-c",
+                    START.format(module="warm_server"),
+                    str(listener.fileno()),
+                ],
                 env=os.environ | SINGLE_THREADED,
                 stdin=subprocess.PIPE,
                 pass_fds=[listener.fileno()],
@@ -81,6 +89,8 @@ def to_cold_supervisor() -> channel.Wire:
     ours, theirs = socket.socketpair()
     with theirs:
         subprocess.Popen(
-            [sys.executable, "-u", "-c", START.format(module="supervisor")], stdin=theirs, start_new_session=True
+            [sys.executable, "-u", "-c", START.format(module="supervisor")],
+            stdin=theirs,
+            start_new_session=True,
         )
     return channel.Wire(ours)

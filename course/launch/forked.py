@@ -67,7 +67,9 @@ def run_as_main(argv: list[str] | tuple[str, ...]) -> None:
     sys.path.insert(0, os.path.dirname(os.path.realpath(path)))
     main = types.ModuleType("__main__")
     loader = importlib.machinery.SourceFileLoader("__main__", path)
-    main.__dict__.update(__file__=path, __builtins__=sys.modules["builtins"], __cached__=None, __loader__=loader)
+    main.__dict__.update(
+        __file__=path, __builtins__=sys.modules["builtins"], __cached__=None, __loader__=loader
+    )
     main.__annotations__ = {}
     sys.modules["__main__"] = main
     with open(path, "rb") as file:

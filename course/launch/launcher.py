@@ -29,7 +29,9 @@ class Ranks:
         self.codes: dict[int, int] = {}
         self._answers: list[dict] = []
 
-    def start(self, argv: tuple[str, ...], env: dict[str, str], stdout: str | None, stderr: str | None) -> "Process":
+    def start(
+        self, argv: tuple[str, ...], env: dict[str, str], stdout: str | None, stderr: str | None
+    ) -> "Process":
         """Start one rank; `stdout` and `stderr` name files, where torchrun redirects them."""
         rank = int(env.get("RANK", 0))
         if rank > 0:  # set before the libraries are imported: one rank's warnings are enough
@@ -87,7 +89,9 @@ def serve(supervisor: channel.Wire, argv: list[str]) -> None:
     """Run the launcher `argv[1]` with the arguments that follow; `argv[0]` is the folder for its temporary files."""
     from torch.distributed.elastic.multiprocessing.subprocess_handler import SubprocessHandler
 
-    tempfile.tempdir, kind, *rest = argv  # torch would leave its files behind; the supervisor removes this folder
+    tempfile.tempdir, kind, *rest = (
+        argv  # torch would leave its files behind; the supervisor removes this folder
+    )
     ranks = Ranks(supervisor)
 
     def start(handler: SubprocessHandler, args: tuple[str, ...], env: dict[str, str]) -> Process:
@@ -114,8 +118,12 @@ def _torchrun(ranks: Ranks, argv: list[str]) -> None:
         if sys.platform == "linux":
             os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
         # Nor do they need to wait a random time, up to 0.3 s, lest many boxes meet at once ...
-        dynamic_rendezvous._delay = lambda seconds: None if isinstance(seconds, tuple) else time.sleep(seconds)
-        args.monitor_interval = min(args.monitor_interval, LOOK_S)  # ... or be looked at only every 0.1 s.
+        dynamic_rendezvous._delay = lambda seconds: (
+            None if isinstance(seconds, tuple) else time.sleep(seconds)
+        )
+        args.monitor_interval = min(
+            args.monitor_interval, LOOK_S
+        )  # ... or be looked at only every 0.1 s.
     run.record(run.run)(args)
 
 
@@ -134,7 +142,10 @@ def _accelerate(ranks: Ranks, argv: list[str]) -> None:
             # On the CPU `accelerate launch` starts one process whatever it is asked for, unless told otherwise.
             os.environ["ACCELERATE_USE_CPU"] = "1"
             options = ["--multi_gpu", *(word for word in options if word != "--cpu")]
-            ranks.note("in a terminal: ACCELERATE_USE_CPU=1 " + shlex.join(["accelerate", "launch", *options, *script]))
+            ranks.note(
+                "in a terminal: ACCELERATE_USE_CPU=1 "
+                + shlex.join(["accelerate", "launch", *options, *script])
+            )
         if wanted > 1 and args.main_process_port is None:
             options += ["--main_process_port", "0"]  # any free one: two runs at once must not meet
         sys.argv = ["accelerate", "launch", *options, *script]
@@ -153,7 +164,9 @@ def _one_process(ranks: Ranks, launch: object, args: Namespace) -> None:
 
 def _need_script(script: str) -> None:
     if not Path(script).is_file():
-        sys.exit(f"There is no script {script} in {os.getcwd()}: run the cell that writes it, or check the name.")
+        sys.exit(
+            f"There is no script {script} in {os.getcwd()}: run the cell that writes it, or check the name."
+        )
 
 
 def _need_gpus(wanted: str) -> int | None:
@@ -162,7 +175,9 @@ def _need_gpus(wanted: str) -> int | None:
         return None
     count = hardware.gpu_count()
     if count == 0:
-        sys.exit("This box has no GPU that can be used: give --nproc-per-node a number, and the ranks run on the CPU.")
+        sys.exit(
+            "This box has no GPU that can be used: give --nproc-per-node a number, and the ranks run on the CPU."
+        )
     return count
 
 
@@ -171,7 +186,9 @@ def _prepare(ranks: Ranks, count: int) -> int:
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, hardware.cores() // count)))
     gpus = hardware.gpu_count()
     if 0 < gpus < count:
-        ranks.note(f"{count} ranks are more than {gpus} GPU{'s'[: gpus > 1]}: they run on the CPU with Gloo.")
+        ranks.note(
+            f"{count} ranks are more than {gpus} GPU{'s'[: gpus > 1]}: they run on the CPU with Gloo."
+        )
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
         return 0
     return gpus

@@ -18,7 +18,9 @@ def enter(name: str, namespace: str, hosts: str) -> None:
     """
     libc = ctypes.CDLL(None, use_errno=True)
     _must(libc.unshare(CLONE_NEWNS | CLONE_NEWUTS), "unshare")
-    _must(libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None), "mount /")  # or the next mount reaches everyone
+    _must(
+        libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None), "mount /"
+    )  # or the next mount reaches everyone
     _must(libc.mount(os.fsencode(hosts), b"/etc/hosts", None, MS_BIND, None), "mount /etc/hosts")
     descriptor = os.open(namespace, os.O_RDONLY)
     try:

@@ -29,7 +29,9 @@ class Log:
         try:
             if rank not in self._files:
                 name = "launcher.log" if rank is None else f"rank{rank}.log"
-                self._files[rank] = os.open(self._folder / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+                self._files[rank] = os.open(
+                    self._folder / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644
+                )
             os.write(self._files[rank], data)
         except OSError as error:
             self._broken = True
@@ -51,8 +53,16 @@ class Log:
 class Output:
     """One stream of one process, from the read end of its pipe."""
 
-    def __init__(self, descriptor: int, rank: int | None, stream: str, log: Log, tell: Callable[..., None]) -> None:
-        self._descriptor, self.rank, self._stream, self._log, self._tell = descriptor, rank, stream, log, tell
+    def __init__(
+        self, descriptor: int, rank: int | None, stream: str, log: Log, tell: Callable[..., None]
+    ) -> None:
+        self._descriptor, self.rank, self._stream, self._log, self._tell = (
+            descriptor,
+            rank,
+            stream,
+            log,
+            tell,
+        )
         self._partial = b""
         self._shown = b""
         self._shown_at = 0.0
@@ -84,9 +94,15 @@ class Output:
     def flush_partial(self) -> None:
         """Show a progress bar, a line without an end that a carriage return starts over, a few times a second."""
         now = time.monotonic()
-        if b"\r" in self._partial and self._partial != self._shown and now - self._shown_at > TRANSIENT_S:
+        if (
+            b"\r" in self._partial
+            and self._partial != self._shown
+            and now - self._shown_at > TRANSIENT_S
+        ):
             self._shown, self._shown_at = self._partial, now
-            self._tell(event="transient", rank=self.rank, stream=self._stream, text=_text(self._partial))
+            self._tell(
+                event="transient", rank=self.rank, stream=self._stream, text=_text(self._partial)
+            )
 
     def finish(self) -> None:
         """Send what is left at the end of the run."""
@@ -95,7 +111,9 @@ class Output:
         if self._held:
             skipped = self._skipped - len(self._held)
             lines = list(self._held)
-            self._tell(event="lines", rank=self.rank, stream=self._stream, lines=lines, skipped=skipped)
+            self._tell(
+                event="lines", rank=self.rank, stream=self._stream, lines=lines, skipped=skipped
+            )
 
 
 def _text(line: bytes) -> str:

@@ -4,11 +4,15 @@ import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
 
 TRACEBACK = "Traceback (most recent call last):"
-RAISED = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt)\b")  # how the last entry of a traceback begins
+RAISED = re.compile(
+    r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt)\b"
+)  # how the last entry of a traceback begins
 ABORTED = "Fatal Python error: Aborted"  # how a fault handler begins the stacks of a rank ended at the time limit
 
 
@@ -39,17 +43,27 @@ class Run:
     reason: str = "running"  # then: finished, limit (of time), stopped (by the user), launcher (it died), lost
     launcher_code: int = 0
     left_behind: int = 0  # processes that outlived the run and were ended
-    processes: dict[int, tuple[int, float]] = field(default_factory=dict)  # by rank: process id, time of creation
-    _troubled: list[int] = field(default_factory=list)  # ranks in the order of their first sign of failure
+    processes: dict[int, tuple[int, float]] = field(
+        default_factory=dict
+    )  # by rank: process id, time of creation
+    _troubled: list[int] = field(
+        default_factory=list
+    )  # ranks in the order of their first sign of failure
 
     @property
     def ok(self) -> bool:
         """Whether the launcher and every rank ended with exit code 0."""
-        return self.reason == "finished" and self.launcher_code == 0 and not any(self.exit_codes.values())
+        return (
+            self.reason == "finished"
+            and self.launcher_code == 0
+            and not any(self.exit_codes.values())
+        )
 
     @property
-    def metrics(self) -> pd.DataFrame:
+    def metrics(self) -> "pd.DataFrame":
         """The rows that the script logged, with columns rank, time (s since the run's first row) and its own."""
+        import pandas as pd  # half a second that supervisors and launchers, which import this file too, need not spend
+
         table = pd.DataFrame(self.rows)
         if len(table):
             table["time"] -= table["time"].min()
@@ -80,7 +94,9 @@ class Run:
         """The exception of a rank's last traceback, the first line of what it says; "" if it wrote none."""
         traceback = self.traceback(rank).splitlines()
         lines = traceback or self.text(rank, "stderr").splitlines()
-        return next((line for line in reversed(lines) if RAISED.match(line)), "".join(traceback[-1:]))
+        return next(
+            (line for line in reversed(lines) if RAISED.match(line)), "".join(traceback[-1:])
+        )
 
     def take(self, event: dict) -> None:
         """Record what the supervisor reports."""
@@ -90,7 +106,9 @@ class Run:
                 self.exit_codes.pop(rank, None)  # a restarted rank
             case {"event": "lines", "rank": rank, "stream": stream, "lines": lines}:
                 if skipped := event.get("skipped"):
-                    self.lines.append(Line(rank, stream, f"… {skipped} lines are only in {self.log_dir}"))
+                    self.lines.append(
+                        Line(rank, stream, f"… {skipped} lines are only in {self.log_dir}")
+                    )
                 new = [Line(rank, stream, text) for text in lines]
                 self.lines += new
                 if stream == "stderr" and any(line.bare == TRACEBACK for line in new):
@@ -104,7 +122,9 @@ class Run:
 
     def __repr__(self) -> str:
         ranks = f"{len(self.processes)} rank{'s' * (len(self.processes) != 1)}"
-        return f"<Run: {self.command}: {ranks}, {'ok' if self.ok else 'failed'}, {self.wall_s:.1f} s>"
+        return (
+            f"<Run: {self.command}: {ranks}, {'ok' if self.ok else 'failed'}, {self.wall_s:.1f} s>"
+        )
 
 
 class MetricsFile:

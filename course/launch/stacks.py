@@ -13,8 +13,10 @@ from pathlib import Path
 from course.launch.run import ABORTED, Run
 
 FRAME = re.compile(r'\s+File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.*)')
-LIBRARIES = tuple({sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
-OWN = str(Path(__file__).parent)
+LIBRARIES = tuple(
+    {sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+)
+OWN = str(Path(__file__).parents[1])
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,11 @@ def report(run: Run, limit: float) -> str:
         place = found.get(rank)
         if place is None:
             code = run.exit_codes.get(rank)
-            state = f"had ended with exit code {code}" if rank not in found else "is outside of the script"
+            state = (
+                f"had ended with exit code {code}"
+                if rank not in found
+                else "is outside of the script"
+            )
             lines.append(f"  rank {rank} {state}")
         else:
             lines.append(f"  rank {rank} {place}")
@@ -84,7 +90,9 @@ def report(run: Run, limit: float) -> str:
 
 def _diagnosis(run: Run, found: dict[int, Place | None]) -> list[str]:
     waiting = {place.call for place in found.values() if place and place.call}
-    elsewhere = [rank for rank in sorted(run.processes) if not (found.get(rank) and found[rank].call)]
+    elsewhere = [
+        rank for rank in sorted(run.processes) if not (found.get(rank) and found[rank].call)
+    ]
     if not waiting:
         return []
     if len(waiting) > 1:
@@ -93,5 +101,7 @@ def _diagnosis(run: Run, found: dict[int, Place | None]) -> list[str]:
         ]
     if elsewhere:
         names = ", ".join(f"rank {rank}" for rank in elsewhere)
-        return [f"A collective ends when every rank has called it, and {names} did not call {waiting.pop()}."]
+        return [
+            f"A collective ends when every rank has called it, and {names} did not call {waiting.pop()}."
+        ]
     return []

@@ -61,7 +61,9 @@ class Supervisor:
         os.chdir(self.request["cwd"])
         os.umask(self.request["umask"])
         self.log = Log(Path(self.request["log_dir"]), self._note)
-        self.scratch = Path(self.request["log_dir"], "launcher")  # for the launcher's temporary files
+        self.scratch = Path(
+            self.request["log_dir"], "launcher"
+        )  # for the launcher's temporary files
         self._watch_client()
         if self.request["limit"]:
             self.deadline = time.monotonic() + self.request["limit"]
@@ -105,8 +107,12 @@ class Supervisor:
         self.scratch.mkdir()
         self.agent, theirs = channel.pair()
         self.selector.register(self.agent, selectors.EVENT_READ, self._on_agent)
-        start = START.format(module="agent")
-        command = Command((sys.executable, "-u", "-c", start, str(self.scratch), kind, *argv), env, *self._pipes(None))
+        start = START.format(module="launcher")
+        command = Command(
+            (sys.executable, "-u", "-c", start, str(self.scratch), kind, *argv),
+            env,
+            *self._pipes(None),
+        )
         if self.warm is None:
             self.launcher = command.spawn(wire=theirs.fileno())
         else:
@@ -115,7 +121,12 @@ class Supervisor:
         theirs.close()
 
     def _start_rank(
-        self, rank: int, argv: tuple[str, ...], env: dict[str, str], stdout: str | None, stderr: str | None
+        self,
+        rank: int,
+        argv: tuple[str, ...],
+        env: dict[str, str],
+        stdout: str | None,
+        stderr: str | None,
     ) -> int:
         pipes = self._pipes(rank)
         for position, path in enumerate((stdout, stderr)):  # torchrun's own --redirects
@@ -249,7 +260,9 @@ class Supervisor:
             return
         self.reason, self.kill_at = "limit", time.monotonic() + STACKS_S
         if self.launcher:
-            process_tree.send(self.launcher, signal.SIGKILL)  # or it would end the ranks before they have written
+            process_tree.send(
+                self.launcher, signal.SIGKILL
+            )  # or it would end the ranks before they have written
         for pid in list(self.ranks):
             process_tree.send(pid, signal.SIGABRT)
 

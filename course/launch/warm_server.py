@@ -33,7 +33,10 @@ class Warm:
     """One generation: accepts clients and forks a supervisor for each; `imports` is what the next one adds."""
 
     def __init__(
-        self, listener: socket.socket, started_with: dict[str, str], imports: Callable[[], None] | None = None
+        self,
+        listener: socket.socket,
+        started_with: dict[str, str],
+        imports: Callable[[], None] | None = None,
     ) -> None:
         self.listener, self.started_with, self.imports = listener, started_with, imports
         self.selector = selectors.DefaultSelector()
@@ -121,7 +124,11 @@ class Warm:
             elif code:
                 self.strays = True
         if self.strays:
-            strays = [c for c in psutil.Process().children() if c.pid not in (*self.supervisors, self.successor)]
+            strays = [
+                c
+                for c in psutil.Process().children()
+                if c.pid not in (*self.supervisors, self.successor)
+            ]
             self.strays = bool(strays)
             for stray in strays:
                 stray.kill()
@@ -130,7 +137,9 @@ class Warm:
 def _supervise(connection: socket.socket, started_with: dict[str, str]) -> None:
     os.setsid()
     Supervisor(channel.Wire(connection), warm=started_with).run()
-    os._exit(0)  # nothing to flush; tearing down the imported libraries would take longer than many a run
+    os._exit(
+        0
+    )  # nothing to flush; tearing down the imported libraries would take longer than many a run
 
 
 FIRST = ("torch", "torch.distributed.run", "torch.nn.parallel", "torch.utils.data")
@@ -153,7 +162,9 @@ def _serve(descriptor: int) -> None:
     listener = socket.socket(fileno=descriptor)
     listener.setblocking(False)
     folder = os.path.dirname(listener.getsockname())
-    started_with = {name: value for name, value in os.environ.items() if name not in SINGLE_THREADED}
+    started_with = {
+        name: value for name, value in os.environ.items() if name not in SINGLE_THREADED
+    }
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _import(FIRST)
     Warm(listener, started_with, imports=functools.partial(_import, THEN)).serve()

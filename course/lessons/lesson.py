@@ -13,11 +13,13 @@ import yaml
 from jupytext.myst import MystMetadataParsingError, myst_to_notebook
 from nbformat import ValidationError
 
-from course.core.errors import CourseError
+from course.core import CourseError
 
 BEGIN = re.compile(r"(?P<indent>\s*)### BEGIN SOLUTION(?: hint:(?P<hint>.*))?\s*")
 END = re.compile(r"\s*### END SOLUTION\s*")
-MARKER_LIKE = re.compile(r"\b(BEGIN|END)[ _-]*SOLUTION\b", re.IGNORECASE)  # what someone meant as a marker
+MARKER_LIKE = re.compile(
+    r"\b(BEGIN|END)[ _-]*SOLUTION\b", re.IGNORECASE
+)  # what someone meant as a marker
 SCRIPT_CELL = re.compile(r"%%writefile\b[ \t]*(.*)")
 
 
@@ -86,14 +88,18 @@ def read(path: Path) -> Lesson:
     except MystMetadataParsingError as error:
         where = re.search(r"line (\d+)", str(error))
         reason = " ".join(str(error).split())
-        raise CourseError(f"course/lessons/{path.name}:{where[1] if where else 1}: {reason}") from error
+        raise CourseError(
+            f"course/lessons/{path.name}:{where[1] if where else 1}: {reason}"
+        ) from error
     except ValidationError as error:
         line = next((number for number, line in enumerate(lines, 1) if _bad_tags(line)), 1)
         reason = f"tags are a list of words, `:tags: [...]`: {error.message}"
         raise CourseError(f"course/lessons/{path.name}:{line}: {reason}") from error
     starts = notebook.metadata["source_map"]
     cells = [
-        Cell(cell.cell_type, cell.source, _first_line(lines, cell.source, start), dict(cell.metadata))
+        Cell(
+            cell.cell_type, cell.source, _first_line(lines, cell.source, start), dict(cell.metadata)
+        )
         for cell, start in zip(notebook.cells, starts, strict=True)
     ]
     return Lesson(path, lines, cells)
@@ -110,7 +116,9 @@ def _first_line(lines: list[str], source: str, start: int) -> int:
     """The line (from 1) where the source begins, at or after ``start``: options and blank lines may precede it."""
     wanted = source.splitlines()
     places = range(start, len(lines) - len(wanted) + 1)
-    return next((place for place in places if lines[place : place + len(wanted)] == wanted), start) + 1
+    return (
+        next((place for place in places if lines[place : place + len(wanted)] == wanted), start) + 1
+    )
 
 
 def scan(lines: list[str]) -> tuple[list[Block], list[tuple[int, str]]]:
@@ -119,19 +127,30 @@ def scan(lines: list[str]) -> tuple[list[Block], list[tuple[int, str]]]:
     for number, line in enumerate(lines):
         if match := BEGIN.fullmatch(line):
             if opened:
-                wrong.append((number, "BEGIN SOLUTION inside a solution: end the first one before it"))
+                wrong.append(
+                    (number, "BEGIN SOLUTION inside a solution: end the first one before it")
+                )
             elif not (match["hint"] or "").strip():
-                wrong.append((number, "a solution without a hint: write `### BEGIN SOLUTION hint: ...`"))
+                wrong.append(
+                    (number, "a solution without a hint: write `### BEGIN SOLUTION hint: ...`")
+                )
             opened = opened or (number, match)
         elif END.fullmatch(line):
             if opened:
                 begin, mark = opened
                 blocks.append(Block(begin, number, mark["indent"], (mark["hint"] or "").strip()))
             else:
-                wrong.append((number, "END SOLUTION without a BEGIN SOLUTION before it in this cell"))
+                wrong.append(
+                    (number, "END SOLUTION without a BEGIN SOLUTION before it in this cell")
+                )
             opened = None
         elif MARKER_LIKE.search(line):
-            wrong.append((number, "not a marker: write `### BEGIN SOLUTION hint: ...` or `### END SOLUTION`, no more"))
+            wrong.append(
+                (
+                    number,
+                    "not a marker: write `### BEGIN SOLUTION hint: ...` or `### END SOLUTION`, no more",
+                )
+            )
     if opened:
         wrong.append((opened[0], "BEGIN SOLUTION without an END SOLUTION after it in this cell"))
     return blocks, wrong

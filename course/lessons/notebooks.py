@@ -3,14 +3,12 @@
 The same lesson makes the same bytes outside the outputs, so that a test can tell whether what is committed is current.
 """
 
-import argparse
 import os
 import re
-import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import nbformat
@@ -18,17 +16,14 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
-from course.core.errors import CourseError
-from course.lessons.lesson import Lesson, lessons
-from course.lessons.rules import Around, problems
+from course.lessons.lesson import Lesson
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 CELL_TIMEOUT_S = 300  # as long as nbval gives a cell: what is built can be validated
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"file_extension": ".py", "name": "python", "pygments_lexer": "ipython3"},
 }
-SCREENSHOT = "lab_03.png"  # the one picture that no code of ours draws: the README's, of JupyterLab
 ALL_HOLD = re.compile(r"(\d+) of \1 checks hold\.")
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -40,7 +35,9 @@ class Failed(Exception):
 def notebook(lesson: Lesson, *, solved: bool) -> NotebookNode:
     """The lesson as a notebook without outputs; both notebooks of a lesson have the same cell ids."""
     cells = []
-    for number, (cell, source) in enumerate(zip(lesson.cells, lesson.sources(solved=solved), strict=True), 1):
+    for number, (cell, source) in enumerate(
+        zip(lesson.cells, lesson.sources(solved=solved), strict=True), 1
+    ):
         new = nbformat.v4.new_code_cell if cell.kind == "code" else nbformat.v4.new_markdown_cell
         cells.append(new(source, id=f"cell-{number:02}", metadata=cell.options))
     return nbformat.v4.new_notebook(cells=cells, metadata=METADATA)
@@ -65,22 +62,9 @@ def write(path: Path, content: str) -> None:
         raise
 
 
-def read(root: Path, names: Collection[str], figures: Collection[str], checks: set[str]) -> list[Lesson]:
-    """The lessons of those names (all, if none is given); a CourseError says all that is wrong with them."""
-    every = lessons(root)
-    known = [lesson.name for lesson in every]
-    if unknown := [name for name in names if name not in known]:
-        raise CourseError(f"No lesson is called {unknown[0]}; the lessons are: {', '.join(known) or 'none yet'}.")
-    made = {root / folder / f"{name}.ipynb" for folder in ("labs", "solutions") for name in known}
-    made |= {root / "images" / figure for figure in figures}
-    wanted = [lesson for lesson in every if not names or lesson.name in names]
-    around = Around(root, {path.resolve() for path in made}, checks)
-    if wrong := [line for lesson, line in problems(every, around) if lesson in wanted]:
-        raise CourseError("\n".join(wrong))
-    return wanted
-
-
-def build(root: Path, wanted: list[Lesson], figures: Mapping[str, str], say: Callable[[str], None]) -> list[str]:
+def build(
+    root: Path, wanted: list[Lesson], figures: Mapping[str, str], say: Callable[[str], None]
+) -> list[str]:
     """Write the figures and both notebooks of each lesson; returns the failures, whose old solutions stay in place."""
     for name, svg in figures.items():
         write(root / "images" / name, svg)
@@ -126,9 +110,11 @@ def execute(lesson: Lesson, root: Path) -> NotebookNode:
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
         raise Failed(f"{_place(lesson, running[-1])} failed: {_reason(error)}") from error
     for index, cell in enumerate(node.cells):
-        if said := _check_that_fails(cell):
+        if said := check_that_fails(cell):
             raise Failed(f"{_place(lesson, index)}: its solution is not right: {said}")
-    node.metadata = nbformat.from_dict({**METADATA, **{k: v for k, v in node.metadata.items() if k == "widgets"}})
+    node.metadata = nbformat.from_dict(
+        {**METADATA, **{k: v for k, v in node.metadata.items() if k == "widgets"}}
+    )
     return _without_this_machine(node, root)
 
 
@@ -138,7 +124,7 @@ def _place(lesson: Lesson, index: int) -> str:
     return f"solutions/{lesson.name}.ipynb: the cell at course/lessons/{lesson.path.name}:{line}"
 
 
-def _check_that_fails(cell: NotebookNode) -> str:
+def check_that_fails(cell: NotebookNode) -> str:
     """What a `%check` says that does not hold; "" for every other cell."""
     if cell.cell_type != "code" or not cell.source.startswith("%check"):
         return ""
@@ -169,91 +155,3 @@ def write_scripts(root: Path, wanted: list[Lesson]) -> None:
         for folder, solved in (("labs", False), ("solutions", True)):
             for target, script in lesson.scripts(solved=solved).items():
                 write(root / folder / target, script)
-
-
-def stale(root: Path, wanted: list[Lesson]) -> list[str]:
-    """What is on disk of these lessons' notebooks, and is not what they make: a line for each, with the reason."""
-    found = []
-    for lesson in wanted:
-        lab, solution = (f"{folder}/{lesson.name}.ipynb" for folder in ("labs", "solutions"))
-        if _content(root / lab) != text(notebook(lesson, solved=False)):
-            found.append(f"{lab} is not what its lesson makes")
-        if why := _solution_fault(_content(root / solution), lesson):
-            found.append(f"{solution} {why}")
-    return found
-
-
-def stale_beside(root: Path, known: Collection[str], figures: Mapping[str, str]) -> list[str]:
-    """Figures that are not what the code draws, and files in the built folders that nothing makes."""
-    found = [
-        f"images/{name} is not what the code draws"
-        for name, svg in figures.items()
-        if _content(root / "images" / name) != svg
-    ]
-    made = {f"{name}.ipynb" for name in known} | set(figures) | {SCREENSHOT}
-    for folder, pattern in (("labs", "*.ipynb"), ("solutions", "*.ipynb"), ("images", "[!.]*")):
-        extra = sorted(path.name for path in (root / folder).glob(pattern) if path.name not in made)
-        found += [f"{folder}/{name} is made by no lesson and no figure: remove it" for name in extra]
-    return found
-
-
-def _content(path: Path) -> str | None:
-    """A file's text, line ends untouched; None where there is no such file."""
-    return path.read_bytes().decode("utf-8", errors="replace") if path.is_file() else None
-
-
-def _solution_fault(content: str | None, lesson: Lesson) -> str | None:
-    """Why a solution on disk is not an executed run of its lesson."""
-    try:
-        node = nbformat.reads(content or "", as_version=4)
-        nbformat.validate(node)
-    except (nbformat.reader.NotJSONError, nbformat.ValidationError, KeyError, AttributeError):
-        return "is not there" if content is None else "is no notebook"
-    code = [cell for cell in node.cells if cell.cell_type == "code"]
-    counts = [cell.execution_count for cell in code]
-    errors = [
-        output
-        for cell in code
-        if "raises-exception" not in cell.metadata.get("tags", [])
-        for output in cell.outputs
-        if output.output_type == "error"
-    ]
-    wrong = any(_check_that_fails(cell) for cell in code)
-    for cell in code:
-        cell.execution_count, cell.outputs = None, []
-    node.metadata.pop("widgets", None)
-    if text(node) != text(notebook(lesson, solved=True)):
-        return "is not what its lesson makes"
-    if counts != list(range(1, len(code) + 1)):
-        return "was not run from the first cell to the last"
-    if errors:
-        return "has a cell that failed"
-    return "has a check that does not hold" if wrong else None
-
-
-def main(argv: list[str]) -> int:
-    """``python -m course build``: 0 where all is built (or current), 1 where a solution failed (or is stale)."""
-    parser = argparse.ArgumentParser(prog="python -m course build", description="Build the notebooks from the lessons.")
-    parser.add_argument("names", metavar="NAME", nargs="*", help="a lesson such as 02_all_reduce; without: all of them")
-    ways = parser.add_mutually_exclusive_group()
-    ways.add_argument("--scripts", action="store_true", help="write only the scripts of the cells, and run nothing")
-    ways.add_argument("--check", action="store_true", help="write nothing; say which files are not current")
-    options = parser.parse_args(argv)
-
-    from course.checks.engine.catalogue import exercises
-    from course.explore import figures
-
-    drawn = figures()
-    wanted = read(ROOT, options.names, drawn, set(exercises()))
-    if options.scripts:
-        write_scripts(ROOT, wanted)
-        return 0
-    if options.check:
-        complaints = stale(ROOT, wanted)
-        if not options.names:
-            complaints += stale_beside(ROOT, [lesson.name for lesson in wanted], drawn)
-    else:
-        complaints = build(ROOT, wanted, {} if options.names else drawn, lambda line: print(line, flush=True))
-    for complaint in complaints:
-        print(complaint, file=sys.stderr)
-    return 1 if complaints else 0

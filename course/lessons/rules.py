@@ -13,7 +13,17 @@ from markdown_it import MarkdownIt
 from course.lessons.lesson import MARKER_LIKE, Cell, Lesson, scan
 
 TAGS = {"nbval-ignore-output", "raises-exception"}
-MAGICS = {"load_ext", "torchrun", "accelerate", "python", "timeout", "check", "writefile", "env", "matplotlib"}
+MAGICS = {
+    "load_ext",
+    "torchrun",
+    "accelerate",
+    "python",
+    "timeout",
+    "check",
+    "writefile",
+    "env",
+    "matplotlib",
+}
 TARGET = re.compile(r"src/[a-z_][a-z0-9_]*\.py")
 CELL_FENCE = re.compile(r"\s*(`{3,}|~{3,}|:{3,})\{(code-cell|raw-cell)\}", re.MULTILINE)
 HTML_LINK = re.compile(r"\b(?:src|href)\s*=\s*[\"']([^\"']+)")
@@ -42,7 +52,10 @@ def problems(lessons: list[Lesson], around: Around) -> list[tuple[Lesson, str]]:
     for number, lesson in enumerate(lessons):
         faults = {fault for rule in RULES for fault in rule(lesson, around)}
         faults |= set(_clashes(lesson, lessons[:number]))
-        found += [(lesson, f"course/lessons/{lesson.path.name}:{line}: {why}") for line, why in sorted(faults)]
+        found += [
+            (lesson, f"course/lessons/{lesson.path.name}:{line}: {why}")
+            for line, why in sorted(faults)
+        ]
     return found
 
 
@@ -60,14 +73,20 @@ def _cells(lesson: Lesson, _: Around) -> Iterator[Fault]:
             yield cell.line, "an empty code cell"
         for match in CELL_FENCE.finditer(cell.source):
             line = cell.line + cell.source.count("\n", 0, match.end())
-            yield line, "this cell stands inside another block: close the fence before it, and do not indent it"
+            yield (
+                line,
+                "this cell stands inside another block: close the fence before it, and do not indent it",
+            )
 
 
 def _options(lesson: Lesson, _: Around) -> Iterator[Fault]:
     for cell in lesson.cells:
         allowed = {"tags"} if cell.kind == "code" else set()
         for option in sorted(set(cell.options) - allowed):
-            yield cell.line, f"unknown cell option {option!r}: code cells take `:tags: [...]`, prose takes none"
+            yield (
+                cell.line,
+                f"unknown cell option {option!r}: code cells take `:tags: [...]`, prose takes none",
+            )
         for tag in cell.options.get("tags", []):
             if tag not in TAGS:
                 yield cell.line, f"unknown tag {tag!r}: known are {_listed(TAGS)}"
@@ -89,19 +108,33 @@ def _scripts(lesson: Lesson, _: Around) -> Iterator[Fault]:
         if cell.target is None:
             continue
         if not TARGET.fullmatch(cell.target):
-            yield cell.line, f"a script is written to src/NAME.py (lower case, digits and _), not to {cell.target!r}"
+            yield (
+                cell.line,
+                f"a script is written to src/NAME.py (lower case, digits and _), not to {cell.target!r}",
+            )
             continue
         tree = _parsed(cell.source.partition("\n")[2])
         docstring = ast.get_docstring(tree) if isinstance(tree, ast.Module) else cell.target
         if not (docstring or "").startswith(cell.target):
-            yield cell.line + 1, f'the docstring of a script begins with its path: `"""{cell.target}: ...`'
+            yield (
+                cell.line + 1,
+                f'the docstring of a script begins with its path: `"""{cell.target}: ...`',
+            )
 
 
 def _clashes(lesson: Lesson, earlier: list[Lesson]) -> Iterator[Fault]:
-    owner = {cell.target: f"lesson {other.name}" for other in earlier for cell in other.cells if cell.target}
+    owner = {
+        cell.target: f"lesson {other.name}"
+        for other in earlier
+        for cell in other.cells
+        if cell.target
+    }
     for cell in lesson.cells:
         if cell.target in owner:
-            yield cell.line, f"{cell.target} is written by {owner[cell.target]} already: give this script its own name"
+            yield (
+                cell.line,
+                f"{cell.target} is written by {owner[cell.target]} already: give this script its own name",
+            )
         elif cell.target:
             owner[cell.target] = f"the cell at line {cell.line}"
 
@@ -115,7 +148,10 @@ def _python(lesson: Lesson, _: Around) -> Iterator[Fault]:
             yield cell.line + (tree.lineno or 1) - 1, f"not valid Python: {tree.msg}"
         elif isinstance(blank := _parsed(_runnable(blanked)), SyntaxError):
             block = scan(cell.source.splitlines())[0][0]
-            yield cell.line + block.begin, f"not valid Python once its solution is a TODO: {blank.msg}"
+            yield (
+                cell.line + block.begin,
+                f"not valid Python once its solution is a TODO: {blank.msg}",
+            )
 
 
 def _magics(lesson: Lesson, around: Around) -> Iterator[Fault]:
@@ -128,7 +164,10 @@ def _magics(lesson: Lesson, around: Around) -> Iterator[Fault]:
             if name not in MAGICS:
                 yield line, f"unknown magic %{name}: known are {_listed(MAGICS)}"
             elif name == "check" and argument not in around.checks:
-                yield line, f"no check is called {argument!r}: known are {_listed(around.checks) or 'none yet'}"
+                yield (
+                    line,
+                    f"no check is called {argument!r}: known are {_listed(around.checks) or 'none yet'}",
+                )
 
 
 def _links(lesson: Lesson, around: Around) -> Iterator[Fault]:
@@ -178,7 +217,9 @@ def _magic_calls(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 
 def _line_of(pattern: str, source: str) -> int:
-    return next((number for number, line in enumerate(source.splitlines()) if re.search(pattern, line)), 0)
+    return next(
+        (number for number, line in enumerate(source.splitlines()) if re.search(pattern, line)), 0
+    )
 
 
 def _targets(cell: Cell) -> Iterator[tuple[int, str]]:

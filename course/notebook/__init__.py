@@ -1,1 +1,8 @@
-""""""
+"""What a notebook loads: the magics, a run's live output, the tables of claims and of changes."""
+
+from course.notebook.claims import claims
+from course.notebook.diff import Diff, diff
+from course.notebook.live import Live
+from course.notebook.magics import load, unfinished
+
+__all__ = ["Diff", "Live", "claims", "diff", "load", "unfinished"]

@@ -15,7 +15,9 @@ class Claims:
         self.rows, self.heads = list(rows), heads
 
     def __repr__(self) -> str:
-        return "\n".join(f"{claim}\n    {self.heads[1]}: {measured}" for claim, measured in self.rows)
+        return "\n".join(
+            f"{claim}\n    {self.heads[1]}: {measured}" for claim, measured in self.rows
+        )
 
     def _repr_html_(self) -> str:
         cell = "text-align:left;vertical-align:top;padding:6px 10px;background:transparent"

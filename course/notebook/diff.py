@@ -4,14 +4,16 @@ import difflib
 import html
 from pathlib import Path
 
-from course.core.errors import CourseError
+from course.core import CourseError
 from course.drawing import palette
 
 
 class Diff:
     """Two scripts compared; a notebook shows the lines that went and came, and a few around them."""
 
-    def __init__(self, before: list[str], after: list[str], names: tuple[str, str], context: int = 1) -> None:
+    def __init__(
+        self, before: list[str], after: list[str], names: tuple[str, str], context: int = 1
+    ) -> None:
         self.lines = list(difflib.unified_diff(before, after, *names, n=context, lineterm=""))
 
     @property
@@ -25,7 +27,9 @@ class Diff:
         return self._count("-")
 
     def _count(self, sign: str) -> int:
-        changed = (line[1:] for line in self.lines[2:] if line.startswith(sign))  # after the two names
+        changed = (
+            line[1:] for line in self.lines[2:] if line.startswith(sign)
+        )  # after the two names
         return sum(bool(line.strip()) for line in changed)
 
     def __repr__(self) -> str:
@@ -53,4 +57,6 @@ def diff(before: str, after: str) -> Diff:
     missing = next((path for path in (before, after) if not Path(path).is_file()), None)
     if missing:
         raise CourseError(f"There is no script {missing}: run the cell that writes it.")
-    return Diff(Path(before).read_text().splitlines(), Path(after).read_text().splitlines(), (before, after))
+    return Diff(
+        Path(before).read_text().splitlines(), Path(after).read_text().splitlines(), (before, after)
+    )

@@ -11,9 +11,8 @@ from typing import TextIO
 
 from course.charts import live_curves
 from course.core import todo
-from course.drawing.palette import ansi
-from course.launch import stacks
-from course.launch.run import ABORTED, RAISED, TRACEBACK, Line, Run
+from course.drawing import ansi
+from course.launch import ABORTED, RAISED, TRACEBACK, Line, Run, stacks
 
 SHOWN_LINES = 400  # of a run, printed in the notebook; then only the last ones
 LAST_LINES = 10
@@ -23,22 +22,34 @@ REDRAW_S = 0.5
 class Live:
     """Watches one run (`launch(..., watch=Live(limit))`); `display` shows the curves in a notebook."""
 
-    def __init__(self, limit: float, display: live_curves.Display | None = None, out: TextIO | None = None) -> None:
+    def __init__(
+        self, limit: float, display: live_curves.Display | None = None, out: TextIO | None = None
+    ) -> None:
         self._limit, self._display, self._out = limit, display, out
-        self._held: dict[int, list[Line]] = {}  # lines of a traceback, until it is known whether it ended its rank
+        self._held: dict[
+            int, list[Line]
+        ] = {}  # lines of a traceback, until it is known whether it ended its rank
         self._shown = 0
         self._rest: list[Line] = []
         self._drawn = 0.0
         self._transient: dict[int, str] = {}
-        self._failed: dict[int, int] = {}  # exit codes of ranks that failed, and may be started again
+        self._failed: dict[
+            int, int
+        ] = {}  # exit codes of ranks that failed, and may be started again
 
     def __call__(self, run: Run, event: dict) -> None:
         """Show one event."""
         match event:
             case {"event": "lines", "rank": int(), "lines": lines}:
                 self._transient.pop(event["rank"], None)
-                self._take_lines(run, [Line(event["rank"], event["stream"], text) for text in lines])
-            case {"event": "lines", "stream": "stdout", "lines": lines}:  # of the launcher, such as its --help
+                self._take_lines(
+                    run, [Line(event["rank"], event["stream"], text) for text in lines]
+                )
+            case {
+                "event": "lines",
+                "stream": "stdout",
+                "lines": lines,
+            }:  # of the launcher, such as its --help
                 self._print("\n".join(lines))
             case {"event": "transient", "rank": int(rank), "text": text}:
                 self._transient[rank] = text
@@ -97,7 +108,11 @@ class Live:
     def _show_restart(self, run: Run, rank: int) -> None:
         """Say in one line how a rank ended that its launcher starts again; its traceback is over and done with."""
         why = [line.bare for line in self._held.pop(rank, []) if RAISED.match(line.bare)][-1:]
-        self._print(_prefix(run, rank) + ": ".join([_how(self._failed.pop(rank)), *why]) + " – is started again")
+        self._print(
+            _prefix(run, rank)
+            + ": ".join([_how(self._failed.pop(rank)), *why])
+            + " – is started again"
+        )
 
     def _draw(self, run: Run, last: bool = False) -> None:
         if self._display and (last or time.monotonic() - self._drawn > REDRAW_S):

@@ -14,12 +14,9 @@ from pathlib import Path
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 
-from course.charts.live_curves import Display
-from course.core import todo
-from course.core.errors import CourseError
-from course.launch import connect
-from course.launch.client import KINDS, LIMIT_S, launch
-from course.launch.run import Run
+from course.charts import Display
+from course.core import CourseError, todo
+from course.launch import KINDS, LIMIT_S, Run, connect, launch
 from course.notebook.live import Live
 
 
@@ -59,7 +56,7 @@ class CourseMagics(Magics):
     @line_magic
     def check(self, line: str):
         """Check one exercise on real ranks: what holds, what does not, and a hint."""
-        from course.checks.engine.report import check
+        from course.checks import check
 
         return check(line.strip())
 

@@ -10,7 +10,9 @@ import pytest
 from course.charts import intervals, timeline
 from course.core.errors import CourseError
 
-REAL = Path(__file__).parent / "data" / "timeline"  # two ranks, DDP over Gloo on the CPU, torch 2.13, trimmed
+REAL = (
+    Path(__file__).parent / "recorded"
+)  # two ranks, DDP over Gloo on the CPU, torch 2.13, trimmed
 
 
 def test_union_joins_what_touches():
@@ -34,23 +36,40 @@ def test_pauses_are_closed_unless_long_or_broken():
 
 def test_a_real_trace_of_two_ranks():
     table = timeline.read(REAL).table()
-    assert list(table.columns) == ["rank", "step", "step_ms", "comm_ms", "overlap_pct", "exposed_ms"]
+    assert list(table.columns) == [
+        "rank",
+        "step",
+        "step_ms",
+        "comm_ms",
+        "overlap_pct",
+        "exposed_ms",
+    ]
     assert list(zip(table["rank"], table["step"], strict=True)) == [(0, 4), (0, 5), (1, 4), (1, 5)]
     # Read off the trace by hand: rank 0's ProfilerStep#4 lasts 48.52 ms; its four all-reduces run without a pause
     # from 9.84 to 37.36 ms, of which backward computes until about 20 ms.
     first = table.iloc[0]
-    assert first["step_ms"] == pytest.approx(48.52, abs=0.01) and first["comm_ms"] == pytest.approx(27.52, abs=0.01)
-    assert first["exposed_ms"] == pytest.approx(17.5, abs=0.1) and first["overlap_pct"] == pytest.approx(36, abs=1)
+    assert first["step_ms"] == pytest.approx(48.52, abs=0.01) and first["comm_ms"] == pytest.approx(
+        27.52, abs=0.01
+    )
+    assert first["exposed_ms"] == pytest.approx(17.5, abs=0.1) and first[
+        "overlap_pct"
+    ] == pytest.approx(36, abs=1)
 
 
 def test_phases_of_a_real_step_follow_one_another():
     step = timeline.read(REAL).ranks[0][0]
-    forward, backward, optimizer = (step.phases[phase] for phase in ("forward", "backward", "optimizer"))
+    forward, backward, optimizer = (
+        step.phases[phase] for phase in ("forward", "backward", "optimizer")
+    )
     assert forward[-1][1] <= backward[0][0] and backward[-1][1] <= optimizer[0][0]
-    assert intervals.length(backward) == pytest.approx(13, abs=0.5)  # the wait for the network is no computing
+    assert intervals.length(backward) == pytest.approx(
+        13, abs=0.5
+    )  # the wait for the network is no computing
     assert {name for _, _, name in step.comm} == {"all_reduce"}
     everything = [interval for found in step.phases.values() for interval in found]
-    assert intervals.length(everything) == pytest.approx(intervals.length(intervals.union(everything)))
+    assert intervals.length(everything) == pytest.approx(
+        intervals.length(intervals.union(everything))
+    )
 
 
 def test_a_drawing_has_a_lane_for_each_rank_and_states_the_overlap():
@@ -103,7 +122,9 @@ def test_a_wait_inside_the_backward_range_is_not_computing(tmp_path):
         _event("c10d::allreduce_", "cpu_op", 4.14, 4.15),
         _event("gloo:all_reduce", "user_annotation", 4.16, 6, thread=2),
         _event("aten::add_", "cpu_op", 6, 8),
-        _event("aten::copy_", "cpu_op", 4.5, 5.5, thread=2),  # Gloo's own work is no computing of the rank
+        _event(
+            "aten::copy_", "cpu_op", 4.5, 5.5, thread=2
+        ),  # Gloo's own work is no computing of the rank
     )
     (row,) = timeline.read(tmp_path).table().to_dict("records")
     assert row["overlap_pct"] == 0 and row["exposed_ms"] == row["comm_ms"] == 1.94
@@ -118,7 +139,13 @@ def test_on_a_gpu_kernels_count_by_the_phase_that_launched_them(tmp_path):
             _event(f"ProfilerStep#{step}", "user_annotation", at, at + 40),
             _event(f"ProfilerStep#{step}", "gpu_user_annotation", at + 5, at + 90, thread=7),
             _event("forward", "user_annotation", at, at + 10),
-            _event("autograd::engine::evaluate_function: MmBackward0", "cpu_op", at + 10, at + 30, thread=2),
+            _event(
+                "autograd::engine::evaluate_function: MmBackward0",
+                "cpu_op",
+                at + 10,
+                at + 30,
+                thread=2,
+            ),
             _event("Optimizer.step#SGD.step", "user_annotation", at + 30, at + 40),
             # The GPU still works on the optimizer of the step before when this step's forward is launched.
             _event("Optimizer.step#SGD.step", "gpu_user_annotation", at, at + 5, thread=7),
@@ -126,10 +153,31 @@ def test_on_a_gpu_kernels_count_by_the_phase_that_launched_them(tmp_path):
         ]
         ran = [("gemm", 2, 5, 25), ("gemm", 12, 25, 60), (nccl, 20, 40, 70), ("gemm", 35, 70, 75)]
         for i, (name, launched, start, end) in enumerate(ran):
-            events.append(_event("cudaLaunchKernel", launch, at + launched, at + launched + 0.01, correlation=at + i))
-            events.append(_event(name, kernel, at + start, at + end, thread=7 + (name == nccl), correlation=at + i))
+            events.append(
+                _event(
+                    "cudaLaunchKernel",
+                    launch,
+                    at + launched,
+                    at + launched + 0.01,
+                    correlation=at + i,
+                )
+            )
+            events.append(
+                _event(
+                    name,
+                    kernel,
+                    at + start,
+                    at + end,
+                    thread=7 + (name == nccl),
+                    correlation=at + i,
+                )
+            )
     first, last = timeline.read(_write(tmp_path, *events)).ranks[0]
-    assert (first.number, first.step_ms, last.step_ms) == (7, 100, 70)  # the last step ends with its last kernel
+    assert (first.number, first.step_ms, last.step_ms) == (
+        7,
+        100,
+        70,
+    )  # the last step ends with its last kernel
     phases = {phase: [tuple(map(round, i)) for i in found] for phase, found in first.phases.items()}
     assert phases == {"forward": [(0, 20)], "backward": [(20, 55)], "optimizer": [(65, 70)]}
     assert [name for _, _, name in first.comm] == ["all_reduce"]
@@ -138,7 +186,11 @@ def test_on_a_gpu_kernels_count_by_the_phase_that_launched_them(tmp_path):
 
 def test_a_step_without_communication_has_no_overlap_to_speak_of(tmp_path):
     read = timeline.read(
-        _write(tmp_path, _event("ProfilerStep#1", "user_annotation", 0, 9), _event("aten::mm", "cpu_op", 0, 8))
+        _write(
+            tmp_path,
+            _event("ProfilerStep#1", "user_annotation", 0, 9),
+            _event("aten::mm", "cpu_op", 0, 8),
+        )
     )
     assert math.isnan(read.table()["overlap_pct"][0])
     assert "No communication" in read.draw().alt

@@ -27,7 +27,9 @@ def handed_out(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_an_untouched_exercise_is_open_and_starts_no_ranks(path, tmp_path, monkeypatch):
-    monkeypatch.setattr(on_ranks, "launch", lambda *args, **kwargs: pytest.fail("ranks were started"))
+    monkeypatch.setattr(
+        on_ranks, "launch", lambda *args, **kwargs: pytest.fail("ranks were started")
+    )
     hand_out(path, tmp_path)
     names = [name for name in exercises() if (tmp_path / f"{name}.py").exists()]
     results = session.run(tmp_path, names)
@@ -42,7 +44,9 @@ def test_all_todos_of_an_untouched_exercise_are_said(handed_out):
 
 def test_a_change_is_looked_at(handed_out, monkeypatch):
     asked = []
-    monkeypatch.setattr(on_ranks, "launch", lambda command, **kwargs: asked.append(command) or pytest.skip("enough"))
+    monkeypatch.setattr(
+        on_ranks, "launch", lambda command, **kwargs: asked.append(command) or pytest.skip("enough")
+    )
     script = handed_out / "my_ddp.py"
     script.write_text(script.read_text() + "\n# begun\n")
     session.run(handed_out, ["my_ddp"], only="test_average")

@@ -91,7 +91,9 @@ def test_a_disagreement_is_an_error_on_every_rank_and_the_engine_goes_on(ranks):
     assert first == second
     assert first[-1] == "2"
     for error, word in zip(
-        first, ("shape", "dtype", "op", "factors", "root", "shape", "kind", "shape", "'twice'"), strict=False
+        first,
+        ("shape", "dtype", "op", "factors", "root", "shape", "kind", "shape", "'twice'"),
+        strict=False,
     ):
         assert word in error
 
@@ -136,9 +138,13 @@ def script(src: Path, body: str, count: int = 2, **env: str):
     path = src / "script.py"
     path.write_text(f"import os, sys, time\nimport torch\nimport hvd\n{inspect.cleandoc(body)}\n")
     command = (
-        ["torchrun", "--standalone", "--nproc-per-node", str(count), str(path)] if count else ["python", str(path)]
+        ["torchrun", "--standalone", "--nproc-per-node", str(count), str(path)]
+        if count
+        else ["python", str(path)]
     )
-    return launch(command, limit=40, env={"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", **env})
+    return launch(
+        command, limit=40, env={"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", **env}
+    )
 
 
 def test_the_engine_starts_anew_with_its_own_process_group_and_alone(src):
@@ -211,10 +217,14 @@ def test_a_mistake_in_the_engines_files_is_shown_where_it_is_made(src, tmp_path)
     write("06_horovod_style", tmp_path)
     fusion = tmp_path / "hvd_fusion.py"
     fusion.write_text(
-        fusion.read_text().replace("    return batches\n", '    raise NotImplementedError("TODO 4: x")\n')
+        fusion.read_text().replace(
+            "    return batches\n", '    raise NotImplementedError("TODO 4: x")\n'
+        )
     )
     run = script(tmp_path, "hvd.init()\nhvd.allreduce(torch.ones(1))")
-    assert not run.ok and 'hvd_fusion.py", line' in run.traceback(0) and "TODO 4" in run.traceback(0)
+    assert (
+        not run.ok and 'hvd_fusion.py", line' in run.traceback(0) and "TODO 4" in run.traceback(0)
+    )
 
 
 def test_a_timeline_is_written_by_rank_0_and_drawn(ranks, tmp_path):
@@ -231,7 +241,9 @@ def test_a_timeline_is_written_by_rank_0_and_drawn(ranks, tmp_path):
     assert "layer 1" in picture
 
 
-@pytest.mark.parametrize("content", [None, "{", '{"traceEvents": []}', '{"traceEvents": [{"ph": "X"}]}'])
+@pytest.mark.parametrize(
+    "content", [None, "{", '{"traceEvents": []}', '{"traceEvents": [{"ph": "X"}]}']
+)
 def test_what_is_no_timeline_is_one_clear_sentence(tmp_path, content):
     path = tmp_path / "horovod.json"
     if content is not None:

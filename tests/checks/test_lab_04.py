@@ -50,12 +50,19 @@ def test_one_process_trains_without_a_launcher_and_goes_on_from_its_snapshot():
 
 def test_a_gpu_that_is_not_there_is_a_sentence():
     run = launch(["python", "trainer.py", "--gpus", "2"])
-    assert run.text(0, "stderr") == "GPU 2 was asked for, and this box has 0: give --gpus other numbers, or none."
+    assert (
+        run.text(0, "stderr")
+        == "GPU 2 was asked for, and this box has 0: give --gpus other numbers, or none."
+    )
 
 
 @pytest.mark.parametrize(
     ("gpus", "ranks", "ends"),
-    [([0, 3], 2, None), ([0], 2, "2 ranks cannot share 1 GPU"), ([4], 1, "GPU 4 was asked for, and this box has 4")],
+    [
+        ([0, 3], 2, None),
+        ([0], 2, "2 ranks cannot share 1 GPU"),
+        ([4], 1, "GPU 4 was asked for, and this box has 4"),
+    ],
 )
 def test_gpus_are_chosen_by_number(folder, monkeypatch, gpus, ranks, ends):
     monkeypatch.syspath_prepend(str(folder))
@@ -64,7 +71,9 @@ def test_gpus_are_chosen_by_number(folder, monkeypatch, gpus, ranks, ends):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
     monkeypatch.setattr(torch.cuda, "set_device", called.append)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: called[-1])
-    monkeypatch.setattr(module.dist, "init_process_group", lambda backend: called.insert(0, backend))
+    monkeypatch.setattr(
+        module.dist, "init_process_group", lambda backend: called.insert(0, backend)
+    )
     for name, value in {"RANK": 1, "LOCAL_RANK": 1, "LOCAL_WORLD_SIZE": ranks}.items():
         monkeypatch.setitem(os.environ, name, str(value))
     if ends:

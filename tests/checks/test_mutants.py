@@ -8,6 +8,7 @@ import importlib
 from pathlib import Path
 
 import pytest
+from support import mutants
 from support.mutants import Mutant, verdict
 
 from course.checks.engine import session
@@ -15,8 +16,8 @@ from course.checks.engine.catalogue import exercises, node_of
 from course.launch import connect
 
 LABS = {
-    path.stem.removeprefix("mutants_"): importlib.import_module(path.stem).MUTANTS
-    for path in sorted(Path(__file__).parent.glob("mutants_*.py"))
+    path.stem.removeprefix("mutants_"): importlib.import_module(f"support.{path.stem}").MUTANTS
+    for path in sorted(Path(mutants.__file__).parent.glob("mutants_*.py"))
 }
 CASES = [(lab, mutant) for lab, mutants in LABS.items() for mutant in mutants]
 EXERCISES = {mutant.exercise: lab for lab, mutant in CASES}
@@ -43,6 +44,11 @@ def test_mutant_is_rejected(lab: str, mutant: Mutant, tmp_path: Path) -> None:
 def test_every_check_has_a_mutant(exercise: str) -> None:
     """A check that rejects no mutant may be a check that cannot fail."""
     path, _, name = node_of(exercise).partition("::")
-    checks = dir(getattr(importlib.import_module(f"course.checks.{Path(path).stem}"), name))
+    checks = dir(
+        getattr(
+            importlib.import_module(f"course.checks.{Path(path).parent.name}.{Path(path).stem}"),
+            name,
+        )
+    )
     found = {mutant.check for _, mutant in CASES if mutant.exercise == exercise}
     assert found == {check for check in checks if check.startswith("test_")}

@@ -88,7 +88,9 @@ def test_agents_meet_and_number_the_ranks_of_all_nodes(two, capsys):
     run = two.run(f"{torchrun(two, ranks=2)} hello.py", limit=60)
     assert run.ok
     assert run.exit_codes == dict.fromkeys(range(4), 0)
-    assert [run.text(rank, "stdout").split() for rank in range(4)] == [[str(r), str(r % 2), "4"] for r in range(4)]
+    assert [run.text(rank, "stdout").split() for rank in range(4)] == [
+        [str(r), str(r % 2), "4"] for r in range(4)
+    ]
     assert set(run.metrics["agent"]) == {0, 1}
     if two.real:
         assert set(run.metrics["host"]) == {"node0", "node1"}
@@ -123,13 +125,17 @@ def test_a_node_that_dies_and_comes_back_goes_on_from_the_checkpoint(two):
     assert run.ok
     steps = run.metrics.query("rank == 0").sort_values("time")["step"].tolist()
     assert steps[-1] == 30
-    begun = [int(line.split()[1]) for rank in (0, 1) for line in run.text(rank, "stdout").splitlines()]
+    begun = [
+        int(line.split()[1]) for rank in (0, 1) for line in run.text(rank, "stdout").splitlines()
+    ]
     assert sorted(set(begun)) == [0, max(begun)] and max(begun) >= 10
 
 
 def test_an_interrupt_ends_the_ranks_of_all_nodes(two):
     with open("sleeps.py", "w") as file:
-        file.write("import os, time\nfrom course import log\nlog(pid=os.getpid())\nwhile True: time.sleep(0.05)\n")
+        file.write(
+            "import os, time\nfrom course import log\nlog(pid=os.getpid())\nwhile True: time.sleep(0.05)\n"
+        )
     going = two.start(f"{torchrun(two)} sleeps.py", limit=60)
     going.until(pid=0)
     deadline = time.monotonic() + 20
@@ -170,7 +176,9 @@ def test_a_limited_link_costs_what_bytes_over_bandwidth_say_and_the_other_interf
         two.limit(mbit=100)
         slow = two.run(f"{torchrun(two)} hello.py", limit=60).metrics["ms"].median()
         fast = (
-            two.run(f"{torchrun(two)} hello.py", limit=60, env={"GLOO_SOCKET_IFNAME": "fast0"}).metrics["ms"].median()
+            two.run(f"{torchrun(two)} hello.py", limit=60, env={"GLOO_SOCKET_IFNAME": "fast0"})
+            .metrics["ms"]
+            .median()
         )
         expected = 2**20 / (100e6 / 8) * 1e3  # each of two nodes sends 2 · 1/2 of a MiB: 84 ms
         assert expected * 0.9 < slow < expected * 1.5

@@ -24,7 +24,9 @@ BOUNDED = {name: {"nodes": 1} for name, how in slurm.STRATEGIES.items() if how.m
 
 def request_for(strategy: str, **more) -> slurm.Request:
     return slurm.Request(
-        "src/train.py --epochs 3", strategy, **{"nodes": 2, "gpus": 4, **BOUNDED.get(strategy, {}), **more}
+        "src/train.py --epochs 3",
+        strategy,
+        **{"nodes": 2, "gpus": 4, **BOUNDED.get(strategy, {}), **more},
     )
 
 
@@ -119,7 +121,13 @@ NEW = OLD | {
 def test_a_job_is_read_in_the_old_and_in_the_new_form(record):
     job = records.job(record)
     assert job.gpus == {"node1": (0, 1), "node2": (1, 3)}
-    assert (job.state, job.node_count, job.gpus_per_node, job.exit_code, job.restarts) == ("RUNNING", 2, 2, 3, 1)
+    assert (job.state, job.node_count, job.gpus_per_node, job.exit_code, job.restarts) == (
+        "RUNNING",
+        2,
+        2,
+        3,
+        1,
+    )
     assert (job.submitted, job.start, job.end, job.limit_minutes) == (100, 110, 710, 10)
     assert job.output == "/home/ana/runs/bert-7.out"
 
@@ -138,12 +146,23 @@ def test_nodes_partitions_and_reservations_of_scontrol():
     (node,) = records.nodes(text)
     assert (node.gpus, node.partitions, node.up) == (8, ("a", "b"), False)
     assert node.reason.startswith("fan is loud")
-    (partition,) = records.partitions("PartitionName=a Default=YES MaxTime=1-12:30:00 Nodes=n[1-2] State=UP\n")
-    assert (partition.default, partition.nodes, partition.max_minutes) == (True, ("n1", "n2"), 36 * 60 + 30)
+    (partition,) = records.partitions(
+        "PartitionName=a Default=YES MaxTime=1-12:30:00 Nodes=n[1-2] State=UP\n"
+    )
+    assert (partition.default, partition.nodes, partition.max_minutes) == (
+        True,
+        ("n1", "n2"),
+        36 * 60 + 30,
+    )
     assert records.partitions("PartitionName=b MaxTime=UNLIMITED Nodes=n1\n")[0].max_minutes is None
     text = "ReservationName=r StartTime=1000 EndTime=2000 Nodes=n1 Flags= TRES=cpu=4 Users=ana State=INACTIVE\n"
     (reservation,) = records.reservations(text)
-    assert (reservation.name, reservation.start, reservation.end, reservation.users) == ("r", 1000, 2000, "ana")
+    assert (reservation.name, reservation.start, reservation.end, reservation.users) == (
+        "r",
+        1000,
+        2000,
+        "ana",
+    )
     assert records.reservations("No reservations in the system\n") == []
 
 
@@ -164,7 +183,14 @@ def test_what_slurm_complains_about_becomes_one_sentence(said, sentence):
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(-5, "0 s"), (89, "89 s"), (90, "2 min"), (3600, "60 min"), (7300, "2 h 2 min"), (90 * 3600, "3 d 18 h")],
+    [
+        (-5, "0 s"),
+        (89, "89 s"),
+        (90, "2 min"),
+        (3600, "60 min"),
+        (7300, "2 h 2 min"),
+        (90 * 3600, "3 d 18 h"),
+    ],
 )
 def test_spans_of_time(seconds, text):
     assert reasons.span(seconds) == text
@@ -182,7 +208,9 @@ class Nothing(commands.Tools):
 
 
 def test_without_slurm_there_is_one_sentence_and_a_recording():
-    with pytest.raises(CourseError, match="There is no Slurm on this box \\(scontrol is not installed\\)"):
+    with pytest.raises(
+        CourseError, match="There is no Slurm on this box \\(scontrol is not installed\\)"
+    ):
         Nothing().run("scontrol", "ping")
     cluster = slurm.connect(Nothing)
     assert isinstance(cluster.tools, Recording)
@@ -191,7 +219,9 @@ def test_without_slurm_there_is_one_sentence_and_a_recording():
 
 def test_slurms_commands_without_a_configuration_are_no_slurm(tmp_path):
     for program in ("scontrol", "squeue"):
-        (tmp_path / program).write_text("#!/bin/sh\necho 'fatal: Unable to process configuration file' >&2\nexit 1\n")
+        (tmp_path / program).write_text(
+            "#!/bin/sh\necho 'fatal: Unable to process configuration file' >&2\nexit 1\n"
+        )
         (tmp_path / program).chmod(0o755)
 
     class Unconfigured(commands.Tools):
@@ -214,15 +244,19 @@ def test_a_command_that_does_not_answer_is_said(tmp_path, monkeypatch):
 
 
 def test_where_there_can_be_no_practice_cluster_one_sentence_says_why(monkeypatch):
-    monkeypatch.setattr("course.slurm.practice._which", lambda program: None)
+    monkeypatch.setattr("course.clusters.slurm.practice_cluster._which", lambda program: None)
     assert obstacle().startswith("munged is not installed (apt-get install")
-    with pytest.raises(CourseError, match="There is no practice cluster here: munged is not installed"):
+    with pytest.raises(
+        CourseError, match="There is no practice cluster here: munged is not installed"
+    ):
         Practice()
 
 
 # -- the recording -----------------------------------------------------------------------------------------------------
 
-STORY = slurm.Request("src/resumable.py --steps 200", "ddp", nodes=2, gpus=2, minutes=15, resume=True)
+STORY = slurm.Request(
+    "src/resumable.py --steps 200", "ddp", nodes=2, gpus=2, minutes=15, resume=True
+)
 
 
 @pytest.fixture
@@ -231,17 +265,26 @@ def recorded() -> slurm.Cluster:
 
 
 def test_the_recorded_cluster_has_nodes_jobs_and_a_reservation(recorded):
-    assert [(node.name, node.gpus, node.up) for node in recorded.nodes()] == [(f"node{i}", 4, True) for i in (1, 2, 3)]
+    assert [(node.name, node.gpus, node.up) for node in recorded.nodes()] == [
+        (f"node{i}", 4, True) for i in (1, 2, 3)
+    ]
     users = {job.user for job in recorded.jobs()}
     assert {"ana", "ben", "chi", "dan"} <= users
     assert [r.name for r in recorded.reservations()] == ["lecture"]
     table = recorded.holders().set_index("user")
-    assert table.loc["ana", "state"] == "running" and table.loc["ana", "frees, or starts"].startswith("in ")
+    assert table.loc["ana", "state"] == "running" and table.loc[
+        "ana", "frees, or starts"
+    ].startswith("in ")
     assert table.loc["chi", "why it waits"]
 
 
-def test_the_recorded_job_waits_runs_loses_a_node_and_goes_on_from_its_checkpoint(recorded, capsys, monkeypatch):
-    monkeypatch.setattr("course.slurm.handle.display", lambda *args, **kwargs: type("Area", (), {"update": print})())
+def test_the_recorded_job_waits_runs_loses_a_node_and_goes_on_from_its_checkpoint(
+    recorded, capsys, monkeypatch
+):
+    monkeypatch.setattr(
+        "course.clusters.slurm.submitted.display",
+        lambda *args, **kwargs: type("Area", (), {"update": print})(),
+    )
     job = recorded.submit(STORY)
     assert job.now.state == "PENDING"
     with pytest.raises(CourseError, match=f"Job {job.number} has no log yet: it waits, since"):
@@ -258,15 +301,21 @@ def test_the_recorded_job_waits_runs_loses_a_node_and_goes_on_from_its_checkpoin
     assert job.curves().startswith("<svg")
     history = recorded.history()
     assert history.loc[job.number, ["State", "Restarts"]].tolist() == ["COMPLETED", 1]
-    assert history.query("User == 'ben'")["State"].tolist() == ["FAILED"]  # the node was his, too; he asked for no more
+    assert history.query("User == 'ben'")["State"].tolist() == [
+        "FAILED"
+    ]  # the node was his, too; he asked for no more
 
 
 def test_a_recorded_job_can_be_cancelled_and_the_story_told_in_any_order(recorded):
-    wide = recorded.submit(slurm.Request("src/resumable.py", "ddp", nodes=3, gpus=4, minutes=60, name="wide"))
+    wide = recorded.submit(
+        slurm.Request("src/resumable.py", "ddp", nodes=3, gpus=4, minutes=60, name="wide")
+    )
     assert wide.follow(limit=3, show=False).state == "PENDING"
     wide.cancel()
     assert wide.now.state == "CANCELLED"
-    assert recorded.submit(STORY).now.state == "PENDING"  # the clock has gone back to that submission
+    assert (
+        recorded.submit(STORY).now.state == "PENDING"
+    )  # the clock has gone back to that submission
 
 
 def test_what_was_not_recorded_takes_a_real_slurm(recorded):
@@ -298,7 +347,12 @@ def test_what_the_cluster_can_never_run_is_said_before_it_is_submitted(recorded,
 
 def test_the_recorded_tasks_have_the_variables_that_the_exercise_needs():
     first, last = slurm.recorded_tasks()
-    assert (first["SLURM_PROCID"], last["SLURM_PROCID"], last["SLURM_LOCALID"], last["SLURM_NODEID"]) == (
+    assert (
+        first["SLURM_PROCID"],
+        last["SLURM_PROCID"],
+        last["SLURM_LOCALID"],
+        last["SLURM_NODEID"],
+    ) == (
         "0",
         "3",
         "1",
@@ -310,7 +364,9 @@ def test_the_recorded_tasks_have_the_variables_that_the_exercise_needs():
 def test_the_recording_holds_nothing_of_the_machine_that_made_it():
     text = FILE.read_text()
     paths = set(re.findall(r"/(?:home|root|tmp|work)/[\w./-]+", text))
-    assert all(path.startswith("/home/you/") or path.startswith("/tmp/course-slurm-") for path in paths), paths
+    assert all(
+        path.startswith("/home/you/") or path.startswith("/tmp/course-slurm-") for path in paths
+    ), paths
     for line in text.splitlines()[2:]:
         assert set(json.loads(line)) <= {"at", "key", "text", "error"}
 
@@ -333,7 +389,10 @@ def test_a_board_of_a_large_cluster_shows_the_first_nodes_and_says_so():
 
 
 def test_a_node_that_is_out_says_why():
-    nodes = [records.Node("n1", "DOWN+DRAIN", 2, ("p",), "a fan"), records.Node("n2", "IDLE", 2, ("p",))]
+    nodes = [
+        records.Node("n1", "DOWN+DRAIN", 2, ("p",), "a fan"),
+        records.Node("n2", "IDLE", 2, ("p",)),
+    ]
     picture = board.live(nodes, [], [], now=0)
     assert "out: a fan" in picture and "0 of 2 GPUs are held" in picture
 

@@ -19,7 +19,7 @@ from course.core.errors import CourseError
 from course.explore.models import backfill
 from course.lessons import lesson
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 HELLO = """
 import os, socket, sys, time
 from course import log
@@ -54,7 +54,9 @@ def cluster(practice, tmp_path, monkeypatch) -> slurm.Cluster:
     found = slurm.Cluster(practice.tools)
     yield found
     practice.tools.run("scancel", "--user=root")
-    until(lambda: not found.jobs(), 150)  # seldom a daemon misses an order, and Slurm repeats it after a minute
+    until(
+        lambda: not found.jobs(), 150
+    )  # seldom a daemon misses an order, and Slurm repeats it after a minute
 
 
 def test_the_cluster_is_found_through_slurms_own_variable(practice, monkeypatch):
@@ -66,13 +68,17 @@ def test_the_cluster_is_found_through_slurms_own_variable(practice, monkeypatch)
 def test_nothing_of_it_listens_beyond_loopback(practice):
     pids = {int(path.read_text()) for path in practice.folder.glob("*.pid")}
     assert len(pids) == 4
-    listening = [c.laddr.ip for c in psutil.net_connections("inet") if c.pid in pids and c.status == "LISTEN"]
+    listening = [
+        c.laddr.ip for c in psutil.net_connections("inet") if c.pid in pids and c.status == "LISTEN"
+    ]
     assert listening and set(listening) == {"127.0.0.1"}
 
 
 def test_a_cluster_whose_owner_was_killed_is_taken_away_by_the_next():
-    start = "from course.slurm.practice import Practice; import time; print(Practice(nodes=1).folder, flush=True)"
-    owner = subprocess.Popen([sys.executable, "-c", f"{start}; time.sleep(600)"], stdout=subprocess.PIPE, text=True)
+    start = "from course.clusters.slurm.practice_cluster import Practice; import time; print(Practice(nodes=1).folder, flush=True)"
+    owner = subprocess.Popen(
+        [sys.executable, "-c", f"{start}; time.sleep(600)"], stdout=subprocess.PIPE, text=True
+    )
     folder = Path(owner.stdout.readline().strip())
     daemons = [psutil.Process(int(path.read_text())) for path in folder.rglob("*.pid")]
     owner.kill()
@@ -85,9 +91,17 @@ def test_a_cluster_whose_owner_was_killed_is_taken_away_by_the_next():
 
 @pytest.mark.parametrize(
     ("strategy", "nodes", "gpus", "worlds"),
-    [("single", 1, 1, None), ("mirrored", 1, 2, 2), ("ddp", 2, 2, 4), ("horovod", 2, 2, 4), ("accelerate", 2, 1, 2)],
+    [
+        ("single", 1, 1, None),
+        ("mirrored", 1, 2, 2),
+        ("ddp", 2, 2, 4),
+        ("horovod", 2, 2, 4),
+        ("accelerate", 2, 1, 2),
+    ],
 )
-def test_the_file_of_a_strategy_starts_its_ranks(cluster, practice, monkeypatch, strategy, nodes, gpus, worlds):
+def test_the_file_of_a_strategy_starts_its_ranks(
+    cluster, practice, monkeypatch, strategy, nodes, gpus, worlds
+):
     monkeypatch.setenv("ACCELERATE_USE_CPU", "1")  # the GPUs are pretended
     cluster = slurm.Cluster(practice.tools)  # whose jobs inherit that
     job = cluster.submit(slurm.Request("src/hello.py", strategy, nodes=nodes, gpus=gpus))
@@ -99,7 +113,8 @@ def test_the_file_of_a_strategy_starts_its_ranks(cluster, practice, monkeypatch,
         assert lines == ["RANK=None LOCAL_RANK=None WORLD_SIZE=None CUDA_VISIBLE_DEVICES=0"]
     else:
         wanted = [
-            f"RANK={r} LOCAL_RANK={r % gpus} WORLD_SIZE={worlds} CUDA_VISIBLE_DEVICES={visible}" for r in range(worlds)
+            f"RANK={r} LOCAL_RANK={r % gpus} WORLD_SIZE={worlds} CUDA_VISIBLE_DEVICES={visible}"
+            for r in range(worlds)
         ]
         assert lines == wanted
     assert job.metrics["rank"].nunique() == (worlds or 1)
@@ -107,9 +122,13 @@ def test_the_file_of_a_strategy_starts_its_ranks(cluster, practice, monkeypatch,
 
 
 def test_a_job_is_seen_waiting_holding_and_cancelled(cluster, capsys):
-    first = cluster.submit(slurm.Request("src/hello.py 60", "single", gpus=1, minutes=5, name="first"))
+    first = cluster.submit(
+        slurm.Request("src/hello.py 60", "single", gpus=1, minutes=5, name="first")
+    )
     until(lambda: first.now.state == "RUNNING")
-    whole = cluster.submit(slurm.Request("src/hello.py", "ddp", nodes=3, gpus=4, minutes=5, name="whole"))
+    whole = cluster.submit(
+        slurm.Request("src/hello.py", "ddp", nodes=3, gpus=4, minutes=5, name="whole")
+    )
     until(lambda: whole.now.reason == "Resources" and whole.now.start > 0)
     table = cluster.holders().set_index("name")
     assert table.loc["first", "state"] == "running" and table.loc["first", "GPUs a node"] == 1
@@ -118,7 +137,9 @@ def test_a_job_is_seen_waiting_holding_and_cancelled(cluster, capsys):
     assert [len(held) for job in cluster.jobs() for held in job.gpus.values()] == [1]
     picture = cluster.board(mine=first.number)
     assert "1 of 12 GPUs are held" in picture and "whole, 3 nodes × 4 GPUs, to start in" in picture
-    with pytest.raises(CourseError, match=f"Job {whole.number} has no log yet: it waits, since the GPUs"):
+    with pytest.raises(
+        CourseError, match=f"Job {whole.number} has no log yet: it waits, since the GPUs"
+    ):
         whole.log()
     assert whole.follow(limit=1.5).state == "PENDING"
     assert "goes on without being watched" in capsys.readouterr().out
@@ -130,8 +151,16 @@ def test_a_job_is_seen_waiting_holding_and_cancelled(cluster, capsys):
     assert history["State"].tolist() == ["CANCELLED", "CANCELLED"]
 
 
-def test_jobs_that_slurm_would_let_wait_for_ever_are_refused_first_and_told_if_they_are_there(cluster, capsys):
-    for wrong in ({"nodes": 4}, {"gpus": 5}, {"minutes": 1441}, {"partition": "nope"}, {"reservation": "nope"}):
+def test_jobs_that_slurm_would_let_wait_for_ever_are_refused_first_and_told_if_they_are_there(
+    cluster, capsys
+):
+    for wrong in (
+        {"nodes": 4},
+        {"gpus": 5},
+        {"minutes": 1441},
+        {"partition": "nope"},
+        {"reservation": "nope"},
+    ):
         with pytest.raises(CourseError):
             cluster.submit(slurm.Request("src/hello.py", **wrong))
     assert cluster.jobs() == []
@@ -155,7 +184,9 @@ def test_a_log_that_is_not_there_is_said(cluster):
     job = cluster.submit(slurm.Request("src/hello.py 30", "single"))
     until(lambda: job.now.state == "RUNNING" and Path(job.now.output).exists())
     Path(job.now.output).unlink()
-    with pytest.raises(CourseError, match=f"The log of job {job.number} is not there yet: .*hello-{job.number}.out"):
+    with pytest.raises(
+        CourseError, match=f"The log of job {job.number} is not there yet: .*hello-{job.number}.out"
+    ):
         job.log()
 
 
@@ -176,7 +207,9 @@ def resumable(cluster: slurm.Cluster, steps: int, seconds: float) -> slurm.Handl
     """The lab's own script, submitted as the lab submits it."""
     scripts = lesson.read(ROOT / "course/lessons/09_clusters.md").scripts(solved=True)
     Path("src/resumable.py").write_text(scripts["src/resumable.py"])
-    ask = slurm.Request(f"src/resumable.py --steps {steps} --seconds {seconds}", nodes=2, gpus=1, resume=True)
+    ask = slurm.Request(
+        f"src/resumable.py --steps {steps} --seconds {seconds}", nodes=2, gpus=1, resume=True
+    )
     job = cluster.submit(ask)
     until(lambda: len(job.metrics) and job.metrics["step"].max() >= 25)
     return job
@@ -189,18 +222,26 @@ def begun(job: slurm.Handle) -> list[int]:
 
 def test_a_job_told_that_its_time_is_up_saves_and_is_requeued(cluster, practice):
     job = resumable(cluster, 2000, 0.05)
-    practice.tools.run("scancel", "--signal=USR1", "--batch", str(job.number))  # as Slurm does a minute before the end
+    practice.tools.run(
+        "scancel", "--signal=USR1", "--batch", str(job.number)
+    )  # as Slurm does a minute before the end
     until(lambda: job.now.restarts == 1)
     until(lambda: "told to stop, saved after step" in job.log(), 30)
-    (saved,) = {int(line.split()[-1]) for line in job.log().splitlines() if line.startswith("told to stop")}
+    (saved,) = {
+        int(line.split()[-1]) for line in job.log().splitlines() if line.startswith("told to stop")
+    }
     assert saved >= 25
     until(lambda: job.now.state == "PENDING")
-    practice.tools.run("scontrol", "update", f"jobid={job.number}", "starttime=now")  # Slurm would wait two minutes
+    practice.tools.run(
+        "scontrol", "update", f"jobid={job.number}", "starttime=now"
+    )  # Slurm would wait two minutes
     until(lambda: len(begun(job)) == 2)
     assert begun(job) == [0, saved]
 
 
-def test_a_job_whose_node_dies_is_requeued_and_goes_on_elsewhere_from_its_checkpoint(cluster, practice):
+def test_a_job_whose_node_dies_is_requeued_and_goes_on_elsewhere_from_its_checkpoint(
+    cluster, practice
+):
     job = resumable(cluster, 60, 0.1)
     first = job.now.nodes
     practice.kill_node(first[1])
@@ -228,7 +269,12 @@ def test_the_explorables_plan_is_slurms_own(cluster, practice):
         strategy = "ddp" if wish.nodes > 1 else "mirrored"
         return cluster.submit(
             slurm.Request(
-                "src/sleeps.py", strategy, nodes=wish.nodes, gpus=wish.gpus, minutes=int(10 * wish.hours), name=name
+                "src/sleeps.py",
+                strategy,
+                nodes=wish.nodes,
+                gpus=wish.gpus,
+                minutes=int(10 * wish.hours),
+                name=name,
             )
         )
 
@@ -241,7 +287,9 @@ def test_the_explorables_plan_is_slurms_own(cluster, practice):
     wanted = [job.start for job in backfill.plan(mine)[len(backfill.RUNNING) :]]
     until(lambda: all(handle.now.start for handle in handles))
     got = [(handle.now.start - began) / 600 for handle in handles]
-    assert got == pytest.approx(wanted, abs=0.25)  # Slurm plans in steps of a minute (bf_resolution)
+    assert got == pytest.approx(
+        wanted, abs=0.25
+    )  # Slurm plans in steps of a minute (bf_resolution)
     short = ask(backfill.Wish("Short", 1, 2, 5))
     until(lambda: short.now.state == "RUNNING", 20)  # it fits in front of the large one
 
@@ -252,10 +300,14 @@ def test_a_practice_cluster_leaves_nothing_behind(processes):
     with Practice(nodes=1, gpus=1) as practice:
         practice.tools.run("sbatch", "--wrap=sleep 4321", "--output=/dev/null")
         until(lambda: len(practice._job_processes("node1")) >= processes)
-        pids = [int(path.read_text()) for path in practice.folder.rglob("*.pid")] + practice._job_processes("node1")
+        pids = [
+            int(path.read_text()) for path in practice.folder.rglob("*.pid")
+        ] + practice._job_processes("node1")
         assert len(pids) >= 3 + processes
     until(lambda: not any(map(runs, pids)), 5)
-    assert not any("4321" in (process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"]))
+    assert not any(
+        "4321" in (process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])
+    )
     assert not practice.folder.exists()
 
 

@@ -11,7 +11,7 @@ from course.commands import bench
 from course.launch import connect
 from course.lessons import lesson
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 LABS = ("02_all_reduce", "03_distributed_data_parallel", "06_horovod_style")
 
 
@@ -20,7 +20,9 @@ def solved(tmp_path_factory) -> Path:
     """The solved scripts that the contests take."""
     folder = tmp_path_factory.mktemp("src")
     for lab in LABS:
-        for path, text in lesson.read(ROOT / "course" / "lessons" / f"{lab}.md").scripts(solved=True).items():
+        for path, text in (
+            lesson.read(ROOT / "course" / "lessons" / f"{lab}.md").scripts(solved=True).items()
+        ):
             (folder / Path(path).name).write_text(text)
     return folder
 
@@ -38,8 +40,12 @@ def test_the_slower_one_loses(solved, tmp_path):
     for script in solved.glob("*.py"):
         (tmp_path / script.name).write_text(script.read_text())
     ring = tmp_path / "ring.py"
-    ring.write_text(ring.read_text().replace("    reduce_scatter(chunks)\n", "    reduce_scatter(chunks)\n" * 8))
-    once, often = (bench.compete(bench.CONTESTS[0], 2, folder).ratio for folder in (solved, tmp_path))
+    ring.write_text(
+        ring.read_text().replace("    reduce_scatter(chunks)\n", "    reduce_scatter(chunks)\n" * 8)
+    )
+    once, often = (
+        bench.compete(bench.CONTESTS[0], 2, folder).ratio for folder in (solved, tmp_path)
+    )
     assert often > 1.5 * once
 
 
@@ -47,7 +53,18 @@ def test_what_is_not_written_is_said_and_the_rest_is_measured(tmp_path):
     (tmp_path / "simple_ways.py").write_text("")
     (tmp_path / "ring.py").write_text('    raise NotImplementedError("TODO 3: send and receive")\n')
     report = tmp_path / "bench.json"
-    command = [sys.executable, "-m", "course", "bench", "--src", str(tmp_path), "--ranks", "1", "--json", str(report)]
+    command = [
+        sys.executable,
+        "-m",
+        "course",
+        "bench",
+        "--src",
+        str(tmp_path),
+        "--ranks",
+        "1",
+        "--json",
+        str(report),
+    ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 1 and done.stderr == ""
     assert "still to write: TODO 3: send and receive" in done.stdout
@@ -59,7 +76,8 @@ def test_what_is_not_written_is_said_and_the_rest_is_measured(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"), [(["--src", "nowhere"], "There is no folder nowhere"), (["--ranks", "0"], "above 0")]
+    ("arguments", "says"),
+    [(["--src", "nowhere"], "There is no folder nowhere"), (["--ranks", "0"], "above 0")],
 )
 def test_bad_input_gets_one_sentence(arguments, says, tmp_path):
     command = [sys.executable, "-m", "course", "bench", "--src", str(tmp_path), *arguments]

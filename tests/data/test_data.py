@@ -72,7 +72,10 @@ def test_splits_are_distinct_balanced_and_share_no_hypothesis():
         assert len({row[:2] for row in rows}) == len(rows)
         assert set(Counter(label for *_, label in rows).values()) == {len(rows) // 3}
         by_hypothesis = Counter((hypothesis, label) for _, hypothesis, label in rows)
-        assert all(by_hypothesis[hypothesis, 0] == count for (hypothesis, _), count in by_hypothesis.items())
+        assert all(
+            by_hypothesis[hypothesis, 0] == count
+            for (hypothesis, _), count in by_hypothesis.items()
+        )
         detail = Counter((specific(premise), label) for premise, _, label in rows)
         assert all(detail[number, 0] == count for (number, _), count in detail.items())
     hypotheses = {split: {hypothesis for _, hypothesis, _ in rows} for split, rows in pairs.items()}
@@ -89,7 +92,9 @@ def test_one_sentence_alone_says_next_to_nothing(segment):
     optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
     for _ in range(100):
         optimizer.zero_grad()
-        torch.nn.functional.cross_entropy(model(bags["train"]), splits["train"]["labels"]).backward()
+        torch.nn.functional.cross_entropy(
+            model(bags["train"]), splits["train"]["labels"]
+        ).backward()
         optimizer.step()
     guesses = model(bags["validation"]).argmax(1)
     assert (guesses == splits["validation"]["labels"]).float().mean() <= 0.42
@@ -137,7 +142,10 @@ def test_tokenized_pairs_are_batches_for_a_loader_and_for_ranks():
     assert item["attention_mask"].sum() == length
     assert item["labels"] == label
     assert train[:]["labels"].tolist() == [label for *_, label in nli.pairs()["train"][:64]]
-    halves = [DataLoader(train, batch_size=32, sampler=DistributedSampler(train, 2, rank)) for rank in range(2)]
+    halves = [
+        DataLoader(train, batch_size=32, sampler=DistributedSampler(train, 2, rank))
+        for rank in range(2)
+    ]
     batches = [next(iter(half)) for half in halves]
     assert {name: tuple(value.shape) for name, value in batches[0].items()} == {
         "input_ids": (32, 13),
@@ -179,7 +187,13 @@ def test_digits_are_images_in_the_unit_range_split_once():
 # Folders in the Hub's shape.
 
 ROWS = [
-    {"pairID": f"{i}", "premise": f"p {i}", "hypothesis": f"h {i}", "label": label, "genre": "fiction"}
+    {
+        "pairID": f"{i}",
+        "premise": f"p {i}",
+        "hypothesis": f"h {i}",
+        "label": label,
+        "genre": "fiction",
+    }
     for i, label in enumerate([0, 1, 2, -1])
 ]
 
@@ -199,9 +213,15 @@ def as_jsonl(folder: Path) -> None:
 def as_parquet(folder: Path) -> None:
     (folder / "data").mkdir()
     for part, rows in enumerate((ROWS[:2], ROWS[2:])):
-        datasets.Dataset.from_list(rows).to_parquet(folder / "data" / f"train-0000{part}-of-00002.parquet")
-    datasets.Dataset.from_list(ROWS).to_parquet(folder / "data" / "validation_matched-00000-of-00001.parquet")
-    datasets.Dataset.from_list(ROWS[:1]).to_parquet(folder / "data" / "validation_mismatched-00000-of-00001.parquet")
+        datasets.Dataset.from_list(rows).to_parquet(
+            folder / "data" / f"train-0000{part}-of-00002.parquet"
+        )
+    datasets.Dataset.from_list(ROWS).to_parquet(
+        folder / "data" / "validation_matched-00000-of-00001.parquet"
+    )
+    datasets.Dataset.from_list(ROWS[:1]).to_parquet(
+        folder / "data" / "validation_mismatched-00000-of-00001.parquet"
+    )
 
 
 def as_saved(folder: Path) -> None:
@@ -217,7 +237,9 @@ def test_a_folder_gives_the_columns_of_the_embedded_set(write, tmp_path):
     splits = nli.load(str(folder))
     assert splits["train"].features == splits["validation"].features == nli.load()["train"].features
     for table in splits.values():
-        assert table.to_list() == [{name: row[name] for name in nli_by_name.COLUMNS} for row in ROWS[:3]]
+        assert table.to_list() == [
+            {name: row[name] for name in nli_by_name.COLUMNS} for row in ROWS[:3]
+        ]
 
 
 def test_a_saved_copy_of_the_embedded_set_trains_alike(tmp_path):
@@ -232,9 +254,9 @@ def test_real_sentences_ask_for_a_real_tokenizer(tmp_path):
         nli.tokenized(name=str(tmp_path))
     assert one_sentence(caught.value)
     nli.make_tokenizer().save_pretrained(tmp_path / "tokenizer")
-    batch = nli.tokenized(name=str(tmp_path), tokenizer=nli.make_tokenizer(str(tmp_path / "tokenizer")), max_length=5)[
-        :
-    ]
+    batch = nli.tokenized(
+        name=str(tmp_path), tokenizer=nli.make_tokenizer(str(tmp_path / "tokenizer")), max_length=5
+    )[:]
     assert batch["input_ids"].shape == (3, 5)
 
 
@@ -242,11 +264,26 @@ def test_real_sentences_ask_for_a_real_tokenizer(tmp_path):
     ("files", "says"),
     [
         ({}, "no train and validation files"),
-        ({"train.jsonl": ROWS}, "needs a split named validation_matched or validation, but it has only train"),
-        ({"train.jsonl": [{"label": 0}], "validation.jsonl": [{"label": 1}]}, "no column premise, hypothesis"),
-        ({"train.jsonl": ROWS, "validation.jsonl": [{"text": "t"}]}, "damaged or has other columns than the rest"),
-        ({"train.jsonl": [ROWS[0] | {"label": 7}], "validation.jsonl": ROWS}, "must be 0 entailment"),
-        ({"train.jsonl": [ROWS[0] | {"label": "neutral"}], "validation.jsonl": ROWS}, "must be 0 entailment"),
+        (
+            {"train.jsonl": ROWS},
+            "needs a split named validation_matched or validation, but it has only train",
+        ),
+        (
+            {"train.jsonl": [{"label": 0}], "validation.jsonl": [{"label": 1}]},
+            "no column premise, hypothesis",
+        ),
+        (
+            {"train.jsonl": ROWS, "validation.jsonl": [{"text": "t"}]},
+            "damaged or has other columns than the rest",
+        ),
+        (
+            {"train.jsonl": [ROWS[0] | {"label": 7}], "validation.jsonl": ROWS},
+            "must be 0 entailment",
+        ),
+        (
+            {"train.jsonl": [ROWS[0] | {"label": "neutral"}], "validation.jsonl": ROWS},
+            "must be 0 entailment",
+        ),
         ({"train.parquet": ROWS}, "not a parquet file"),
     ],
 )
@@ -272,7 +309,10 @@ def test_ranks_may_load_a_folder_at_once(tmp_path):
     as_jsonl(tmp_path)
     code = f"from course.data import nli; print(len(nli.load({str(tmp_path)!r})['train']))"
     env = os.environ | {"HF_HOME": str(tmp_path / "home")}
-    ranks = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=env) for _ in range(2)]
+    ranks = [
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=env)
+        for _ in range(2)
+    ]
     assert [rank.communicate(timeout=60)[0] for rank in ranks] == [b"3\n", b"3\n"]
 
 
@@ -285,12 +325,15 @@ def test_without_the_hub_a_name_fails_fast_in_one_sentence(accepts, monkeypatch)
         server.bind(("127.0.0.1", 0))
         if accepts:
             server.listen()
-        monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", f"http://127.0.0.1:{server.getsockname()[1]}")
+        monkeypatch.setattr(
+            "huggingface_hub.constants.ENDPOINT", f"http://127.0.0.1:{server.getsockname()[1]}"
+        )
         monkeypatch.setattr(hub, "PATIENCE_S", 0.5)
         start = time.perf_counter()
         for load in (nli.load, nli.make_tokenizer):
             with pytest.raises(
-                CourseError, match=r"'nobody/nothing' \(the Hub cannot be reached from here\).*embedded"
+                CourseError,
+                match=r"'nobody/nothing' \(the Hub cannot be reached from here\).*embedded",
             ) as error:
                 load("nobody/nothing")
             assert one_sentence(error.value)
@@ -300,7 +343,9 @@ def test_without_the_hub_a_name_fails_fast_in_one_sentence(accepts, monkeypatch)
 
 def test_a_name_that_the_hub_does_not_know_gives_its_reason(monkeypatch):
     def unknown(name: str) -> None:
-        raise datasets.exceptions.DatasetNotFoundError(f"Dataset '{name}' doesn't exist on the Hub.\nMore lines.")
+        raise datasets.exceptions.DatasetNotFoundError(
+            f"Dataset '{name}' doesn't exist on the Hub.\nMore lines."
+        )
 
     monkeypatch.setattr(hub, "_hub_answers", lambda: True)
     monkeypatch.setattr(datasets, "load_dataset", unknown)
@@ -335,5 +380,10 @@ def one_sentence(error: CourseError) -> bool:
 def _python(code: str, **env: str) -> subprocess.CompletedProcess[str]:
     """Run `code` in a new interpreter."""
     return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=os.environ | env, check=False
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=os.environ | env,
+        check=False,
     )

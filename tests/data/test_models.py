@@ -66,7 +66,9 @@ def test_an_encoder_without_classifier_gets_one_for_three_labels(tmp_path):
     torch.manual_seed(1)
     model = models.bert(checkpoint=str(tmp_path))
     assert model.classifier.out_features == 3
-    assert torch.equal(model.bert.embeddings.word_embeddings.weight, encoder.embeddings.word_embeddings.weight)
+    assert torch.equal(
+        model.bert.embeddings.word_embeddings.weight, encoder.embeddings.word_embeddings.weight
+    )
 
 
 def test_a_checkpoint_that_cannot_be_loaded_gives_one_sentence(tmp_path, monkeypatch):
@@ -101,7 +103,9 @@ def test_the_convnet_learns_digits(batch_norm):
     for _ in range(6):
         for batch in torch.randperm(len(train_images)).split(50):
             optimizer.zero_grad()
-            torch.nn.functional.cross_entropy(model(train_images[batch]), train_labels[batch]).backward()
+            torch.nn.functional.cross_entropy(
+                model(train_images[batch]), train_labels[batch]
+            ).backward()
             optimizer.step()
     with torch.no_grad():
         assert accuracy(model.eval()(images), labels) > 0.9

@@ -6,7 +6,7 @@ import random
 
 import numpy
 import pytest
-from test_explore import _assert_fits
+from support.pictures import assert_fits
 
 from course import explore
 from course.charts.bandwidth import bandwidth, size_text
@@ -50,8 +50,12 @@ def test_rounds_cost_what_the_formulas_of_the_lesson_say(ranks):
 
 @pytest.mark.parametrize("ranks", range(2, 9))
 def test_each_rank_of_a_ring_sends_the_least_there_is(ranks):
-    assert plan("ring", ranks).sent(2 * (ranks - 1)) == pytest.approx([2 * (ranks - 1) / ranks] * ranks)
-    assert plan("ring", ranks).everyones == pytest.approx(plan("reduce + broadcast", ranks).everyones)
+    assert plan("ring", ranks).sent(2 * (ranks - 1)) == pytest.approx(
+        [2 * (ranks - 1) / ranks] * ranks
+    )
+    assert plan("ring", ranks).everyones == pytest.approx(
+        plan("reduce + broadcast", ranks).everyones
+    )
 
 
 def test_the_clock_runs_round_by_round():
@@ -60,7 +64,9 @@ def test_the_clock_runs_round_by_round():
     assert plan("ring", 4).seconds(network, 4e6) == pytest.approx(6.06e-3)
 
 
-@pytest.mark.parametrize(("name", "ranks", "says"), [("star", 4, "no all-reduce called 'star'"), ("ring", 0, "not 0")])
+@pytest.mark.parametrize(
+    ("name", "ranks", "says"), [("star", 4, "no all-reduce called 'star'"), ("ring", 0, "not 0")]
+)
 def test_a_plan_that_cannot_be_is_refused(name, ranks, says):
     with pytest.raises(CourseError, match=says):
         plan(name, ranks)
@@ -74,7 +80,10 @@ def test_a_fit_finds_the_numbers_that_made_the_times():
 
 def test_a_fit_is_that_of_numpy_on_relative_errors():
     noise = random.Random(0)
-    points = [(6, 1.5 * 4**k, (6 * 2e-5 + 1.5 * 4**k * 1e-9) * noise.uniform(0.7, 1.4)) for k in range(4, 14)]
+    points = [
+        (6, 1.5 * 4**k, (6 * 2e-5 + 1.5 * 4**k * 1e-9) * noise.uniform(0.7, 1.4))
+        for k in range(4, 14)
+    ]
     rows = numpy.array([(a / t, b / t) for a, b, t in points])
     wanted, *_ = numpy.linalg.lstsq(rows, numpy.ones(len(points)))
     found = fit(points)
@@ -89,7 +98,11 @@ def test_a_fit_is_never_negative():
 
 @pytest.mark.parametrize(
     ("points", "says"),
-    [([], "two different sizes"), ([(1, 8, 1.0)] * 3, "two different sizes"), ([(1, 8, 0.0), (1, 9, 1.0)], "above 0")],
+    [
+        ([], "two different sizes"),
+        ([(1, 8, 1.0)] * 3, "two different sizes"),
+        ([(1, 8, 0.0), (1, 9, 1.0)], "above 0"),
+    ],
 )
 def test_a_fit_without_measurements_is_refused(points, says):
     with pytest.raises(CourseError, match=says):
@@ -111,7 +124,9 @@ def test_the_crossover_of_tree_and_ring():
 def test_bus_bandwidth_of_a_perfect_ring_is_that_of_its_links():
     network = AlphaBeta.of(0, 12.5)
     for ranks in (2, 5, 64):
-        assert bus_gb_per_s(1e9, plan("ring", ranks).seconds(network, 1e9), ranks) == pytest.approx(12.5)
+        assert bus_gb_per_s(1e9, plan("ring", ranks).seconds(network, 1e9), ranks) == pytest.approx(
+            12.5
+        )
 
 
 def test_a_network_that_cannot_be_is_refused():
@@ -143,7 +158,9 @@ def test_a_ring_dealt_out_sends_everything_through_the_network():
 @pytest.mark.parametrize(("nodes", "gpus", "link"), [(1, 8, INSIDE), (8, 1, NETWORK)])
 def test_with_one_level_all_ways_are_one_ring(nodes, gpus, link):
     wanted = plan("ring", 8).seconds(link, 1e6)
-    assert [way.seconds for way in ways(Cluster(nodes, gpus, INSIDE, NETWORK), 1e6)] == pytest.approx([wanted] * 3)
+    assert [
+        way.seconds for way in ways(Cluster(nodes, gpus, INSIDE, NETWORK), 1e6)
+    ] == pytest.approx([wanted] * 3)
 
 
 def test_a_cluster_without_nodes_is_refused():
@@ -155,41 +172,56 @@ STATES = [
     (left, right, ranks, size, latency, gb, step)
     for left, right in itertools.combinations_with_replacement(ALGORITHMS, 2)
     for ranks in (2, 3, 8)
-    for (size, latency, gb), step in ((((0.001, 1000, 400)), 0), ((1000, 1, 0.1), 2), ((1, 20, 10), 14))
+    for (size, latency, gb), step in (
+        (((0.001, 1000, 400)), 0),
+        ((1000, 1, 0.1), 2),
+        ((1, 20, 10), 14),
+    )
 ]
 
 
 @pytest.mark.parametrize("state", STATES[::4], ids=str)
 def test_every_state_of_two_all_reduces_fits_its_card(state):
     picture = draw(*state)
-    _assert_fits(picture)
+    assert_fits(picture)
     assert "nan" not in picture and "e+" not in picture
 
 
 def test_stepping_goes_to_the_end_of_the_longer_one_and_back():
     two = explore.all_reduces(left="all-to-all", right="ring", ranks=8, step=14)
-    assert two.values["step"] == 14 and "8 of 8 sums complete" in two.picture and "64 of 64" in two.picture
+    assert (
+        two.values["step"] == 14
+        and "8 of 8 sums complete" in two.picture
+        and "64 of 64" in two.picture
+    )
     assert two.at(right="tree").values["step"] == 7  # the longer one has seven rounds now
     assert "0 of 8 sums complete" in two.at(step=0).picture
 
 
 @pytest.mark.parametrize(
     "state",
-    [*itertools.product((1, 2, 64), (1, 8), (0.01, 1000), (1, 900), (0.1, 100), (1, 1000), (ONE, EACH))][::3],
+    [
+        *itertools.product(
+            (1, 2, 64), (1, 8), (0.01, 1000), (1, 900), (0.1, 100), (1, 1000), (ONE, EACH)
+        )
+    ][::3],
     ids=str,
 )
 def test_every_state_of_two_levels_fits_its_card(state):
     picture = draw_levels(*state)
-    _assert_fits(picture)
+    assert_fits(picture)
     assert "nan" not in picture and "inf" not in picture
 
 
 def test_a_bandwidth_plot_fits_and_names_its_lines():
-    lines = {name: [(4.0**k * 1024, 10.0 ** (i - k / 4)) for k in range(9)] for i, name in enumerate(ALGORITHMS)}
+    lines = {
+        name: [(4.0**k * 1024, 10.0 ** (i - k / 4)) for k in range(9)]
+        for i, name in enumerate(ALGORITHMS)
+    }
     picture = bandwidth(lines, {"ring": lines["ring"]})
-    _assert_fits(picture)
+    assert_fits(picture)
     assert all(f">{name}<" in picture for name in ALGORITHMS) and "dashed" in picture
-    _assert_fits(bandwidth({"one": [(1024.0, 1.0)]}))
+    assert_fits(bandwidth({"one": [(1024.0, 1.0)]}))
 
 
 @pytest.mark.parametrize("lines", [{}, {"ring": []}, {"ring": [(1024, 0.0)]}])
@@ -198,11 +230,15 @@ def test_a_bandwidth_plot_of_nothing_is_refused(lines):
         bandwidth(lines)
 
 
-@pytest.mark.parametrize(("value", "shown"), [(2e-7, "0.2 µs"), (2.7e-4, "270 µs"), (0.0123, "12.3 ms"), (4, "4 s")])
+@pytest.mark.parametrize(
+    ("value", "shown"), [(2e-7, "0.2 µs"), (2.7e-4, "270 µs"), (0.0123, "12.3 ms"), (4, "4 s")]
+)
 def test_times_for_readers(value, shown):
     assert seconds(value) == shown
 
 
-@pytest.mark.parametrize(("value", "shown"), [(512, "512 B"), (1024, "1 KiB"), (2**26, "64 MiB"), (2**31, "2 GiB")])
+@pytest.mark.parametrize(
+    ("value", "shown"), [(512, "512 B"), (1024, "1 KiB"), (2**26, "64 MiB"), (2**31, "2 GiB")]
+)
 def test_sizes_for_readers(value, shown):
     assert size_text(value) == shown

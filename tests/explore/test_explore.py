@@ -8,6 +8,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 import torch
 import torch.distributed as dist
+from support.pictures import assert_fits
 
 from course import explore
 from course.core.errors import CourseError
@@ -32,10 +33,14 @@ FOUR = tuple(Layer(f"layer {i}", 10.0, 5.0) for i in range(4))
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("cap", [None, 0.25, 2.0, 25.0])
 def test_gradients_go_into_the_buckets_that_torch_would_choose(seed, cap):
-    tensors = [torch.empty(random.Random(seed * 100 + i).randrange(1, 3_000_000)) for i in range(40)]
+    tensors = [
+        torch.empty(random.Random(seed * 100 + i).randrange(1, 3_000_000)) for i in range(40)
+    ]
     limits = [dist._DEFAULT_FIRST_BUCKET_BYTES, 25 * MIB] if cap is None else [int(cap * MIB)]
     torchs, _ = dist._compute_bucket_assignment_by_size(tensors, limits)
-    assert assign([tensor.numel() * 4 / MIB for tensor in tensors], cap) == [tuple(bucket) for bucket in torchs]
+    assert assign([tensor.numel() * 4 / MIB for tensor in tensors], cap) == [
+        tuple(bucket) for bucket in torchs
+    ]
     assert dist._DEFAULT_FIRST_BUCKET_BYTES == DEFAULT_FIRST_MIB * MIB
 
 
@@ -63,10 +68,17 @@ def test_without_overlap_the_first_all_reduce_waits_for_the_last_gradient():
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_schedule_keeps_the_order_loses_no_layer_and_never_sends_early(name):
-    for cap, bandwidth, overlap in itertools.product((None, 0.5, 25, 1024), (0.1, 300), (True, False)):
+    for cap, bandwidth, overlap in itertools.product(
+        (None, 0.5, 25, 1024), (0.1, 300), (True, False)
+    ):
         plan = schedule(MODELS[name], cap, bandwidth, ranks=8, latency_ms=0.1, overlap=overlap)
-        assert [i for bucket in plan.buckets for i in bucket.layers] == list(range(len(MODELS[name])))
-        assert all(bucket.start_ms >= bucket.ready_ms == plan.ends_ms[bucket.layers[-1]] for bucket in plan.buckets)
+        assert [i for bucket in plan.buckets for i in bucket.layers] == list(
+            range(len(MODELS[name]))
+        )
+        assert all(
+            bucket.start_ms >= bucket.ready_ms == plan.ends_ms[bucket.layers[-1]]
+            for bucket in plan.buckets
+        )
         assert all(a.end_ms <= b.start_ms for a, b in itertools.pairwise(plan.buckets))
         assert plan.done_ms <= plan.compute_ms + plan.comm_ms + 1e-9  # overlap never hurts
 
@@ -98,36 +110,15 @@ EXTREMES = list(
 @pytest.mark.parametrize("state", EXTREMES[::5], ids=str)
 def test_every_state_of_the_buckets_fits_its_card(state):
     picture = draw(*state)
-    _assert_fits(picture)
+    assert_fits(picture)
     assert "nan" not in picture and "e+" not in picture
-
-
-def _assert_fits(picture: str) -> None:
-    """Titles fit, nothing leaves the card, and no two texts lie on one another."""
-    root = ElementTree.fromstring(picture)
-    names = "{http://www.w3.org/2000/svg}"
-    width, height = float(root.get("width")), float(root.get("height"))
-    assert root.get("role") == "img" and root.find(f"{names}title").text and root.find(f"{names}desc").text
-    assert len(root.find(f"{names}title").text) <= svg.TITLE_CHARACTERS
-    for rectangle in root.iter(f"{names}rect"):
-        x, w = float(rectangle.get("x")), float(rectangle.get("width"))
-        assert x >= 0 and x + w <= width
-    boxes = []
-    for words in root.iter(f"{names}text"):
-        size, x, y = float(words.get("font-size")), float(words.get("x")), float(words.get("y"))
-        wide = len(words.text) * size * 0.5  # narrower than true, so that only real collisions count
-        left = x - {"end": wide, "middle": wide / 2}.get(words.get("text-anchor"), 0)
-        assert left >= 0 and left + wide <= width and y <= height - 6, words.text
-        boxes.append((left, left + wide, y - size * 0.7, y, words.text))
-    for a, b in itertools.combinations(boxes, 2):
-        assert a[1] <= b[0] or b[1] <= a[0] or a[3] <= b[2] or b[3] <= a[2], (a, b)
 
 
 def test_every_still_fits_and_is_the_same_when_drawn_again():
     stills = explore.figures()
     assert {"buckets.svg", "buckets_off.svg", "ddp_step.svg", "ddp_constructor.svg"} <= set(stills)
     for name, picture in stills.items():
-        _assert_fits(picture)
+        assert_fits(picture)
         assert " id=" not in picture, name
     assert explore.figures() == stills
 
@@ -212,19 +203,31 @@ def test_nothing_is_fetched_from_a_network():
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(0, "0"), (0.256, "0.26"), (6.84, "6.8"), (41.3, "41"), (8619.2, "8,619"), (1000, "1,000"), (100, "100")],
+    [
+        (0, "0"),
+        (0.256, "0.26"),
+        (6.84, "6.8"),
+        (41.3, "41"),
+        (8619.2, "8,619"),
+        (1000, "1,000"),
+        (100, "100"),
+    ],
 )
 def test_numbers_for_readers(value, shown):
     assert svg.significant(value) == shown
 
 
-@pytest.mark.parametrize(("value", "written"), [(1.0, "1"), (0.001, "0"), (-0.001, "0"), (2.345, "2.35"), (100, "100")])
+@pytest.mark.parametrize(
+    ("value", "written"), [(1.0, "1"), (0.001, "0"), (-0.001, "0"), (2.345, "2.35"), (100, "100")]
+)
 def test_numbers_in_drawings_have_one_form(value, written):
     assert svg.number(value) == written
 
 
 def test_hatching_stays_inside_its_rectangle():
-    lines = re.findall(r"M([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)", svg.hatched(10, 20, 47, 30, "#0072B2"))
+    lines = re.findall(
+        r"M([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)", svg.hatched(10, 20, 47, 30, "#0072B2")
+    )
     assert len(lines) > 5
     for x1, y1, x2, y2 in (map(float, line) for line in lines):
         assert min(x1, x2) >= 10 and max(x1, x2) <= 57 and min(y1, y2) >= 20 and max(y1, y2) <= 50
@@ -232,7 +235,9 @@ def test_hatching_stays_inside_its_rectangle():
 
 def test_words_are_escaped():
     picture = svg.card(90, "a < b & c", [svg.text(30, 70, "x > y")])
-    assert ElementTree.fromstring(picture)[0].text == "a < b & c" and picture.alt.startswith("a < b & c")
+    assert ElementTree.fromstring(picture)[0].text == "a < b & c" and picture.alt.startswith(
+        "a < b & c"
+    )
 
 
 def test_tints_go_from_the_colour_to_the_card():

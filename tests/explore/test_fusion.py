@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from support.mutants import write
-from test_explore import _assert_fits
+from support.pictures import assert_fits
 
 from course import explore
 from course.charts.tensor_timeline import tensor_timeline
@@ -35,11 +35,16 @@ def test_a_plan_worked_out_by_hand():
 
 def test_a_long_cycle_makes_tensors_wait_for_it():
     got = plan(4, kib=1, threshold_mib=100, cycle_ms=50, backward_ms=8, **MB_PER_S)
-    assert [len(m.tensors) for m in got.messages] == [1, 3] and got.messages[1].start_ms == pytest.approx(52.1)
+    assert [len(m.tensors) for m in got.messages] == [1, 3] and got.messages[
+        1
+    ].start_ms == pytest.approx(52.1)
 
 
 def test_a_cycle_that_begins_when_the_program_waits_is_never_too_long():
-    slow, quick = (plan(4, 1, 100, cycle_ms=50, backward_ms=8, hurry=hurry, **MB_PER_S) for hurry in (False, True))
+    slow, quick = (
+        plan(4, 1, 100, cycle_ms=50, backward_ms=8, hurry=hurry, **MB_PER_S)
+        for hurry in (False, True)
+    )
     assert slow.cycles_ms == (2, 52) and quick.cycles_ms == (2, 8)
 
 
@@ -71,7 +76,10 @@ def test_the_model_fuses_as_the_lessons_code_does(tmp_path, monkeypatch):
             for i, size in enumerate(sizes)
         ]
         threshold = chance.randrange(0, 100)
-        got = [tuple(int(answer.key[0]) for answer in batch) for batch in learners.fuse(answers, threshold)]
+        got = [
+            tuple(int(answer.key[0]) for answer in batch)
+            for batch in learners.fuse(answers, threshold)
+        ]
         assert got == fuse([float(size) for size in sizes], threshold)
 
 
@@ -83,19 +91,23 @@ def _load(folder, name):
     return module
 
 
-@pytest.mark.parametrize("wrong", [{"tensors": 0}, {"kib": 0}, {"cycle_ms": 0}, {"threshold_mib": -1}])
+@pytest.mark.parametrize(
+    "wrong", [{"tensors": 0}, {"kib": 0}, {"cycle_ms": 0}, {"threshold_mib": -1}]
+)
 def test_a_plan_that_cannot_be_is_refused(wrong):
     with pytest.raises(CourseError, match="above 0"):
         plan(**{"tensors": 1, "kib": 1, "threshold_mib": 1, "cycle_ms": 1} | wrong)
 
 
-EXTREMES = list(itertools.product((1, 100, 400), (4, 4096), (0.01, 128), (0.1, 50), (0, 2), (0.1, 300)))
+EXTREMES = list(
+    itertools.product((1, 100, 400), (4, 4096), (0.01, 128), (0.1, 50), (0, 2), (0.1, 300))
+)
 
 
 @pytest.mark.parametrize("state", EXTREMES[::7], ids=str)
 def test_every_state_fits_its_card(state):
     picture = draw(*state)
-    _assert_fits(picture)
+    assert_fits(picture)
     assert "nan" not in picture and "e+" not in picture
 
 
@@ -107,18 +119,27 @@ def test_titles_say_what_the_state_shows():
 
 
 def test_the_stills_fit():
-    for picture in (by_name(), *(explore.figures()[name] for name in ("fusion.svg", "fusion_off.svg"))):
-        _assert_fits(picture)
+    for picture in (
+        by_name(),
+        *(explore.figures()[name] for name in ("fusion.svg", "fusion_off.svg")),
+    ):
+        assert_fits(picture)
 
 
 def test_a_timeline_of_many_long_names_fits(tmp_path):
     events = []
     for i in range(20):
-        events.append({"ph": "M", "pid": i, "args": {"name": f"a.very.long.name.of.a.parameter.{i}"}})
-        events += [{"ph": "i", "pid": i, "ts": 100.0 * i, "args": {"rank": rank}} for rank in range(4)]
+        events.append(
+            {"ph": "M", "pid": i, "args": {"name": f"a.very.long.name.of.a.parameter.{i}"}}
+        )
+        events += [
+            {"ph": "i", "pid": i, "ts": 100.0 * i, "args": {"rank": rank}} for rank in range(4)
+        ]
         for place, what in enumerate(("NEGOTIATE_ALLREDUCE", "QUEUE", "ALLREDUCE")):
-            events.append({"ph": "X", "name": what, "pid": i, "ts": 100.0 * (i + place), "dur": 90.0})
+            events.append(
+                {"ph": "X", "name": what, "pid": i, "ts": 100.0 * (i + place), "dur": 90.0}
+            )
     (tmp_path / "t.json").write_text(json.dumps({"traceEvents": events}))
     picture = tensor_timeline(tmp_path / "t.json")
-    _assert_fits(picture)
+    assert_fits(picture)
     assert "14 tensors" in picture and "6 more" in picture

@@ -7,7 +7,7 @@ import random
 import pandas as pd
 import pytest
 import torch
-from test_explore import _assert_fits
+from support.pictures import assert_fits
 
 from course import explore
 from course.core.errors import CourseError
@@ -28,16 +28,27 @@ def samples(name: str) -> torch.Tensor:
     """Numbers of every size that the format holds, and a little beyond, with ties between neighbours."""
     known, generator = FORMATS[name], random.Random(0)
     low, high = math.log2(known.smallest) - 3, math.log2(known.largest)
-    sizes = [math.ldexp(1 + generator.random(), round(generator.uniform(low, high - 1))) for _ in range(1500)]
+    sizes = [
+        math.ldexp(1 + generator.random(), round(generator.uniform(low, high - 1)))
+        for _ in range(1500)
+    ]
     ties = [known.round(size) + known.spacing(known.round(size)) / 2 for size in sizes[:500]]
     numbers = [0.0, *sizes, *ties, *known_ends(name)]
-    return torch.tensor([sign * number for number in numbers for sign in (1, -1)], dtype=torch.float32)
+    return torch.tensor(
+        [sign * number for number in numbers for sign in (1, -1)], dtype=torch.float32
+    )
 
 
 def known_ends(name: str) -> list[float]:
     """Where a format begins and ends."""
     known = FORMATS[name]
-    return [known.largest, known.smallest, known.smallest / 2, known.smallest_normal, 1.5 * known.smallest]
+    return [
+        known.largest,
+        known.smallest,
+        known.smallest / 2,
+        known.smallest_normal,
+        1.5 * known.smallest,
+    ]
 
 
 @pytest.mark.parametrize("name", TORCHS)
@@ -55,13 +66,20 @@ def test_numbers_are_rounded_and_stored_as_torch_does(name):
 @pytest.mark.parametrize("name", TORCHS)
 def test_the_ends_of_a_format_are_those_of_torch(name):
     known, theirs = FORMATS[name], torch.finfo(TORCHS[name])
-    assert (known.largest, known.smallest_normal, known.spacing(1.0)) == (theirs.max, theirs.tiny, theirs.eps)
+    assert (known.largest, known.smallest_normal, known.spacing(1.0)) == (
+        theirs.max,
+        theirs.tiny,
+        theirs.eps,
+    )
     assert known.smallest == theirs.smallest_normal * theirs.eps
 
 
 def test_tf32_has_the_range_of_fp32_and_the_digits_of_fp16():
     tf32 = FORMATS["tf32"]
-    assert (tf32.smallest_normal, tf32.spacing(1.0)) == (FORMATS["fp32"].smallest_normal, FORMATS["fp16"].spacing(1.0))
+    assert (tf32.smallest_normal, tf32.spacing(1.0)) == (
+        FORMATS["fp32"].smallest_normal,
+        FORMATS["fp16"].spacing(1.0),
+    )
     assert tf32.round(1 + 2**-11) == 1 and tf32.round(1 + 2**-10) > 1
 
 
@@ -82,13 +100,15 @@ def test_a_small_change_is_lost_in_sixteen_bits_and_arrives_in_thirty_two():
         add("fp4", 1, 1)
 
 
-STATES = list(itertools.product(FORMATS, (1e-8, 3e-5, 0.7, 1, 250, 6.3e4, 1e6), (1e-9, 1e-4, 0.5, 1000)))
+STATES = list(
+    itertools.product(FORMATS, (1e-8, 3e-5, 0.7, 1, 250, 6.3e4, 1e6), (1e-9, 1e-4, 0.5, 1000))
+)
 
 
 @pytest.mark.parametrize("state", STATES[::3], ids=str)
 def test_every_state_of_the_formats_fits_its_card(state):
     picture = draw(*state)
-    _assert_fits(picture)
+    assert_fits(picture)
     assert "nan" not in picture
 
 
@@ -106,7 +126,15 @@ def test_the_title_of_the_formats_says_what_happens():
 
 @pytest.mark.parametrize(
     ("number", "text"),
-    [(0, "0"), (1, "1"), (1e-4, "0.0001"), (65504, "65,504"), (2.0**-24, "5.96·10⁻⁸"), (1e6, "10⁶"), (math.inf, "inf")],
+    [
+        (0, "0"),
+        (1, "1"),
+        (1e-4, "0.0001"),
+        (65504, "65,504"),
+        (2.0**-24, "5.96·10⁻⁸"),
+        (1e6, "10⁶"),
+        (math.inf, "inf"),
+    ],
 )
 def test_numbers_of_any_size_are_readable(number, text):
     assert readable(number) == text
@@ -122,7 +150,9 @@ def test_the_fate_of_gradients_is_that_of_the_numbers():
         known, histogram = FORMATS[name], gradients()
         shares = fate(name, histogram, power)
         kept = {e: known.round(1.5 * 2.0 ** (e + power)) for e in histogram}
-        assert shares.zero == sum(histogram[e] for e in kept if kept[e] == 0) / sum(histogram.values())
+        assert shares.zero == sum(histogram[e] for e in kept if kept[e] == 0) / sum(
+            histogram.values()
+        )
         assert sum(vars(shares).values()) == pytest.approx(1)
     assert [zone("fp16", e) for e in (-26, -25, -15, -14, 15, 16)] == [
         "zero", "subnormal", "subnormal", "whole", "whole", "infinite",
@@ -132,12 +162,16 @@ def test_the_fate_of_gradients_is_that_of_the_numbers():
 def test_the_highest_scale_is_the_last_without_overflow():
     for name in NARROW:
         best = highest_power(name, gradients())
-        assert fate(name, gradients(), best).infinite == 0 < fate(name, gradients(), best + 1).infinite
+        assert (
+            fate(name, gradients(), best).infinite == 0 < fate(name, gradients(), best + 1).infinite
+        )
 
 
-@pytest.mark.parametrize(("name", "power", "middle"), list(itertools.product(NARROW, (0, 14, 32), (-45, -18, 3))))
+@pytest.mark.parametrize(
+    ("name", "power", "middle"), list(itertools.product(NARROW, (0, 14, 32), (-45, -18, 3)))
+)
 def test_every_state_of_the_loss_scale_fits_its_card(name, power, middle):
-    _assert_fits(draw_gradients(gradients(middle), "activations", name, power))
+    assert_fits(draw_gradients(gradients(middle), "activations", name, power))
 
 
 def test_a_run_with_a_histogram_becomes_an_explorable():
@@ -153,10 +187,13 @@ def test_a_run_with_a_histogram_becomes_an_explorable():
 
 @pytest.mark.parametrize("log", [True, False])
 def test_curves_fit_also_where_they_end_together_or_break_off(log):
-    curves = {f"O{i}": [(step, math.exp(-step / 300) + i * 1e-4) for step in range(0, 1001, 20)] for i in range(4)}
+    curves = {
+        f"O{i}": [(step, math.exp(-step / 300) + i * 1e-4) for step in range(0, 1001, 20)]
+        for i in range(4)
+    }
     curves["broken"] = [(0, 1.0), (20, 0.8), (40, math.nan), (60, 0.5)]
     picture = explore.loss_curves(curves, "Four that agree and one that breaks off", log=log)
-    _assert_fits(picture)
+    assert_fits(picture)
     assert "broken 0.8" in picture.alt and "nan" not in picture
 
 

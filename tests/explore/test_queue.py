@@ -12,7 +12,9 @@ from course.explore.models.backfill import GPUS, NODES, RUNNING, WAITING, Wish, 
 from course.explore.pictures import backfill
 from course.explore.stills import nodes
 
-SETTINGS = list(itertools.product(range(1, NODES + 1), range(1, GPUS + 1), (0.5, 3, 6, 6.5, 12), (True, False)))
+SETTINGS = list(
+    itertools.product(range(1, NODES + 1), range(1, GPUS + 1), (0.5, 3, 6, 6.5, 12), (True, False))
+)
 
 
 def test_a_plan_worked_out_by_hand():
@@ -22,7 +24,9 @@ def test_a_plan_worked_out_by_hand():
     assert plan(Wish("You", 1, 2, 6))[-1].start == 0
     assert plan(Wish("You", 1, 4, 3))[-1].start == 3  # when Ana's node is free
     assert plan(Wish("You", 1, 4, 3.5))[-1].start == 11
-    assert plan(Wish("You", 1, 2, 1), backfill=False)[-1].start == 11  # in its turn, after Dan's start
+    assert (
+        plan(Wish("You", 1, 2, 1), backfill=False)[-1].start == 11
+    )  # in its turn, after Dan's start
 
 
 @pytest.mark.parametrize(("nodes", "gpus", "hours", "backfill"), SETTINGS)
@@ -32,7 +36,9 @@ def test_nobody_before_you_waits_longer_and_no_gpu_is_given_twice(nodes, gpus, h
     assert [job.start for job in jobs[:-1]] == alone
     for one, other in itertools.combinations(jobs, 2):
         if one.start < other.end and other.start < one.end:
-            held = [{(node, gpu) for node, gpus in job.places for gpu in gpus} for job in (one, other)]
+            held = [
+                {(node, gpu) for node, gpus in job.places for gpu in gpus} for job in (one, other)
+            ]
             assert not held[0] & held[1]
     assert len(jobs[-1].places) == nodes and all(len(held) == gpus for _, held in jobs[-1].places)
 
@@ -45,7 +51,9 @@ def test_the_picture_says_when_you_start_and_is_well_formed(nodes, gpus, hours, 
     assert title.startswith(f"Ask for {svg.significant(hours)} h")
     whole = picture[picture.index("<title>") + 7 : picture.index("</title>")]
     assert len(whole) <= svg.TITLE_CHARACTERS
-    assert whole.endswith("you start at once") == (plan(Wish("You", nodes, gpus, hours), backfill)[-1].start == 0)
+    assert whole.endswith("you start at once") == (
+        plan(Wish("You", nodes, gpus, hours), backfill)[-1].start == 0
+    )
 
 
 def test_what_can_never_run_is_refused():

@@ -8,21 +8,32 @@ import pandas as pd
 import pytest
 import torch
 from support.mutants import write
-from test_explore import _assert_fits
+from support.pictures import assert_fits
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from course import explore
 from course.charts import device_lanes
 from course.core.errors import CourseError
-from course.explore.models.replicas import ACTIVATION, DEPTH, ID, LOSS_TENSORS, TOKENS, shares, step, width
+from course.explore.models.replicas import (
+    ACTIVATION,
+    DEPTH,
+    ID,
+    LOSS_TENSORS,
+    TOKENS,
+    shares,
+    step,
+    width,
+)
 from course.explore.pictures.replicas import PLACES, draw
 from course.models import bert
 
 LAB = "01_data_parallel"
 
 
-@pytest.mark.parametrize(("batch", "devices"), list(itertools.product((1, 2, 5, 7, 8, 32), (1, 2, 3, 4, 8))))
+@pytest.mark.parametrize(
+    ("batch", "devices"), list(itertools.product((1, 2, 5, 7, 8, 32), (1, 2, 3, 4, 8)))
+)
 def test_shares_are_those_that_torch_cuts(batch, devices):
     pieces = [len(piece) for piece in torch.arange(batch).chunk(devices)]
     assert shares(batch, devices) == pieces + [0] * (devices - len(pieces))
@@ -47,7 +58,9 @@ def test_activations_are_those_that_autograd_keeps(size):
         output = model.bert(torch.ones(16, 64, dtype=torch.long)).last_hidden_state
     wide = output.shape[-1]
     assert model.config.num_hidden_layers == wide / DEPTH
-    assert sum(kept.values()) / output[..., 0].numel() == pytest.approx(ACTIVATION * wide**2 / DEPTH, rel=0.05)
+    assert sum(kept.values()) / output[..., 0].numel() == pytest.approx(
+        ACTIVATION * wide**2 / DEPTH, rel=0.05
+    )
 
 
 class Large(TorchDispatchMode):
@@ -95,13 +108,23 @@ def test_the_bytes_that_move_are_those_of_real_tensors_on_virtual_devices(script
     pieces = given.scatter(torch.zeros(batch, TOKENS, dtype=torch.long), where)
     replicas = given.replicate(model, where)
     outputs = given.parallel_apply(replicas, [(piece,) for piece in pieces], [{}] * devices, where)
-    gradients = torch.autograd.grad([out.sum() for out in outputs], [given.weights(replica)[0] for replica in replicas])
+    gradients = torch.autograd.grad(
+        [out.sum() for out in outputs], [given.weights(replica)[0] for replica in replicas]
+    )
     plan = step(devices, batch, sum(p.numel() for p in model.parameters()), words)
     count = plan.moved
-    assert count["inputs out"] == 2 * sum(piece.nbytes for piece in pieces[1:])  # words, and as large a mask
+    assert count["inputs out"] == 2 * sum(
+        piece.nbytes for piece in pieces[1:]
+    )  # words, and as large a mask
     assert pieces[0].element_size() == ID
-    assert count["weights out"] == sum(w.nbytes for replica in replicas[1:] for w in given.weights(replica))
-    assert count["logits back"] == count["their gradients out"] == sum(output.nbytes for output in outputs[1:])
+    assert count["weights out"] == sum(
+        w.nbytes for replica in replicas[1:] for w in given.weights(replica)
+    )
+    assert (
+        count["logits back"]
+        == count["their gradients out"]
+        == sum(output.nbytes for output in outputs[1:])
+    )
     assert count["gradients back"] == count["weights out"]
     assert [gradient.shape for gradient in gradients] == [(words, 4)] * devices
 
@@ -120,7 +143,9 @@ def test_what_a_replica_raises_reaches_the_caller_and_counts_must_agree(scripts)
     given = scripts("devices")
     where = virtual(2)
     with pytest.raises(RuntimeError, match="shapes"):
-        given.parallel_apply([nn.Linear(3, 3)] * 2, [(torch.ones(1, 3),), (torch.ones(1, 4),)], [{}] * 2, where)
+        given.parallel_apply(
+            [nn.Linear(3, 3)] * 2, [(torch.ones(1, 3),), (torch.ones(1, 4),)], [{}] * 2, where
+        )
     with pytest.raises(ValueError, match="1 replicas, 2 inputs"):
         given.parallel_apply([nn.Linear(3, 3)], [(torch.ones(1, 3),)] * 2, [{}] * 2, where)
 
@@ -141,12 +166,17 @@ def test_a_step_worked_out_by_hand():
     assert plan.devices[1].held["outputs"] == 2 * logits and not plan.devices[1].extra
     assert (plan.moved["weights out"], plan.moved["logits back"]) == (4e6, logits)
     assert plan.master_link == plan.other_link == sum(plan.moved.values())
-    assert plan.ddp_link == 2 * 4e6  # a ring all-reduce of two ranks sends and receives the gradients once
+    assert (
+        plan.ddp_link == 2 * 4e6
+    )  # a ring all-reduce of two ranks sends and receives the gradients once
 
 
 def test_the_loss_inside_moves_what_is_held_and_gathers_next_to_nothing():
     outside, inside = (step(4, 32, 1e8, 30000, inside=where) for where in (False, True))
-    assert inside.devices[0].total < outside.devices[0].total and inside.devices[1].total > outside.devices[1].total
+    assert (
+        inside.devices[0].total < outside.devices[0].total
+        and inside.devices[1].total > outside.devices[1].total
+    )
     assert inside.moved["losses back"] < 100 and inside.devices[0].extra["gathered outputs"] == 0
 
 
@@ -156,19 +186,23 @@ def test_one_device_copies_nothing_and_the_idle_hold_nothing():
     assert (plan.used, plan.devices[3].total, plan.master_link) == (1, 0, 0)
 
 
-@pytest.mark.parametrize("wrong", [{"devices": 0}, {"batch": 0}, {"parameters": 0}, {"vocabulary": 0}])
+@pytest.mark.parametrize(
+    "wrong", [{"devices": 0}, {"batch": 0}, {"parameters": 0}, {"vocabulary": 0}]
+)
 def test_a_step_that_cannot_be_is_refused(wrong):
     with pytest.raises(CourseError, match="at least one"):
         step(**({"devices": 2, "batch": 4, "parameters": 1e6, "vocabulary": 10} | wrong))
 
 
-EXTREMES = itertools.product((1, 2, 3, 8), (1, 2, 32, 512), (1, 110, 3000), (2, 32768, 131072), PLACES)
+EXTREMES = itertools.product(
+    (1, 2, 3, 8), (1, 2, 32, 512), (1, 110, 3000), (2, 32768, 131072), PLACES
+)
 
 
 @pytest.mark.parametrize("state", list(EXTREMES)[::3], ids=str)
 def test_every_state_fits_its_card(state):
     picture = draw(*state)
-    _assert_fits(picture)
+    assert_fits(picture)
     assert "nan" not in picture and "e+" not in picture
 
 
@@ -189,8 +223,10 @@ MEASURED = pd.DataFrame(
 
 def test_a_measured_step_is_drawn_from_its_beginning_with_the_masters_time_in_the_title():
     picture = explore.device_lanes({"Loss on the master": MEASURED, "again": MEASURED})
-    _assert_fits(picture)
-    assert "alone for 43 % and 43 % of a step" in picture  # 60 ms, of which 14 forward and 20 backward
+    assert_fits(picture)
+    assert (
+        "alone for 43 % and 43 % of a step" in picture
+    )  # 60 ms, of which 14 forward and 20 backward
     assert "Loss on the master: 60 ms a step" in picture
     assert "nan" not in picture
 
@@ -201,10 +237,15 @@ def test_a_step_that_was_not_measured_is_one_clear_sentence():
 
 
 def test_the_masters_time_is_all_but_what_is_done_together():
-    stages = [(0, "scatter", 0, 5), (0, "forward", 5, 9), (1, "forward", 6, 10), (0, "backward", 10, 12)]
+    stages = [
+        (0, "scatter", 0, 5),
+        (0, "forward", 5, 9),
+        (1, "forward", 6, 10),
+        (0, "backward", 10, 12),
+    ]
     assert device_lanes.alone_ms([device_lanes.Stretch(*stage) for stage in stages]) == 5
 
 
 @pytest.mark.parametrize("name", ["dp_step.svg", "replicas_inside.svg"])
 def test_the_stills_fit(name):
-    _assert_fits(explore.figures()[name])
+    assert_fits(explore.figures()[name])

@@ -5,7 +5,17 @@ import pytest
 from course import explore
 from course.core.errors import CourseError
 from course.explore.models.alpha_beta import AlphaBeta
-from course.explore.models.scaling import BACKWARD, INSIDE, NETWORKS, WORKLOADS, Fleet, Workload, efficiency, fit, step
+from course.explore.models.scaling import (
+    BACKWARD,
+    INSIDE,
+    NETWORKS,
+    WORKLOADS,
+    Fleet,
+    Workload,
+    efficiency,
+    fit,
+    step,
+)
 from course.explore.pictures.scaling import draw
 
 WORK = WORKLOADS["ResNet-50"]
@@ -69,5 +79,8 @@ def test_the_picture_says_what_the_model_says_and_shows_the_learners_points():
     }  # fmt: skip
     efficient = efficiency(WORK, FLEET, 16, 64, 0.8)
     assert f"{100 * efficient:.0f} % efficient" in draw(**state)
-    assert draw(**state, points=[(1, 1.0), (2, 0.8)]).count("<circle") == draw(**state).count("<circle") + 3
+    assert (
+        draw(**state, points=[(1, 1.0), (2, 0.8)]).count("<circle")
+        == draw(**state).count("<circle") + 3
+    )
     assert explore.scaling(gpus=256).values["gpus"] == 256

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.mutants import write
-from test_explore import _assert_fits
+from support.pictures import assert_fits
 
 from course import explore
 from course.core.errors import CourseError
@@ -39,13 +39,20 @@ def there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("ranks", "root", "op"), [(1, 0, "sum"), (3, 2, "max"), (4, 1, "sum")])
 def test_the_model_of_every_collective_is_what_real_ranks_do(there, ranks, root, op):
-    command = f"torchrun --standalone --nproc-per-node {ranks} src/collectives.py --root {root} --op {op}"
+    command = (
+        f"torchrun --standalone --nproc-per-node {ranks} src/collectives.py --root {root} --op {op}"
+    )
     run = launch(command.split(), limit=60)
     assert run.ok, run.text(0)
-    printed = [dict(re.findall(r"^(\S+)[ ]*(.*)$", run.text(rank, "stdout"), re.MULTILINE)) for rank in range(ranks)]
+    printed = [
+        dict(re.findall(r"^(\S+)[ ]*(.*)$", run.text(rank, "stdout"), re.MULTILINE))
+        for rank in range(ranks)
+    ]
     for name in COLLECTIVES:
         wanted = Example(name, counted(ranks), root, op).after()
-        assert [row[name] for row in printed] == [" ".join(str(c.number) for c in cells) for cells in wanted], name
+        assert [row[name] for row in printed] == [
+            " ".join(str(c.number) for c in cells) for cells in wanted
+        ], name
 
 
 def test_a_sum_remembers_whose_numbers_are_in_it():
@@ -72,24 +79,31 @@ def test_an_example_that_cannot_be_is_one_clear_sentence(wrong, says):
 @pytest.mark.parametrize("name", COLLECTIVES)
 def test_every_state_of_the_collectives_fits_its_card(name):
     for ranks, moment, op in itertools.product((1, 2, 6), range(3), ("sum", "max")):
-        _assert_fits(collectives.draw(Example(name, counted(ranks), ranks - 1, op), moment))
+        assert_fits(collectives.draw(Example(name, counted(ranks), ranks - 1, op), moment))
 
 
 def test_what_is_to_be_predicted_is_hidden_until_the_call_has_ended():
-    before, after = (explore.collectives(collective="all-reduce", moment=moment).picture for moment in (0, 2))
+    before, after = (
+        explore.collectives(collective="all-reduce", moment=moment).picture for moment in (0, 2)
+    )
     assert ">60<" not in before and "to be predicted" in before
     assert after.count(">60<") == 4
 
 
 def test_every_state_of_the_processes_and_the_split_fits_its_card():
     for nodes, each, look in itertools.product((1, 4), (1, 5, 8), (0, 31)):
-        _assert_fits(processes.draw(nodes, each, look))
+        assert_fits(processes.draw(nodes, each, look))
     for by, ranks, parts in itertools.product(("data", "layers"), (1, 2, 3, 4), (1, 8)):
-        _assert_fits(split.draw(by, ranks, parts))
+        assert_fits(split.draw(by, ranks, parts))
 
 
 def test_ranks_are_numbered_node_by_node():
-    assert [(p.rank, p.node, p.local_rank) for p in job(2, 2)] == [(0, 0, 0), (1, 0, 1), (2, 1, 0), (3, 1, 1)]
+    assert [(p.rank, p.node, p.local_rank) for p in job(2, 2)] == [
+        (0, 0, 0),
+        (1, 0, 1),
+        (2, 1, 0),
+        (3, 1, 1),
+    ]
     with pytest.raises(CourseError, match="at least one node"):
         job(0, 4)
 
@@ -147,7 +161,9 @@ def test_the_quiz_refuses_what_it_cannot_ask(there):
 def test_the_quiz_is_a_picture_where_there_is_no_kernel():
     data = Quiz()._repr_mimebundle_()
     assert "application/vnd.jupyter.widget-view+json" in data
-    assert data["text/plain"].endswith("After: to be predicted.") and "<svg" in data["image/svg+xml"]
+    assert (
+        data["text/plain"].endswith("After: to be predicted.") and "<svg" in data["image/svg+xml"]
+    )
 
 
 def test_a_gpu_that_is_not_there_is_one_clear_sentence(there):

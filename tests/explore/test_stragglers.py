@@ -5,7 +5,7 @@ import random
 import statistics
 
 import pytest
-from test_explore import _assert_fits
+from support.pictures import assert_fits
 
 from course import explore
 from course.core.errors import CourseError
@@ -28,15 +28,21 @@ def test_without_jitter_the_slow_rank_sets_the_pace_however_seldom_they_meet():
         assert expected_ms(ranks, 0, 0, every) == ideal_ms(every)
 
 
-@pytest.mark.parametrize(("ranks", "slower", "jitter", "every"), [(2, 0, 0.1, 1), (16, 0, 0.2, 4), (8, 0.1, 0.1, 1)])
+@pytest.mark.parametrize(
+    ("ranks", "slower", "jitter", "every"), [(2, 0, 0.1, 1), (16, 0, 0.2, 4), (8, 0.1, 0.1, 1)]
+)
 def test_the_expected_cost_is_what_many_races_cost(ranks, slower, jitter, every):
     runs = [race(ranks, slower, jitter, every, passes=8, seed=seed).pass_ms for seed in range(400)]
-    assert expected_ms(ranks, slower, jitter, every) == pytest.approx(statistics.fmean(runs), rel=0.01)
+    assert expected_ms(ranks, slower, jitter, every) == pytest.approx(
+        statistics.fmean(runs), rel=0.01
+    )
 
 
 def test_the_largest_of_two_normal_times_is_known_exactly():
     # E[max(X, Y)] = mean + sd / sqrt(pi)
-    assert expected_ms(2, 0, 0.1) == pytest.approx(COMPUTE_MS + 10 / 3.14159265**0.5 + ALL_REDUCE_MS, abs=0.01)
+    assert expected_ms(2, 0, 0.1) == pytest.approx(
+        COMPUTE_MS + 10 / 3.14159265**0.5 + ALL_REDUCE_MS, abs=0.01
+    )
 
 
 def test_meeting_less_often_averages_jitter_out_and_no_slow_rank():
@@ -59,7 +65,7 @@ STATES = list(itertools.product((2, 4, 8), (0, 30, 100), (0, 14, 30), (1, 2, 8))
 @pytest.mark.parametrize("state", random.Random(0).sample(STATES, 20), ids=str)
 def test_every_state_fits_its_card(state):
     picture = draw(*state)
-    _assert_fits(picture)
+    assert_fits(picture)
     assert "nan" not in picture
 
 

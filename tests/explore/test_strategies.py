@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from test_explore import _assert_fits
+from support.pictures import assert_fits
 
 from course.core.errors import CourseError
 from course.explore.models import staleness as staleness_explorable
@@ -29,7 +29,9 @@ from course.explore.pictures.strategies import draw as draw_strategies
 GB_PER_S = MIB / 1e6  # so that 1 MiB takes 1 ms
 
 
-@pytest.mark.parametrize(("strategy", "busiest"), [(MIRRORED, 15.0), (WORKERS, 15.0), (CENTRAL, 80.0), (SERVER, 40.0)])
+@pytest.mark.parametrize(
+    ("strategy", "busiest"), [(MIRRORED, 15.0), (WORKERS, 15.0), (CENTRAL, 80.0), (SERVER, 40.0)]
+)
 def test_what_four_devices_move_for_ten_mib(strategy, busiest):
     got = plan(strategy, 4, 10, "Adam", GB_PER_S)
     assert got.busiest == pytest.approx(busiest)
@@ -44,7 +46,9 @@ def test_mirrors_keep_the_optimizers_state_on_every_device_and_a_centre_keeps_it
 
 
 def test_only_with_a_server_do_the_others_outlive_a_worker():
-    living = {strategy: plan(strategy, 4, 10, "SGD", 1, WORKER).survivors for strategy in STRATEGIES}
+    living = {
+        strategy: plan(strategy, 4, 10, "SGD", 1, WORKER).survivors for strategy in STRATEGIES
+    }
     assert living == {MIRRORED: 0, CENTRAL: 0, WORKERS: 0, SERVER: 3}
     assert plan(SERVER, 4, 10, "SGD", 1, CENTRE).survivors == 0
     assert plan(MIRRORED, 4, 10, "SGD", 1, CENTRE).survivors == 4  # there is none
@@ -54,7 +58,9 @@ def test_one_device_has_nobody_to_talk_to():
     assert plan(MIRRORED, 1, 10, "SGD", 1).busiest == 0
 
 
-@pytest.mark.parametrize("wrong", [("Ring", 4, 1, "SGD", 1), (MIRRORED, 4, 1, "LAMB", 1), (MIRRORED, 0, 1, "SGD", 1)])
+@pytest.mark.parametrize(
+    "wrong", [("Ring", 4, 1, "SGD", 1), (MIRRORED, 4, 1, "LAMB", 1), (MIRRORED, 0, 1, "SGD", 1)]
+)
 def test_a_plan_that_cannot_be_is_refused(wrong):
     with pytest.raises(CourseError, match="plan"):
         plan(*wrong)
@@ -65,7 +71,9 @@ def test_a_plan_that_cannot_be_is_refused(wrong):
 @pytest.mark.parametrize("slow", [1, 3, 8])
 def test_no_worker_is_ahead_by_more_than_its_bound_and_staleness_follows(workers, bound, slow):
     run = course(workers, bound, slow)
-    begins = sorted((step.start, worker) for worker, steps in enumerate(run.workers) for step in steps)
+    begins = sorted(
+        (step.start, worker) for worker, steps in enumerate(run.workers) for step in steps
+    )
     ends = [[step.end for step in steps] for steps in run.workers]
     for start, worker in begins:
         done = [sum(end <= start for end in column) for column in ends]
@@ -103,13 +111,15 @@ STATES = itertools.product(STRATEGIES, (1, 2, 4, 8), (10, 10_000), OPTIMIZERS, (
 @pytest.mark.parametrize("state", list(STATES)[::7], ids=str)
 def test_every_state_of_the_strategies_fits_its_card(state):
     picture = draw_strategies(*state)
-    _assert_fits(picture)
+    assert_fits(picture)
     assert "nan" not in picture and "e+" not in picture
 
 
-@pytest.mark.parametrize("state", list(itertools.product((1, 3, 6), (0, 5, UNBOUNDED), (1, 8), (True, False))), ids=str)
+@pytest.mark.parametrize(
+    "state", list(itertools.product((1, 3, 6), (0, 5, UNBOUNDED), (1, 8), (True, False))), ids=str
+)
 def test_every_state_of_staleness_fits_its_card(state):
-    _assert_fits(draw_staleness(*state))
+    assert_fits(draw_staleness(*state))
 
 
 def test_titles_say_what_the_state_shows():

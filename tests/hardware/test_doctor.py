@@ -14,19 +14,27 @@ from support.fake_nvml import FakeNvml
 from course.commands import doctor
 from course.hardware import gpus
 from course.hardware.box import GIB, Box, Card
-from course.hardware.doctor import gpus, machine
+from course.hardware.doctor import machine
 from course.hardware.doctor.facts import LOGS, SCRIPTS, Torch, Vitals
 from course.hardware.doctor.machine import BROKEN, COURSE, NOTE, OK, PACKAGES
 
 H100 = "NVIDIA H100 80GB HBM3"
-PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
+PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
 
 def box(nvml=None, visible=None, **facts) -> Box:
     """A sound box of 16 cores, with the GPUs of `nvml`."""
     environ = {} if visible is None else {gpus.VARIABLE: visible}
-    here = Box.here(nvml or FakeNvml(refusal=pynvml.NVML_ERROR_LIBRARY_NOT_FOUND), environ, Path("/nowhere"))
-    sound = {"cores": 16, "memory": 64 * GIB, "memory_free": 60 * GIB, "torch_version": "2.13.0", "torch_cuda": "13.0"}
+    here = Box.here(
+        nvml or FakeNvml(refusal=pynvml.NVML_ERROR_LIBRARY_NOT_FOUND), environ, Path("/nowhere")
+    )
+    sound = {
+        "cores": 16,
+        "memory": 64 * GIB,
+        "memory_free": 60 * GIB,
+        "torch_version": "2.13.0",
+        "torch_cuda": "13.0",
+    }
     return replace(here, **(sound | facts))
 
 
@@ -57,7 +65,9 @@ TWO_FULL = FakeNvml("A", "A", free=3 * GIB)
 ON_BUS = gpus.Gpus(installed=2, failure="The NVIDIA driver is installed but not loaded.")
 CPU_BUILD = {"torch_cuda": None, "torch_version": "2.13.0+cpu"}
 no_package = {"packages": dict.fromkeys(PACKAGES, "99.0") | {COURSE: "0.1.0", "datasets": None}}
-old_package = {"packages": dict.fromkeys(PACKAGES, "99.0") | {COURSE: "0.1.0", "accelerate": "1.9.2"}}
+old_package = {
+    "packages": dict.fromkeys(PACKAGES, "99.0") | {COURSE: "0.1.0", "accelerate": "1.9.2"}
+}
 no_course = {"packages": dict.fromkeys(PACKAGES, "99.0") | {COURSE: None}}
 
 
@@ -69,7 +79,12 @@ SICK = [  # check, facts, level, what the sentence says
     ("system", person(system="Darwin"), NOTE, "warm ranks need Linux"),
     ("system", person(system="Windows"), BROKEN, "`wsl --install`"),
     ("python", person(python=(3, 10)), BROKEN, "This is Python 3.10 and the course needs 3.11"),
-    ("packages", person(**no_package), BROKEN, "Missing or too old: datasets>=4; `python -m pip install -e"),
+    (
+        "packages",
+        person(**no_package),
+        BROKEN,
+        "Missing or too old: datasets>=4; `python -m pip install -e",
+    ),
     ("packages", person(**old_package), BROKEN, "Missing or too old: accelerate>=1.12;"),
     ("packages", person(**no_course), BROKEN, "Missing or too old: multi-gpu-course;"),
     (
@@ -79,43 +94,138 @@ SICK = [  # check, facts, level, what the sentence says
         "torch is missing; the course needs 2.11 or later: `python -m pip",
     ),
     ("torch", person(box(torch_version="2.9.1+cu128")), BROKEN, 'pip install -U "torch>=2.11"`'),
-    ("torch", person(torch=Torch(import_error="OSError: libx.so")), BROKEN, "cannot be imported (OSError: libx.so)"),
-    ("driver", person(box(nvidia=ON_BUS)), BROKEN, "not loaded. Until then the labs run on the CPU."),
-    ("driver", person(box(nvidia=replace(ON_BUS, installed=1))), NOTE, "Until then the labs run on the CPU."),
+    (
+        "torch",
+        person(torch=Torch(import_error="OSError: libx.so")),
+        BROKEN,
+        "cannot be imported (OSError: libx.so)",
+    ),
+    (
+        "driver",
+        person(box(nvidia=ON_BUS)),
+        BROKEN,
+        "not loaded. Until then the labs run on the CPU.",
+    ),
+    (
+        "driver",
+        person(box(nvidia=replace(ON_BUS, installed=1))),
+        NOTE,
+        "Until then the labs run on the CPU.",
+    ),
     (
         "driver",
         person(box(EIGHT_OLD)),
         BROKEN,
         "runs CUDA up to 12.2 and torch is built for CUDA 13.0: update the driver",
     ),
-    ("driver", person(box(EIGHT_OLD)), BROKEN, '"torch>=2.11" --index-url https://download.pytorch.org/whl/cu126`.'),
-    ("driver", person(box(FakeNvml("A", cuda=12020))), NOTE, "update the driver to 580 or later, or `python"),
+    (
+        "driver",
+        person(box(EIGHT_OLD)),
+        BROKEN,
+        '"torch>=2.11" --index-url https://download.pytorch.org/whl/cu126`.',
+    ),
+    (
+        "driver",
+        person(box(FakeNvml("A", cuda=12020))),
+        NOTE,
+        "update the driver to 580 or later, or `python",
+    ),
     ("driver", person(box(FakeNvml("A", cuda=11080))), NOTE, "update the driver to 580 or later."),
-    ("driver", person(box(EIGHT, **CPU_BUILD)), BROKEN, "torch 2.13.0+cpu is built for the CPU only"),
-    ("driver", person(box(EIGHT, **CPU_BUILD)), BROKEN, "https://download.pytorch.org/whl/cu130` installs one"),
-    ("driver", person(box(EIGHT_OLD, **CPU_BUILD)), BROKEN, "https://download.pytorch.org/whl/cu126` installs one"),
+    (
+        "driver",
+        person(box(EIGHT, **CPU_BUILD)),
+        BROKEN,
+        "torch 2.13.0+cpu is built for the CPU only",
+    ),
+    (
+        "driver",
+        person(box(EIGHT, **CPU_BUILD)),
+        BROKEN,
+        "https://download.pytorch.org/whl/cu130` installs one",
+    ),
+    (
+        "driver",
+        person(box(EIGHT_OLD, **CPU_BUILD)),
+        BROKEN,
+        "https://download.pytorch.org/whl/cu126` installs one",
+    ),
     ("driver", person(box(FakeNvml("A"), **CPU_BUILD)), NOTE, "is built for the CPU only"),
     ("visible", person(box(EIGHT, "0,9")), BROKEN, "CUDA ignores '9' and all entries after it"),
-    ("visible", person(box(FakeNvml("A"), "1")), NOTE, "this machine has only GPU 0, so CUDA ignores '1'"),
-    ("alike", person(box(FakeNvml("A", "B"))), NOTE, "The GPUs differ (A, B), so each step waits for the slowest"),
-    ("room", person(box(TWO_FULL)), NOTE, "free on GPU 0 (3 GiB of 80 GiB), GPU 1 (3 GiB of 80 GiB): `nvidia-smi`"),
-    ("cuda", says_no("no kernel image is available"), BROKEN, "(no kernel image is available): this build has no code"),
+    (
+        "visible",
+        person(box(FakeNvml("A"), "1")),
+        NOTE,
+        "this machine has only GPU 0, so CUDA ignores '1'",
+    ),
+    (
+        "alike",
+        person(box(FakeNvml("A", "B"))),
+        NOTE,
+        "The GPUs differ (A, B), so each step waits for the slowest",
+    ),
+    (
+        "room",
+        person(box(TWO_FULL)),
+        NOTE,
+        "free on GPU 0 (3 GiB of 80 GiB), GPU 1 (3 GiB of 80 GiB): `nvidia-smi`",
+    ),
+    (
+        "cuda",
+        says_no("no kernel image is available"),
+        BROKEN,
+        "(no kernel image is available): this build has no code",
+    ),
     ("cuda", says_no("Error 802: system not yet initialized"), BROKEN, "nvidia-fabricmanager"),
     ("cuda", says_no("CUDA out of memory."), BROKEN, "another program fills it"),
     ("cuda", says_no("unknown error"), BROKEN, "(unknown error): `nvidia-smi` should say more"),
-    ("cuda", person(box(EIGHT), torch=Torch(gloo=True, gpus=7)), BROKEN, "The driver shows 8 GPUs and torch sees 7"),
+    (
+        "cuda",
+        person(box(EIGHT), torch=Torch(gloo=True, gpus=7)),
+        BROKEN,
+        "The driver shows 8 GPUs and torch sees 7",
+    ),
     ("backend", person(torch=Torch(gloo=False, nccl="2.27.5")), BROKEN, "built without Gloo"),
     ("backend", person(box(EIGHT), torch=Torch(gloo=True)), BROKEN, "built without NCCL"),
     ("cores", person(box(cores=1)), NOTE, "2 ranks share 1 core:"),
-    ("memory", person(box(memory_free=3 * GIB)), NOTE, "3 GiB of memory is free; 4 ranks want 4 GiB"),
+    (
+        "memory",
+        person(box(memory_free=3 * GIB)),
+        NOTE,
+        "3 GiB of memory is free; 4 ranks want 4 GiB",
+    ),
     ("memory", person(box(memory_free=GIB // 2)), BROKEN, "0.5 GiB of memory is free"),
-    ("shared_memory", person(shm=(GIB // 16, GIB // 16)), NOTE, "0.0625 GiB free of 0.0625 GiB; NCCL and DataLoader"),
+    (
+        "shared_memory",
+        person(shm=(GIB // 16, GIB // 16)),
+        NOTE,
+        "0.0625 GiB free of 0.0625 GiB; NCCL and DataLoader",
+    ),
     ("shared_memory", person(shm=(8 * GIB, GIB // 2)), NOTE, "`docker run --shm-size=2g ...`"),
     ("open_files", person(open_files=256), NOTE, "only 256 files: `ulimit -n 4096`"),
-    ("loopback", person(loopback_error="refused"), BROKEN, "cannot meet on a port of localhost (refused)"),
-    ("host_name", person(host_error="leads to no address"), NOTE, "add `127.0.1.1 box` to /etc/hosts"),
-    ("proxy", person(environ={"http_proxy": "http://u:secret@p:1"}), NOTE, "A proxy (http_proxy) can catch"),
-    ("proxy", person(environ={"ALL_PROXY": "http://p", "no_proxy": "localhost"}), NOTE, "(all_proxy)"),
+    (
+        "loopback",
+        person(loopback_error="refused"),
+        BROKEN,
+        "cannot meet on a port of localhost (refused)",
+    ),
+    (
+        "host_name",
+        person(host_error="leads to no address"),
+        NOTE,
+        "add `127.0.1.1 box` to /etc/hosts",
+    ),
+    (
+        "proxy",
+        person(environ={"http_proxy": "http://u:secret@p:1"}),
+        NOTE,
+        "A proxy (http_proxy) can catch",
+    ),
+    (
+        "proxy",
+        person(environ={"ALL_PROXY": "http://p", "no_proxy": "localhost"}),
+        NOTE,
+        "(all_proxy)",
+    ),
     (
         "scripts",
         person(folders={SCRIPTS: "Permission denied", LOGS: None}),
@@ -139,11 +249,19 @@ WELL = [  # check, facts, what the sentence says; None: nothing to look at
         person(),
         "transformers 99.0, datasets 99.0, accelerate 99.0, jupyterlab 99.0, ipywidgets 99.0, nbval",
     ),
-    ("torch", person(box(torch_version="2.11.0a0+git1")), "torch 2.11.0a0+git1, built for CUDA 13.0"),
+    (
+        "torch",
+        person(box(torch_version="2.11.0a0+git1")),
+        "torch 2.11.0a0+git1, built for CUDA 13.0",
+    ),
     ("torch", person(box(**CPU_BUILD)), "torch 2.13.0+cpu, built for the CPU only"),
     ("driver", person(), "no NVIDIA GPU: the labs run on the CPU with Gloo"),
     ("driver", person(box(EIGHT)), "NVIDIA driver 580.65.06 runs CUDA up to 13.0"),
-    ("driver", person(box(EIGHT_OLD, torch_cuda="12.6")), "NVIDIA driver 580.65.06 runs CUDA up to 12.2"),
+    (
+        "driver",
+        person(box(EIGHT_OLD, torch_cuda="12.6")),
+        "NVIDIA driver 580.65.06 runs CUDA up to 12.2",
+    ),
     ("visible", person(), None),
     (
         "visible",
@@ -170,7 +288,11 @@ WELL = [  # check, facts, what the sentence says; None: nothing to look at
     ("loopback", person(), "ranks can meet on a port of localhost"),
     ("host_name", person(), "the host name box leads here"),
     ("proxy", person(environ={"http_proxy": ""}), "no proxy in the way of localhost"),
-    ("proxy", person(environ={"HTTP_PROXY": "http://p", "no_proxy": "localhost,127.0.0.1"}), "no proxy in the way"),
+    (
+        "proxy",
+        person(environ={"HTTP_PROXY": "http://p", "no_proxy": "localhost,127.0.0.1"}),
+        "no proxy in the way",
+    ),
     ("proxy", person(environ={"https_proxy": "http://p", "NO_PROXY": "*"}), "no proxy in the way"),
     ("scripts", person(), "labs/src can be written"),
     ("logs", person(), "labs/runs can be written"),
@@ -179,14 +301,18 @@ WELL = [  # check, facts, what the sentence says; None: nothing to look at
 BY_NAME = {check.__name__: check for check in doctor.CHECKS}
 
 
-@pytest.mark.parametrize(("name", "facts", "level", "words"), SICK, ids=[f"{n}-{w[:30]}" for n, _, _, w in SICK])
+@pytest.mark.parametrize(
+    ("name", "facts", "level", "words"), SICK, ids=[f"{n}-{w[:30]}" for n, _, _, w in SICK]
+)
 def test_a_check_finds_its_fault(name, facts, level, words):
     finding = BY_NAME[name](facts)
     assert finding.level == level and words in finding.text
     assert finding.text.endswith(".") and "\n" not in finding.text
 
 
-@pytest.mark.parametrize(("name", "facts", "words"), WELL, ids=[f"{n}-{(w or '')[:30]}" for n, _, w in WELL])
+@pytest.mark.parametrize(
+    ("name", "facts", "words"), WELL, ids=[f"{n}-{(w or '')[:30]}" for n, _, w in WELL]
+)
 def test_a_check_lets_a_sound_box_pass(name, facts, words):
     finding = BY_NAME[name](facts)
     assert (finding is None) if words is None else (finding.level == OK and words in finding.text)
@@ -208,7 +334,9 @@ def test_no_check_is_left_out():
     assert {f for f in written if not f.__name__.startswith("_")} == set(doctor.CHECKS)
 
 
-@pytest.mark.parametrize("sick", [facts for _, facts, _, _ in SICK], ids=[f"{n}-{w[:30]}" for n, _, _, w in SICK])
+@pytest.mark.parametrize(
+    "sick", [facts for _, facts, _, _ in SICK], ids=[f"{n}-{w[:30]}" for n, _, _, w in SICK]
+)
 def test_a_fault_trips_no_other_check(sick):
     assert all(check(sick) is None or check(sick).text for check in doctor.CHECKS)
 
@@ -231,10 +359,20 @@ def test_bounds_are_those_of_the_project():
         (person(), 0, 0, "The labs run here."),
         (person(box(EIGHT)), 0, 0, "The labs run here."),
         (person(box(FakeNvml("A"))), 0, 0, "The labs run here."),
-        (person(open_files=9, disk_free=GIB), 0, 2, "The labs run here. 2 notes above may be worth a look."),
+        (
+            person(open_files=9, disk_free=GIB),
+            0,
+            2,
+            "The labs run here. 2 notes above may be worth a look.",
+        ),
         (person(open_files=9), 0, 1, "The labs run here. 1 note above may be worth a look."),
         (person(box(EIGHT_OLD)), 1, 0, "1 thing is broken: see the lines above for the fix."),
-        (person(python=(3, 9), loopback_error="x"), 1, 0, "2 things are broken: see the lines above for the fix."),
+        (
+            person(python=(3, 9), loopback_error="x"),
+            1,
+            0,
+            "2 things are broken: see the lines above for the fix.",
+        ),
     ],
 )
 def test_exit_code_and_verdict(monkeypatch, capsys, facts, code, notes, verdict):
@@ -245,7 +383,9 @@ def test_exit_code_and_verdict(monkeypatch, capsys, facts, code, notes, verdict)
     assert sum(line.startswith("note    ") for line in lines) == notes
 
 
-@pytest.mark.parametrize(("facts", "beyond"), [(person(box(EIGHT)), []), (person(open_files=9), ["note"])])
+@pytest.mark.parametrize(
+    ("facts", "beyond"), [(person(box(EIGHT)), []), (person(open_files=9), ["note"])]
+)
 def test_short_is_the_card_and_what_is_not_ok(monkeypatch, capsys, facts, beyond):
     monkeypatch.setattr(doctor, "examine", lambda packages: facts)
     assert doctor.main(["--short"]) == 0

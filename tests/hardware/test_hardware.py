@@ -30,8 +30,16 @@ def put(root: Path, path: str, text: str) -> None:
 def box(nvml=None, visible=None, torch_cuda="13.0", cores=16, root=Path("/nowhere")) -> Box:
     environ = {} if visible is None else {gpus.VARIABLE: visible}
     here = Box.here(nvml or FakeNvml(refusal=pynvml.NVML_ERROR_LIBRARY_NOT_FOUND), environ, root)
-    facts = {"cpu": "Test CPU", "cores": cores, "physical": cores, "machine_cores": cores, "memory": 64 * GIB}
-    return replace(here, memory_free=60 * GIB, torch_version="2.13.0", torch_cuda=torch_cuda, **facts)
+    facts = {
+        "cpu": "Test CPU",
+        "cores": cores,
+        "physical": cores,
+        "machine_cores": cores,
+        "memory": 64 * GIB,
+    }
+    return replace(
+        here, memory_free=60 * GIB, torch_version="2.13.0", torch_cuda=torch_cuda, **facts
+    )
 
 
 def test_this_box_agrees_with_the_operating_system():
@@ -45,12 +53,19 @@ def test_this_box_agrees_with_the_operating_system():
 
 def test_asking_imports_no_torch():
     code = "import sys; from course import hardware; hardware.card()._repr_html_(); print('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+        == "False\n"
+    )
 
 
 def test_torch_build_is_what_torch_says():
     code = "import torch; print(torch.__version__, torch.version.cuda)"
-    says = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    says = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert list(map(str, box.torch_build())) == says
 
 
@@ -73,7 +88,8 @@ def test_what_the_labs_use(gpu_count, torch_cuda, cores, ranks, device, backend)
 
 
 @pytest.mark.parametrize(
-    ("built", "driver", "old"), [("13.0", 12080, True), ("12.6", 12020, False), ("12.6", 13000, False)]
+    ("built", "driver", "old"),
+    [("13.0", 12080, True), ("12.6", 12020, False), ("12.6", 13000, False)],
 )
 def test_driver_runs_every_build_of_its_major_version_and_of_earlier_ones(built, driver, old):
     here = box(FakeNvml(H100, H100, cuda=driver), torch_cuda=built)
@@ -89,7 +105,10 @@ def test_eight_gpus_on_a_switch():
     assert (here.nvidia.driver, here.nvidia.driver_cuda) == ("580.65.06", (13, 0))
     assert here.gpus[7] == gpus.Gpu(7, 7, H100, 80 * GIB, 79 * GIB)
     assert nvml.open == 0, "NVML is left open"
-    assert "GPUs    8 × NVIDIA H100 80GB HBM3 (80 GiB), each pair connected by NVLink (NV18)" in repr(Card(here))
+    assert (
+        "GPUs    8 × NVIDIA H100 80GB HBM3 (80 GiB), each pair connected by NVLink (NV18)"
+        in repr(Card(here))
+    )
     assert repr(Card(here)).endswith("Here the labs use 8 ranks, one a GPU, with NCCL.")
 
 
@@ -97,22 +116,38 @@ def test_links_of_a_mixed_box():
     levels = {(0, 1): 10, (0, 2): 20, (0, 3): 30, (1, 2): 40, (1, 3): 50}
     here = box(FakeNvml(*["A"] * 4, wires={(2, 3): 4}, levels=levels))
     kinds = {(link.first, link.second): link.kind for link in here.links}
-    assert kinds == {(0, 1): "PIX", (0, 2): "PXB", (0, 3): "PHB", (1, 2): "NODE", (1, 3): "SYS", (2, 3): "NV4"}
+    assert kinds == {
+        (0, 1): "PIX",
+        (0, 2): "PXB",
+        (0, 3): "PHB",
+        (1, 2): "NODE",
+        (1, 3): "SYS",
+        (2, 3): "NV4",
+    }
     assert "1 of 6 pairs by NVLink (NV4)" in box.links(here)
     assert "1 of 6 pairs by PCIe and the link between CPU sockets (SYS)" in box.links(here)
 
 
 def test_a_driver_that_knows_little_still_shows_its_gpus():
-    asked = [name for name in dir(FakeNvml) if name.startswith("nvmlDeviceGet") and "Count" not in name]
-    here = box(FakeNvml("A", "A", unsupported=[name for name in asked if "HandleByIndex" not in name]))
+    asked = [
+        name for name in dir(FakeNvml) if name.startswith("nvmlDeviceGet") and "Count" not in name
+    ]
+    here = box(
+        FakeNvml("A", "A", unsupported=[name for name in asked if "HandleByIndex" not in name])
+    )
     assert [link.kind for link in here.links] == ["?"]
     assert here.gpus[1] == gpus.Gpu(1, 1, "NVIDIA GPU", None, None)
-    assert "2 × NVIDIA GPU, the pair connected by a link that the driver does not tell" in repr(Card(here))
+    assert "2 × NVIDIA GPU, the pair connected by a link that the driver does not tell" in repr(
+        Card(here)
+    )
 
 
 def test_numbers_of_visible_gpus_are_those_of_cuda():
     here = box(FakeNvml(*"ABCD", wires={(1, 3): 2}), visible="3,1")
-    assert [(gpu.index, gpu.nvml_index, gpu.name) for gpu in here.gpus] == [(0, 3, "D"), (1, 1, "B")]
+    assert [(gpu.index, gpu.nvml_index, gpu.name) for gpu in here.gpus] == [
+        (0, 3, "D"),
+        (1, 1, "B"),
+    ]
     assert here.links == (gpus.Link(0, 1, "NV2"),)
     assert here.nvidia.installed == 4
 
@@ -155,14 +190,19 @@ def test_invalid_entries_are_reported(variable, shown, says):
 
 def test_mig_instances():
     one = box(FakeNvml("A MIG 1g.10gb"), visible="MIG-aa,MIG-bb").nvidia
-    assert len(one.gpus) == 1 and "2 MIG instances, but CUDA shows a process only the first" in one.hidden
+    assert (
+        len(one.gpus) == 1
+        and "2 MIG instances, but CUDA shows a process only the first" in one.hidden
+    )
     none = box(FakeNvml("A"), visible="MIG-zz").nvidia
     assert none.gpus == () and "MIG-zz names no MIG instance" in none.hidden
     assert box(FakeNvml("A"), visible="MIG-aa").nvidia.hidden is None
 
 
 def test_hidden_gpus_are_said_so():
-    assert repr(Card(box(FakeNvml("A", "A"), visible=""))).endswith("(CUDA_VISIBLE_DEVICES hides the GPUs).")
+    assert repr(Card(box(FakeNvml("A", "A"), visible=""))).endswith(
+        "(CUDA_VISIBLE_DEVICES hides the GPUs)."
+    )
 
 
 @pytest.mark.parametrize(
@@ -175,7 +215,11 @@ def test_hidden_gpus_are_said_so():
     ],
 )
 def test_why_the_driver_does_not_answer(tmp_path, code, says):
-    for card, kind in {"0000:01:00.0": "0x030000", "0000:02:00.0": "0x030200", "0000:02:00.1": "0x040300"}.items():
+    for card, kind in {
+        "0000:01:00.0": "0x030000",
+        "0000:02:00.0": "0x030200",
+        "0000:02:00.1": "0x040300",
+    }.items():
         put(tmp_path, f"sys/bus/pci/devices/{card}/vendor", "0x10de\n")
         put(tmp_path, f"sys/bus/pci/devices/{card}/class", f"{kind}\n")
     here = box(FakeNvml(refusal=code), root=tmp_path)
@@ -199,7 +243,9 @@ def test_an_error_while_reading_is_reported_and_nvml_closed():
 
 
 def test_one_gpu_says_why_the_ranks_are_on_the_cpu():
-    assert "on the CPU with Gloo (ranks over NCCL need a GPU each, and there is one)" in repr(Card(box(FakeNvml("A"))))
+    assert "on the CPU with Gloo (ranks over NCCL need a GPU each, and there is one)" in repr(
+        Card(box(FakeNvml("A")))
+    )
 
 
 def test_cpu_and_its_cores(tmp_path):
@@ -215,8 +261,20 @@ def test_cpu_and_its_cores(tmp_path):
     [
         ({"sys/fs/cgroup/cpu.max": "150000 100000\n"}, 1.5),
         ({"sys/fs/cgroup/cpu.max": "max 100000\n"}, None),
-        ({"sys/fs/cgroup/a/cpu.max": "max 100000\n", "sys/fs/cgroup/a/b/cpu.max": "200000 100000\n"}, 2),
-        ({"sys/fs/cgroup/a/cpu.max": "100000 100000\n", "sys/fs/cgroup/a/b/cpu.max": "200000 100000\n"}, 1),
+        (
+            {
+                "sys/fs/cgroup/a/cpu.max": "max 100000\n",
+                "sys/fs/cgroup/a/b/cpu.max": "200000 100000\n",
+            },
+            2,
+        ),
+        (
+            {
+                "sys/fs/cgroup/a/cpu.max": "100000 100000\n",
+                "sys/fs/cgroup/a/b/cpu.max": "200000 100000\n",
+            },
+            1,
+        ),
         ({"sys/fs/cgroup/other/cpu.max": "100000 100000\n"}, None),
         ({}, None),
     ],

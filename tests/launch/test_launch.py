@@ -28,11 +28,15 @@ from course.launch.client import KEPT_RUNS
 from course.launch.run import Run
 
 pytestmark = pytest.mark.timeout(180)
-once = pytest.mark.parametrize("client", ["warm"], indirect=True)  # where the way can make no difference
+once = pytest.mark.parametrize(
+    "client", ["warm"], indirect=True
+)  # where the way can make no difference
 
 
 @pytest.fixture(scope="module", params=["warm", "cold"])
-def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+def client(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Client]:
     client = Client(tmp_path_factory.mktemp(request.param), warm=request.param == "warm")
     yield client
     client.close()
@@ -57,7 +61,9 @@ def test_run_tells_what_ranks_did(client: Client) -> None:
         assert answer["stdout"][rank] == f"out {rank} ['--name', 'two words', \"it's\"]"
         assert answer["stderr"][rank] == f"err {rank}"
         rows = [row for row in answer["rows"] if row["rank"] == rank]
-        assert [row["step"] for row in rows] == [0, 1, 2] and rows[2]["loss"] == pytest.approx(1 / 3)
+        assert [row["step"] for row in rows] == [0, 1, 2] and rows[2]["loss"] == pytest.approx(
+            1 / 3
+        )
         log = Path(answer["log_dir"], f"rank{rank}.log").read_text()
         assert sorted(log.splitlines()) == sorted([answer["stdout"][rank], answer["stderr"][rank]])
     assert re.sub(r"\x1b\[[\d;]*m", "", answer["shown"]).count("rank 2 │ out 2") == 1
@@ -65,7 +71,10 @@ def test_run_tells_what_ranks_did(client: Client) -> None:
 
 
 def test_metrics_are_a_table() -> None:
-    rows = [{"rank": 1, "time": 12.5, "step": 1, "loss": 0.5}, {"rank": 0, "time": 10.0, "step": 1, "accuracy": 0.9}]
+    rows = [
+        {"rank": 1, "time": 12.5, "step": 1, "loss": 0.5},
+        {"rank": 0, "time": 10.0, "step": 1, "accuracy": 0.9},
+    ]
     table = Run("torchrun script.py", Path("runs"), rows=rows).metrics
     assert list(table["time"]) == [2.5, 0.0] and list(table["rank"]) == [1, 0]
     assert {"step", "loss", "accuracy"} <= set(table.columns)
@@ -93,7 +102,9 @@ def test_what_the_launcher_prints_is_shown(client: Client) -> None:
     assert "usage: torchrun" in client.run("torchrun", "--help")["shown"]
     answer = client.ranks("print('twice')")
     assert answer["ok"]
-    teed = client.run(*torchrun(), "--tee", "3", "--log-dir", str(client.folder / "logs"), "script.py")
+    teed = client.run(
+        *torchrun(), "--tee", "3", "--log-dir", str(client.folder / "logs"), "script.py"
+    )
     assert teed["ok"] and teed["shown"].count("twice") == 2
 
 
@@ -125,7 +136,10 @@ def test_gpus_wanted_that_are_not_there(client: Client) -> None:
     if box.gpu_count():
         pytest.skip("this box has a GPU")
     answer = client.run("torchrun", "--standalone", "--nproc-per-node", "gpu", "script.py")
-    assert answer["shown"].startswith("This box has no GPU that can be used") and answer["shown"].count("\n") == 1
+    assert (
+        answer["shown"].startswith("This box has no GPU that can be used")
+        and answer["shown"].count("\n") == 1
+    )
 
 
 @once
@@ -185,7 +199,9 @@ def test_200_launches_in_a_row(tmp_path: Path) -> None:
     assert after["files"] == before["files"] and after["children"] == before["children"]
     assert after["rss"] - before["rss"] < 8e6
     assert [files for _, files in warm_after] == [files for _, files in warm_before]
-    assert all(now - then < 8e6 for (now, _), (then, _) in zip(warm_after, warm_before, strict=True))
+    assert all(
+        now - then < 8e6 for (now, _), (then, _) in zip(warm_after, warm_before, strict=True)
+    )
     assert set(marked(client.mark)) == client.own
     assert len(list((tmp_path / "runs").iterdir())) <= KEPT_RUNS
     assert sorted(path.name for path in client.temporary.iterdir()) == names_before
@@ -220,7 +236,9 @@ class Kernel:
         self.client.wait_for_ready(timeout=PATIENCE_S)
         self.run("%load_ext course")
         if self.way == "cold":
-            self.run("import os; from course import connect; connect._warm = None; del os.environ['COURSE_WARM']")
+            self.run(
+                "import os; from course import connect; connect._warm = None; del os.environ['COURSE_WARM']"
+            )
 
     def begin(self, code: str) -> str:
         """Send a cell; `outputs` waits for it."""
@@ -252,7 +270,11 @@ class Kernel:
 
     def others(self) -> set[int]:
         """Processes of runs: all with the mark but the kernel and its warm processes."""
-        ranks = {pid for file in self.folder.glob("pid*") if psutil.pid_exists(pid := int(file.read_text()))}
+        ranks = {
+            pid
+            for file in self.folder.glob("pid*")
+            if psutil.pid_exists(pid := int(file.read_text()))
+        }
         return ranks & set(marked(self.mark))
 
     def hold(self, source: str) -> str:

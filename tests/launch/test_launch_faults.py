@@ -20,7 +20,9 @@ from support.launching import GONE_S, HEALTHY, HUNG, PREAMBLE, Client, marked, t
 
 pytestmark = pytest.mark.timeout(180)
 WAYS = ("warm", "cold")
-once = pytest.mark.parametrize("client", ["warm"], indirect=True)  # where the way can make no difference
+once = pytest.mark.parametrize(
+    "client", ["warm"], indirect=True
+)  # where the way can make no difference
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +35,9 @@ def clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Clie
 
 
 @pytest.fixture(params=WAYS)
-def client(request: pytest.FixtureRequest, clients: dict[str, Client], tmp_path_factory: object) -> Iterator[Client]:
+def client(
+    request: pytest.FixtureRequest, clients: dict[str, Client], tmp_path_factory: object
+) -> Iterator[Client]:
     """A client that is ready to launch, and that still answers and has left no process when the test is over."""
     way = request.param
     if way not in clients or clients[way].process.poll() is not None:
@@ -42,7 +46,10 @@ def client(request: pytest.FixtureRequest, clients: dict[str, Client], tmp_path_
     yield client
     client.gone()
     if client.process.poll() is None:
-        assert client.run("python", client.script("answer", "print('here')").name)["stdout"][0] == "here"
+        assert (
+            client.run("python", client.script("answer", "print('here')").name)["stdout"][0]
+            == "here"
+        )
         assert "Traceback" not in client.noise
     else:
         client.own = set()
@@ -187,7 +194,9 @@ def test_rank_raises(client: Client, record_property: object) -> None:
     assert client.gone() < GONE_S
     assert answer["codes"][1] == 1 and answer["codes"][0] != 0 and answer["first_failed"] == 1
     shown = answer["shown"]
-    assert "Rank 1 failed first (exit code 1):\nTraceback (most recent call last):\n  File " in shown
+    assert (
+        "Rank 1 failed first (exit code 1):\nTraceback (most recent call last):\n  File " in shown
+    )
     assert shown.index("ValueError: rank 1 cannot go on") > shown.index("Rank 1 failed first")
     assert "torch/distributed/elastic" not in shown and "course/" not in shown
 
@@ -219,8 +228,22 @@ else:
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        (CROSSED, ["rank 0 waits in all_reduce at script.py:6", "rank 1 waits in recv at script.py:8", "different"]),
-        (ABSENT, ["rank 0 waits in barrier at script.py:6", "rank 1 is at script.py:8", "rank 1 did not call barrier"]),
+        (
+            CROSSED,
+            [
+                "rank 0 waits in all_reduce at script.py:6",
+                "rank 1 waits in recv at script.py:8",
+                "different",
+            ],
+        ),
+        (
+            ABSENT,
+            [
+                "rank 0 waits in barrier at script.py:6",
+                "rank 1 is at script.py:8",
+                "rank 1 did not call barrier",
+            ],
+        ),
     ],
     ids=["crossed", "absent"],
 )
@@ -230,8 +253,13 @@ def test_time_limit(client: Client, source: str, said: list[str], record_propert
     answer = client.ranks(source, limit=limit)
     after("time limit", max(0.0, time.monotonic() - began - limit), record_property)
     assert client.gone() < GONE_S and time.monotonic() - began - limit < GONE_S
-    assert answer["reason"] == "limit" and answer["codes"] == {0: -signal.SIGABRT, 1: -signal.SIGABRT}
-    assert answer["shown"].startswith(f"The limit of {limit:g} s ended the run. Where the ranks stood:")
+    assert answer["reason"] == "limit" and answer["codes"] == {
+        0: -signal.SIGABRT,
+        1: -signal.SIGABRT,
+    }
+    assert answer["shown"].startswith(
+        f"The limit of {limit:g} s ended the run. Where the ranks stood:"
+    )
     for words in said:
         assert words in answer["shown"]
 
@@ -251,7 +279,9 @@ def test_time_limit_with_a_rank_that_never_stops_printing(client: Client) -> Non
 
 
 def test_many_lines(client: Client) -> None:
-    answer = client.ranks("import os\nfor i in range(200_000): print('line', i, 'of rank', os.environ['RANK'])\n")
+    answer = client.ranks(
+        "import os\nfor i in range(200_000): print('line', i, 'of rank', os.environ['RANK'])\n"
+    )
     assert answer["ok"]
     for rank in (0, 1):
         whole = Path(answer["log_dir"], f"rank{rank}.log").read_text().splitlines()
@@ -276,18 +306,27 @@ def test_lines_without_an_end(client: Client) -> None:
     assert answer["ok"]
     for rank in (0, 1):
         first, second, last = answer["stdout"][rank].splitlines()
-        assert (first, second) == ("100 %", "windows") and last.startswith("xxx") and len(last) < 3_000
-        assert answer["stderr"][rank].startswith("steps: 100%") and "30/30" in answer["stderr"][rank]
+        assert (
+            (first, second) == ("100 %", "windows") and last.startswith("xxx") and len(last) < 3_000
+        )
+        assert (
+            answer["stderr"][rank].startswith("steps: 100%") and "30/30" in answer["stderr"][rank]
+        )
         assert "\n" not in answer["stderr"][rank]
         assert Path(answer["log_dir"], f"rank{rank}.log").read_text().endswith("the end")
 
 
 @once
 def test_output_that_is_not_text(client: Client) -> None:
-    answer = client.ranks("import os; os.write(1, b'caf\\xe9 \\x00\\xff\\xfe \\xe2\\x82\\xac\\n'); print('after')")
+    answer = client.ranks(
+        "import os; os.write(1, b'caf\\xe9 \\x00\\xff\\xfe \\xe2\\x82\\xac\\n'); print('after')"
+    )
     assert answer["ok"]
     assert answer["stdout"][0] == "caf� \x00�� €\nafter"
-    assert Path(answer["log_dir"], "rank0.log").read_bytes() == b"caf\xe9 \x00\xff\xfe \xe2\x82\xac\nafter\n"
+    assert (
+        Path(answer["log_dir"], "rank0.log").read_bytes()
+        == b"caf\xe9 \x00\xff\xfe \xe2\x82\xac\nafter\n"
+    )
 
 
 # -- what the box refuses ---------------------------------------------------------------------------------------------
@@ -360,8 +399,13 @@ def test_log_folder_cannot_be_made(client: Client, tmp_path: Path) -> None:
 @once
 def test_full_disk_before_the_run(client: Client, tmp_path: Path) -> None:
     with mounted(tmp_path / "labs", "size=64k,nr_inodes=40") as labs:
-        (labs / "script.py").write_text("from course import log\nlog(step=1, loss=0.5)\nprint('ran')")
-        with (labs / "ballast").open("wb", buffering=0) as file, pytest.raises(OSError, match="No space"):
+        (labs / "script.py").write_text(
+            "from course import log\nlog(step=1, loss=0.5)\nprint('ran')"
+        )
+        with (
+            (labs / "ballast").open("wb", buffering=0) as file,
+            pytest.raises(OSError, match="No space"),
+        ):
             while True:
                 file.write(b"0" * 4096)
         answer = client.run(*torchrun(), "script.py", cwd=labs)
@@ -373,9 +417,13 @@ def test_full_disk_before_the_run(client: Client, tmp_path: Path) -> None:
 @once
 def test_disk_fills_up_during_the_run(client: Client, tmp_path: Path) -> None:
     with mounted(tmp_path / "labs", "size=512k") as labs:
-        (labs / "script.py").write_text("for i in range(20_000): print('a line of some length', i)\nprint('ran')")
+        (labs / "script.py").write_text(
+            "for i in range(20_000): print('a line of some length', i)\nprint('ran')"
+        )
         answer = client.run(*torchrun(), "script.py", cwd=labs)
-    assert answer["ok"] and answer["stdout"][0].endswith("ran") and answer["stdout"][1].endswith("ran")
+    assert (
+        answer["ok"] and answer["stdout"][0].endswith("ran") and answer["stdout"][1].endswith("ran")
+    )
     assert answer["shown"].count("stops here: No space left on device; the run goes on.") == 1
 
 
@@ -391,7 +439,10 @@ def test_no_space_for_a_log_folder_anywhere(client: Client, tmp_path: Path) -> N
     finally:
         client.temporary.unlink()
         hidden.rename(client.temporary)
-    assert answer["refused"].startswith("No folder for the run's logs can be made") and "\n" not in answer["refused"]
+    assert (
+        answer["refused"].startswith("No folder for the run's logs can be made")
+        and "\n" not in answer["refused"]
+    )
 
 
 # -- more than one run, and processes that hide ----------------------------------------------------------------------
@@ -460,7 +511,9 @@ def test_children_of_ranks_whose_supervisor_is_killed(client: Client) -> None:
     client.hold(PREAMBLE + "\n".join(line[4:] for line in source.splitlines()))
     assert len(client.others()) >= 8
     client.supervisor().kill()
-    assert client.gone(within=2 * GONE_S) < 2 * GONE_S  # loader workers look for their parent every 5 s
+    assert (
+        client.gone(within=2 * GONE_S) < 2 * GONE_S
+    )  # loader workers look for their parent every 5 s
     assert client.result()["reason"] == "lost"
 
 
@@ -474,13 +527,19 @@ def warm(clients: dict[str, Client], tmp_path: Path) -> Iterator[Client]:
     yield client
     client.close()
     assert "Traceback" not in client.noise
-    left = [path.name for path in client.temporary.iterdir() if path.name.startswith(("course-", "torchelastic"))]
+    left = [
+        path.name
+        for path in client.temporary.iterdir()
+        if path.name.startswith(("course-", "torchelastic"))
+    ]
     assert left == []
 
 
 def generations(client: Client) -> list[psutil.Process]:
     """The warm process's two generations, older first."""
-    return sorted(map(psutil.Process, client.own - {client.process.pid}), key=psutil.Process.create_time)
+    return sorted(
+        map(psutil.Process, client.own - {client.process.pid}), key=psutil.Process.create_time
+    )
 
 
 def test_idle_warm_process_killed(warm: Client) -> None:
@@ -494,7 +553,9 @@ def test_idle_warm_process_killed(warm: Client) -> None:
 
 
 @pytest.mark.parametrize("which", [[0], [1], [0, 1]], ids=["older", "younger", "both"])
-def test_warm_process_killed_during_a_run(warm: Client, which: list[int], record_property: object) -> None:
+def test_warm_process_killed_during_a_run(
+    warm: Client, which: list[int], record_property: object
+) -> None:
     """The run goes on or is ended whole; the next one works."""
     warm.hold(HUNG, limit=4)
     processes = generations(warm)

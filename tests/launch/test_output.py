@@ -16,7 +16,9 @@ class Heard(list):
 
     @property
     def lines(self) -> list[str]:
-        return [line for message in self if message["event"] == "lines" for line in message["lines"]]
+        return [
+            line for message in self if message["event"] == "lines" for line in message["lines"]
+        ]
 
     @property
     def progress(self) -> list[str]:
@@ -106,9 +108,11 @@ def test_endless_line_does_not_grow_in_memory(stream: Stream) -> None:
     assert (stream.folder / "rank1.log").stat().st_size == 40 << 14
 
 
-def test_progress_is_shown_while_its_line_has_no_end(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_shown_while_its_line_has_no_end(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now = [100.0]
-    monkeypatch.setattr("course.output.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("course.launch.output.time.monotonic", lambda: now[0])
     for i in range(10):
         stream.write(b"\r%d" % i)
         stream.output.flush_partial()

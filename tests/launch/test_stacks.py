@@ -33,7 +33,11 @@ def written(frames: str) -> list[str]:
         place, function = frame.strip().split(" ")
         file, line = place.rsplit(":", 1)
         block.append(f'  File "{file}", line {line} in {function}')
-    other = ["Thread 0x00007f01 (most recent call first):", '  File "/labs/src/other.py", line 1 in worker', ""]
+    other = [
+        "Thread 0x00007f01 (most recent call first):",
+        '  File "/labs/src/other.py", line 1 in worker',
+        "",
+    ]
     return [
         ABORTED,
         "",
@@ -48,7 +52,9 @@ def written(frames: str) -> list[str]:
 @pytest.fixture
 def script(tmp_path: Path) -> str:
     file = tmp_path / "ddp.py"
-    file.write_text("one\n    dist.all_reduce(x)\n    dist.barrier()\n    loss.backward()\n    time.sleep(9)\n")
+    file.write_text(
+        "one\n    dist.all_reduce(x)\n    dist.barrier()\n    loss.backward()\n    time.sleep(9)\n"
+    )
     return str(file)
 
 
@@ -81,16 +87,24 @@ def test_backward_waits_too(script: str) -> None:
 
 
 def test_forward_waits_where_ddp_sends_its_buffers_and_not_where_it_computes(script: str) -> None:
-    ddp, module = f"{TORCH}/nn/parallel/distributed.py", f"{TORCH}/nn/modules/module.py:1789 _call_impl"
+    ddp, module = (
+        f"{TORCH}/nn/parallel/distributed.py",
+        f"{TORCH}/nn/modules/module.py:1789 _call_impl",
+    )
     sends = f"{ddp}:2363 _distributed_broadcast_coalesced; {ddp}:2425 _sync_buffers; {ddp}:1886 forward; {module}"
     computes = f"{TORCH}/nn/modules/linear.py:134 forward; {module}; {ddp}:1890 forward; {module}"
-    found = stacks.places(run_of(f"{sends}; {script}:2 <module>", f"{computes}; {script}:2 <module>"))
+    found = stacks.places(
+        run_of(f"{sends}; {script}:2 <module>", f"{computes}; {script}:2 <module>")
+    )
     assert found == {0: stacks.Place("forward", script, 2), 1: stacks.Place("", script, 2)}
 
 
 def test_frames_of_the_course_and_of_libraries_are_no_place(script: str) -> None:
     own = f"{stacks.OWN}/fork.py:72 run_as_main; <string>:1 <module>"
-    assert stacks.places(run_of(f"{elsewhere(script)}; {own}", own)) == {0: stacks.Place("", script, 5), 1: None}
+    assert stacks.places(run_of(f"{elsewhere(script)}; {own}", own)) == {
+        0: stacks.Place("", script, 5),
+        1: None,
+    }
 
 
 def test_line_is_that_of_the_script_as_it_is_now(script: str) -> None:
@@ -113,15 +127,23 @@ def test_different_calls(script: str) -> None:
 
 def test_call_that_some_did_not_make(script: str) -> None:
     report = stacks.report(run_of(reduces(script), elsewhere(script), None), 20).splitlines()
-    assert report[2:4] == ["  rank 1 is at ddp.py:5   time.sleep(9)", "  rank 2 had ended with exit code 0"]
-    assert report[4] == "A collective ends when every rank has called it, and rank 1, rank 2 did not call all_reduce."
+    assert report[2:4] == [
+        "  rank 1 is at ddp.py:5   time.sleep(9)",
+        "  rank 2 had ended with exit code 0",
+    ]
+    assert (
+        report[4]
+        == "A collective ends when every rank has called it, and rank 1, rank 2 did not call all_reduce."
+    )
 
 
 def test_slow_run_is_no_deadlock(script: str) -> None:
     """All in one call, or none in any: the stacks are shown and nothing is claimed."""
     for frames in (reduces(script), elsewhere(script)):
         report = stacks.report(run_of(frames, frames), 1.5)
-        assert report.startswith("The limit of 1.5 s ended the run.") and len(report.splitlines()) == 3
+        assert (
+            report.startswith("The limit of 1.5 s ended the run.") and len(report.splitlines()) == 3
+        )
 
 
 def test_rank_that_wrote_nothing() -> None:

@@ -21,7 +21,12 @@ from support.launching import PATIENCE_S, Client, clean_environment, torchrun
 pytestmark = pytest.mark.timeout(180)
 
 # What the launch adds to the environment of every run, warm or not.
-ADDED = {"PYTHONFAULTHANDLER": "1", "PYTHON_COLORS": "0", "KINETO_LOG_LEVEL": "6", "OMP_NUM_THREADS": "1"}
+ADDED = {
+    "PYTHONFAULTHANDLER": "1",
+    "PYTHON_COLORS": "0",
+    "KINETO_LOG_LEVEL": "6",
+    "OMP_NUM_THREADS": "1",
+}
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +35,9 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     yield client
     client.close()
     left = {path.name.partition("_")[0] for path in client.temporary.iterdir()}
-    assert left <= {"torchelastic", "torchinductor"}, "bare torchrun leaves some temporary files, the launcher none"
+    assert left <= {"torchelastic", "torchinductor"}, (
+        "bare torchrun leaves some temporary files, the launcher none"
+    )
     assert "Traceback" not in client.noise
 
 
@@ -43,10 +50,20 @@ class Outcome:
     stderr: dict[int, str]
 
 
-def in_terminal(client: Client, name: str, *args: str, options: tuple[str, ...] = (), **env: str) -> Outcome:
+def in_terminal(
+    client: Client, name: str, *args: str, options: tuple[str, ...] = (), **env: str
+) -> Outcome:
     """The script on two ranks of the real torchrun, without anything of the course."""
     logs = client.folder / "logs" / uuid.uuid4().hex
-    command = [sys.executable, "-m", "torch.distributed.run", *torchrun()[1:], *options, "--redirects", "3"]
+    command = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        *torchrun()[1:],
+        *options,
+        "--redirects",
+        "3",
+    ]
     done = subprocess.run(
         [*command, "--log-dir", logs, f"{name}.py", *args],
         env=clean_environment() | {"TMPDIR": str(client.temporary)} | ADDED | env,
@@ -55,9 +72,14 @@ def in_terminal(client: Client, name: str, *args: str, options: tuple[str, ...] 
         capture_output=True,
         timeout=PATIENCE_S,
     )
-    ranks = [{int(file.parent.name): file for file in sorted(logs.rglob(f"std{s}.log"))} for s in ("out", "err")]
+    ranks = [
+        {int(file.parent.name): file for file in sorted(logs.rglob(f"std{s}.log"))}
+        for s in ("out", "err")
+    ]
     assert ranks[0].keys() == {0, 1}, done.stderr.decode()
-    return Outcome(done.returncode, *({rank: text_of(file) for rank, file in files.items()} for files in ranks))
+    return Outcome(
+        done.returncode, *({rank: text_of(file) for rank, file in files.items()} for files in ranks)
+    )
 
 
 def text_of(file: Path) -> str:
@@ -65,10 +87,15 @@ def text_of(file: Path) -> str:
     return file.read_text().replace(f"[rank{file.parent.name}]: ", "").rstrip("\n")
 
 
-def warm(client: Client, name: str, *args: str, options: tuple[str, ...] = (), **env: str) -> Outcome:
+def warm(
+    client: Client, name: str, *args: str, options: tuple[str, ...] = (), **env: str
+) -> Outcome:
     """The script on two warm ranks."""
     answer = client.run(*torchrun(), *options, f"{name}.py", *args, env=ADDED | env)
-    ranks = [{rank: text for rank, text in answer[s].items() if rank is not None} for s in ("stdout", "stderr")]
+    ranks = [
+        {rank: text for rank, text in answer[s].items() if rank is not None}
+        for s in ("stdout", "stderr")
+    ]
     return Outcome(answer["launcher_code"], *ranks)
 
 
@@ -154,7 +181,9 @@ def facts(client: Client) -> tuple[Outcome, Outcome]:
     client.script("src/facts", "VARYING = set('''" + " ".join(VARYING) + "'''.split())\n" + FACTS)
     args = ("--name", "two words", 'it\'s "quoted"', "", "*")
     # Without the fault handler: it makes `signal.getsignal` tell two names for the same state.
-    return tuple(way(client, "src/facts", *args, PYTHONFAULTHANDLER="") for way in (in_terminal, warm))
+    return tuple(
+        way(client, "src/facts", *args, PYTHONFAULTHANDLER="") for way in (in_terminal, warm)
+    )
 
 
 @pytest.mark.parametrize("rank", [0, 1])
@@ -162,7 +191,10 @@ def test_script_sees_what_it_sees_in_a_terminal(facts: tuple[Outcome, Outcome], 
     terminal, forked = (seen(way, rank) for way in facts)
     wanted = {}
     if rank:  # other ranks than 0 are quiet
-        wanted = {"variable TRANSFORMERS_VERBOSITY": "error", "variable DATASETS_VERBOSITY": "error"}
+        wanted = {
+            "variable TRANSFORMERS_VERBOSITY": "error",
+            "variable DATASETS_VERBOSITY": "error",
+        }
         wanted["transformers"] = [40, 40]
     terminal |= wanted | {"random": forked["random"]}
     different = {
@@ -182,7 +214,9 @@ def test_sees_its_own_folder_first(facts: tuple[Outcome, Outcome], client: Clien
     assert sees["session"] == [True, True, 0]
 
 
-def test_ranks_have_random_numbers_of_their_own(facts: tuple[Outcome, Outcome], client: Client) -> None:
+def test_ranks_have_random_numbers_of_their_own(
+    facts: tuple[Outcome, Outcome], client: Client
+) -> None:
     again = warm(client, "src/facts")
     rows = [seen(way, rank)["random"] for way in (facts[1], again) for rank in (0, 1)]
     for generator in zip(*rows, strict=True):
@@ -327,7 +361,8 @@ def test_traceback_of_ranks(client: Client) -> None:
     assert forked.code == terminal.code == 1
     assert forked.stdout[0] == terminal.stdout[0] == "before"
     shown = [
-        way.stderr[0].partition("Traceback")[2].partition("ValueError: on rank 0")[0] for way in (forked, terminal)
+        way.stderr[0].partition("Traceback")[2].partition("ValueError: on rank 0")[0]
+        for way in (forked, terminal)
     ]
     assert shown[0] == shown[1] and "in f" in shown[0]
 
@@ -426,12 +461,16 @@ def test_sibling_is_fresh_in_each_run(client: Client) -> None:
 
 def test_script_through_a_link(client: Client) -> None:
     client.script("real/beside", "value = 'beside the real file'")
-    target = client.script("real/target", "import sys, beside; print(beside.value, __file__, sys.argv[0])")
+    target = client.script(
+        "real/target", "import sys, beside; print(beside.value, __file__, sys.argv[0])"
+    )
     link = client.folder / "both.py"
     link.unlink(missing_ok=True)
     link.symlink_to(target)
     try:
-        bare = subprocess.run([sys.executable, "both.py"], cwd=client.folder, capture_output=True, text=True)
+        bare = subprocess.run(
+            [sys.executable, "both.py"], cwd=client.folder, capture_output=True, text=True
+        )
         assert client.run("python", "both.py")["stdout"][0] == bare.stdout.strip() != ""
     finally:
         link.unlink()
@@ -445,7 +484,11 @@ def test_script_through_a_link(client: Client) -> None:
         ("PYTHONWARNINGS", "error", "sys.warnoptions"),
         ("HF_HOME", "/nowhere/hub", "__import__('huggingface_hub.constants').constants.HF_HOME"),
         ("OMP_WAIT_POLICY", "passive", "os.environ['OMP_WAIT_POLICY']"),
-        ("TORCH_DISTRIBUTED_DEBUG", "DETAIL", "str(__import__('torch').distributed.get_debug_level())"),
+        (
+            "TORCH_DISTRIBUTED_DEBUG",
+            "DETAIL",
+            "str(__import__('torch').distributed.get_debug_level())",
+        ),
         ("TMPDIR", "/dev/shm", "__import__('tempfile').gettempdir()"),
         ("XDG_CACHE_HOME", "/nowhere", "__import__('huggingface_hub.constants').constants.HF_HOME"),
         ("TZ", "Asia/Tokyo", "__import__('time').tzname, __import__('time').localtime(0).tm_hour"),
@@ -456,7 +499,9 @@ def test_script_through_a_link(client: Client) -> None:
 )
 def test_variable_of_the_run(client: Client, name: str, value: str, expression: str) -> None:
     """Seen as in a terminal: by a fork where that can be, by a new interpreter where it is read at the start."""
-    client.script("both", f"import os, signal, sys\nprint({expression}, signal.getsignal(signal.SIGINT))")
+    client.script(
+        "both", f"import os, signal, sys\nprint({expression}, signal.getsignal(signal.SIGINT))"
+    )
     answer = client.run("python", "both.py", env=ADDED | {name: value})
     env = clean_environment() | ADDED | {name: value}
     command = [sys.executable, "-u", "both.py"]
@@ -504,7 +549,7 @@ import accelerate, matplotlib.pyplot, pandas, sklearn.datasets, torch._dynamo, t
 from course import checks, explore, hardware, nodes, slurm
 from course.data import digits, nli
 from course.models import bert
-from course.rank import changed_at_start
+from course.launch.child import changed_at_start
 nli.tokenized("train", size=8), digits.load(), bert()
 print(changed_at_start(before, dict(os.environ)) or "none")
 """

@@ -6,13 +6,24 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.lesson_samples import CHECKED, FIGURES, GOOD, HEADER, NAME, NEXT, built, course, notebook, rewrite
+from support.lesson_samples import (
+    CHECKED,
+    FIGURES,
+    GOOD,
+    HEADER,
+    NAME,
+    NEXT,
+    built,
+    course,
+    notebook,
+    rewrite,
+)
 
 from course.core.errors import CourseError
 from course.lessons import lesson as lesson_module
 from course.lessons import notebooks
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_labs_have_no_outputs_and_solutions_are_run_in_order(finished):
@@ -26,7 +37,9 @@ def test_labs_have_no_outputs_and_solutions_are_run_in_order(finished):
 
 def test_both_notebooks_have_the_same_cells_tags_and_metadata(finished):
     lab, solution = notebook(finished, "labs"), notebook(finished, "solutions")
-    assert [(cell.id, cell.metadata) for cell in lab.cells] == [(cell.id, cell.metadata) for cell in solution.cells]
+    assert [(cell.id, cell.metadata) for cell in lab.cells] == [
+        (cell.id, cell.metadata) for cell in solution.cells
+    ]
     assert lab.metadata == solution.metadata
     assert lab.metadata.kernelspec.name == "python3"
     assert lab.cells[1].metadata == {"tags": ["nbval-ignore-output"]}
@@ -71,7 +84,9 @@ def test_the_paths_of_this_machine_are_not_stored(finished):
 
 def test_no_times_and_no_other_files_are_left(finished):
     assert '"iopub.' not in (finished / "solutions" / f"{NAME}.ipynb").read_text()
-    files = {path.relative_to(finished).as_posix() for path in finished.rglob("*") if path.is_file()}
+    files = {
+        path.relative_to(finished).as_posix() for path in finished.rglob("*") if path.is_file()
+    }
     names = ("00_adding", "01_next", "02_widget", "03_elsewhere")
     notebooks = {f"{folder}/{name}.ipynb" for folder in ("labs", "solutions") for name in names}
     made = {name for name in files if not name.startswith("course/")}
@@ -104,7 +119,9 @@ def test_a_failing_solution_leaves_the_old_one_and_says_where(copied):
 
 def test_a_kernel_that_dies_is_told(tmp_path):
     root = course(tmp_path, dead=HEADER + "# T\n\n```{code-cell}\nimport os\nos._exit(3)\n```\n")
-    assert built(root) == ["solutions/00_dead.ipynb: the cell at course/lessons/00_dead.md:11 failed: the kernel died"]
+    assert built(root) == [
+        "solutions/00_dead.ipynb: the cell at course/lessons/00_dead.md:11 failed: the kernel died"
+    ]
 
 
 def test_a_solution_that_its_own_checks_reject_is_refused(tmp_path):
@@ -120,7 +137,9 @@ def test_a_solution_that_its_own_checks_reject_is_refused(tmp_path):
 def test_other_lessons_are_built_after_one_that_fails(tmp_path):
     root = course(tmp_path, bad=NEXT.replace("1 + 1", "1 / 0"), next=NEXT)
     assert len(built(root)) == 1
-    assert (root / "solutions" / "01_next.ipynb").exists() and not (root / "solutions" / "00_bad.ipynb").exists()
+    assert (root / "solutions" / "01_next.ipynb").exists() and not (
+        root / "solutions" / "00_bad.ipynb"
+    ).exists()
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
@@ -133,13 +152,17 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
 
 
 def test_an_unknown_name_lists_the_lessons(finished):
-    with pytest.raises(CourseError, match=r"^No lesson is called 7_x; the lessons are: 00_adding, 01_next, "):
+    with pytest.raises(
+        CourseError, match=r"^No lesson is called 7_x; the lessons are: 00_adding, 01_next, "
+    ):
         notebooks.read(finished, ["7_x"], FIGURES, checks=set())
 
 
 def test_faults_of_the_wanted_lessons_refuse_the_build(tmp_path):
     root = course(tmp_path, adding=GOOD, next=NEXT + "\n[x](no.md)\n")
-    assert [lesson.name for lesson in notebooks.read(root, ["00_adding"], FIGURES, checks=set())] == ["00_adding"]
+    assert [
+        lesson.name for lesson in notebooks.read(root, ["00_adding"], FIGURES, checks=set())
+    ] == ["00_adding"]
     with pytest.raises(CourseError, match=r"^course/lessons/01_next\.md:14: no\.md does not exist"):
         notebooks.read(root, [], FIGURES, checks=set())
     with pytest.raises(CourseError, match=r"sum\.svg does not exist"):
@@ -167,7 +190,9 @@ def test_a_builder_that_leaks_would_be_caught(tmp_path, monkeypatch):
     def keep_last_line(source, blocks, first):
         lines = source.splitlines()
         return "\n".join(
-            line for number, line in enumerate(lines) if not any(b.begin <= number < b.end - 1 for b in blocks)
+            line
+            for number, line in enumerate(lines)
+            if not any(b.begin <= number < b.end - 1 for b in blocks)
         )
 
     monkeypatch.setattr(lesson_module, "blank", keep_last_line)

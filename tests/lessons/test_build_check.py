@@ -8,12 +8,22 @@ from types import SimpleNamespace
 
 import nbformat
 import pytest
-from support.lesson_samples import CHECKED, FIGURES, HEADER, NAME, built, complaints, course, notebook, rewrite
+from support.lesson_samples import (
+    CHECKED,
+    FIGURES,
+    HEADER,
+    NAME,
+    built,
+    complaints,
+    course,
+    notebook,
+    rewrite,
+)
 
 from course.__main__ import main
 from course.lessons import notebooks
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_what_was_just_built_is_current(finished):
@@ -59,7 +69,9 @@ def test_a_solution_not_run_in_order_is_seen(copied):
 
 def test_an_error_in_a_solution_is_seen_unless_it_is_meant(copied):
     def fail(node):
-        node.cells[3].outputs = [nbformat.v4.new_output("error", ename="E", evalue="", traceback=[])]
+        node.cells[3].outputs = [
+            nbformat.v4.new_output("error", ename="E", evalue="", traceback=[])
+        ]
 
     assert change_solution(copied, fail) == [f"solutions/{NAME}.ipynb has a cell that failed"]
     meant = HEADER + "# T\n\n```{code-cell}\n:tags: [raises-exception]\n\n1 / 0\n```\n"
@@ -79,7 +91,8 @@ def test_a_check_that_does_not_hold_is_seen(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "{}", '{"cells": [{}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}']
+    "text",
+    ["", "{", "[]", "{}", '{"cells": [{}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'],
 )
 def test_a_solution_that_is_no_notebook_is_seen(copied, text):
     (copied / "solutions" / f"{NAME}.ipynb").write_text(text)
@@ -125,7 +138,10 @@ def test_bad_names_and_faults_exit_2_with_a_sentence(command, copied, capsys):
     assert "Traceback" not in (said := capsys.readouterr().err) and len(said.splitlines()) == 1
     rewrite(copied / "course" / "lessons" / "01_next.md", "# Next", "Next")
     assert command("--check") == 2
-    assert capsys.readouterr().err == "course/lessons/01_next.md:8: a lesson begins with its title: `# Title`\n"
+    assert (
+        capsys.readouterr().err
+        == "course/lessons/01_next.md:8: a lesson begins with its title: `# Title`\n"
+    )
 
 
 def test_scripts_alone_and_failures_exit_codes(command, copied):
@@ -135,10 +151,14 @@ def test_scripts_alone_and_failures_exit_codes(command, copied):
     assert command("01_next") == 1
 
 
-@pytest.mark.parametrize(("name", "module"), [("check", "course.checks.report"), ("doctor", "course.doctor")])
+@pytest.mark.parametrize(
+    ("name", "module"), [("check", "course.checks.report"), ("doctor", "course.doctor")]
+)
 def test_other_commands_get_their_arguments(monkeypatch, name, module):
     seen = []
-    monkeypatch.setitem(sys.modules, module, SimpleNamespace(main=lambda argv: seen.append(argv) or 3))
+    monkeypatch.setitem(
+        sys.modules, module, SimpleNamespace(main=lambda argv: seen.append(argv) or 3)
+    )
     assert main([name, "--help", "x"]) == 3
     assert seen == [["--help", "x"]]
 
@@ -169,7 +189,9 @@ def test_what_is_built_validates_and_a_changed_output_does_not(copied):
     assert "14 passed" in report and "failed" not in report, report
     rewrite(copied / "solutions" / f"{NAME}.ipynb", "a sum of 2\\n", "a sum of 3\\n")
     report = validate(copied, f"solutions/{NAME}.ipynb")
-    assert "1 failed, 3 passed" in report and f"FAILED solutions/{NAME}.ipynb::Cell 2" in report, report
+    assert "1 failed, 3 passed" in report and f"FAILED solutions/{NAME}.ipynb::Cell 2" in report, (
+        report
+    )
 
 
 def test_what_is_committed_is_what_the_lessons_build():

@@ -21,8 +21,10 @@ import pytest
 
 from course.commands.lab import trust
 
-ROOT = Path(__file__).parent.parent
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+ROOT = Path(__file__).parents[2]
+CHROMIUM = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
@@ -53,7 +55,9 @@ def course_folder(tmp_path_factory):
     """A copy of the notebooks, so that running them leaves the repository as it was."""
     folder = tmp_path_factory.mktemp("browser")
     for name in ("labs", "solutions", "images"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("runs", "traces", "*.py"))
+        shutil.copytree(
+            ROOT / name, folder / name, ignore=shutil.ignore_patterns("runs", "traces", "*.py")
+        )
     return folder
 
 
@@ -63,7 +67,11 @@ def server(course_folder):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    options = [f"--port={port}", f"--ServerApp.root_dir={course_folder}", "--IdentityProvider.token=learner"]
+    options = [
+        f"--port={port}",
+        f"--ServerApp.root_dir={course_folder}",
+        "--IdentityProvider.token=learner",
+    ]
     process = subprocess.Popen(
         [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", *options],
         cwd=course_folder,
@@ -116,7 +124,9 @@ def page(browser):
 
 def open_notebook(page, server, path: str) -> None:
     """Open a notebook in JupyterLab and wait until its kernel answers: what is run before is lost."""
-    with page.expect_websocket(lambda socket: "/api/kernels/" in socket.url, timeout=60_000) as kernel:
+    with page.expect_websocket(
+        lambda socket: "/api/kernels/" in socket.url, timeout=60_000
+    ) as kernel:
         page.goto(f"{server}lab/tree/{path}?token=learner&reset")
     kernel.value.wait_for_event("framereceived", timeout=60_000)
     page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=60_000)
@@ -138,15 +148,26 @@ def run_all(page, folder: Path, path: str) -> list[dict]:
         page.wait_for_function(IDLE, timeout=RUN_S * 1000)
         page.keyboard.press("Control+s")
         page.wait_for_timeout(1500)
-        cells = [c for c in json.loads((folder / path).read_text())["cells"] if c["cell_type"] == "code"]
-        if all(cell["execution_count"] for cell in cells) or errors(cells) or time.monotonic() > until:
+        cells = [
+            c for c in json.loads((folder / path).read_text())["cells"] if c["cell_type"] == "code"
+        ]
+        if (
+            all(cell["execution_count"] for cell in cells)
+            or errors(cells)
+            or time.monotonic() > until
+        ):
             return cells
 
 
 def errors(cells: list[dict]) -> list[str]:
     """The error outputs of cells that are not there to raise."""
     meant = [cell for cell in cells if "raises-exception" not in cell["metadata"].get("tags", [])]
-    return [output["evalue"] for cell in meant for output in cell["outputs"] if output["output_type"] == "error"]
+    return [
+        output["evalue"]
+        for cell in meant
+        for output in cell["outputs"]
+        if output["output_type"] == "error"
+    ]
 
 
 # With open exercises and without; `pytest --nbval` runs the cells of all the others.
@@ -174,9 +195,13 @@ def test_a_solution_is_seen_as_it_was_run(page, server, course_folder, name):
     assert missing
     open_notebook(page, server, path)
     for pause_ms in (50, 1000, 3000):  # a busy machine needs longer
-        for top in range(0, page.evaluate(HEIGHT), 500):  # only what is near the screen is on the page
+        for top in range(
+            0, page.evaluate(HEIGHT), 500
+        ):  # only what is near the screen is on the page
             if missing:
-                page.evaluate("y => document.querySelector('.jp-WindowedPanel-outer').scrollTo(0, y)", top)
+                page.evaluate(
+                    "y => document.querySelector('.jp-WindowedPanel-outer').scrollTo(0, y)", top
+                )
                 page.wait_for_timeout(pause_ms)
                 seen = html.unescape(page.evaluate(DRAWINGS))
                 missing = {title for title in missing if title not in seen}
@@ -205,7 +230,11 @@ def test_an_interrupt_ends_the_ranks(page, server, course_folder):
     pids = course_folder / "labs" / "pids"
     script = f"import os, time\nopen({str(pids)!r}, 'a').write(f'{{os.getpid()}} ')\nprint('ready')\ntime.sleep(600)\n"
     (course_folder / "labs" / "src" / "sleeps.py").write_text(script)
-    cells = ["%load_ext course", "run = %torchrun --standalone --nproc-per-node 2 src/sleeps.py", "print('alive')"]
+    cells = [
+        "%load_ext course",
+        "run = %torchrun --standalone --nproc-per-node 2 src/sleeps.py",
+        "print('alive')",
+    ]
     notebook = {
         "nbformat": 4, "nbformat_minor": 5,
         "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},

@@ -57,7 +57,11 @@ class Cell:
     """A cell that has run: what it showed and its result."""
 
     def __init__(self, result: ExecutionResult, shown: str) -> None:
-        self.result, self.error, self.shown = result.result, result.error_in_exec, re.sub(r"\x1b\[[\d;]*m", "", shown)
+        self.result, self.error, self.shown = (
+            result.result,
+            result.error_in_exec,
+            re.sub(r"\x1b\[[\d;]*m", "", shown),
+        )
 
 
 @pytest.fixture
@@ -85,7 +89,9 @@ def test_torchrun(cell: object, labs: Path) -> None:
     ran = cell("run = %torchrun --standalone --nproc-per-node 2 src/count.py\nrun")
     assert ran.result.ok and ran.result.exit_codes == {0: 0, 1: 0}
     assert sorted(ran.shown.splitlines()[:2]) == ["rank 0 │ 0 of 2", "rank 1 │ 1 of 2"]
-    assert "<Run: torchrun --standalone --nproc-per-node 2 src/count.py: 2 ranks, ok, " in repr(ran.result)
+    assert "<Run: torchrun --standalone --nproc-per-node 2 src/count.py: 2 ranks, ok, " in repr(
+        ran.result
+    )
 
 
 def test_python(cell: object, labs: Path) -> None:
@@ -94,7 +100,9 @@ def test_python(cell: object, labs: Path) -> None:
     assert ran.result.ok and "0 of 1" in ran.shown.splitlines()
 
 
-@pytest.mark.parametrize("flags", ["--num_processes 2", "--cpu --num_processes 2", "--multi_gpu --num_processes 2"])
+@pytest.mark.parametrize(
+    "flags", ["--num_processes 2", "--cpu --num_processes 2", "--multi_gpu --num_processes 2"]
+)
 def test_accelerate_runs_the_ranks_asked_for(cell: object, labs: Path, flags: str) -> None:
     if box.gpu_count():
         pytest.skip("this box has a GPU")
@@ -119,7 +127,12 @@ def test_line_for_the_terminal_does_what_it_says(cell: object, labs: Path) -> No
     command = ran.shown.partition("in a terminal: ")[2].splitlines()[0]
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
-        command, shell=True, env=clean_environment() | {"PATH": path}, capture_output=True, text=True, timeout=100
+        command,
+        shell=True,
+        env=clean_environment() | {"PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=100,
     )
     assert sorted(done.stdout.splitlines()) == ["0 of 2", "1 of 2"], done.stderr
 
@@ -129,14 +142,19 @@ def test_accelerate_with_one_process(cell: object, labs: Path) -> None:
     assert "0 of 1" in cell("%accelerate launch --cpu --num_processes 1 src/count.py").shown
 
 
-def test_progress_bar_is_a_picture_until_it_ends(cell: object, labs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_bar_is_a_picture_until_it_ends(
+    cell: object, labs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pictures = []
 
     class Handle:
         def update(self, picture: object, **_: object) -> None:
             pictures.append(picture)
 
-    monkeypatch.setattr("course.curves.display", lambda picture, **_: pictures.append(picture) or Handle())
+    monkeypatch.setattr(
+        "course.charts.live_curves.display",
+        lambda picture, **_: pictures.append(picture) or Handle(),
+    )
     (labs / "src" / "bar.py").write_text(
         "import sys, time\n"
         "for i in range(4):\n"
@@ -177,7 +195,8 @@ def test_failing_script_fails_the_cell(cell: object, labs: Path) -> None:
     (labs / "src" / "fails.py").write_text("def f():\n    raise ValueError('no')\nf()\n")
     ran = cell("%torchrun --standalone --nproc-per-node 2 src/fails.py")
     assert (
-        str(ran.error) == "torchrun --standalone --nproc-per-node 2 src/fails.py failed; what went wrong stands above."
+        str(ran.error)
+        == "torchrun --standalone --nproc-per-node 2 src/fails.py failed; what went wrong stands above."
     )
     assert "failed first (exit code 1):\nTraceback (most recent call last):" in ran.shown
     assert 'src/fails.py", line 2, in f' in ran.shown
@@ -189,11 +208,15 @@ def test_time_limit(cell: object, labs: Path) -> None:
     (labs / "src" / "slow.py").write_text("import time\ntime.sleep(100)\n")
     ran = cell("%timeout 1.5 python src/slow.py")
     assert ran.error is None and ran.result.reason == "limit"
-    assert "The limit of 1.5 s ended the run. Where the ranks stood:\n  rank 0 is at slow.py:2" in ran.shown
+    assert (
+        "The limit of 1.5 s ended the run. Where the ranks stood:\n  rank 0 is at slow.py:2"
+        in ran.shown
+    )
 
 
 @pytest.mark.parametrize(
-    "line", ["", "soon python x.py", "-1 python x.py", "0 python x.py", "5 ls", "5", "nan python x.py"]
+    "line",
+    ["", "soon python x.py", "-1 python x.py", "0 python x.py", "5 ls", "5", "nan python x.py"],
 )
 def test_time_limit_that_makes_no_sense(cell: object, line: str) -> None:
     assert refused(cell(f"%timeout {line}")).startswith("%timeout takes seconds and a command")
@@ -202,7 +225,10 @@ def test_time_limit_that_makes_no_sense(cell: object, line: str) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("%torchrun --standalone --nproc-per-node 2 src/none.py", "There is no script src/none.py in"),
+        (
+            "%torchrun --standalone --nproc-per-node 2 src/none.py",
+            "There is no script src/none.py in",
+        ),
         ("%python src/none.py", "There is no script src/none.py in"),
         ("%python", "%python runs a script"),
         ("%torchrun --nproc-per-nod 2 --no-such-flag src/none.py", "torchrun: error: "),
@@ -257,7 +283,9 @@ def test_more_ranks_than_gpus(
 
 def test_gpus_asked_for_by_word(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(box, "gpu_count", lambda: 0)
-    with pytest.raises(SystemExit, match="This box has no GPU that can be used: give --nproc-per-node a number"):
+    with pytest.raises(
+        SystemExit, match="This box has no GPU that can be used: give --nproc-per-node a number"
+    ):
         launcher._need_gpus("gpu")
     assert launcher._need_gpus("2") is None
     monkeypatch.setattr(box, "gpu_count", lambda: 3)
@@ -287,7 +315,9 @@ def test_writefile_where_a_file_is_in_the_way(cell: object, labs: Path) -> None:
 def mounted(folder: Path, options: str) -> None:
     if (
         os.geteuid() != 0
-        or subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", str(folder)], capture_output=True).returncode
+        or subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", options, "none", str(folder)], capture_output=True
+        ).returncode
     ):
         pytest.skip("mounting a small file system takes root")
 
@@ -302,7 +332,9 @@ def test_writefile_leaves_the_old_content(cell: object, labs: Path, fault: str) 
             subprocess.run(["mount", "-o", "remount,ro", str(src)], check=True)
         sentence = refused(cell("%%writefile src/a.py\n" + "x = 1\n" * 30_000))
         said = "No space left on device" if fault == "full" else "Read-only file system"
-        assert sentence == f"src/a.py cannot be written: {said}. Its old content, if any, is unharmed."
+        assert (
+            sentence == f"src/a.py cannot be written: {said}. Its old content, if any, is unharmed."
+        )
         assert (src / "a.py").read_text() == "old" and len(list(src.iterdir())) == 1
     finally:
         subprocess.run(["umount", "-l", str(src)], check=True)
@@ -313,7 +345,10 @@ def test_writefile_leaves_the_old_content(cell: object, labs: Path, fault: str) 
 
 def test_todos_are_found_in_order(labs: Path) -> None:
     (labs / "mine.py").write_text(TODO)
-    assert todo.open_todos(labs / "mine.py") == ["TODO 2: average over the ranks", "TODO 3: do it in place"]
+    assert todo.open_todos(labs / "mine.py") == [
+        "TODO 2: average over the ranks",
+        "TODO 3: do it in place",
+    ]
     assert todo.open_todos(labs / "none.py") == []
 
 
@@ -335,7 +370,9 @@ def test_accelerate_leaves_the_scripts_own_arguments(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(launch, "simple_launcher", None)
     monkeypatch.setattr("sys.argv", [])
     monkeypatch.setenv("ACCELERATE_USE_CPU", "")
-    launcher._accelerate(Notes(), ["launch", "--cpu", "--num_processes", "2", "train.py", "--cpu", "a b"])
+    launcher._accelerate(
+        Notes(), ["launch", "--cpu", "--num_processes", "2", "train.py", "--cpu", "a b"]
+    )
     assert sys.argv[-3:] == ["train.py", "--cpu", "a b"] and sys.argv.count("--cpu") == 1
     assert sys.argv[:3] == ["accelerate", "launch", "--multi_gpu"]
     assert isinstance(launch.launch_command_parser().parse_args(sys.argv[2:]), Namespace)

@@ -24,7 +24,7 @@ from packaging.requirements import Requirement
 from course.commands import lab
 from course.lessons.lesson import lessons
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 ENVIRONMENT = yaml.safe_load((ROOT / "environment.yml").read_text())
 MAKEFILE = (ROOT / "Makefile").read_text()
@@ -53,9 +53,13 @@ def imports(module: str) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in PATHS)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{module} has a relative import, which this test does not follow"
+            assert node.level == 0, (
+                f"{module} has a relative import, which this test does not follow"
+            )
             inner = [f"{node.module}.{alias.name}" for alias in node.names]
-            yield from (name if name in PATHS else node.module for name in inner if node.module in PATHS)
+            yield from (
+                name if name in PATHS else node.module for name in inner if node.module in PATHS
+            )
 
 
 def unit(module: str) -> str:
@@ -81,11 +85,15 @@ def test_no_modules_import_each_other_in_a_circle():
 
 def test_importing_the_package_imports_no_more_than_the_metrics():
     code = "import sys, course; print(*sorted(name for name in sys.modules if name.startswith(('course.', 'torch'))))"
-    assert subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True).split() == ["course.metrics"]
+    assert subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True).split() == [
+        "course.metrics"
+    ]
 
 
 def test_scripts_find_data_models_and_metrics_where_jupyter_is_not_installed():
-    modules = [m for m in PATHS if m == "course.metrics" or unit(f"{m}.") in ("data", "models", "online")]
+    modules = [
+        m for m in PATHS if m == "course.metrics" or unit(f"{m}.") in ("data", "models", "online")
+    ]
     code = f"""
 import importlib, sys
 for name in "IPython ipykernel ipywidgets anywidget jupyterlab jupyter_core nbformat traitlets matplotlib".split():
@@ -99,18 +107,24 @@ for module in {modules}:
 
 def test_no_file_of_the_package_is_longer_than_300_lines():
     files = [path for kind in ("py", "js", "css") for path in (ROOT / "course").rglob(f"*.{kind}")]
-    assert {path.name: lines for path in files if (lines := len(path.read_text().splitlines())) > 300} == {}
+    assert {
+        path.name: lines for path in files if (lines := len(path.read_text().splitlines())) > 300
+    } == {}
 
 
 def test_every_dependency_says_why_it_is_there():
     declared = [*PROJECT["dependencies"], *chain(*PROJECT["optional-dependencies"].values())]
-    reasons = re.findall(r'^    "([^"]+)",\s+# \S', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    reasons = re.findall(
+        r'^    "([^"]+)",\s+# \S', (ROOT / "pyproject.toml").read_text(), re.MULTILINE
+    )
     assert [name for name in declared if name not in reasons] == []
 
 
 def test_conda_make_and_pyproject_agree():
     pin = re.search(r"^TORCH = (\S+)$", MAKEFILE, re.MULTILINE)[1]
-    wanted = {Requirement(text).name: Requirement(text) for text in PROJECT["dependencies"]}["torch"]
+    wanted = {Requirement(text).name: Requirement(text) for text in PROJECT["dependencies"]}[
+        "torch"
+    ]
     packages = ENVIRONMENT["dependencies"]
     python = next(text.split("=")[1] for text in packages if str(text).startswith("python="))
     assert wanted.specifier.contains(pin.removeprefix("torch=="))
@@ -120,7 +134,9 @@ def test_conda_make_and_pyproject_agree():
     assert f"sys.version_info >= ({python.replace('.', ', ')})" in MAKEFILE
     assert ENVIRONMENT["name"] == PROJECT["name"]
     assert ENVIRONMENT["channels"][0] == "conda-forge"
-    assert ENVIRONMENT["variables"]["JUPYTER_CONFIG_PATH"] == "course/jupyter"  # as course.serve sets it
+    assert (
+        ENVIRONMENT["variables"]["JUPYTER_CONFIG_PATH"] == "course/jupyter"
+    )  # as course.serve sets it
 
 
 def test_ci_runs_the_readmes_test_command_on_every_python_it_names():
@@ -135,7 +151,9 @@ def test_ci_runs_the_readmes_test_command_on_every_python_it_names():
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", ".ci/run"])
 def test_every_make_command_that_is_named_exists(name):
     targets = set(re.findall(r"^(\w+):", MAKEFILE, re.MULTILINE))
-    named = set(re.findall(r"(?:^|[`\"(]|/cpu )make (\w+)", (ROOT / name).read_text(), re.MULTILINE))
+    named = set(
+        re.findall(r"(?:^|[`\"(]|/cpu )make (\w+)", (ROOT / name).read_text(), re.MULTILINE)
+    )
     assert named
     assert named <= targets
 
@@ -176,7 +194,10 @@ def test_the_licence_is_the_one_that_the_package_names():
     text = (ROOT / "LICENSE").read_bytes()
     assert PROJECT["license"] == "Apache-2.0"
     # Of the text at https://www.apache.org/licenses/LICENSE-2.0.txt.
-    assert hashlib.sha256(text).hexdigest() == "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
+    assert (
+        hashlib.sha256(text).hexdigest()
+        == "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
+    )
 
 
 def test_without_a_display_no_browser_is_looked_for():
@@ -203,11 +224,17 @@ def test_only_this_machine_can_reach_the_server_unless_an_option_says_otherwise(
     assert settings["ServerApp"]["ip"] == "127.0.0.1"
 
 
-def test_the_lab_opens_at_the_first_notebook_behind_a_token_takes_options_and_asks_for_no_news(tmp_path):
+def test_the_lab_opens_at_the_first_notebook_behind_a_token_takes_options_and_asks_for_no_news(
+    tmp_path,
+):
     server = subprocess.Popen(
         [sys.executable, "-m", "course.serve", "--no-browser", "--ip", "localhost"],
         cwd=ROOT,
-        env={**os.environ, "JUPYTER_CONFIG_DIR": str(tmp_path), "JUPYTER_TOKEN": ""},  # this user has no password set
+        env={
+            **os.environ,
+            "JUPYTER_CONFIG_DIR": str(tmp_path),
+            "JUPYTER_TOKEN": "",
+        },  # this user has no password set
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -221,7 +248,10 @@ def test_the_lab_opens_at_the_first_notebook_behind_a_token_takes_options_and_as
         assert "/login" in visit(page).url
         settings = page.replace("/lab/tree/labs/00_start_here.ipynb", "/lab/api/settings")
         plugin = json.load(visit(f"{settings}/@jupyterlab/apputils-extension:notification?{token}"))
-        defaults = {name: plugin["schema"]["properties"][name]["default"] for name in ("fetchNews", "checkForUpdates")}
+        defaults = {
+            name: plugin["schema"]["properties"][name]["default"]
+            for name in ("fetchNews", "checkForUpdates")
+        }
         assert defaults == {"fetchNews": "false", "checkForUpdates": False}
     finally:
         server.terminate()

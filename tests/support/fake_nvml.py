@@ -16,7 +16,15 @@ class FakeNvml:
     NVML_NVLINK_MAX_LINKS = 18
 
     def __init__(
-        self, *names, wires=None, switched=0, levels=None, cuda=13000, refusal=None, unsupported=(), free=79 * 2**30
+        self,
+        *names,
+        wires=None,
+        switched=0,
+        levels=None,
+        cuda=13000,
+        refusal=None,
+        unsupported=(),
+        free=79 * 2**30,
     ):
         self.names, self.switched, self.levels, self.cuda = names, switched, levels or {}, cuda
         self.refusal, self.free, self.open = refusal, free, 0

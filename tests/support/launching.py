@@ -66,7 +66,9 @@ def marked(mark: str) -> dict[int, psutil.Process]:
     return found
 
 
-def until(condition: Callable[[], object], within: float = PATIENCE_S, every: float = 0.02) -> float:
+def until(
+    condition: Callable[[], object], within: float = PATIENCE_S, every: float = 0.02
+) -> float:
     """Wait until the condition holds; return the seconds that took. Fails the test after `within` seconds."""
     start = time.monotonic()
     while not condition():
@@ -103,7 +105,9 @@ class Client:
         self.ask(warm=True)
         self.script("probe", "import sys; print('course.models' in sys.modules)")
         until(lambda: self.run("python", "probe.py")["stdout"].get(0) == "True", every=0.5)
-        until(lambda: len(marked(self.mark)) == 3)  # the client and two generations; the probe's processes are gone
+        until(
+            lambda: len(marked(self.mark)) == 3
+        )  # the client and two generations; the probe's processes are gone
         self.own = set(marked(self.mark))
 
     @property
@@ -118,7 +122,13 @@ class Client:
         path.write_text(textwrap.dedent(source).lstrip("\n"))
         return path
 
-    def start(self, *words: str, limit: float = PATIENCE_S, env: dict | None = None, cwd: Path | None = None) -> None:
+    def start(
+        self,
+        *words: str,
+        limit: float = PATIENCE_S,
+        env: dict | None = None,
+        cwd: Path | None = None,
+    ) -> None:
         """Begin a run; `result` waits for its end."""
         self._send(words=words, limit=limit, env=env or {}, cwd=str(cwd or self.folder))
 
@@ -152,7 +162,9 @@ class Client:
 
     def result(self, within: float = PATIENCE_S) -> dict:
         """The answer to the last request."""
-        assert select.select([self.process.stdout], [], [], within)[0], f"no answer within {within} s\n{self.noise}"
+        assert select.select([self.process.stdout], [], [], within)[0], (
+            f"no answer within {within} s\n{self.noise}"
+        )
         line = self.process.stdout.readline()
         assert line, f"the client has ended\n{self.noise}"
         return keyed_by_rank(json.loads(line))
@@ -204,7 +216,10 @@ def torchrun(count: int = 2) -> tuple[str, ...]:
 def keyed_by_rank(answer: dict) -> dict:
     """JSON's string keys back to ranks; the launcher's is None."""
     for name in ("codes", "stdout", "stderr"):
-        answer[name] = {None if key == "null" else int(key): value for key, value in answer.get(name, {}).items()}
+        answer[name] = {
+            None if key == "null" else int(key): value
+            for key, value in answer.get(name, {}).items()
+        }
     return answer
 
 
@@ -248,7 +263,11 @@ def fork() -> int:
 def vitals() -> dict:
     """What a leak in the client would make grow."""
     process = psutil.Process()
-    return {"rss": process.memory_info().rss, "files": process.num_fds(), "children": len(process.children())}
+    return {
+        "rss": process.memory_info().rss,
+        "files": process.num_fds(),
+        "children": len(process.children()),
+    }
 
 
 def run(request: dict, folder: str) -> dict:
@@ -264,7 +283,9 @@ def run(request: dict, folder: str) -> dict:
         runs[:] = [run]
         live(run, event)
         if event["event"] == "started":
-            Path(folder, "started.json").write_text(json.dumps({rank: pid for rank, (pid, _) in run.processes.items()}))
+            Path(folder, "started.json").write_text(
+                json.dumps({rank: pid for rank, (pid, _) in run.processes.items()})
+            )
 
     os.chdir(request["cwd"])
     answer = {"interrupted": False, "refused": ""}
@@ -281,7 +302,8 @@ def told(run: object) -> dict:
     """A run as JSON."""
     everyone = [None, *sorted(run.processes)]
     streams = {
-        stream: {json.dumps(rank): run.text(rank, stream) for rank in everyone} for stream in ("stdout", "stderr")
+        stream: {json.dumps(rank): run.text(rank, stream) for rank in everyone}
+        for stream in ("stdout", "stderr")
     }
     return streams | {
         "ok": run.ok,

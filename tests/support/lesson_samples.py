@@ -113,7 +113,9 @@ def built(root: Path, *names: str) -> list[str]:
 def complaints(root: Path) -> list[str]:
     """What is stale below a root."""
     wanted = notebooks.read(root, [], FIGURES, checks=CHECKS)
-    return notebooks.stale(root, wanted) + notebooks.stale_beside(root, [lesson.name for lesson in wanted], FIGURES)
+    return notebooks.stale(root, wanted) + notebooks.stale_beside(
+        root, [lesson.name for lesson in wanted], FIGURES
+    )
 
 
 def notebook(root: Path, folder: str, name: str = NAME) -> nbformat.NotebookNode:

@@ -10,7 +10,7 @@ from pathlib import Path
 from course.checks.engine import session
 from course.lessons import lesson
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 LIMIT_S = 3.0  # for a mutant that deadlocks
 
 
@@ -39,7 +39,9 @@ def write(lab: str, folder: Path, mutant: Mutant | None = None) -> None:
     """Write the solved scripts of a lab, one of them changed."""
     for name, text in solved(lab).items():
         if mutant and name == f"{mutant.exercise}.py":
-            assert text.count(mutant.old) == 1, f"{mutant}: its text stands {text.count(mutant.old)} times in {name}"
+            assert text.count(mutant.old) == 1, (
+                f"{mutant}: its text stands {text.count(mutant.old)} times in {name}"
+            )
             text = text.replace(mutant.old, mutant.new)
         (folder / name).write_text(text)
 

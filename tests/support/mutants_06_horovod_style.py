@@ -10,7 +10,9 @@ SHAPES = '"shape": [tuple(shape[ragged:] for shape in r.shapes) for r in request
 FITS = "alike[i] == key and request.bytes <= room[i]"
 KEY = "key = (request.kind, request.dtype, request.device, request.op, request.factors)"
 PACK = "return torch.cat([tensor.flatten() for tensor in tensors], out=flat)"
-COPY = "torch._foreach_copy_(tensors, [part.view_as(tensor) for part, tensor in zip(parts, tensors)])"
+COPY = (
+    "torch._foreach_copy_(tensors, [part.view_as(tensor) for part, tensor in zip(parts, tensors)])"
+)
 BROADCASTS = """    for handle in [broadcast_async_(tensor, root_rank, name) for name, tensor in pairs]:
         synchronize(handle)
 """

@@ -49,9 +49,15 @@ def operations(hvd) -> dict[str, bool]:
     held["min"] = agree(hvd.allreduce(mine, op=hvd.Min), all_of.amin(0))
     held["max"] = agree(hvd.allreduce(mine, op=hvd.Max), all_of.amax(0))
     held["product"] = agree(hvd.allreduce(mine, op=hvd.Product), all_of.prod(0))
-    held["factors"] = agree(hvd.allreduce(mine, prescale_factor=0.5, postscale_factor=6.0), all_of.mean(0) * 3)
-    held["integers"] = agree(hvd.allreduce(numbers(rank, dtype=torch.int64), op=hvd.Sum), whole.sum(0))
-    held["fp16"] = (hvd.allreduce(mine, compression=hvd.Compression.fp16) - all_of.mean(0)).abs().max().item() < 0.02
+    held["factors"] = agree(
+        hvd.allreduce(mine, prescale_factor=0.5, postscale_factor=6.0), all_of.mean(0) * 3
+    )
+    held["integers"] = agree(
+        hvd.allreduce(numbers(rank, dtype=torch.int64), op=hvd.Sum), whole.sum(0)
+    )
+    held["fp16"] = (
+        hvd.allreduce(mine, compression=hvd.Compression.fp16) - all_of.mean(0)
+    ).abs().max().item() < 0.02
     held["inputs are left alone"] = torch.equal(mine, before)
     group = hvd.grouped_allreduce([mine, mine[0].clone()], name="group")
     held["group"] = agree(group[0], all_of.mean(0)) and agree(group[1], all_of[:, 0].mean(0))
@@ -59,20 +65,34 @@ def operations(hvd) -> dict[str, bool]:
     held["in place"] = hvd.allreduce_(in_place) is in_place and agree(in_place, all_of.mean(0))
     ragged = torch.cat(every(lambda r: numbers(r, rows=r + 1)))
     held["allgather"] = agree(hvd.allgather(numbers(rank, rows=rank + 1)), ragged)
-    held["allgather of nothing"] = agree(hvd.allgather(numbers(rank)[: 2 * (rank == 1)]), numbers(1)[:2])
-    held["broadcast"] = agree(hvd.broadcast(mine, size - 1), numbers(size - 1)) and torch.equal(mine, before)
+    held["allgather of nothing"] = agree(
+        hvd.allgather(numbers(rank)[: 2 * (rank == 1)]), numbers(1)[:2]
+    )
+    held["broadcast"] = agree(hvd.broadcast(mine, size - 1), numbers(size - 1)) and torch.equal(
+        mine, before
+    )
     held["scalar"] = hvd.broadcast(torch.tensor(rank), 1).item() == 1
     held["broadcast_"] = agree(hvd.broadcast_(mine.clone(), 0), numbers(0))
     rows = numbers(rank, rows=size)
-    held["alltoall"] = agree(hvd.alltoall(rows), torch.stack([numbers(r, rows=size)[rank] for r in range(size)]))
+    held["alltoall"] = agree(
+        hvd.alltoall(rows), torch.stack([numbers(r, rows=size)[rank] for r in range(size)])
+    )
     splits = torch.tensor([(rank + r) % 3 for r in range(size)], dtype=torch.int32)
     got, received = hvd.alltoall(numbers(rank, rows=int(splits.sum())), splits)
     sent = [[(r + to) % 3 for to in range(size)] for r in range(size)]
     parts = [numbers(r, rows=sum(sent[r])).split(sent[r])[rank] for r in range(size)]
-    held["alltoall with splits"] = agree(got, torch.cat(parts)) and received.tolist() == [len(p) for p in parts]
+    held["alltoall with splits"] = agree(got, torch.cat(parts)) and received.tolist() == [
+        len(p) for p in parts
+    ]
     held["reducescatter"] = agree(hvd.reducescatter(mine), all_of.mean(0).split(shares)[rank])
-    for op, reduced in (("Max", all_of.amax(0)), ("Sum", all_of.sum(0)), ("Product", all_of.prod(0))):
-        held[f"reducescatter {op}"] = agree(hvd.reducescatter(mine, op=op), reduced.split(shares)[rank])
+    for op, reduced in (
+        ("Max", all_of.amax(0)),
+        ("Sum", all_of.sum(0)),
+        ("Product", all_of.prod(0)),
+    ):
+        held[f"reducescatter {op}"] = agree(
+            hvd.reducescatter(mine, op=op), reduced.split(shares)[rank]
+        )
     held["objects"] = hvd.allgather_object("x" * rank) == ["x" * r for r in range(size)]
     held["broadcast_object"] = hvd.broadcast_object({"rank": rank}, 1) == {"rank": 1}
     hvd.barrier()
@@ -105,7 +125,10 @@ def any_order(hvd, rounds: int) -> int:
     engine.threshold, engine.cycle_s, wrong = 600, 2e-4, 0
     for round_ in range(rounds):
         shared = random.Random(round_)
-        wanted = [(f"tensor {i}", shared.randrange(1, 90), shared.choice(("sum", "gather"))) for i in range(24)]
+        wanted = [
+            (f"tensor {i}", shared.randrange(1, 90), shared.choice(("sum", "gather")))
+            for i in range(24)
+        ]
         mine = random.Random(100 * round_ + hvd.rank())
         handles = {}
         for name, length, kind in mine.sample(wanted, len(wanted)):
@@ -130,7 +153,11 @@ def late(hvd) -> tuple[float, list[bool], bool]:
     if hvd.rank() == 1:
         time.sleep(0.4)
     start = time.perf_counter()
-    handle, longest, said = hvd.allreduce_async(torch.ones(3), name="late"), time.perf_counter() - start, []
+    handle, longest, said = (
+        hvd.allreduce_async(torch.ones(3), name="late"),
+        time.perf_counter() - start,
+        [],
+    )
     while time.perf_counter() - start < 5 and not (said and said[-1]):
         before = time.perf_counter()
         said.append(hvd.poll(handle))
@@ -151,12 +178,18 @@ def refusals(hvd) -> list[str]:
 
     attempts = [
         lambda: hvd.allreduce(torch.ones(2 + first), name="n"),
-        lambda: hvd.allreduce(torch.ones(2).to(torch.float64 if first else torch.float32), name="n"),
+        lambda: hvd.allreduce(
+            torch.ones(2).to(torch.float64 if first else torch.float32), name="n"
+        ),
         lambda: hvd.allreduce(torch.ones(2), name="n", op=hvd.Sum if first else hvd.Min),
         lambda: hvd.allreduce(torch.ones(2), name="n", prescale_factor=1.0 + first),
         lambda: hvd.broadcast(torch.ones(2), int(first), name="n"),
         lambda: hvd.allgather(torch.ones(2, 2 + first), name="n"),
-        lambda: hvd.allgather(torch.ones(2), name="n") if first else hvd.allreduce(torch.ones(2), name="n"),
+        lambda: (
+            hvd.allgather(torch.ones(2), name="n")
+            if first
+            else hvd.allreduce(torch.ones(2), name="n")
+        ),
         lambda: hvd.grouped_allreduce([torch.ones(2)] * (1 + first), name="n"),
         twice,
     ]
@@ -211,7 +244,9 @@ def again() -> list[tuple[bool, int, float]]:
     for _ in range(3):
         hvd.init()
         hvd.init()  # does nothing
-        seen.append((hvd.is_initialized(), hvd.size(), hvd.allreduce(torch.ones(1), op=hvd.Sum).item()))
+        seen.append(
+            (hvd.is_initialized(), hvd.size(), hvd.allreduce(torch.ones(1), op=hvd.Sum).item())
+        )
         hvd.shutdown()
         hvd.shutdown()
     dist.all_reduce(torch.ones(1))  # the group that was there is still there
@@ -221,7 +256,9 @@ def again() -> list[tuple[bool, int, float]]:
 def timeline(hvd, path: str) -> None:
     """A timeline of two all-reduces that share a message, of a broadcast and of a barrier."""
     hvd.start_timeline(path)
-    for handle in [hvd.allreduce_async_(torch.ones(1000), name=name) for name in ("layer 0", "layer 1")]:
+    for handle in [
+        hvd.allreduce_async_(torch.ones(1000), name=name) for name in ("layer 0", "layer 1")
+    ]:
         hvd.synchronize(handle)
     hvd.broadcast(torch.ones(3), 0, "state")
     hvd.barrier()

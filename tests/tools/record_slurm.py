@@ -1,6 +1,6 @@
-"""Record the session of a real Slurm that the notebook shows where there is none: course/slurm/recording.json.
+"""Record the session of a real Slurm that the notebook shows where there is none: course/clusters/slurm/recording.json.
 
-    python tests/record_slurm.py            # Linux, root, Debian's packages of course.slurm.practice; a minute
+    python tests/tools/record_slurm.py            # Linux, root, Debian's packages of course.clusters.slurm.practice_cluster; a minute
 
 Three nodes with four pretended GPUs; Ana, Ben, Chi and Dan hold or want some; your job waits, runs, loses a node, is
 put in the queue again and goes on from its checkpoint. What Slurm's commands said is kept word for word, but for the
@@ -51,7 +51,10 @@ class Recorder(Tools):
         """Ask everything that the course asks, and keep the answers that have changed."""
         for words in (("squeue", "--json", "--states=all"), *(("scontrol", "--oneliner", "show", what)
                       for what in ("nodes", "partitions", "reservations"))):  # fmt: skip
-            self._keep(" ".join(word for word in words if word != "--states=all"), _trimmed(self.run(*words)))
+            self._keep(
+                " ".join(word for word in words if word != "--states=all"),
+                _trimmed(self.run(*words)),
+            )
         for path in sorted(HOME.glob("runs/*.*")):
             if path.suffix in (".out", ".jsonl"):
                 self._keep_growth(path)
@@ -86,7 +89,9 @@ def _trimmed(text: str) -> str:
 
 def enter() -> None:
     """Run this script again where the people exist and /home is empty, for it alone."""
-    people = "".join(f"{name}:x:{uid}:{uid}::/home/{name}:/bin/bash\n" for name, uid in PEOPLE.items())
+    people = "".join(
+        f"{name}:x:{uid}:{uid}::/home/{name}:/bin/bash\n" for name, uid in PEOPLE.items()
+    )
     Path("/tmp/recording-passwd").write_text(people + Path("/etc/passwd").read_text())
     command = f"""
         mount --bind /tmp/recording-passwd /etc/passwd && mount -t tmpfs tmpfs /home && mkdir -p {HOME}/src {HOME}/runs
@@ -96,7 +101,16 @@ def enter() -> None:
     sys.exit(subprocess.run(["unshare", "--mount", "bash", "-c", command], env=env).returncode)
 
 
-def other(tools: Tools, user: str, name: str, nodes: int, gpus: int, minutes: int, seconds: int, *more: str) -> None:
+def other(
+    tools: Tools,
+    user: str,
+    name: str,
+    nodes: int,
+    gpus: int,
+    minutes: int,
+    seconds: int,
+    *more: str,
+) -> None:
     """A job of somebody else's."""
     tools.run(
         "sbatch", f"--uid={user}", f"--job-name={name}", f"--nodes={nodes}", f"--gpus-per-node={gpus}",
@@ -113,7 +127,9 @@ def until(holds, seconds: float = 120) -> None:
 
 
 def main() -> None:
-    for path, text in lesson.read(Path(lesson.__file__).parent / "lessons/09_clusters.md").scripts(solved=True).items():
+    for path, text in (
+        lesson.read(Path(lesson.__file__).parent / "09_clusters.md").scripts(solved=True).items()
+    ):
         (HOME / path).write_text(text)
     os.chdir(HOME)
     with Practice(nodes=3, gpus=4) as practice:
@@ -122,9 +138,14 @@ def main() -> None:
         record(practice, recorder, cluster)
         release = recorder.run("sinfo", "--version").split()[-1]
     about = f"Recorded on {date.today():%-d %B %Y} from a real Slurm {release}, pretended GPUs: no Slurm answers here."
-    lines = [json.dumps(line, ensure_ascii=False) for line in (recorder.begin, about, *recorder.entries)]
+    lines = [
+        json.dumps(line, ensure_ascii=False) for line in (recorder.begin, about, *recorder.entries)
+    ]
     text = re.sub(rf"\b{socket.gethostname()}\b", "host", "\n".join(lines) + "\n")
-    for path, instead in ((Path(__file__).parent.parent, HOME.parent / "course"), (Path(sys.base_prefix), "/usr")):
+    for path, instead in (
+        (Path(__file__).parents[2], HOME.parent / "course"),
+        (Path(sys.base_prefix), "/usr"),
+    ):
         text = text.replace(str(path), str(instead))
     FILE.write_text(text, encoding="utf-8")
     print(f"{len(recorder.entries)} answers, {FILE.stat().st_size / 1024:.0f} KiB")
@@ -159,7 +180,14 @@ def record(practice: Practice, recorder: Recorder, cluster: Cluster) -> None:
     watcher = threading.Thread(target=watch)
     watcher.start()
     try:
-        ask = Request("src/resumable.py --steps 200 --seconds 0.1", "ddp", nodes=2, gpus=2, minutes=15, resume=True)
+        ask = Request(
+            "src/resumable.py --steps 200 --seconds 0.1",
+            "ddp",
+            nodes=2,
+            gpus=2,
+            minutes=15,
+            resume=True,
+        )
         job = cluster.submit(ask)
         recorder.keep("sbatch --parsable resumable", f"{job.number}\n")
         until(lambda: len(job.metrics) and job.metrics["step"].max() >= 70)
@@ -168,7 +196,9 @@ def record(practice: Practice, recorder: Recorder, cluster: Cluster) -> None:
         time.sleep(1)
         practice.start_node("node2")
         time.sleep(3)
-        wide = cluster.submit(Request("src/resumable.py", "ddp", nodes=3, gpus=4, minutes=60, name="wide"))
+        wide = cluster.submit(
+            Request("src/resumable.py", "ddp", nodes=3, gpus=4, minutes=60, name="wide")
+        )
         recorder.keep("sbatch --parsable wide", f"{wide.number}\n")
         time.sleep(4)
         wide.cancel()
@@ -190,7 +220,10 @@ def tasks(tools: Tools) -> list[dict[str, str]]:
     for line in sorted(output.read_text().splitlines()):
         env = dict(word.split("=", 1) for word in line.split())
         found.append({f"SLURM_{name}": env[f"SLURM_{name}"] for name in TASK})
-    return sorted((task for task in found if task["SLURM_PROCID"] in "03"), key=lambda task: task["SLURM_PROCID"])
+    return sorted(
+        (task for task in found if task["SLURM_PROCID"] in "03"),
+        key=lambda task: task["SLURM_PROCID"],
+    )
 
 
 if __name__ == "__main__":

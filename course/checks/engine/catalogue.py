@@ -5,16 +5,16 @@ import functools
 from collections.abc import Callable
 from pathlib import Path
 
-from course.core.errors import CourseError
+from course.core import CourseError
 
-HERE = Path(__file__).parent
+CHECKS = Path(__file__).parents[1]
 
 
 @functools.cache
 def exercises() -> dict[str, str]:
-    """By name of the exercise: the pytest node that checks it, ``path/check_NN_name.py::Class``."""
+    """By name of the exercise: the pytest node that checks it, ``path/check_name.py::Class``."""
     found = {}
-    for path in sorted(HERE.glob("check_*.py")):
+    for path in sorted(CHECKS.glob("lab_*/check_*.py")):
         for node in ast.parse(path.read_text()).body:
             if isinstance(node, ast.ClassDef) and (name := _exercise(node)):
                 found[name] = f"{path}::{node.name}"
@@ -33,7 +33,9 @@ def node_of(name: str) -> str:
     """The pytest node of one exercise; raises `CourseError` for a name that is none."""
     known = exercises()
     if name not in known:
-        raise CourseError(f"There is no exercise {name!r}; there is {', '.join(known) or 'none yet'}.")
+        raise CourseError(
+            f"There is no exercise {name!r}; there is {', '.join(known) or 'none yet'}."
+        )
     return known[name]
 
 

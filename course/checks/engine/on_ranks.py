@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from course.core import todo
-from course.launch import stacks
-from course.launch.client import launch
-from course.launch.run import Run
+from course.launch import Run, launch, stacks
 
 LIMIT_S = 20.0
 FRAME = re.compile(r'File "(.+?)", line (\d+)')
-GLOO_TOO_LONG = "op.preamble.length <= op.nbytes"  # what Gloo says of it before it aborts the process
-BODY = Path(__file__).with_name("body.py")
+GLOO_TOO_LONG = (
+    "op.preamble.length <= op.nbytes"  # what Gloo says of it before it aborts the process
+)
+BODY = Path(__file__).with_name("on_ranks_script.py")
 
 
 class Rejected(AssertionError):
@@ -51,13 +51,23 @@ def on_ranks(
     with tempfile.TemporaryDirectory(prefix="course-check-") as folder:
         call = (inspect.getfile(function), function.__qualname__, args, kwargs, str(src), join)
         (Path(folder) / "call.pickle").write_bytes(pickle.dumps(call))
-        command = ["torchrun", "--standalone", "--nproc-per-node", str(world_size), str(BODY), folder]
+        command = [
+            "torchrun",
+            "--standalone",
+            "--nproc-per-node",
+            str(world_size),
+            str(BODY),
+            folder,
+        ]
         # The checks compare arithmetic, so every box runs them on the CPU with the same library.
         run = launch(command, limit=limit, env={"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"})
         shutil.rmtree(run.log_dir, ignore_errors=True)
         if not run.ok:
             raise _problem(run, limit, src)
-        return [pickle.loads((Path(folder) / f"rank{rank}.pickle").read_bytes()) for rank in range(world_size)]
+        return [
+            pickle.loads((Path(folder) / f"rank{rank}.pickle").read_bytes())
+            for rank in range(world_size)
+        ]
 
 
 def _problem(run: Run, limit: float, src: Path) -> Exception:
@@ -66,17 +76,26 @@ def _problem(run: Run, limit: float, src: Path) -> Exception:
         return Deadlock(stacks.report(run, limit))
     first = run.first_failed
     if first is None:
-        return Rejected(run.text(None, "stderr").rpartition("\n")[2] or "The ranks could not be started.")
+        return Rejected(
+            run.text(None, "stderr").rpartition("\n")[2] or "The ranks could not be started."
+        )
     traceback = run.traceback(first)
     if script := todo.met(traceback):
         return Unwritten("; ".join(todo.open_todos(script)))
-    ranks = f"With {len(run.exit_codes)} ranks, rank {first}" if len(run.exit_codes) > 1 else "Your code"
+    ranks = (
+        f"With {len(run.exit_codes)} ranks, rank {first}"
+        if len(run.exit_codes) > 1
+        else "Your code"
+    )
     return Rejected(f"{ranks} failed{_place(run, first, src)}: {_cause(run, first)}")
 
 
 def _place(run: Run, rank: int, src: Path) -> str:
     """The innermost line of the learner's in what a rank wrote of its end, as " in ring.py:14"; "" if there is none."""
-    frames = [(Path(file), line) for file, line in FRAME.findall(run.traceback(rank) or run.text(rank, "stderr"))]
+    frames = [
+        (Path(file), line)
+        for file, line in FRAME.findall(run.traceback(rank) or run.text(rank, "stderr"))
+    ]
     mine = [f" in {file.name}:{line}" for file, line in frames if file.parent == src]
     innermost = -1 if run.traceback(rank) else 0  # a fault handler begins with it
     return mine[innermost] if mine else ""

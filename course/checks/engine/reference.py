@@ -56,7 +56,9 @@ def weights(model: nn.Module) -> list[Tensor]:
     return [tensor.detach().clone() for tensor in (*model.parameters(), *model.buffers())]
 
 
-def train_alone(kind: str, optimizer: str, steps: int, world_size: int, passes: int = 1) -> list[Tensor]:
+def train_alone(
+    kind: str, optimizer: str, steps: int, world_size: int, passes: int = 1
+) -> list[Tensor]:
     """The reference: one process that sees the batches of all ranks as one; its weights after `steps` steps."""
     model = Small(seed=0, kind=kind)
     updates = OPTIMIZERS[optimizer]([p for p in model.parameters() if p.requires_grad])
@@ -70,7 +72,9 @@ def train_alone(kind: str, optimizer: str, steps: int, world_size: int, passes: 
     return weights(model)
 
 
-def train_replica(wrapper: Callable, kind: str, optimizer: str, steps: int, passes: int = 1) -> list[Tensor]:
+def train_replica(
+    wrapper: Callable, kind: str, optimizer: str, steps: int, passes: int = 1
+) -> list[Tensor]:
     """The learner's way, on this rank's batches, from weights that differ by rank: its weights after `steps` steps."""
     rank = dist.get_rank()
     replica = wrapper(Small(seed=rank, kind=kind))
@@ -95,10 +99,21 @@ def furthest(left: list[Tensor], right: list[Tensor]) -> float:
 class Messages:
     """Counts what goes through `torch.distributed`'s collectives while it is entered."""
 
-    NAMES = ("all_reduce", "reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all", "send", "isend")
+    NAMES = (
+        "all_reduce",
+        "reduce",
+        "broadcast",
+        "all_gather",
+        "reduce_scatter",
+        "all_to_all",
+        "send",
+        "isend",
+    )
 
     def __init__(self) -> None:
-        self.sent: list[tuple[str, int, bool]] = []  # name, elements, whether it was started without waiting
+        self.sent: list[
+            tuple[str, int, bool]
+        ] = []  # name, elements, whether it was started without waiting
 
     def __enter__(self) -> "Messages":
         self._real = {name: getattr(dist, name) for name in self.NAMES}
@@ -112,7 +127,9 @@ class Messages:
 
     def _counting(self, name: str, real: Callable) -> Callable:
         def call(*args: object, **kwargs: object) -> object:
-            tensor = next((a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)), torch.empty(0))
+            tensor = next(
+                (a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)), torch.empty(0)
+            )
             self.sent.append((name, tensor.numel(), bool(kwargs.get("async_op"))))
             return real(*args, **kwargs)
 

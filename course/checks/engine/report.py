@@ -1,6 +1,5 @@
 """The verdict on an exercise: a small table in the notebook, lines in a terminal, a file for a teacher's tools."""
 
-import argparse
 import html
 import json
 import shutil
@@ -9,15 +8,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from course.checks.engine.catalogue import node_of
-from course.core.errors import CourseError
+from course.core import CourseError
 from course.drawing import palette
-from course.launch import connect
-from course.launch.client import launch
+from course.launch import launch
 
 SESSION = Path(__file__).with_name("session.py")
 LIMIT_S = 600.0  # of all checks of an exercise together
 MARKS = {"passed": "✓", "failed": "✗", "open": "○", "not run": "–"}
-COLOURS = {"passed": palette.GOOD, "failed": palette.ALARM, "open": palette.MUTED, "not run": palette.MUTED}
+COLOURS = {
+    "passed": palette.GOOD,
+    "failed": palette.ALARM,
+    "open": palette.MUTED,
+    "not run": palette.MUTED,
+}
 
 
 class Report:
@@ -34,7 +37,9 @@ class Report:
     @property
     def verdict(self) -> str:
         """One line."""
-        todos = dict.fromkeys(result["message"] for result in self.results if result["outcome"] == "open")
+        todos = dict.fromkeys(
+            result["message"] for result in self.results if result["outcome"] == "open"
+        )
         if todos:
             return f"{self.exercise}: still to write: {'; '.join(todos)}."
         passed = sum(result["outcome"] == "passed" for result in self.results)
@@ -82,29 +87,11 @@ def check(name: str, src: str = "src") -> Report:
     with tempfile.TemporaryDirectory(prefix="course-check-") as folder:
         path = Path(folder) / "report.json"
         run = launch(["python", str(SESSION), str(path), src, name], limit=LIMIT_S)
-        shutil.rmtree(run.log_dir, ignore_errors=True)  # or checks would crowd out the learner's runs
+        shutil.rmtree(
+            run.log_dir, ignore_errors=True
+        )  # or checks would crowd out the learner's runs
         if not path.is_file():
-            raise CourseError(f"The checks of {name} did not end: {run.text(0)[-500:] or run.reason}")
+            raise CourseError(
+                f"The checks of {name} did not end: {run.text(0)[-500:] or run.reason}"
+            )
         return Report(name, json.loads(path.read_text()))
-
-
-def main(argv: Sequence[str]) -> int:
-    """`python -m course check`: check a folder of scripts; 0 if all holds, 1 if not."""
-    parser = argparse.ArgumentParser(prog="python -m course check", description="Check the scripts of a learner.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="exercises to check (all, if none is named)")
-    parser.add_argument("--src", type=Path, default=Path("labs/src"), metavar="DIR", help="the learner's folder")
-    parser.add_argument("--junit", type=Path, metavar="FILE", help="write a JUnit report for other tools")
-    args = parser.parse_args(argv)
-    if not args.src.is_dir():
-        raise CourseError(f"There is no folder {args.src}: give --src the folder that holds the learner's scripts.")
-    from course.checks.engine import session  # imports pytest, which a notebook's kernel has no need of
-
-    connect.warm_up()
-    results = [vars(result) for result in session.run(args.src, args.names, args.junit)]
-    reports = [
-        Report(name, [result for result in results if result["exercise"] == name])
-        for name in dict.fromkeys(result["exercise"] for result in results)
-    ]
-    for report in reports:
-        print(report)
-    return 0 if reports and all(report.ok for report in reports) else 1

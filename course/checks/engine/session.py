@@ -16,7 +16,8 @@ from course.checks.engine.catalogue import exercises, node_of
 from course.checks.engine.on_ranks import Deadlock, Rejected, Unwritten, on_ranks
 from course.core.todo import open_todos
 
-LESSONS = Path(__file__).parent.parent / "lessons"
+CHECKS = Path(__file__).parents[1]
+LESSONS = CHECKS.parent / "lessons"
 PASSED, FAILED, OPEN, NOT_RUN = "passed", "failed", "open", "not run"
 
 
@@ -58,13 +59,17 @@ class Session:
         if not script.is_file():
             raise Unwritten(f"{script} is not there yet: run the cell that writes it")
         todos = open_todos(script)
-        if todos and script.read_text() == as_handed_out(item.path.stem.split("_")[1], script.name):
+        if todos and script.read_text() == as_handed_out(
+            item.path.parent.name.removeprefix("lab_"), script.name
+        ):
             raise Unwritten("; ".join(todos))
         if name in self._stuck:
             raise NotRun("not run, since the ranks hung in a check before it")
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo) -> pytest.TestReport:
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo
+    ) -> pytest.TestReport:
         """After each phase of a check: keep the result."""
         report = yield
         error = call.excinfo.value if call.excinfo else None
@@ -74,7 +79,9 @@ class Session:
             outcome, message = _outcome(error)
             claim = (item.function.__doc__ or item.name).strip()
             hint = "" if outcome == PASSED else getattr(item.function, "hint", "")
-            self.results.append(Result(item.cls.exercise, item.originalname, claim, outcome, message, hint))
+            self.results.append(
+                Result(item.cls.exercise, item.originalname, claim, outcome, message, hint)
+            )
         return report
 
 
@@ -109,13 +116,19 @@ def _outcome(error: BaseException | None) -> tuple[str, str]:
 
 
 def run(
-    src: Path, names: list[str], junit: Path | None = None, limit: float | None = None, only: str = ""
+    src: Path,
+    names: list[str],
+    junit: Path | None = None,
+    limit: float | None = None,
+    only: str = "",
 ) -> list[Result]:
     """Check the scripts in `src` for the exercises `names` (all if empty); `only` picks the checks of that name."""
     session = Session(Path(src).resolve(), limit)
     arguments = [node_of(name) for name in names or exercises()]
-    options = [f"-pno:{plugin}" for plugin in ("cacheprovider", "nbval", "terminal", "unraisableexception")]
-    options += ["-c", str(Path(__file__).with_name("pytest.ini")), "--rootdir", str(Path(__file__).parent)]
+    options = [
+        f"-pno:{plugin}" for plugin in ("cacheprovider", "nbval", "terminal", "unraisableexception")
+    ]
+    options += ["-c", str(Path(__file__).with_name("pytest.ini")), "--rootdir", str(CHECKS)]
     if junit:
         options.append(f"--junit-xml={junit}")
     if only:

@@ -11,7 +11,9 @@ def _every_kind(ranks: Callable, world_sizes: tuple[int, ...], function: Callabl
     for world_size in world_sizes:
         for rank, kinds in enumerate(ranks(world_size, function)):
             wrong = [kind for kind, right in kinds if not right]
-            assert not wrong, f"{world_size} ranks, {wrong[0]}: rank {rank} has other numbers than it should"
+            assert not wrong, (
+                f"{world_size} ranks, {wrong[0]}: rank {rank} has other numbers than it should"
+            )
 
 
 def _messages(ranks: Callable, function: Callable, name: str) -> None:
@@ -58,12 +60,16 @@ class TestMyAllGather:
     )
     def test_columns(self, ranks):
         """A column of a matrix arrives like any other tensor."""
-        assert all(ranks(2, on_rank.gather_columns)), "a column of a matrix arrives with other numbers"
+        assert all(ranks(2, on_rank.gather_columns)), (
+            "a column of a matrix arrives with other numbers"
+        )
 
     @hint("does anything survive from the first call?")
     def test_twice(self, ranks):
         """A second call with other numbers gives the second numbers."""
-        assert all(ranks(2, on_rank.gather_again)), "after a second call the first call's numbers are still there"
+        assert all(ranks(2, on_rank.gather_again)), (
+            "after a second call the first call's numbers are still there"
+        )
 
     @hint("one broadcast for each source is enough, and each carries one rank's tensor")
     def test_messages(self, ranks):
@@ -81,16 +87,22 @@ class TestMyReduceScatter:
 
     exercise = "my_reduce_scatter"
 
-    @hint("a reduce leaves the sum at its destination and something undefined elsewhere: which of them do you keep?")
+    @hint(
+        "a reduce leaves the sum at its destination and something undefined elsewhere: which of them do you keep?"
+    )
     def test_sums(self, ranks):
         """Each rank has the sum of its own part (1, 2 and 3 ranks, several shapes and dtypes)."""
         _every_kind(ranks, (3, 2, 1), on_rank.reduce_shapes)
 
-    @hint("reduce writes into the tensor it is given, on every rank; and `result = ...` only names another tensor")
+    @hint(
+        "reduce writes into the tensor it is given, on every rank; and `result = ...` only names another tensor"
+    )
     def test_in_place(self, ranks):
         """It fills the caller's memory, a row of a larger tensor, and leaves the parts as they are."""
         for rank, (filled, unchanged) in enumerate(ranks(3, on_rank.reduce_in_place)):
-            assert filled, f"rank {rank}: the memory that `result` is a row of is not filled as it should be"
+            assert filled, (
+                f"rank {rank}: the memory that `result` is a row of is not filled as it should be"
+            )
             assert unchanged, f"rank {rank}: `parts` has changed"
 
     @hint("reduce takes the reduction as `op`")

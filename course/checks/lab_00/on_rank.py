@@ -37,7 +37,9 @@ def only(allowed: str) -> Iterator[None]:
 
         return call
 
-    real = {name: getattr(dist, name) for name in COLLECTIVES if hasattr(dist, name) and name != allowed}
+    real = {
+        name: getattr(dist, name) for name in COLLECTIVES if hasattr(dist, name) and name != allowed
+    }
     for name in real:
         setattr(dist, name, refuse(name))
     try:
@@ -47,7 +49,9 @@ def only(allowed: str) -> Iterator[None]:
             setattr(dist, name, function)
 
 
-def numbers(rank: int, place: int = 0, shape: tuple[int, ...] = (3,), dtype: torch.dtype = torch.float32) -> Tensor:
+def numbers(
+    rank: int, place: int = 0, shape: tuple[int, ...] = (3,), dtype: torch.dtype = torch.float32
+) -> Tensor:
     """The numbers that a rank gives for a place: no two alike, and none that the result of another rank would hide."""
     size = torch.Size(shape).numel()
     return (torch.arange(size) * 7 + 3 * (rank + 1) ** 2 + 5 * place).reshape(shape).to(dtype)
@@ -60,10 +64,15 @@ def _gather(mine: Tensor, received: list[Tensor]) -> list[Tensor]:
 
 def gather_shapes() -> list[tuple[str, bool]]:
     """For each shape and dtype: whether every rank's numbers have arrived at their place."""
-    kinds = [(shape, torch.float32) for shape in SHAPES] + [((3,), torch.int64), ((3,), torch.bfloat16)]
+    kinds = [(shape, torch.float32) for shape in SHAPES] + [
+        ((3,), torch.int64),
+        ((3,), torch.bfloat16),
+    ]
     found = []
     for shape, dtype in kinds:
-        everyones = [numbers(rank, shape=shape, dtype=dtype) for rank in range(dist.get_world_size())]
+        everyones = [
+            numbers(rank, shape=shape, dtype=dtype) for rank in range(dist.get_world_size())
+        ]
         mine = everyones[dist.get_rank()].clone()
         if dtype == torch.int64:
             everyones, mine = [tensor + BIG for tensor in everyones], mine + BIG
@@ -83,7 +92,10 @@ def gather_in_place() -> tuple[bool, bool]:
 
 def gather_columns() -> bool:
     """Whether a column of a matrix, whose numbers do not lie side by side, arrives too."""
-    rank, everyones = dist.get_rank(), [numbers(source, shape=(3, 2)) for source in range(dist.get_world_size())]
+    rank, everyones = (
+        dist.get_rank(),
+        [numbers(source, shape=(3, 2)) for source in range(dist.get_world_size())],
+    )
     got = _gather(everyones[rank][:, 1], [torch.empty(3) for _ in everyones])
     return all(torch.equal(a, b[:, 1]) for a, b in zip(got, everyones, strict=True))
 
@@ -120,16 +132,23 @@ def _parts(rank: int, **kind: object) -> list[Tensor]:
 
 
 def _sum(place: int, **kind: object) -> Tensor:
-    return torch.stack([_parts(rank, **kind)[place] for rank in range(dist.get_world_size())]).sum(0)
+    return torch.stack([_parts(rank, **kind)[place] for rank in range(dist.get_world_size())]).sum(
+        0
+    )
 
 
 def reduce_shapes() -> list[tuple[str, bool]]:
     """For each shape and dtype: whether this rank has the sum of its part, over rubbish that was there before."""
     rank, found = dist.get_rank(), []
-    for shape, dtype in [(shape, torch.float32) for shape in SHAPES] + [((3,), torch.int64), ((3,), torch.float64)]:
+    for shape, dtype in [(shape, torch.float32) for shape in SHAPES] + [
+        ((3,), torch.int64),
+        ((3,), torch.float64),
+    ]:
         kind = {"shape": shape, "dtype": dtype}
         bias = BIG if dtype == torch.int64 else 0
-        got = _reduce([part + bias for part in _parts(rank, **kind)], torch.full(shape, 77, dtype=dtype))
+        got = _reduce(
+            [part + bias for part in _parts(rank, **kind)], torch.full(shape, 77, dtype=dtype)
+        )
         wanted = _sum(rank, **kind) + bias * dist.get_world_size()
         found.append((f"{_shape(shape)}, {dtype}", torch.equal(got, wanted)))
     return found

@@ -23,10 +23,14 @@ class TestDataParallel:
     def nest(self, ranks, kind: str) -> None:
         """Nested inputs or outputs (the `kind`) are right for several numbers of samples and devices."""
         cases = [(6, 2), (5, 3), (1, 2)]
-        for (samples, devices), wrong in zip(cases, ranks(1, on_rank.nested, cases, kind, join=False)[0], strict=True):
+        for (samples, devices), wrong in zip(
+            cases, ranks(1, on_rank.nested, cases, kind, join=False)[0], strict=True
+        ):
             assert not wrong, f"{samples} samples on {devices} devices: {wrong}"
 
-    @hint("autograd goes back through your operations by itself, as long as nothing is detached or scaled")
+    @hint(
+        "autograd goes back through your operations by itself, as long as nothing is detached or scaled"
+    )
     def test_same_as_one_device(self, ranks):
         """Outputs and gradients are those of the model on the whole batch (2 and 4 devices)."""
         self.compare(ranks, (8, 2), (8, 4))
@@ -36,7 +40,9 @@ class TestDataParallel:
         """Tied and frozen parameters get the gradients that they get on one device."""
         self.compare(ranks, (6, 3), kinds=("tied", "frozen"))
 
-    @hint("`scatter` makes the pieces; how large is the last one, and how many are there of 5 samples on 4 devices?")
+    @hint(
+        "`scatter` makes the pieces; how large is the last one, and how many are there of 5 samples on 4 devices?"
+    )
     def test_uneven(self, ranks):
         """A batch that the number of devices does not divide: 7 on 3, 5 on 4, 3 on 2."""
         self.compare(ranks, (7, 3), (5, 4), (3, 2))
@@ -51,7 +57,9 @@ class TestDataParallel:
         """It works on one device."""
         self.compare(ranks, (4, 1), (1, 1))
 
-    @hint("what does the next forward pass use: the parameters as the optimizer left them, or older copies?")
+    @hint(
+        "what does the next forward pass use: the parameters as the optimizer left them, or older copies?"
+    )
     def test_training(self, ranks):
         """Three steps of AdamW leave the weights that one device has."""
         off = ranks(1, on_rank.trained, 3, join=False)[0]
@@ -62,7 +70,9 @@ class TestDataParallel:
         """Each device runs a replica with memory of its own, on its share: 5 samples on 3 devices."""
         seen = ranks(1, on_rank.replicas, 5, 3, join=False)[0]
         assert not seen["bare"], "the module itself runs, not a replica of it"
-        assert seen["samples"] == [1, 2, 2], f"the samples that each forward pass saw are {seen['samples']}"
+        assert seen["samples"] == [1, 2, 2], (
+            f"the samples that each forward pass saw are {seen['samples']}"
+        )
         assert seen["places"] == 3, f"3 devices use weights in {seen['places']} places in memory"
 
     @hint("what runs the replicas, each in a thread?")
@@ -88,7 +98,9 @@ class TestDataParallel:
         wrong = ranks(1, on_rank.constants, 3, join=False)[0]
         assert not wrong, wrong[0]
 
-    @hint("join what stands in the same place of each output; keep the kind of container and its order")
+    @hint(
+        "join what stands in the same place of each output; keep the kind of container and its order"
+    )
     def test_nested_outputs(self, ranks):
         """Outputs in dicts, lists and tuples are joined, each entry in its place, of the same kind."""
         self.nest(ranks, "outputs")
@@ -102,8 +114,14 @@ class TestLossInside:
     def compare(self, ranks, *cases: tuple[int, int, int, int]) -> None:
         """Loss and gradients for each (samples, tokens, ignored labels, devices) are those of the whole batch."""
         results = ranks(1, on_rank.losses, list(cases), join=False)[0]
-        for (samples, tokens, ignored, devices), (loss, gradient) in zip(cases, results, strict=True):
-            of = f" of {tokens} tokens, {ignored} labels ignored," if ignored else f" of {tokens} tokens" * bool(tokens)
+        for (samples, tokens, ignored, devices), (loss, gradient) in zip(
+            cases, results, strict=True
+        ):
+            of = (
+                f" of {tokens} tokens, {ignored} labels ignored,"
+                if ignored
+                else f" of {tokens} tokens" * bool(tokens)
+            )
             told = f"{samples} samples{of} on {devices} devices"
             assert loss < CLOSE, f"{told}: the loss is off by {loss:.2g}"
             assert gradient < CLOSE, f"{told}: the gradients are off by {gradient:.2g}"

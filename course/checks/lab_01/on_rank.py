@@ -35,7 +35,9 @@ def compared(cases: list[tuple[int, int, str]]) -> list[tuple[float, float]]:
         inputs, targets = batch(samples, devices, size=samples)
         output, expected = run(mine, where(devices), inputs), alone(inputs)
         if not isinstance(output, Tensor) or output.shape != expected.shape:
-            raise AssertionError(f"{samples} samples on {devices} devices: the output is {shown(output)}")
+            raise AssertionError(
+                f"{samples} samples on {devices} devices: the output is {shown(output)}"
+            )
         for out in (output, expected):
             nn.functional.mse_loss(out, targets).backward()
         off.append((furthest([output], [expected]), furthest(gradients(mine), gradients(alone))))
@@ -61,7 +63,9 @@ def trained(devices: int) -> float:
     run = data_parallel()
     for step in range(3):
         inputs, targets = batch(step, 0, size=7)
-        for update, predict in zip(updates, (lambda x: run(mine, where(devices), x), alone), strict=True):
+        for update, predict in zip(
+            updates, (lambda x: run(mine, where(devices), x), alone), strict=True
+        ):
             update.zero_grad()
             nn.functional.mse_loss(predict(inputs), targets).backward()
             update.step()
@@ -111,10 +115,14 @@ class Nested(nn.Module):
     def forward(self, fields: dict, pair: tuple, *, scale: Tensor, note: str = "") -> dict:
         """Outputs that depend on every tensor among the inputs."""
         if not isinstance(fields, dict) or type(pair) is not tuple or type(pair[1]) is not list:
-            raise AssertionError(f"a replica got {type(fields).__name__}, {type(pair).__name__} instead of dict, tuple")
+            raise AssertionError(
+                f"a replica got {type(fields).__name__}, {type(pair).__name__} instead of dict, tuple"
+            )
         first = self.layer(fields["x"]) * scale
         second = pair[0] + pair[1][0]
-        return OrderedDict(first=first, rest=(second, [first + second, second]), note=note, nothing=None)
+        return OrderedDict(
+            first=first, rest=(second, [first + second, second]), note=note, nothing=None
+        )
 
 
 def nested(cases: list[tuple[int, int]], kind: str) -> list[str]:
@@ -126,9 +134,16 @@ def _nested(samples: int, devices: int, kind: str) -> str:
     model, draw = Nested(), torch.Generator().manual_seed(0)
     x, y, z, scale = (torch.randn(samples, WIDTH, generator=draw) for _ in range(4))
     call = (({"x": x}, (y, [z])), {"scale": scale, "note": "as it is"})
-    got, expected = data_parallel()(model, where(devices), *call[0], **call[1]), model(*call[0], **call[1])
+    got, expected = (
+        data_parallel()(model, where(devices), *call[0], **call[1]),
+        model(*call[0], **call[1]),
+    )
     if kind == "inputs":
-        return "" if torch.allclose(got["first"], expected["first"]) else "the inputs reach the replicas mixed up"
+        return (
+            ""
+            if torch.allclose(got["first"], expected["first"])
+            else "the inputs reach the replicas mixed up"
+        )
     return different(got, expected)
 
 
@@ -146,7 +161,9 @@ def different(got: object, expected: object, place: str = "the output") -> str:
     elif isinstance(expected, (tuple, list)):
         if len(got) != len(expected):
             return f"{place} has {len(got)} entries instead of {len(expected)}"
-        parts = [(a, b, f"{place}[{i}]") for i, (a, b) in enumerate(zip(got, expected, strict=True))]
+        parts = [
+            (a, b, f"{place}[{i}]") for i, (a, b) in enumerate(zip(got, expected, strict=True))
+        ]
     else:
         return "" if got == expected else f"{place} is {got!r} instead of {expected!r}"
     return next((found for part in parts if (found := different(*part))), "")
@@ -154,7 +171,14 @@ def different(got: object, expected: object, place: str = "the output") -> str:
 
 def constants(devices: int) -> list[str]:
     """What the replicas got for inputs that are no tensors, where that is not what was given."""
-    given = {"flag": True, "name": "train", "nothing": None, "empty": (), "no entries": {}, "size": 3}
+    given = {
+        "flag": True,
+        "name": "train",
+        "nothing": None,
+        "empty": (),
+        "no entries": {},
+        "size": 3,
+    }
     probe = Probe()
     data_parallel()(probe, where(devices), torch.randn(2 * devices, WIDTH), given, **given)
     if len(probe.seen) != devices:
@@ -202,7 +226,9 @@ def labelled(samples: int, tokens: int, ignored: int) -> dict[str, Tensor]:
 def gathered(model: nn.Module, whole: dict[str, Tensor], devices: int) -> object:
     """What the replicas of `model` return for their shares, each number in a vector: the four primitives in short."""
     columns = [tensor.chunk(devices) for tensor in whole.values()]
-    outputs = [model(**dict(zip(whole, share, strict=True))) for share in zip(*columns, strict=True)]
+    outputs = [
+        model(**dict(zip(whole, share, strict=True))) for share in zip(*columns, strict=True)
+    ]
     return _join(outputs)
 
 
@@ -223,9 +249,13 @@ def losses(cases: list[tuple[int, int, int, int]]) -> list[tuple[float, float]]:
     for samples, tokens, ignored, devices in cases:
         model, alone, whole = Classifier(), Classifier(), labelled(samples, tokens, ignored)
         loss = script.mean_loss(gathered(script.WithLoss(model), whole, devices))
-        expected = nn.functional.cross_entropy(alone(whole["x"]).logits.flatten(0, -2), whole["labels"].flatten())
+        expected = nn.functional.cross_entropy(
+            alone(whole["x"]).logits.flatten(0, -2), whole["labels"].flatten()
+        )
         if not isinstance(loss, Tensor) or loss.numel() != 1:
-            raise AssertionError(f"mean_loss returns {shown(loss)} instead of one number in a tensor")
+            raise AssertionError(
+                f"mean_loss returns {shown(loss)} instead of one number in a tensor"
+            )
         if not loss.requires_grad:
             raise AssertionError("the loss has no gradient")
         loss.backward()

@@ -16,13 +16,17 @@ class _AnyAllReduce:
     exercise: str
     names: tuple[str, ...]
 
-    def each(self, ranks: Callable, world_size: int, function: Callable, *args: object) -> Iterator[tuple[str, list]]:
+    def each(
+        self, ranks: Callable, world_size: int, function: Callable, *args: object
+    ) -> Iterator[tuple[str, list]]:
         """(name of the function, results by rank), all from one set of ranks."""
         by_rank = ranks(world_size, function, self.exercise, self.names, *args)
         for name in self.names:
             yield name, [results[name] for results in by_rank]
 
-    def compare(self, ranks: Callable, world_size: int, shapes: tuple, dtypes: tuple = (torch.int64,)) -> None:
+    def compare(
+        self, ranks: Callable, world_size: int, shapes: tuple, dtypes: tuple = (torch.int64,)
+    ) -> None:
         """Every rank has what one process finds, for each shape and dtype."""
         for name, by_rank in self.each(ranks, world_size, on_rank.sums, shapes, dtypes):
             for rank, left in enumerate(by_rank):
@@ -32,12 +36,16 @@ class _AnyAllReduce:
                         f"{name}, {_ranks(world_size)}, shape {shape}, {dtype}: rank {rank} {_difference(got, wanted)}"
                     )
 
-    @hint("draw who waits for whom: does every rank that sends find another that receives at that moment?")
+    @hint(
+        "draw who waits for whom: does every rank that sends find another that receives at that moment?"
+    )
     def test_ends(self, ranks):
         """No rank waits for ever (3 ranks)."""
         ranks(3, on_rank.sums, self.exercise, self.names, ((12,),))
 
-    @hint("try it on paper with three ranks and seven numbers; which chunk is shorter, and which is empty?")
+    @hint(
+        "try it on paper with three ranks and seven numbers; which chunk is shorter, and which is empty?"
+    )
     def test_sum(self, ranks):
         """Every rank has the sum, for 2 and 5 ranks and any shape: none, one, fewer numbers than ranks."""
         for world_size in (2, 5):
@@ -53,13 +61,17 @@ class _AnyAllReduce:
         """Sums are exact in 64-bit integers, and in bfloat16, float16, float32, float64 where they can be."""
         self.compare(ranks, 3, ((10,),), on_rank.DTYPES)
 
-    @hint("the caller keeps its tensor; write into that, and let `in_place` deal with gaps in its memory")
+    @hint(
+        "the caller keeps its tensor; write into that, and let `in_place` deal with gaps in its memory"
+    )
     def test_in_place(self, ranks):
         """A transposed view with gaps is changed in place, and what lies in the gaps is left alone."""
         whole = on_rank.total(2, (4, 6))
         for name, by_rank in self.each(ranks, 2, on_rank.views):
             for rank, (view, gaps) in enumerate(by_rank):
-                assert torch.equal(view, whole[:, ::2].t()), f"{name}: rank {rank}'s view does not hold the sum"
+                assert torch.equal(view, whole[:, ::2].t()), (
+                    f"{name}: rank {rank}'s view does not hold the sum"
+                )
                 assert torch.equal(gaps, on_rank.numbers(rank, (4, 6))[:, 1::2]), (
                     f"{name}: on rank {rank} numbers beside the view have changed"
                 )
@@ -70,7 +82,9 @@ class _AnyAllReduce:
         for name, by_rank in self.each(ranks, 4, on_rank.rounded):
             for rank, other in enumerate(by_rank):
                 differ = int((by_rank[0] != other).sum())
-                assert not differ, f"{name}: {differ} of {other.numel()} sums on rank {rank} differ from rank 0's"
+                assert not differ, (
+                    f"{name}: {differ} of {other.numel()} sums on rank {rank} differ from rank 0's"
+                )
 
     @hint("write the communication yourself, with isend and irecv")
     def test_own_work(self, ranks):
@@ -110,9 +124,13 @@ class TestRing(_AnyAllReduce):
         for rank, (flat, starts) in enumerate(ranks(4, on_rank.scattered, 11)):
             chunk = (rank + 1) % 4
             span = slice(starts[chunk], starts[chunk + 1])
-            assert torch.equal(flat[span], wanted[span]), f"4 ranks: chunk {chunk} is not complete on rank {rank}"
+            assert torch.equal(flat[span], wanted[span]), (
+                f"4 ranks: chunk {chunk} is not complete on rank {rank}"
+            )
 
-    @hint("what a rank receives in one round is what it sends in the next; nothing is added any more")
+    @hint(
+        "what a rank receives in one round is what it sends in the next; nothing is added any more"
+    )
     def test_all_gather(self, ranks):
         """all_gather brings the complete chunks to all ranks (4 ranks)."""
         wanted = on_rank.total(4, (11,))

@@ -9,7 +9,16 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed import distributed_c10d
 
-COLLECTIVES = ("all_", "_all_", "reduce", "_reduce", "broadcast", "_broadcast", "gather", "scatter")  # how they begin
+COLLECTIVES = (
+    "all_",
+    "_all_",
+    "reduce",
+    "_reduce",
+    "broadcast",
+    "_broadcast",
+    "gather",
+    "scatter",
+)  # how they begin
 DTYPES = (torch.int64, torch.bfloat16, torch.float16, torch.float32, torch.float64)
 
 
@@ -23,7 +32,9 @@ def numbers(rank: int, shape: tuple[int, ...], dtype: torch.dtype = torch.int64)
 
 def total(world_size: int, shape: tuple[int, ...], dtype: torch.dtype = torch.int64) -> Tensor:
     """The reference: one process adds up what all ranks hold."""
-    return torch.stack([numbers(rank, shape, dtype) for rank in range(world_size)]).sum(0, dtype=dtype)
+    return torch.stack([numbers(rank, shape, dtype) for rank in range(world_size)]).sum(
+        0, dtype=dtype
+    )
 
 
 def ways(module: str, names: tuple[str, ...]) -> dict[str, Callable[[Tensor], None]]:
@@ -60,13 +71,17 @@ def rounded(module: str, names: tuple[str, ...]) -> dict[str, Tensor]:
     left = {}
     generator = torch.Generator().manual_seed(dist.get_rank())
     for name, all_reduce in ways(module, names).items():
-        tensor = torch.randn(500, generator=generator) * 10.0 ** torch.randint(-6, 7, (500,), generator=generator)
+        tensor = torch.randn(500, generator=generator) * 10.0 ** torch.randint(
+            -6, 7, (500,), generator=generator
+        )
         all_reduce(tensor)
         left[name] = tensor
     return left
 
 
-def traffic(module: str, names: tuple[str, ...], lengths: tuple[int, ...]) -> dict[str, list[list[tuple[int, int]]]]:
+def traffic(
+    module: str, names: tuple[str, ...], lengths: tuple[int, ...]
+) -> dict[str, list[list[tuple[int, int]]]]:
     """By name of the function, for each length: (to whom, how many elements) of each message that this rank sends."""
     sent = {}
     with counted() as log:
@@ -126,7 +141,9 @@ def counted() -> Iterator[list[tuple[int, int]]]:
 
         return send
 
-    with replaced({"isend": counting(dist.isend)}):  # `send` and `batch_isend_irecv` come through it, too
+    with replaced(
+        {"isend": counting(dist.isend)}
+    ):  # `send` and `batch_isend_irecv` come through it, too
         yield log
 
 
@@ -135,9 +152,17 @@ def refused() -> Iterator[None]:
     """Within it, torch's collectives raise."""
 
     def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("it calls one of torch's collectives; only single messages are allowed")
+        raise AssertionError(
+            "it calls one of torch's collectives; only single messages are allowed"
+        )
 
-    with replaced({name: refuse for name in vars(dist) if name.startswith(COLLECTIVES) and name != "reduce_op"}):
+    with replaced(
+        {
+            name: refuse
+            for name in vars(dist)
+            if name.startswith(COLLECTIVES) and name != "reduce_op"
+        }
+    ):
         yield
 
 
@@ -145,7 +170,12 @@ def refused() -> Iterator[None]:
 def replaced(functions: dict[str, Callable]) -> Iterator[None]:
     """Within it, `torch.distributed` has these functions, for the learner's module, which is imported afresh, too."""
     homes = (dist, distributed_c10d)  # batch_isend_irecv looks its messages up in the second
-    real = {(home, name): getattr(home, name) for home in homes for name in functions if hasattr(home, name)}
+    real = {
+        (home, name): getattr(home, name)
+        for home in homes
+        for name in functions
+        if hasattr(home, name)
+    }
     for home, name in real:
         setattr(home, name, functions[name])
     try:

@@ -15,13 +15,25 @@ class _AnyReplica:
     exercise: str
     wrappers: tuple[str, ...]
 
-    def each(self, ranks: Callable, world_size: int, function: Callable, *args: object, **kwargs: object):
+    def each(
+        self, ranks: Callable, world_size: int, function: Callable, *args: object, **kwargs: object
+    ):
         """(name of the class, results by rank) for each class of the exercise, all from one set of ranks."""
-        by_rank = ranks(world_size, on_rank.each, self.exercise, self.wrappers, function.__name__, *args, **kwargs)
+        by_rank = ranks(
+            world_size,
+            on_rank.each,
+            self.exercise,
+            self.wrappers,
+            function.__name__,
+            *args,
+            **kwargs,
+        )
         for name in self.wrappers:
             yield name, [results[name] for results in by_rank]
 
-    def compare_training(self, ranks: Callable, world_size: int, kinds, optimizers, passes: int = 1) -> None:
+    def compare_training(
+        self, ranks: Callable, world_size: int, kinds, optimizers, passes: int = 1
+    ) -> None:
         """Three steps on the ranks give the weights of three steps of one process on the whole batch."""
         for name, by_rank in self.each(ranks, world_size, on_rank.train, kinds, optimizers, passes):
             for rank, trained in enumerate(by_rank):
@@ -37,31 +49,45 @@ class _AnyReplica:
         """After finish(), every gradient is the average over the ranks (2 and 3 ranks)."""
         for world_size in (2, 3):
             for name, off in self.each(ranks, world_size, on_rank.averages):
-                assert max(off) < CLOSE, f"{name}, {world_size} ranks: a gradient is off by {max(off):.2g}"
+                assert max(off) < CLOSE, (
+                    f"{name}, {world_size} ranks: a gradient is off by {max(off):.2g}"
+                )
 
     @hint("compare your gradients of the second step: does anything survive from the first?")
     def test_same_as_one_process(self, ranks):
         """Training gives the weights of one process on the whole batch, for SGD, momentum and AdamW."""
         self.compare_training(ranks, 2, ("plain",), tuple(OPTIMIZERS))
 
-    @hint("a frozen parameter has no gradient at all; a tied one has a single gradient for both its uses")
+    @hint(
+        "a frozen parameter has no gradient at all; a tied one has a single gradient for both its uses"
+    )
     def test_tied_and_frozen(self, ranks):
         """Tied parameters are averaged once, frozen ones are left alone."""
         self.compare_training(ranks, 2, ("tied", "frozen"), ("SGD",))
 
-    @hint("`pack` marks which gradients there are and `unpack` reads the marks: let both see every parameter")
+    @hint(
+        "`pack` marks which gradients there are and `unpack` reads the marks: let both see every parameter"
+    )
     def test_unused(self, ranks):
         """A parameter unused on one rank counts as zero there; unused on all, it keeps no gradient."""
         for name, results in self.each(ranks, 2, on_rank.unused):
             off = max(off for off, _ in results)
-            assert off < CLOSE, f"{name}: with unused parameters the weights differ from torch's DDP by {off:.2g}"
-            assert all(kept for _, kept in results), f"{name}: a parameter that no rank used has got a gradient"
+            assert off < CLOSE, (
+                f"{name}: with unused parameters the weights differ from torch's DDP by {off:.2g}"
+            )
+            assert all(kept for _, kept in results), (
+                f"{name}: a parameter that no rank used has got a gradient"
+            )
 
-    @hint("the mean of the ranks' means is what DDP computes too, even where their batches differ in size")
+    @hint(
+        "the mean of the ranks' means is what DDP computes too, even where their batches differ in size"
+    )
     def test_uneven_batches(self, ranks):
         """With batches of different sizes the result is torch's DDP's."""
         for name, off in self.each(ranks, 2, on_rank.uneven):
-            assert max(off) < CLOSE, f"{name}: the weights differ from torch's DDP by {max(off):.2g}"
+            assert max(off) < CLOSE, (
+                f"{name}: the weights differ from torch's DDP by {max(off):.2g}"
+            )
 
     @hint("gradients add up by themselves; only the last backward of the group may communicate")
     def test_accumulation(self, ranks):
@@ -94,12 +120,16 @@ class TestDdp:
             assert device == "cpu", f"the device is {device} on a box without a GPU"
             assert world_size == 3, f"a rank sees a world of {world_size} instead of 3"
 
-    @hint("the rank counts over all machines, the local rank within one; NCCL uses the *current* GPU")
+    @hint(
+        "the rank counts over all machines, the local rank within one; NCCL uses the *current* GPU"
+    )
     def test_gpu(self, ranks):
         """On a box with GPUs, setup() takes the GPU of LOCAL_RANK, makes it current, and uses NCCL."""
         device, called = ranks(1, on_rank.setup_on_gpus, join=False)[0]
         assert device == "cuda:1", f"rank 5, which is local rank 1, uses {device}"
-        assert "set_device cuda:1" in called, "the GPU is not made current with torch.cuda.set_device"
+        assert "set_device cuda:1" in called, (
+            "the GPU is not made current with torch.cuda.set_device"
+        )
         assert any("nccl" in call for call in called), f"of the backends it uses {called}"
 
     @hint("read what DDP's documentation says of `device_ids`")
@@ -114,7 +144,9 @@ class TestDdp:
         """In an epoch every sample is drawn once, by one rank (2 and 3 ranks)."""
         for world_size in (2, 3):
             drawn = [
-                index for result in ranks(world_size, on_rank.main, 1, 24, join=False) for index in result["drawn"]
+                index
+                for result in ranks(world_size, on_rank.main, 1, 24, join=False)
+                for index in result["drawn"]
             ]
             assert sorted(drawn) == list(range(24)), (
                 f"{world_size} ranks drew {len(set(drawn))} different samples of 24, {len(drawn)} in all"
@@ -152,12 +184,16 @@ class TestDdp:
         drawn = sorted(index for _, looked_at, _ in results for index in looked_at)
         assert drawn == list(range(10)), f"the ranks together looked at {len(drawn)} pairs: {drawn}"
         shares = [share for share, _, _ in results]
-        assert max(abs(share - 0.4) for share in shares) < 1e-6, f"4 of 10 are right; the ranks say {shares}"
+        assert max(abs(share - 0.4) for share in shares) < 1e-6, (
+            f"4 of 10 are right; the ranks say {shares}"
+        )
 
     @hint("dropout and batch norm behave differently in evaluation: switch back")
     def test_trains_on(self, ranks):
         """accuracy() leaves the model in training mode."""
-        assert all(training for _, _, training in ranks(2, on_rank.accuracy, 4)), "the model is left in evaluation mode"
+        assert all(training for _, _, training in ranks(2, on_rank.accuracy, 4)), (
+            "the model is left in evaluation mode"
+        )
 
 
 class TestMyDdp(_AnyReplica):
@@ -172,7 +208,9 @@ class TestMyDdp(_AnyReplica):
         for name, by_rank in self.each(ranks, 3, on_rank.start):
             for rank, got in enumerate(by_rank):
                 off = furthest(got, weights(Small(seed=10)))
-                assert off == 0, f"{name}: rank {rank} starts with weights that differ from rank 0's by {off:.2g}"
+                assert off == 0, (
+                    f"{name}: rank {rank} starts with weights that differ from rank 0's by {off:.2g}"
+                )
 
     @hint("how many messages does AfterBackward send for ten parameters, and Flat?")
     def test_messages(self, ranks):
@@ -180,7 +218,9 @@ class TestMyDdp(_AnyReplica):
         parameters = len(list(Small(seed=0).parameters()))
         for name, sent in self.each(ranks, 2, on_rank.messages):
             wanted = 1 if name == "Flat" else parameters
-            assert len(sent[0]) == wanted, f"{name}: {len(sent[0])} messages for {parameters} parameters"
+            assert len(sent[0]) == wanted, (
+                f"{name}: {len(sent[0])} messages for {parameters} parameters"
+            )
 
 
 class TestMyBuckets(_AnyReplica):
@@ -202,7 +242,9 @@ class TestMyBuckets(_AnyReplica):
         """The second step overlaps as the first does: its messages begin during backward too."""
         for name, results in self.each(ranks, 2, on_rank.sent_early, steps=2):
             for begun, _ in results:
-                assert begun > 0, f"{name}: in the second step nothing is sent before backward reaches the first layer"
+                assert begun > 0, (
+                    f"{name}: in the second step nothing is sent before backward reaches the first layer"
+                )
 
     @hint("count the buckets, then the messages")
     def test_messages(self, ranks):
@@ -210,16 +252,24 @@ class TestMyBuckets(_AnyReplica):
         parameters = len(list(Small(seed=0).parameters()))
         for name, sent in self.each(ranks, 2, on_rank.messages):
             wanted = 1 if name == "Bucketed" else parameters
-            assert len(sent[0]) == wanted, f"{name}: {len(sent[0])} messages for {parameters} parameters"
+            assert len(sent[0]) == wanted, (
+                f"{name}: {len(sent[0])} messages for {parameters} parameters"
+            )
 
-    @hint("walk through the parameters backwards; a bucket is closed when the next parameter would not fit")
+    @hint(
+        "walk through the parameters backwards; a bucket is closed when the next parameter would not fit"
+    )
     def test_assign(self, ranks):
         """Buckets hold every trained parameter once, last layer first, within the cap unless one alone exceeds it."""
         for cap in (48, 170, 10_000):
             buckets, sizes, trained = ranks(1, on_rank.buckets, cap / 2**20)[0]
             order = [i for bucket in buckets for i in bucket]
-            assert order == sorted(order, reverse=True), f"cap of {cap} B: the order of sending is {order}"
-            assert len(order) == trained, f"cap of {cap} B: {len(order)} places for {trained} trained parameters"
+            assert order == sorted(order, reverse=True), (
+                f"cap of {cap} B: the order of sending is {order}"
+            )
+            assert len(order) == trained, (
+                f"cap of {cap} B: {len(order)} places for {trained} trained parameters"
+            )
             for bucket, following in zip(buckets, [*buckets[1:], None], strict=True):
                 held = sum(sizes[i] for i in bucket)
                 assert held <= cap or len(bucket) == 1, f"cap of {cap} B: a bucket holds {held} B"

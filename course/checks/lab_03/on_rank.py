@@ -10,7 +10,15 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import Dataset
 
-from course.checks.engine.reference import Messages, Small, batch, furthest, loss_of, train_replica, weights
+from course.checks.engine.reference import (
+    Messages,
+    Small,
+    batch,
+    furthest,
+    loss_of,
+    train_replica,
+    weights,
+)
 
 # -- the script made distributed ---------------------------------------------------------------------------------------
 
@@ -90,7 +98,9 @@ def setup_on_gpus() -> tuple[str, list[str]]:
     torch.cuda.set_device = lambda device: called.append(
         f"set_device {torch.device('cuda', torch.device(device).index)}"
     )
-    dist.init_process_group = lambda backend=None, **_: called.append(f"backend {backend or 'nccl'}")
+    dist.init_process_group = lambda backend=None, **_: called.append(
+        f"backend {backend or 'nccl'}"
+    )
     return str(script.setup()), called
 
 
@@ -101,7 +111,9 @@ def wrapped() -> tuple[object, object]:
     for device in (torch.device("cuda", 1), torch.device("cpu")):
         script.wrap(torch.nn.Linear(1, 1), device)
     gpus, cpu = given
-    return gpus and [torch.device("cuda", gpu).index if isinstance(gpu, int) else gpu.index for gpu in gpus], cpu
+    return gpus and [
+        torch.device("cuda", gpu).index if isinstance(gpu, int) else gpu.index for gpu in gpus
+    ], cpu
 
 
 def accuracy(size: int) -> tuple[float, list[int], bool]:
@@ -118,7 +130,9 @@ def wrapper(module: str, name: str) -> Callable:
     return getattr(importlib.import_module(module), name)
 
 
-def each(module: str, names: tuple[str, ...], function: str, *args: object, **kwargs: object) -> dict[str, object]:
+def each(
+    module: str, names: tuple[str, ...], function: str, *args: object, **kwargs: object
+) -> dict[str, object]:
     """What a function of this file says of each wrapper, by its name."""
     return {name: globals()[function](module, name, *args, **kwargs) for name in names}
 
@@ -142,7 +156,9 @@ def averages(module: str, name: str) -> float:
     return furthest([parameter.grad for parameter in replica.parameters()], expected)
 
 
-def train(module: str, name: str, kinds: tuple[str, ...], optimizers: tuple[str, ...], passes: int = 1) -> dict:
+def train(
+    module: str, name: str, kinds: tuple[str, ...], optimizers: tuple[str, ...], passes: int = 1
+) -> dict:
     """The weights on this rank after three steps, for each kind of model and optimizer."""
     wrap = wrapper(module, name)
     return {
@@ -189,7 +205,9 @@ def uneven(module: str, name: str) -> float:
     return furthest(weights(models[0]), weights(models[1]))
 
 
-def messages(module: str, name: str, quiet: bool = False, **options: float) -> list[tuple[str, int, bool]]:
+def messages(
+    module: str, name: str, quiet: bool = False, **options: float
+) -> list[tuple[str, int, bool]]:
     """What one backward and `finish()` send, within `no_sync` if `quiet`."""
     replica = wrapper(module, name)(Small(seed=0), **options)
     with Messages() as messages:
@@ -207,7 +225,9 @@ def without_library(module: str, name: str) -> float:
     """One step with torch's DDP made unusable."""
 
     def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("it hands the work to torch's DistributedDataParallel, which is what it should replace")
+        raise AssertionError(
+            "it hands the work to torch's DistributedDataParallel, which is what it should replace"
+        )
 
     DistributedDataParallel.__init__ = refuse
     return averages(module, name)
@@ -217,7 +237,9 @@ def sent_early(module: str, name: str, steps: int = 1) -> tuple[int, bool]:
     """In the last of the steps: how many messages had begun when the first layer got its gradient; whether none was
     waited for.
     """
-    replica = wrapper(module, name)(Small(seed=0), **({"cap_mb": 1e-4} if name == "Bucketed" else {}))
+    replica = wrapper(module, name)(
+        Small(seed=0), **({"cap_mb": 1e-4} if name == "Bucketed" else {})
+    )
     begun = []
     replica.module.layers[0].weight.register_hook(lambda gradient: begun.append(len(messages)))
     for step in range(steps):
@@ -234,4 +256,8 @@ def buckets(cap_mb: float) -> tuple[list[list[int]], list[int], int]:
     place = {parameter: i for i, parameter in enumerate(model.parameters())}
     replica = wrapper("my_buckets", "Bucketed")(model, cap_mb=cap_mb)
     sizes = [parameter.numel() * parameter.element_size() for parameter in model.parameters()]
-    return [[place[parameter] for parameter in bucket] for bucket in replica.buckets], sizes, len(replica.trained)
+    return (
+        [[place[parameter] for parameter in bucket] for bucket in replica.buckets],
+        sizes,
+        len(replica.trained),
+    )

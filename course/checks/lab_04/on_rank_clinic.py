@@ -18,7 +18,12 @@ from torch.utils.data import DataLoader, DistributedSampler
 from course.checks.engine.reference import furthest, weights
 
 PATIENCE_S = 3.0  # within a collective, once all ranks have arrived
-HUNG = "Timed out", "closed by peer", "reset by peer", "application timeout"  # Gloo's words for a rank that never comes
+HUNG = (
+    "Timed out",
+    "closed by peer",
+    "reset by peer",
+    "application timeout",
+)  # Gloo's words for a rank that never comes
 
 
 @contextmanager
@@ -32,7 +37,9 @@ def impatient() -> Iterator[None]:
     except RuntimeError as error:
         if not any(words in str(error) for words in HUNG):
             raise
-        raise AssertionError("the ranks wait for each other: not all of them make the same calls") from None
+        raise AssertionError(
+            "the ranks wait for each other: not all of them make the same calls"
+        ) from None
     finally:
         dist.distributed_c10d._set_pg_timeout(timedelta(seconds=60))
 
@@ -59,7 +66,9 @@ def _same_everywhere(model: nn.Module) -> bool:
     firsts = [parameter.detach().clone() for parameter in model.parameters()]
     for first in firsts:
         dist.broadcast(first, src=0)
-    return all(torch.equal(mine, first) for mine, first in zip(model.parameters(), firsts, strict=True))
+    return all(
+        torch.equal(mine, first) for mine, first in zip(model.parameters(), firsts, strict=True)
+    )
 
 
 # -- hangs -------------------------------------------------------------------------------------------------------------
@@ -94,7 +103,11 @@ def mean_on_rank_0() -> tuple[float | None, float]:
 def add_up() -> dict[str, list[float]]:
     """The sums of three metrics, two of one shape, that every rank holds in an order of its own."""
     rank = dist.get_rank()
-    metrics = {"right": torch.tensor([10.0 + rank]), "loss": torch.tensor([0.5]), "by class": torch.ones(3) * rank}
+    metrics = {
+        "right": torch.tensor([10.0 + rank]),
+        "loss": torch.tensor([0.5]),
+        "by class": torch.ones(3) * rank,
+    }
     names = list(metrics)[rank:] + list(metrics)[:rank]
     mine = {name: metrics[name] for name in names}
     with impatient():
@@ -155,7 +168,9 @@ def gather(lengths: list[int]) -> tuple[list[int], str]:
     """The tensors of all ranks together, rank r's being `lengths[r]` times the number r + 1; and their type."""
     rank = dist.get_rank()
     with impatient():
-        together = importlib.import_module("cured_fails").gather(torch.full((lengths[rank],), rank + 1))
+        together = importlib.import_module("cured_fails").gather(
+            torch.full((lengths[rank],), rank + 1)
+        )
     return together.tolist(), str(together.dtype)
 
 
@@ -176,7 +191,9 @@ def wrap() -> tuple[float, bool]:
     """How far the weights are from those of one process after four steps, in which the ranks use different heads."""
     rank, world_size = dist.get_rank(), dist.get_world_size()
     module = importlib.import_module("cured_fails")
-    DistributedDataParallel(nn.Linear(1, 1))  # the first one imports much, which may take one rank longer than another
+    DistributedDataParallel(
+        nn.Linear(1, 1)
+    )  # the first one imports much, which may take one rank longer than another
     with impatient():
         model, alone = module.wrap(TwoHeads()), TwoHeads()
         optimizers = [torch.optim.SGD(net.parameters(), 0.1) for net in (model, alone)]
@@ -205,7 +222,9 @@ def save(folder: str) -> tuple[int, bool, list[str], bool]:
         written.append(file)
         time.sleep(0.1)
         real(state, file, **options)
-        kept &= state["step"] == 0 or torch.load(path, weights_only=True)["step"] == state["step"] - 1
+        kept &= (
+            state["step"] == 0 or torch.load(path, weights_only=True)["step"] == state["step"] - 1
+        )
 
     torch.save = slow
     with impatient():
@@ -231,7 +250,10 @@ def epochs() -> list[list[int]]:
 
 def mean_loss(counts: list[int]) -> tuple[float, float]:
     """The gradient that DDP leaves, and the right one, where rank r has ``counts[r]`` losses."""
-    words = [torch.arange(1.0, 1.0 + count).unsqueeze(1) * (1 + rank) for rank, count in enumerate(counts)]
+    words = [
+        torch.arange(1.0, 1.0 + count).unsqueeze(1) * (1 + rank)
+        for rank, count in enumerate(counts)
+    ]
     torch.manual_seed(0)
     model = DistributedDataParallel(nn.Linear(1, 1, bias=False))
     with impatient():
@@ -250,7 +272,11 @@ def write_lines(folder: str) -> str:
         path.write_text("from an older run\n" * 40)
 
     def slow(event: str, given: tuple) -> None:
-        if event == "open" and str(given[0]).startswith(folder) and given[2] & (os.O_WRONLY | os.O_RDWR):
+        if (
+            event == "open"
+            and str(given[0]).startswith(folder)
+            and given[2] & (os.O_WRONLY | os.O_RDWR)
+        ):
             time.sleep(0.2)
 
     sys.addaudithook(slow)

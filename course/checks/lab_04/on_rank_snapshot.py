@@ -29,7 +29,9 @@ def killed() -> tuple[int, list[str]]:
     module, path = importlib.import_module("snapshot"), _path() / "model.pt"
     total = _moments(module, path)
     own = {at for at, mine in total if mine}
-    spread = {len(total) * i // KILLS for i in range(KILLS)} | set(range(max(0, len(total) - LAST), len(total), 2))
+    spread = {len(total) * i // KILLS for i in range(KILLS)} | set(
+        range(max(0, len(total) - LAST), len(total), 2)
+    )
     lost = []
     for moment in sorted(own | spread):
         for file in path.parent.iterdir():
@@ -86,7 +88,9 @@ def _path(*parts: str) -> Path:
 def _moments(module: object, path: Path) -> list[tuple[int, bool]]:
     """The moments of a save: each line of Python that it runs, and whether that line is the learner's."""
     for state in (OLD, NEW):
-        module.write(state, path)  # what is imported at the first save takes lines that no later save does
+        module.write(
+            state, path
+        )  # what is imported at the first save takes lines that no later save does
     seen: list[tuple[int, bool]] = []
 
     def trace(frame: object, event: str, _: object) -> Callable:
@@ -137,7 +141,8 @@ def _unlike_both(path: Path) -> str | None:
     except Exception as error:
         return f"the snapshot cannot be read ({type(error).__name__})"
     same = any(
-        state["step"] == other["step"] and torch.equal(state["weights"], other["weights"]) for other in (OLD, NEW)
+        state["step"] == other["step"] and torch.equal(state["weights"], other["weights"])
+        for other in (OLD, NEW)
     )
     return None if same else "the snapshot is a mixture"
 
@@ -150,7 +155,9 @@ def random_states() -> tuple[list[bool], list[float]]:
     for other in range(dist.get_world_size()):
         expected.append(torch.Generator().manual_seed(100 + other).get_state())
     states = module.random_states()
-    same = [torch.equal(state["cpu"], wanted) for state, wanted in zip(states, expected, strict=True)]
+    same = [
+        torch.equal(state["cpu"], wanted) for state, wanted in zip(states, expected, strict=True)
+    ]
     first = torch.rand(()).item()
     module.restore_random_states(states)
     return same, [first, torch.rand(()).item()]

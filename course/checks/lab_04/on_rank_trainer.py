@@ -18,7 +18,9 @@ class Tiny(nn.Module):
 
     def __init__(self, dropout: float) -> None:
         super().__init__()
-        self.layers = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Dropout(dropout), nn.Linear(8, 3))
+        self.layers = nn.Sequential(
+            nn.Linear(4, 8), nn.Tanh(), nn.Dropout(dropout), nn.Linear(8, 3)
+        )
 
     def forward(self, input_ids: torch.Tensor, labels: torch.Tensor) -> SimpleNamespace:
         """The mean cross-entropy and the logits."""
@@ -29,11 +31,16 @@ class Tiny(nn.Module):
 def samples(size: int) -> list[dict[str, torch.Tensor]]:
     """Inputs (4,) and labels, always the same."""
     generator = torch.Generator().manual_seed(5)
-    inputs, labels = torch.randn(size, 4, generator=generator), torch.randint(3, (size,), generator=generator)
+    inputs, labels = (
+        torch.randn(size, 4, generator=generator),
+        torch.randint(3, (size,), generator=generator),
+    )
     return [{"input_ids": row, "labels": label} for row, label in zip(inputs, labels, strict=True)]
 
 
-def build(dropout: float, size: int = 22, snapshot: Path | None = None, **changed: object) -> object:
+def build(
+    dropout: float, size: int = 22, snapshot: Path | None = None, **changed: object
+) -> object:
     """The learner's trainer with a small model, on `size` samples; `changed` are options."""
     module = importlib.import_module("trainer")
     module.log = lambda **row: None
@@ -42,7 +49,9 @@ def build(dropout: float, size: int = 22, snapshot: Path | None = None, **change
         "gpus": None, "batch": 2, "accumulate": 2, "rate": 0.02, "warmup": 3, "epochs": 2, "every": 1,
         "snapshot": snapshot or Path(tempfile.mkdtemp(), "model.pt"),
     }  # fmt: skip
-    return module.Trainer(Namespace(**options | changed), samples(size), samples(10), torch.device("cpu"))
+    return module.Trainer(
+        Namespace(**options | changed), samples(size), samples(10), torch.device("cpu")
+    )
 
 
 def one_update(sizes: list[list[int]]) -> list[torch.Tensor]:
@@ -59,7 +68,10 @@ def windows(sizes: list[list[int]], rank: int) -> list[list[dict[str, torch.Tens
     generator = torch.Generator().manual_seed(40 + rank)
     return [
         [
-            {"input_ids": torch.randn(n, 4, generator=generator), "labels": torch.randint(3, (n,), generator=generator)}
+            {
+                "input_ids": torch.randn(n, 4, generator=generator),
+                "labels": torch.randint(3, (n,), generator=generator),
+            }
             for n in window
         ]
         for window in sizes
@@ -74,7 +86,9 @@ def one_process(sizes: list[list[int]], world_size: int) -> list[torch.Tensor]:
     by_rank = [windows(sizes, rank) for rank in range(world_size)]
     for number in range(len(sizes)):
         batches = [batch for rank in by_rank for batch in rank[number]]
-        model(**{name: torch.cat([batch[name] for batch in batches]) for name in batches[0]}).loss.backward()
+        model(
+            **{name: torch.cat([batch[name] for batch in batches]) for name in batches[0]}
+        ).loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()
@@ -87,7 +101,11 @@ def messages(windows_of: list[int]) -> list[int]:
 
     def count(_: None, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
         sent.append(bucket.index())
-        return dist.all_reduce(bucket.buffer(), async_op=True).get_future().then(lambda done: done.value()[0])
+        return (
+            dist.all_reduce(bucket.buffer(), async_op=True)
+            .get_future()
+            .then(lambda done: done.value()[0])
+        )
 
     trainer.model.register_comm_hook(None, count)
     counted = []
@@ -104,7 +122,9 @@ def rates(warmup: int, steps: int) -> list[float]:
     for _ in range(steps):
         seen.append(trainer.optimizer.param_groups[0]["lr"])
         trainer.update(windows([[2]], dist.get_rank())[0])
-    full = 0.02 * (2 * 2 * dist.get_world_size() / importlib.import_module("trainer").REFERENCE) ** 0.5
+    full = (
+        0.02 * (2 * 2 * dist.get_world_size() / importlib.import_module("trainer").REFERENCE) ** 0.5
+    )
     return [rate / full for rate in seen]
 
 

@@ -14,7 +14,9 @@ class TestMasterWeights:
 
     exercise = "master_weights"
 
-    @hint("which of the two is rounded, the weight or the master? Which format have a master's gradients?")
+    @hint(
+        "which of the two is rounded, the weight or the master? Which format have a master's gradients?"
+    )
     def test_small_changes(self, ranks):
         """A thousand changes of 0.0001 arrive in a float16 weight of 1."""
         weight, master = ranks(1, alone.small_changes, join=False)[0]
@@ -25,13 +27,19 @@ class TestMasterWeights:
     def test_copies(self, ranks):
         """Masters are float32 copies that start where the weights are, share nothing with them, and are stepped."""
         found = ranks(1, alone.copies, join=False)[0]
-        assert found["formats"] == {"torch.float32"}, f"the masters are {', '.join(sorted(found['formats']))}"
+        assert found["formats"] == {"torch.float32"}, (
+            f"the masters are {', '.join(sorted(found['formats']))}"
+        )
         assert found["start"] == 0, f"the masters start {found['start']:.2g} away from the weights"
         assert found["stepped"], "the optimizer does not hold the masters"
         assert found["model unchanged"], "making the masters has changed the model"
-        assert found["apart"], "a change of the masters changes the model at once: they share memory"
+        assert found["apart"], (
+            "a change of the masters changes the model at once: they share memory"
+        )
 
-    @hint("which way do the numbers go after the optimizer's step, and does the parameter stay the same tensor?")
+    @hint(
+        "which way do the numbers go after the optimizer's step, and does the parameter stay the same tensor?"
+    )
     def test_rounded(self, ranks):
         """After a step the model's weights are the masters, rounded, in the formats that they had."""
         changed, off = ranks(1, alone.rounded, join=False)[0]
@@ -44,7 +52,9 @@ class TestMasterWeights:
         for name, off in ranks(1, alone.reference, join=False)[0].items():
             assert off == 0, f"{name}: after 5 steps a master is off by {off:.2g}"
 
-    @hint("an optimizer leaves alone what has the gradient None, and moves on with its momentum what has zeros")
+    @hint(
+        "an optimizer leaves alone what has the gradient None, and moves on with its momentum what has zeros"
+    )
     def test_unused(self, ranks):
         """A weight without a gradient is left alone."""
         moved = ranks(1, alone.unused, join=False)[0]
@@ -60,34 +70,52 @@ class TestMyScaler:
     def test_gradients(self, ranks):
         """Gradients are `factor` times as large after backward, and as they should be after unscale_, in each step."""
         for step, (scaled, unscaled) in enumerate(ranks(1, scaling.gradients, join=False)[0]):
-            assert scaled < CLOSE, f"step {step}: a scaled gradient is off by {scaled:.2g} times the factor"
+            assert scaled < CLOSE, (
+                f"step {step}: a scaled gradient is off by {scaled:.2g} times the factor"
+            )
             assert unscaled < CLOSE, f"step {step}: an unscaled gradient is off by {unscaled:.2g}"
 
-    @hint("write down factor and good_steps after each step; float32 ends below 2**128, where it says inf")
+    @hint(
+        "write down factor and good_steps after each step; float32 ends below 2**128, where it says inf"
+    )
     def test_decisions(self, ranks):
         """On forty steps with inf and nan planted, factor, count and weights are torch's after every step."""
         inf, nan = float("inf"), float("nan")
-        planted = {0: (0, inf), 4: (9, nan), 5: (3, -inf), 11: (5, inf), 12: (5, inf), 13: (5, nan), 30: (1, inf)}
+        planted = {
+            0: (0, inf),
+            4: (9, nan),
+            5: (3, -inf),
+            11: (5, inf),
+            12: (5, inf),
+            13: (5, nan),
+            30: (1, inf),
+        }
         cases = {
             "interval 3": ({"factor": 1024.0, "growth": 2.0, "backoff": 0.5, "interval": 3}, planted, 40),
             "interval 1, near float32's end": (
                 {"factor": 2.0**120, "growth": 4.0, "backoff": 0.25, "interval": 1}, {2: (0, nan)}, 8,
             ),
         }  # fmt: skip
-        for name, (mine, theirs, off) in ranks(1, scaling.all_decisions, cases, join=False)[0].items():
+        for name, (mine, theirs, off) in ranks(1, scaling.all_decisions, cases, join=False)[
+            0
+        ].items():
             for step, (got, wanted) in enumerate(zip(mine, theirs, strict=True)):
                 assert got == wanted, (
                     f"{name}: after step {step}{' (overflow)' * (step in cases[name][1])} your factor is {got[0]:g} "
                     f"and your count {got[1]}; torch's are {wanted[0]:g} and {wanted[1]}"
                 )
-            assert off < CLOSE, f"{name}: the weights differ from those under torch's scaler by {off:.2g}"
+            assert off < CLOSE, (
+                f"{name}: the weights differ from those under torch's scaler by {off:.2g}"
+            )
 
     @hint("a comparison with nan is never true; one bad element of one gradient is enough")
     def test_finds(self, ranks):
         """An inf, -inf or nan in one element of any gradient is found, and nothing else is."""
         for what, was_skipped in ranks(1, scaling.finds, join=False)[0].items():
             clean = what.startswith("None")
-            assert was_skipped != clean, "a good step is skipped" if clean else f"{what} is not found"
+            assert was_skipped != clean, (
+                "a good step is skipped" if clean else f"{what} is not found"
+            )
 
     @hint("momentum and AdamW's averages would take in a step that was not one")
     def test_skips(self, ranks):
@@ -116,14 +144,18 @@ class TestMyScaler:
         """Under DDP, where one rank's loss overflows, every rank decides as torch's scaler does."""
         for rank, (mine, theirs, off) in enumerate(ranks(2, scaling.replicated)):
             assert mine == theirs, f"rank {rank}: your factors are {mine}, torch's {theirs}"
-            assert off < CLOSE, f"rank {rank}: the weights differ from those under torch's scaler by {off:.2g}"
+            assert off < CLOSE, (
+                f"rank {rank}: the weights differ from those under torch's scaler by {off:.2g}"
+            )
 
     @hint("one flag for all gradients together")
     def test_message(self, ranks):
         """The ranks exchange one number a step."""
         for step, sent in enumerate(ranks(2, scaling.messages)[0]):
             numbers = sum(count for _, count, _ in sent)
-            assert len(sent) == 1 and numbers == 1, f"step {step}: {len(sent)} messages with {numbers} numbers"
+            assert len(sent) == 1 and numbers == 1, (
+                f"step {step}: {len(sent)} messages with {numbers} numbers"
+            )
 
 
 class TestMyAutocast:
@@ -156,21 +188,31 @@ class TestMyAutocast:
         for name, got in ranks(1, alone.others, join=False)[0].items():
             assert got == wanted[name], f"{name} comes out as {got}"
 
-    @hint("arguments come by position and by name, in lists and in dicts; masks and labels are tensors too")
+    @hint(
+        "arguments come by position and by name, in lists and in dicts; masks and labels are tensors too"
+    )
     def test_arguments(self, ranks):
         """cast goes into containers and leaves all but floating-point tensors alone; keyword arguments are cast too."""
         found = ranks(1, alone.arguments, join=False)[0]
-        assert found["nested"] == ["torch.bfloat16"] * 3, f"in a tuple, a list, a dict: {found['nested']}"
-        assert found["kept"], "a mask, labels, a number or a word came back changed, or a container of another type"
+        assert found["nested"] == ["torch.bfloat16"] * 3, (
+            f"in a tuple, a list, a dict: {found['nested']}"
+        )
+        assert found["kept"], (
+            "a mask, labels, a number or a word came back changed, or a container of another type"
+        )
         assert found["containers"], "a container came back as another kind of container"
-        assert found["keywords"] == "torch.bfloat16", f"F.linear(input=x, weight=x) comes out as {found['keywords']}"
+        assert found["keywords"] == "torch.bfloat16", (
+            f"F.linear(input=x, weight=x) comes out as {found['keywords']}"
+        )
 
     @hint("a cast that autograd sees hands the gradient back in the weight's own format")
     def test_training(self, ranks):
         """Weights stay float32, their gradients are float32 and close to those of a float32 run."""
         held, formats, off = ranks(1, alone.training, join=False)[0]
         assert held == {"torch.float32"}, f"after a step the weights are {', '.join(sorted(held))}"
-        assert formats == {"torch.float32"}, f"the weights' gradients are {', '.join(sorted(formats))}"
+        assert formats == {"torch.float32"}, (
+            f"the weights' gradients are {', '.join(sorted(formats))}"
+        )
         assert off < 0.05, f"the gradients are {off:.0%} away from those of a float32 run"
 
     @hint("look at the output, each time the layer runs, under the layer's own name")
@@ -179,7 +221,9 @@ class TestMyAutocast:
         bf16, fp16, plain = ranks(1, alone.watched, join=False)[0]
         wanted = {"0": "bfloat16", "1.0": "float32", "1.1": "float32", "2": "bfloat16"}
         assert bf16 == wanted, f"watch says {bf16} instead of {wanted}"
-        assert fp16 == {n: f.replace("bfloat16", "float16") for n, f in wanted.items()}, f"then, in float16: {fp16}"
+        assert fp16 == {n: f.replace("bfloat16", "float16") for n, f in wanted.items()}, (
+            f"then, in float16: {fp16}"
+        )
         assert set(plain.values()) == {"float32"}, f"and without autocast: {plain}"
 
     @hint("write the casts yourself")
@@ -194,14 +238,18 @@ class TestAmpStep:
 
     exercise = "amp_step"
 
-    @hint("a norm limit means something only for the gradient that the optimizer will see, of the whole batch")
+    @hint(
+        "a norm limit means something only for the gradient that the optimizer will see, of the whole batch"
+    )
     def test_same_as_one_process(self, ranks):
         """Three clipped steps of three parts give the weights of one process on whole batches, at any scale."""
         for rank, results in enumerate(ranks(2, stepping.stepped, (1.0, 4096.0))):
             wanted = stepping.step_alone(2)[1]
             for factor, (_, got, _) in results.items():
                 off = furthest(got, wanted)
-                assert off < CLOSE, f"scale {factor:g}: rank {rank}'s weights are off by {off:.2g} after 3 steps"
+                assert off < CLOSE, (
+                    f"scale {factor:g}: rank {rank}'s weights are off by {off:.2g} after 3 steps"
+                )
 
     @hint("clip_grad_norm_ returns the norm it found: of which gradients?")
     def test_norm(self, ranks):
@@ -215,7 +263,9 @@ class TestAmpStep:
     def test_messages(self, ranks):
         """DDP communicates once a step."""
         for _, _, counts in ranks(2, stepping.stepped, (1.0,))[0].values():
-            assert set(counts) == {1}, f"in {len(counts)} steps of {stepping.PARTS} parts DDP sends {counts} times"
+            assert set(counts) == {1}, (
+                f"in {len(counts)} steps of {stepping.PARTS} parts DDP sends {counts} times"
+            )
 
     @hint("autocast belongs around forward and loss, for every part, and ends before backward")
     def test_autocast(self, ranks):
@@ -225,15 +275,23 @@ class TestAmpStep:
         assert formats == {"torch.bfloat16"}, f"a layer's output is {', '.join(sorted(formats))}"
         assert inside == {False}, "backward runs inside autocast"
 
-    @hint("the scaler decides whether to step, and learns of it in update(), once; bad gradients must not linger")
+    @hint(
+        "the scaler decides whether to step, and learns of it in update(), once; bad gradients must not linger"
+    )
     def test_overflow(self, ranks):
         """A step that overflows on one rank is skipped on all, halves the scale once, and leaves no trace."""
         for rank, found in enumerate(ranks(2, stepping.overflow)):
             assert found["moved"] == 0, f"rank {rank} steps although a part has overflowed"
-            assert found["scale"] == 32, f"rank {rank}: after one overflow the scale goes from 64 to {found['scale']:g}"
+            assert found["scale"] == 32, (
+                f"rank {rank}: after one overflow the scale goes from 64 to {found['scale']:g}"
+            )
             assert not found["left"], f"rank {rank}: gradients are left over after the step"
-            assert found["learns"], f"rank {rank}: the good step after it does not change the weights as it should"
-            assert found["tracker"] == 1, f"rank {rank}: after one good step the scaler counts {found['tracker']}"
+            assert found["learns"], (
+                f"rank {rank}: the good step after it does not change the weights as it should"
+            )
+            assert found["tracker"] == 1, (
+                f"rank {rank}: after one good step the scaler counts {found['tracker']}"
+            )
 
 
 class TestAmpResume:
@@ -245,7 +303,9 @@ class TestAmpResume:
     def test_goes_on(self, ranks, tmp_path):
         """A run that stops half-way and goes on ends, on every rank, with the weights of one that never stopped."""
         for rank, found in enumerate(ranks(2, stepping.resumed, str(tmp_path / "job.pt"))):
-            assert found["off"] == 0, f"rank {rank}: the weights are off by {found['off']:.2g} in the end"
+            assert found["off"] == 0, (
+                f"rank {rank}: the weights are off by {found['off']:.2g} in the end"
+            )
 
     @hint("the scaler has a state_dict of its own, with the count in it")
     def test_scaler(self, ranks, tmp_path):
@@ -253,13 +313,17 @@ class TestAmpResume:
         for rank, found in enumerate(ranks(2, stepping.resumed, str(tmp_path / "job.pt"))):
             for name, wanted in found["wanted"].items():
                 got = found["scaler"][name]
-                assert got == wanted, f"rank {rank}: the scaler's {name} was {wanted:g} and comes back as {got:g}"
+                assert got == wanted, (
+                    f"rank {rank}: the scaler's {name} was {wanted:g} and comes back as {got:g}"
+                )
 
     @hint("the next step to take is the one that was saved")
     def test_step(self, ranks, tmp_path):
         """load returns the step that was saved."""
         for found in ranks(2, stepping.resumed, str(tmp_path / "job.pt")):
-            assert found["step"] == stepping.STOP, f"saved at step {stepping.STOP}, loaded as {found['step']}"
+            assert found["step"] == stepping.STOP, (
+                f"saved at step {stepping.STOP}, loaded as {found['step']}"
+            )
 
     @hint("several ranks writing one file can leave a mixture of both")
     def test_one_writer(self, ranks, tmp_path):
@@ -277,5 +341,7 @@ class TestAmpResume:
     def test_plain(self, ranks, tmp_path):
         """The file holds the four by name, and its weights load into a model without DDP."""
         found = ranks(2, stepping.saved, str(tmp_path / "job.pt"))[0]
-        assert set(found["names"]) >= {"step", "model", "optimizer", "scaler"}, f"the file holds {found['names']}"
+        assert set(found["names"]) >= {"step", "model", "optimizer", "scaler"}, (
+            f"the file holds {found['names']}"
+        )
         assert found["off"] == 0, f"a loaded weight is off by {found['off']:.2g}"

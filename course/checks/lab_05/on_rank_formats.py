@@ -40,7 +40,9 @@ def master_of(model: nn.Module, make: Callable = sgd) -> object:
 def small_changes() -> tuple[float, float]:
     """A weight of 1 in float16 and its master, after 1000 steps of +0.0001."""
     weight = nn.Parameter(torch.ones(2, dtype=torch.float16))
-    master = importlib.import_module("master_weights").Master([weight], lambda copies: torch.optim.SGD(copies, lr=1.0))
+    master = importlib.import_module("master_weights").Master(
+        [weight], lambda copies: torch.optim.SGD(copies, lr=1.0)
+    )
     for _ in range(1000):
         weight.grad = torch.full_like(weight, -1e-4)
         master.step()
@@ -77,7 +79,10 @@ def rounded() -> tuple[list[str], float]:
     for step in range(3):
         random_gradients(model, step)
         master.step()
-        nearest = [copy.detach().to(weight.dtype) for copy, weight in zip(master.masters, held, strict=True)]
+        nearest = [
+            copy.detach().to(weight.dtype)
+            for copy, weight in zip(master.masters, held, strict=True)
+        ]
         off = max(off, furthest(nearest, list(model.parameters())))
     after = [str(p.dtype) for p in model.parameters()]
     return [a for a, b in zip(after, formats, strict=True) if a != b], off
@@ -85,7 +90,10 @@ def rounded() -> tuple[list[str], float]:
 
 def reference() -> dict[str, float]:
     """By optimizer: how far the masters are from float32 weights that had the same gradients all along."""
-    makers = {"SGD with momentum": sgd, "AdamW": lambda parameters: torch.optim.AdamW(parameters, lr=0.01)}
+    makers = {
+        "SGD with momentum": sgd,
+        "AdamW": lambda parameters: torch.optim.AdamW(parameters, lr=0.01),
+    }
     off = {}
     for name, make in makers.items():
         model = mixed_model()
@@ -184,12 +192,17 @@ def arguments() -> dict[str, object]:
 def small() -> nn.Sequential:
     """Two products, a norm and an activation."""
     torch.manual_seed(0)
-    return nn.Sequential(nn.Linear(8, 8), nn.Sequential(nn.LayerNorm(8), nn.GELU()), nn.Linear(8, 3))
+    return nn.Sequential(
+        nn.Linear(8, 8), nn.Sequential(nn.LayerNorm(8), nn.GELU()), nn.Linear(8, 3)
+    )
 
 
 def training() -> tuple[set[str], set[str], float]:
     """Formats of weights and gradients after a backward pass, and the gradients' relative error against float32."""
-    data, labels = torch.randn(16, 8, generator=torch.Generator().manual_seed(1)), torch.arange(16) % 3
+    data, labels = (
+        torch.randn(16, 8, generator=torch.Generator().manual_seed(1)),
+        torch.arange(16) % 3,
+    )
     exact, mine = small(), small()
     F.cross_entropy(exact(data), labels).backward()
     with own():

@@ -21,7 +21,11 @@ def own_scaler(**options: float) -> object:
 def theirs(factor: float, growth: float, backoff: float, interval: int) -> torch.amp.GradScaler:
     """torch's scaler with the same settings."""
     return torch.amp.GradScaler(
-        "cpu", init_scale=factor, growth_factor=growth, backoff_factor=backoff, growth_interval=interval
+        "cpu",
+        init_scale=factor,
+        growth_factor=growth,
+        backoff_factor=backoff,
+        growth_interval=interval,
     )
 
 
@@ -98,14 +102,21 @@ def skipped() -> tuple[float, bool, int]:
     backward(model, scaler, 0)
     scaler.step(optimizer)
     scaler.update()
-    before, state = weights(model), {k: v.clone() for k, v in optimizer.state[model.layers[0].weight].items()}
+    before, state = (
+        weights(model),
+        {k: v.clone() for k, v in optimizer.state[model.layers[0].weight].items()},
+    )
     calls = []
     optimizer.register_step_pre_hook(lambda *_: calls.append(1))
     backward(model, scaler, 1, {1: (3, INF)})
     scaler.step(optimizer)
     scaler.update()
     now = optimizer.state[model.layers[0].weight]
-    return furthest(before, weights(model)), all(torch.equal(state[k], now[k]) for k in state), len(calls)
+    return (
+        furthest(before, weights(model)),
+        all(torch.equal(state[k], now[k]) for k in state),
+        len(calls),
+    )
 
 
 def once() -> float:
@@ -155,7 +166,11 @@ def replicated() -> tuple[list[float], list[float], float]:
             scaler.scale(loss * bad).backward()
             scaler.step(optimizer)
             scaler.update()
-            record.append(scaler.get_scale() if isinstance(scaler, torch.amp.GradScaler) else float(scaler.factor))
+            record.append(
+                scaler.get_scale()
+                if isinstance(scaler, torch.amp.GradScaler)
+                else float(scaler.factor)
+            )
         records.append(record)
         models.append(weights(model))
     return records[0], records[1], furthest(*models)

@@ -25,7 +25,9 @@ def parts_of(step: int, rank: int) -> list[tuple[Tensor, Tensor]]:
     return [batch(PARTS * step + part, rank) for part in range(PARTS)]
 
 
-def stepped(factors: tuple[float, ...], steps: int = 3) -> dict[float, tuple[list[float], list[Tensor], list[int]]]:
+def stepped(
+    factors: tuple[float, ...], steps: int = 3
+) -> dict[float, tuple[list[float], list[Tensor], list[int]]]:
     """By initial scale: the norms that `train_step` returned, the weights, how often DDP sent in each step."""
     results = {}
     for factor in factors:
@@ -47,10 +49,14 @@ def _counting(sent: list[int], bucket: dist.GradBucket) -> torch.futures.Future[
     """DDP's own averaging, noted in `sent`."""
     sent.append(bucket.index())
     average = bucket.buffer().div_(dist.get_world_size())
-    return dist.all_reduce(average, async_op=True).get_future().then(lambda future: future.value()[0])
+    return (
+        dist.all_reduce(average, async_op=True).get_future().then(lambda future: future.value()[0])
+    )
 
 
-def _step(model, parts, optimizer, scaler, dtype: torch.dtype = torch.float32, loss=loss_of) -> float:
+def _step(
+    model, parts, optimizer, scaler, dtype: torch.dtype = torch.float32, loss=loss_of
+) -> float:
     """The learner's `train_step`."""
     own = importlib.import_module("amp_step").train_step
     return own(model, parts, loss, optimizer, scaler, dtype, NORM)
@@ -80,7 +86,9 @@ def formats() -> tuple[set[str], set[bool], int]:
 
     model.module.layers[0].register_forward_hook(keep)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    _step(model, parts_of(0, dist.get_rank()), optimizer, torch.amp.GradScaler("cpu"), torch.bfloat16)
+    _step(
+        model, parts_of(0, dist.get_rank()), optimizer, torch.amp.GradScaler("cpu"), torch.bfloat16
+    )
     return set(seen), inside, len(seen)
 
 
@@ -95,11 +103,16 @@ def overflow() -> dict[str, object]:
         bad[0] = (bad[0][0], torch.full_like(bad[0][1], INF))
     _step(model, bad, optimizer, scaler)
     found = {"moved": furthest(before, weights(model)), "scale": scaler.get_scale()}
-    found["left"] = any(p.grad is not None and bool((p.grad != 0).any()) for p in model.parameters())
+    found["left"] = any(
+        p.grad is not None and bool((p.grad != 0).any()) for p in model.parameters()
+    )
     _step(model, parts_of(1, dist.get_rank()), optimizer, scaler)
     after = weights(model)
     finite = all(bool(tensor.isfinite().all()) for tensor in after)
-    return found | {"learns": finite and furthest(before, after) > 0, "tracker": scaler.state_dict()["_growth_tracker"]}
+    return found | {
+        "learns": finite and furthest(before, after) > 0,
+        "tracker": scaler.state_dict()["_growth_tracker"],
+    }
 
 
 # -- save and go on ----------------------------------------------------------------------------------------------------
@@ -120,7 +133,9 @@ class Job:
         """Steps `first` to `last` - 1, some of which overflow."""
         for step in range(first, last):
             self.optimizer.zero_grad()
-            loss = loss_of(self.model, batch(step, dist.get_rank())) * (INF if step in OVERFLOWS else 1.0)
+            loss = loss_of(self.model, batch(step, dist.get_rank())) * (
+                INF if step in OVERFLOWS else 1.0
+            )
             self.scaler.scale(loss).backward()
             self.scaler.step(self.optimizer)
             self.scaler.update()

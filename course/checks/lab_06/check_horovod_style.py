@@ -14,18 +14,26 @@ class TestHvdNegotiation:
 
     exercise = "hvd_negotiation"
 
-    @hint("the key says which requests belong together, whatever the order and the cycle in which they are heard")
+    @hint(
+        "the key says which requests belong together, whatever the order and the cycle in which they are heard"
+    )
     def test_by_name(self, ranks):
         """Three ranks ask in three different orders; all get the same answers, each with every rank's request."""
         first, *others = ranks(3, on_rank.own_orders)
         for rank, answers in enumerate(others, start=1):
-            assert answers == first, f"ranks 0 and {rank} get different answers: {first} and {answers}"
+            assert answers == first, (
+                f"ranks 0 and {rank} get different answers: {first} and {answers}"
+            )
         names = [key[0] for cycle in first for key, _, _ in cycle]
-        assert sorted(names) == list("abcdef"), f"of the operations a to f the ranks are told {names}"
+        assert sorted(names) == list("abcdef"), (
+            f"of the operations a to f the ranks are told {names}"
+        )
         for cycle in first:
             for key, shapes, error in cycle:
                 assert not error, f"nothing is wrong with {key[0]!r}, and yet: {error}"
-                assert shapes == [((1,),), ((2,),), ((3,),)], f"{key[0]!r} is answered with requests of shapes {shapes}"
+                assert shapes == [((1,),), ((2,),), ((3,),)], (
+                    f"{key[0]!r} is answered with requests of shapes {shapes}"
+                )
 
     @hint("what has been answered is over")
     def test_waits_for_all(self, ranks):
@@ -33,9 +41,13 @@ class TestHvdNegotiation:
         one = [(0, ("x", {})), (0, ("y", {}))]
         got = ranks(1, on_rank.cycles, one, [(1, ("y", {}))], [], [(1, ("x", {}))], [])[0]
         names = [[key[0] for key, _, _ in cycle] for cycle in got]
-        assert names == [[], ["y"], [], ["x"], []], f"asked x, y | y | nothing | x | nothing, it answers {names}"
+        assert names == [[], ["y"], [], ["x"], []], (
+            f"asked x, y | y | nothing | x | nothing, it answers {names}"
+        )
 
-    @hint("the first use of a name on one rank belongs to its first use on the others, however far ahead a rank is")
+    @hint(
+        "the first use of a name on one rank belongs to its first use on the others, however far ahead a rank is"
+    )
     def test_uses(self, ranks):
         """A name can be used again in the next step, and a rank that is a step ahead is not mixed up."""
         ahead = [(0, ("x", {"shapes": ((use,),), "use": use})) for use in (1, 2)]
@@ -43,7 +55,9 @@ class TestHvdNegotiation:
         got = ranks(1, on_rank.cycles, ahead, *behind, [])[0]
         keys = [[key for key, _, _ in cycle] for cycle in got]
         assert keys == [[], [("x", 1)], [("x", 2)], []], f"the uses are answered as {keys}"
-        assert not any(error for cycle in got for _, _, error in cycle), "uses of equal shape are said to differ"
+        assert not any(error for cycle in got for _, _, error in cycle), (
+            "uses of equal shape are said to differ"
+        )
 
     @hint("look for the first that was heard, not for the first that was complete")
     def test_order(self, ranks):
@@ -77,11 +91,19 @@ class TestHvdNegotiation:
                 ("(2, 3)", "(2, 4)"),
             ),
         }  # fmt: skip
-        errors = ranks(1, on_rank.disagreements, {case: (first, others) for case, (first, others, _) in cases.items()})
+        errors = ranks(
+            1,
+            on_rank.disagreements,
+            {case: (first, others) for case, (first, others, _) in cases.items()},
+        )
         for case, error in errors[0].items():
             assert error, f"ranks that differ in {case} are let through"
-            missing = [word for word in ("grad", *cases[case][2], "rank 0", "rank 2") if word not in error]
-            assert not missing, f"ranks that differ in {case} are told {error!r}, without {', '.join(missing)}"
+            missing = [
+                word for word in ("grad", *cases[case][2], "rank 0", "rank 2") if word not in error
+            ]
+            assert not missing, (
+                f"ranks that differ in {case} are told {error!r}, without {', '.join(missing)}"
+            )
 
     @hint("which kinds of operation are made for ranks that have different numbers of rows?")
     def test_rows_may_differ(self, ranks):
@@ -101,9 +123,13 @@ class TestHvdNegotiation:
         """An operation that waits too long is reported, with the ranks that it waits for."""
         got = ranks(1, on_rank.missing)[0]
         assert got[0] == {}, f"asked at 5 s, with a patience of 5 s, at 10 s it is told {got[0]}"
-        assert got[1] == {"early": [0]}, f"ranks 1 and 2 asked at 5 and 9 s; at 11 s it is told {got[1]}, not rank 0"
+        assert got[1] == {"early": [0]}, (
+            f"ranks 1 and 2 asked at 5 and 9 s; at 11 s it is told {got[1]}, not rank 0"
+        )
         assert got[2] == {}, f"when all have come, and another waits for 3 s, it is told {got[2]}"
-        assert got[3] == {"later": [1, 2]}, f"rank 0 asked at 12 s; at 18 s it is told {got[3]}, not ranks 1 and 2"
+        assert got[3] == {"later": [1, 2]}, (
+            f"rank 0 asked at 12 s; at 18 s it is told {got[3]}, not ranks 1 and 2"
+        )
 
 
 class TestHvdFusion:
@@ -116,7 +142,9 @@ class TestHvdFusion:
         """Messages are filled up to the threshold and never beyond; what is larger goes alone."""
         wanted = [("a", 40, {}), ("b", 60, {}), ("c", 1, {}), ("d", 500, {}), ("e", 2, {})]
         cases = {100: ["ab", "ce", "d"], 1000: ["abcde"], 41: ["ac", "b", "d", "e"]}
-        for threshold, got in zip(cases, ranks(1, on_rank.fuse, *((t, wanted) for t in cases))[0], strict=True):
+        for threshold, got in zip(
+            cases, ranks(1, on_rank.fuse, *((t, wanted) for t in cases))[0], strict=True
+        ):
             assert sorted(got) == cases[threshold], (
                 f"a to e of 40, 60, 1, 500 and 2 B with a threshold of {threshold} B share as {got}"
             )
@@ -151,19 +179,29 @@ class TestHvdFusion:
         other = {"dtype": "float64"}
         wanted = [("a", 50, {}), ("b", 80, {}), ("c", 8, other), ("d", 50, {}), ("e", 8, other)]
         (got,) = ranks(1, on_rank.fuse, (100, wanted))[0]
-        assert sorted(got) == ["ad", "b", "ce"], f"a and d fit together, c and e as well; it makes {got}"
-        assert got == ["ad", "b", "ce"], f"the first of each message come in the order {[batch[0] for batch in got]}"
+        assert sorted(got) == ["ad", "b", "ce"], (
+            f"a and d fit together, c and e as well; it makes {got}"
+        )
+        assert got == ["ad", "b", "ce"], (
+            f"the first of each message come in the order {[batch[0] for batch in got]}"
+        )
 
     @hint("the buffer's first elements, as many as there are, and no other memory")
     def test_pack(self, ranks):
         """pack writes all elements to the beginning of the buffer, and leaves the tensors as they were."""
         for got in ranks(2, on_rank.packed):
-            assert got["elements"] == 13, f"four tensors of 13 elements are packed as {got['elements']}"
+            assert got["elements"] == 13, (
+                f"four tensors of 13 elements are packed as {got['elements']}"
+            )
             assert got["shared"], "the flat tensor is not in the buffer"
-            assert got["beyond"], "the buffer is resized, or more of it is written than the tensors need"
+            assert got["beyond"], (
+                "the buffer is resized, or more of it is written than the tensors need"
+            )
             assert got["unchanged"], "the tensors themselves are changed"
 
-    @hint("copy into the tensors that were given; another tensor of the same name is nobody's result")
+    @hint(
+        "copy into the tensors that were given; another tensor of the same name is nobody's result"
+    )
     def test_unpack(self, ranks):
         """Packed, reduced in one message and unpacked, the tensors are what they are one by one (2 ranks)."""
         for got in ranks(2, on_rank.packed):
@@ -180,13 +218,17 @@ class TestHvdState:
         """All ranks get the root's tensors, given as a dict, as pairs or bare (3 ranks, root 1)."""
         for rank, forms in enumerate(ranks(3, with_engine.parameters, 1)):
             for form, off in forms.items():
-                assert off == 0, f"given as {form}, rank {rank}'s tensors differ from rank 1's by {off:.2g}"
+                assert off == 0, (
+                    f"given as {form}, rank {rank}'s tensors differ from rank 1's by {off:.2g}"
+                )
 
     @hint("a list of handles first, then the waiting")
     def test_together(self, ranks):
         """All broadcasts have begun before the first is waited for."""
         begun, tensors = ranks(2, with_engine.begun_before_waiting)[0]
-        assert begun == tensors, f"{begun} of {tensors} broadcasts have begun when the first is waited for"
+        assert begun == tensors, (
+            f"{begun} of {tensors} broadcasts have begun when the first is waited for"
+        )
 
     @hint("how long are the bytes of the *root*?")
     def test_object(self, ranks):
@@ -194,8 +236,12 @@ class TestHvdState:
         for rank, by_root in enumerate(ranks(3, with_engine.objects)):
             for root, (described, listed, _) in by_root.items():
                 wanted = (root, (3, 40_000, 10)[root])
-                assert described == wanted, f"of rank {root}'s object rank {rank} gets {described}, not {wanted}"
-                assert listed == [root] * (root + 1), f"of rank {root}'s list rank {rank} gets {listed}"
+                assert described == wanted, (
+                    f"of rank {root}'s object rank {rank} gets {described}, not {wanted}"
+                )
+                assert listed == [root] * (root + 1), (
+                    f"of rank {root}'s list rank {rank} gets {listed}"
+                )
 
     @hint("one message for the length, one for the bytes")
     def test_object_messages(self, ranks):
@@ -208,8 +254,12 @@ class TestHvdState:
         """Momenta, step counts and options come from the root; the steps that follow are those of one process."""
         for rank, made in enumerate(ranks(2, with_engine.optimizer_state)):
             for name, (rate, off) in made.items():
-                assert rate == 0.02, f"{name}: rank {rank} has the learning rate {rate}, the root 0.02"
-                assert off < CLOSE, f"{name}: two steps on, rank {rank}'s weights are off by {off:.2g}"
+                assert rate == 0.02, (
+                    f"{name}: rank {rank} has the learning rate {rate}, the root 0.02"
+                )
+                assert off < CLOSE, (
+                    f"{name}: two steps on, rank {rank}'s weights are off by {off:.2g}"
+                )
 
 
 class TestHvdOptimizer:
@@ -217,7 +267,9 @@ class TestHvdOptimizer:
 
     exercise = "hvd_optimizer"
 
-    def assert_close(self, ranks, world_size: int, variants: dict[str, dict], passes: int = 1) -> None:
+    def assert_close(
+        self, ranks, world_size: int, variants: dict[str, dict], passes: int = 1
+    ) -> None:
         """Gradients are what torch's collectives make of them, for each set of options."""
         for off_by in ranks(world_size, with_engine.averages, variants, passes):
             for name, off in off_by.items():
@@ -236,23 +288,35 @@ class TestHvdOptimizer:
         for rank, trained in enumerate(ranks(2, with_engine.train, pairs)):
             for (kind, optimizer), got in trained.items():
                 off = furthest(got, train_alone(kind, optimizer, 3, 2))
-                assert off < CLOSE, f"{optimizer}, {kind} model: rank {rank}'s weights are off by {off:.2g}"
+                assert off < CLOSE, (
+                    f"{optimizer}, {kind} model: rank {rank}'s weights are off by {off:.2g}"
+                )
 
     @hint("the hook is called for each parameter while backward goes on")
     def test_during_backward(self, ranks):
         """All-reduces begin while backward runs, wait for nothing, and do so again in the next step."""
         for counts in ranks(2, with_engine.during_backward, 2):
             for step, (early, all_of_them) in enumerate(counts):
-                assert early > 0, f"step {step}: nothing has begun when backward reaches the first layer"
+                assert early > 0, (
+                    f"step {step}: nothing has begun when backward reaches the first layer"
+                )
                 assert all_of_them != -1, f"step {step}: backward waits for an operation"
-                assert all_of_them == len(PARAMETERS), f"step {step}: backward begins {all_of_them} operations"
+                assert all_of_them == len(PARAMETERS), (
+                    f"step {step}: backward begins {all_of_them} operations"
+                )
 
-    @hint("another rank may have used what this one has not; and the name tells which gradient it is")
+    @hint(
+        "another rank may have used what this one has not; and the name tells which gradient it is"
+    )
     def test_unused_and_orders(self, ranks):
         """A parameter unused on one rank counts as zero there; layers in different orders change nothing."""
         for unused, orders in ranks(2, with_engine.unused):
-            assert unused < CLOSE, f"with a head that rank 1 does not use, the weights are off by {unused:.2g}"
-            assert orders < CLOSE, f"with heads in different orders, the weights are off by {orders:.2g}"
+            assert unused < CLOSE, (
+                f"with a head that rank 1 does not use, the weights are off by {unused:.2g}"
+            )
+            assert orders < CLOSE, (
+                f"with heads in different orders, the weights are off by {orders:.2g}"
+            )
 
     @hint("count down for each parameter; only the last pass sends")
     def test_passes(self, ranks):
@@ -261,7 +325,9 @@ class TestHvdOptimizer:
             assert begun == [0, 0, len(PARAMETERS)], f"the three passes begin {begun} operations"
             assert off < CLOSE, f"the gradients differ from the average of the sums by {off:.2g}"
 
-    @hint("a parameter's name is the operation's name, or ranks in different orders cannot find each other")
+    @hint(
+        "a parameter's name is the operation's name, or ranks in different orders cannot find each other"
+    )
     def test_requests(self, ranks):
         """Each gradient is asked for under its name, with the op, the factors and the compression that were chosen."""
         variants = {
@@ -273,12 +339,16 @@ class TestHvdOptimizer:
             "the names are not the parameters'"
         )
         assert {call[1] for call in asked["sum"]} == {"Sum"}, "op=Sum is not passed on"
-        assert {call[4] for call in asked["predivided"]} == {(0.25, 4.0)}, "the predivide factor is not passed on"
+        assert {call[4] for call in asked["predivided"]} == {(0.25, 4.0)}, (
+            "the predivide factor is not passed on"
+        )
         assert {call[2] for call in asked["fp16"]} == {"float16"}, (
             "with Compression.fp16 the gradients travel uncompressed"
         )
         sizes = [call[3] for call in asked["three groups"]]
-        assert len(sizes) == 3 and sum(sizes) == len(PARAMETERS), f"three groups make requests of {sizes} tensors"
+        assert len(sizes) == 3 and sum(sizes) == len(PARAMETERS), (
+            f"three groups make requests of {sizes} tensors"
+        )
 
     @hint("what was compressed has to be restored; what travels together comes back one by one")
     def test_options(self, ranks):

@@ -50,7 +50,9 @@ def parameters(root: int) -> dict[str, float]:
     with started():
         forms = {
             "a state dict": lambda model: model.state_dict(),
-            "a state dict in its own order": lambda model: dict(_in_own_order(model.state_dict().items())),
+            "a state dict in its own order": lambda model: dict(
+                _in_own_order(model.state_dict().items())
+            ),
             "pairs": lambda model: list(model.state_dict().items()),
             "pairs from a generator": lambda model: model.named_parameters(),
             "tensors": lambda model: list(model.state_dict().values()),
@@ -58,7 +60,10 @@ def parameters(root: int) -> dict[str, float]:
         for form, of in forms.items():
             model, wanted = Small(seed=dist.get_rank()), Small(seed=root)
             state.broadcast_parameters(of(model), root_rank=root)
-            got, want = (weights(m) if "generator" not in form else list(m.parameters()) for m in (model, wanted))
+            got, want = (
+                weights(m) if "generator" not in form else list(m.parameters())
+                for m in (model, wanted)
+            )
             off[form] = furthest(got, want)
     return off
 
@@ -125,7 +130,9 @@ def _step(model: nn.Module, optimizer: torch.optim.Optimizer, step: int) -> None
 # -- the optimizer -----------------------------------------------------------------------------------------------------
 
 
-def distributed(model: nn.Module, optimizer: str = "SGD", **options: object) -> torch.optim.Optimizer:
+def distributed(
+    model: nn.Module, optimizer: str = "SGD", **options: object
+) -> torch.optim.Optimizer:
     """The learner's optimizer over one of those of the checks."""
     make = importlib.import_module("hvd_optimizer").DistributedOptimizer
     if options.get("compression") == "fp16":
@@ -152,7 +159,9 @@ def averages(variants: dict[str, dict], passes: int = 1) -> dict[str, float]:
         for name, options in variants.items():
             model = Small(seed=0)
             if options.get("groups") == "two lists":
-                options = options | {"groups": [list(model.layers.parameters()), [model.heads[0].weight]]}
+                options = options | {
+                    "groups": [list(model.layers.parameters()), [model.heads[0].weight]]
+                }
             optimizer = distributed(model, **options)
             for step in range(passes):
                 loss_of(model, batch(step, dist.get_rank())).backward()
@@ -247,8 +256,12 @@ def requests(variants: dict[str, dict]) -> dict[str, list[tuple]]:
         for variant, options in variants.items():
             calls = asked[variant] = []
 
-            def note(name: str, kind: str, tensors: list, outputs: list, calls=calls, **details: object) -> object:
-                calls.append((name, details["op"], details["dtype"], len(tensors), details["factors"]))
+            def note(
+                name: str, kind: str, tensors: list, outputs: list, calls=calls, **details: object
+            ) -> object:
+                calls.append(
+                    (name, details["op"], details["dtype"], len(tensors), details["factors"])
+                )
                 return real(name, kind, tensors, outputs, **details)
 
             engine.submit = note

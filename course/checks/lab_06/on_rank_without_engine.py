@@ -21,7 +21,10 @@ def ask(name: str, kind: str = "allreduce", **details: object) -> tuple:
 
 def told(answers: list) -> list[tuple]:
     """Answers as plain values: key, the shapes by rank, the error."""
-    return [(tuple(answer.key), [request.shapes for request in answer.requests], answer.error) for answer in answers]
+    return [
+        (tuple(answer.key), [request.shapes for request in answer.requests], answer.error)
+        for answer in answers
+    ]
 
 
 def own_orders() -> list[list[tuple]]:
@@ -34,7 +37,10 @@ def own_orders() -> list[list[tuple]]:
     mine = [*names[2 * rank :], *names[: 2 * rank]] if rank % 2 == 0 else names[::-1]
     table, cycles = negotiation().Negotiation(size), []
     for cycle in range(4):
-        new = [ask(name, "allgather", shapes=((rank + 1,),)) for name in mine[2 * cycle : 2 * cycle + 2]]
+        new = [
+            ask(name, "allgather", shapes=((rank + 1,),))
+            for name in mine[2 * cycle : 2 * cycle + 2]
+        ]
         heard = [None] * size
         dist.all_gather_object(heard, new)
         for who, requests in enumerate(heard):
@@ -106,7 +112,10 @@ def packed() -> dict[str, object]:
     fusion = importlib.import_module("hvd_fusion")
     generator = torch.Generator().manual_seed(dist.get_rank())
     tensors = [torch.randn(shape, generator=generator) for shape in SHAPES]
-    before, outputs = [t.clone() for t in tensors], [torch.full(shape, float("nan")) for shape in SHAPES]
+    before, outputs = (
+        [t.clone() for t in tensors],
+        [torch.full(shape, float("nan")) for shape in SHAPES],
+    )
     given = list(outputs)
     buffer = torch.full((20,), 7.0)
     flat = fusion.pack(tensors, buffer)
@@ -119,4 +128,10 @@ def packed() -> dict[str, object]:
         dist.all_reduce(tensor)
     flat.zero_()  # as the next message does
     off = max(float((a - b).abs().nan_to_num(9).max()) for a, b in zip(given, before, strict=True))
-    return {"off": off, "unchanged": unchanged, "elements": elements, "beyond": beyond, "shared": shared}
+    return {
+        "off": off,
+        "unchanged": unchanged,
+        "elements": elements,
+        "beyond": beyond,
+        "shared": shared,
+    }

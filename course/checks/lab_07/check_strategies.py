@@ -19,7 +19,9 @@ class _InSync:
 
     def on(self, ranks, replicas, function, *args):
         """What `function` brings back of a strategy of so many replicas, from every rank that it is made of."""
-        return ranks(replicas if self.made_of_ranks else 1, function, self.exercise, replicas, *args)
+        return ranks(
+            replicas if self.made_of_ranks else 1, function, self.exercise, replicas, *args
+        )
 
     def compare(self, ranks, replicas, runs, reference=on_rank.alone):
         """All copies end each run (kind, optimizer, sizes of the batches) with the weights of the reference."""
@@ -31,7 +33,9 @@ class _InSync:
                     f"the weights are off by {off:.2g}"
                 )
 
-    @hint("gradients of one step: their sum over the replicas, and nothing left from the step before")
+    @hint(
+        "gradients of one step: their sum over the replicas, and nothing left from the step before"
+    )
     def test_same_as_one_process(self, ranks):
         """Training gives the weights of one process on the whole batch, for SGD, momentum and AdamW."""
         self.compare(ranks, 3, [("plain", optimizer, (6, 6, 6)) for optimizer in OPTIMIZERS])
@@ -49,7 +53,9 @@ class _InSync:
     @hint("each replica normalizes its own share; gradients are summed, buffers averaged")
     def test_batch_norm(self, ranks):
         """BatchNorm is the exception: each replica normalizes its own share; statistics are averaged."""
-        self.compare(ranks, 2, [("normed", "SGD", (8, 8))], lambda *run: on_rank.in_parts(*run, parts=2))
+        self.compare(
+            ranks, 2, [("normed", "SGD", (8, 8))], lambda *run: on_rank.in_parts(*run, parts=2)
+        )
 
 
 class TestMirrored(_InSync):
@@ -69,7 +75,9 @@ class TestMirrored(_InSync):
     @hint("`self.at_once` gives every replica a thread")
     def test_at_once(self, ranks):
         """The replicas take their steps at the same time."""
-        assert self.on(ranks, 3, on_rank.at_once) == [True], "a replica begins only when another has ended"
+        assert self.on(ranks, 3, on_rank.at_once) == [True], (
+            "a replica begins only when another has ended"
+        )
 
 
 class TestCentralStorage(_InSync):
@@ -88,7 +96,9 @@ class TestCentralStorage(_InSync):
     def test_sends_out(self, ranks):
         """In every step the replicas see the variables and buffers as they are at the centre."""
         seen = self.on(ranks, 3, on_rank.changed_at_the_centre)[0]
-        assert seen == [2.0] * 6, f"a weight and a buffer were set to 2 at the centre; the three replicas see {seen}"
+        assert seen == [2.0] * 6, (
+            f"a weight and a buffer were set to 2 at the centre; the three replicas see {seen}"
+        )
 
 
 class TestMultiWorker(_InSync):
@@ -103,7 +113,9 @@ class TestMultiWorker(_InSync):
         wanted = on_rank.alone("plain", "SGD", ())
         for rank, ((copy,),) in enumerate(self.on(ranks, 3, on_rank.train, [("plain", "SGD", ())])):
             off = furthest(copy, wanted)
-            assert off == 0, f"rank {rank} starts with variables that differ from rank 0's by {off:.2g}"
+            assert off == 0, (
+                f"rank {rank} starts with variables that differ from rank 0's by {off:.2g}"
+            )
 
     @hint("`split` has the shares of all workers; which one is yours?")
     def test_shares(self, ranks):
@@ -111,25 +123,37 @@ class TestMultiWorker(_InSync):
         sizes = (7, 6)
         by_rank = self.on(ranks, 3, on_rank.dealt, sizes)
         for number, (inputs, _) in enumerate(on_rank.loader(sizes)):
-            assert all(len(dealt) == len(sizes) for dealt in by_rank), "the workers take different numbers of steps"
+            assert all(len(dealt) == len(sizes) for dealt in by_rank), (
+                "the workers take different numbers of steps"
+            )
             parts, wholes = zip(*(dealt[number] for dealt in by_rank), strict=True)
             drawn = [len(part) for part in parts]
-            assert max(drawn) - min(drawn) <= 1, f"the shares of a batch of {len(inputs)} have sizes {drawn}"
-            assert torch.equal(torch.cat(parts), inputs), f"together the shares are not the batch of {len(inputs)}"
-            assert set(wholes) == {len(inputs)}, f"shares of a batch of {len(inputs)} say it has {wholes}"
+            assert max(drawn) - min(drawn) <= 1, (
+                f"the shares of a batch of {len(inputs)} have sizes {drawn}"
+            )
+            assert torch.equal(torch.cat(parts), inputs), (
+                f"together the shares are not the batch of {len(inputs)}"
+            )
+            assert set(wholes) == {len(inputs)}, (
+                f"shares of a batch of {len(inputs)} say it has {wholes}"
+            )
 
     @hint("one torch.cat, one all_reduce")
     def test_one_message(self, ranks):
         """A step sends one message, as long as the gradients and the buffers."""
         for sent, length in self.on(ranks, 2, on_rank.messages):
             assert len(sent) == 1, f"a step sends {len(sent)} messages"
-            assert sent[0][1] == length, f"the message has {sent[0][1]} numbers for {length} gradients and buffers"
+            assert sent[0][1] == length, (
+                f"the message has {sent[0][1]} numbers for {length} gradients and buffers"
+            )
 
     @hint("every worker needs the result, and the mean is over `num_replicas_in_sync`")
     def test_reduce(self, ranks):
         """reduce() gives every worker the sum, or the mean, over all of them."""
         for rank, (total, mean, count) in enumerate(self.on(ranks, 3, on_rank.reduced)):
-            assert (total, mean) == (6, 2), f"of 1, 2 and 3 rank {rank} gets the sum {total:g} and the mean {mean:g}"
+            assert (total, mean) == (6, 2), (
+                f"of 1, 2 and 3 rank {rank} gets the sum {total:g} and the mean {mean:g}"
+            )
             assert count == 3, f"3 workers are {count} replicas in sync"
 
     @hint("write the communication yourself")
@@ -161,7 +185,9 @@ class TestParameterServer:
         sizes = (4,) * 12
         results = ranks(4, on_rank.serve, 1, sizes)
         history = results[0][1]
-        assert len(history) == len(sizes), f"the history has {len(history)} updates for {len(sizes)} batches"
+        assert len(history) == len(sizes), (
+            f"the history has {len(history)} updates for {len(sizes)} batches"
+        )
         late = [number for number, (_, version) in enumerate(history) if not 0 <= version <= number]
         assert not late, f"update {late[:1]} claims a version that was not there yet"
         wanted = on_rank.replay(history, 3, sizes)
@@ -175,7 +201,9 @@ class TestParameterServer:
         assert stale == [number - version for number, (_, version) in enumerate(history)], (
             f"the history {history[:4]} ... has the staleness {stale[:4]} ..."
         )
-        assert set(stale) == {0, 1, 2}, f"3 workers in step have a staleness of {sorted(set(stale))}"
+        assert set(stale) == {0, 1, 2}, (
+            f"3 workers in step have a staleness of {sorted(set(stale))}"
+        )
 
     @hint("asynchronous: within the bound, nobody waits for anybody")
     def test_goes_ahead(self, ranks):
@@ -187,7 +215,9 @@ class TestParameterServer:
     @hint("whose steps are counted, and compared with whose?")
     def test_bound(self, ranks):
         """... and not a fourth one."""
-        assert (steps := self.ahead(ranks)) <= 3, f"the fast worker has begun {steps} steps, the bound is 2"
+        assert (steps := self.ahead(ranks)) <= 3, (
+            f"the fast worker has begun {steps} steps, the bound is 2"
+        )
 
     @hint("who is the slowest when a worker has finished?")
     def test_finished(self, ranks):

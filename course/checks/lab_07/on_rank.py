@@ -25,7 +25,9 @@ class Normed(nn.Module):
     def __init__(self, seed: int) -> None:
         super().__init__()
         torch.manual_seed(seed)
-        self.layers = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.BatchNorm1d(WIDTH), nn.Tanh(), nn.Linear(WIDTH, 1))
+        self.layers = nn.Sequential(
+            nn.Linear(WIDTH, WIDTH), nn.BatchNorm1d(WIDTH), nn.Tanh(), nn.Linear(WIDTH, 1)
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         """Predictions of shape (batch, 1) from `x` of shape (batch, WIDTH)."""
@@ -126,7 +128,9 @@ def begin(exercise: str, replicas: int, kind: str, optimizer: str, **options: ob
     return strategy
 
 
-def train(exercise: str, replicas: int, runs: list[tuple[str, str, tuple[int, ...]]]) -> list[list[list[Tensor]]]:
+def train(
+    exercise: str, replicas: int, runs: list[tuple[str, str, tuple[int, ...]]]
+) -> list[list[list[Tensor]]]:
     """For each run (kind, optimizer, sizes of the batches): the weights of every copy in this process."""
     results = []
     for kind, optimizer, sizes in runs:
@@ -181,7 +185,9 @@ def without_library(exercise: str, replicas: int) -> list[Tensor]:
     """A step with torch's DDP made unusable."""
 
     def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("it hands the work to torch's DistributedDataParallel, which is what it should replace")
+        raise AssertionError(
+            "it hands the work to torch's DistributedDataParallel, which is what it should replace"
+        )
 
     DistributedDataParallel.__init__ = refuse
     return train(exercise, replicas, [("plain", "SGD", (6,))])[0][0]
@@ -200,7 +206,11 @@ def kept(exercise: str, replicas: int) -> tuple[bool, bool]:
     for shares in strategy.distribute(loader((6,))):
         strategy.run(step, shares)
     moved = any(not torch.equal(a, b) for a, b in zip(before, weights(made.model), strict=True))
-    places = {tensor.data_ptr() for model in (made.model, *strategy.replicas) for tensor in model.parameters()}
+    places = {
+        tensor.data_ptr()
+        for model in (made.model, *strategy.replicas)
+        for tensor in model.parameters()
+    }
     return moved, len(places) == (1 + replicas) * len(list(made.model.parameters()))
 
 
@@ -227,7 +237,10 @@ def changed_at_the_centre(exercise: str, replicas: int) -> list[float]:
 
 
 def serve(
-    bound: float, sizes: tuple[int, ...], optimizer: str = "SGD with momentum", work: Callable = step
+    bound: float,
+    sizes: tuple[int, ...],
+    optimizer: str = "SGD with momentum",
+    work: Callable = step,
 ) -> tuple[list[Tensor], list[tuple[int, int]], list[int]]:
     """Train with a server and workers: the weights on this rank; the server's history and its staleness."""
     strategy = begin("parameter_server", 1, "plain", optimizer, bound=bound)

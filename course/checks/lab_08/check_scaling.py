@@ -18,7 +18,9 @@ class TestBenchmark:
 
     exercise = "benchmark"
 
-    @hint("the first steps are slow for reasons of their own: take as many as `warmup` says before any clock runs")
+    @hint(
+        "the first steps are slow for reasons of their own: take as many as `warmup` says before any clock runs"
+    )
     def test_warm_up(self, ranks):
         """Steps that are slow only at first do not count."""
         rates = ranks(1, on_rank.slow_at_first)[0]
@@ -37,7 +39,9 @@ class TestBenchmark:
     def test_synchronizes(self, ranks):
         """Work that goes on after a step returned is waited for before the clock stops."""
         rates = ranks(1, on_rank.behind_the_back)[0]
-        assert near(rates[-1], on_rank.RATE), f"it says {rates[-1]:.0f} where {on_rank.RATE:.0f} a second get done"
+        assert near(rates[-1], on_rank.RATE), (
+            f"it says {rates[-1]:.0f} where {on_rank.RATE:.0f} a second get done"
+        )
 
     @hint("work of the warm-up may still be going on when the clock starts")
     def test_starts_clean(self, ranks):
@@ -51,7 +55,9 @@ class TestBenchmark:
     def test_starts_together(self, ranks):
         """A rank that arrives late does not make a round longer."""
         rates = ranks(2, on_rank.late)[0]
-        assert near(rates[0], 2 * on_rank.RATE), f"it says {rates[0]:.0f} instead of {2 * on_rank.RATE:.0f} a second"
+        assert near(rates[0], 2 * on_rank.RATE), (
+            f"it says {rates[0]:.0f} instead of {2 * on_rank.RATE:.0f} a second"
+        )
 
     @hint("the job is done when the last rank is")
     def test_slowest(self, ranks):
@@ -66,9 +72,13 @@ class TestBenchmark:
     def test_all_samples(self, ranks):
         """The samples of all ranks count, each rank with its own number."""
         rates = ranks(2, on_rank.uneven)[0]
-        assert near(rates[0], 4 * on_rank.RATE), f"it says {rates[0]:.0f} instead of {4 * on_rank.RATE:.0f} a second"
+        assert near(rates[0], 4 * on_rank.RATE), (
+            f"it says {rates[0]:.0f} instead of {4 * on_rank.RATE:.0f} a second"
+        )
 
-    @hint("one round in five may be disturbed: which average does not move, and what are the quarter marks?")
+    @hint(
+        "one round in five may be disturbed: which average does not move, and what are the quarter marks?"
+    )
     def test_summary(self, ranks):
         """summary() gives the median and the marks of the middle half."""
         got = ranks(1, on_rank.summary, [40.0, 10.0, 1000.0, 30.0, 20.0])[0]
@@ -83,8 +93,16 @@ class TestEfficiency:
     @hint("n ranks at their best are n times as fast as one")
     def test_efficiency(self, ranks):
         """The efficiency is 1 where scaling is perfect, and lower by what is missing."""
-        (got,) = ranks(1, on_rank.call, "efficiency", "efficiency", [({1: 50.0, 2: 100.0, 4: 150.0, 8: 100.0},)])[0]
-        assert got == {1: 1.0, 2: 1.0, 4: 0.75, 8: 0.25}, f"of 50, 100, 150, 100 with 1, 2, 4, 8 ranks it makes {got}"
+        (got,) = ranks(
+            1,
+            on_rank.call,
+            "efficiency",
+            "efficiency",
+            [({1: 50.0, 2: 100.0, 4: 150.0, 8: 100.0},)],
+        )[0]
+        assert got == {1: 1.0, 2: 1.0, 4: 0.75, 8: 0.25}, (
+            f"of 50, 100, 150, 100 with 1, 2, 4, 8 ranks it makes {got}"
+        )
 
     @hint("put a speed-up of n into it, then a speed-up of 1")
     def test_karp_flatt(self, ranks):
@@ -93,7 +111,9 @@ class TestEfficiency:
         speedups = [(1 / (share + (1 - share) / n), n) for share, n in cases]
         found = ranks(1, on_rank.call, "efficiency", "karp_flatt", speedups)[0]
         for (share, n), got in zip(cases, found, strict=True):
-            assert abs(got - share) < 1e-9, f"{n} ranks, a serial share of {share}: it finds {got:.3g}"
+            assert abs(got - share) < 1e-9, (
+                f"{n} ranks, a serial share of {share}: it finds {got:.3g}"
+            )
 
 
 class TestPredict:
@@ -104,19 +124,30 @@ class TestPredict:
     @hint("draw the points, draw the line, read off where it starts and how steep it is")
     def test_fit(self, ranks):
         """fit() finds the line that made the points, and the best line through points that are on none."""
-        on_line, off_line = [(8, 0.018), (16, 0.026), (64, 0.074)], [(0, 0.0), (1, 1.0), (2, 0.0), (3, 3.0)]
+        on_line, off_line = (
+            [(8, 0.018), (16, 0.026), (64, 0.074)],
+            [(0, 0.0), (1, 1.0), (2, 0.0), (3, 3.0)],
+        )
         found = ranks(1, on_rank.call, "predict", "fit", [(on_line,), (off_line,)])[0]
-        for points, got, wanted in zip((on_line, off_line), found, ((0.01, 0.001), (-0.2, 0.8)), strict=True):
-            assert all(abs(a - b) < 1e-9 for a, b in zip(got, wanted, strict=True)), f"through {points} it draws {got}"
+        for points, got, wanted in zip(
+            (on_line, off_line), found, ((0.01, 0.001), (-0.2, 0.8)), strict=True
+        ):
+            assert all(abs(a - b) < 1e-9 for a, b in zip(got, wanted, strict=True)), (
+                f"through {points} it draws {got}"
+            )
 
     @hint("count the bytes on the port: g rings, each for a g-th of the sum, one port")
     def test_hierarchical(self, ranks):
         """hierarchical() takes what its three phases take, on any cluster."""
-        cases = [(size, *of) for size in (1e3, 1e8) for of in ((2, 8), (16, 4), (3, 1), (1, 8), (1, 1))]
+        cases = [
+            (size, *of) for size in (1e3, 1e8) for of in ((2, 8), (16, 4), (3, 1), (1, 8), (1, 1))
+        ]
         inside, network = (5e-6, 1e-11), (2e-5, 1e-9)
         found = ranks(1, on_rank.hierarchical, cases, inside, network)[0]
         for (size, nodes, gpus), got in zip(cases, found, strict=True):
-            wanted = ways(Cluster(nodes, gpus, AlphaBeta(*inside), AlphaBeta(*network)), size)[-1].seconds
+            wanted = ways(Cluster(nodes, gpus, AlphaBeta(*inside), AlphaBeta(*network)), size)[
+                -1
+            ].seconds
             assert abs(got - wanted) <= 1e-9 * wanted + 1e-15, (
                 f"{nodes} nodes of {gpus}, {size:.0e} bytes: {got:.3g} s instead of {wanted:.3g} s"
             )
@@ -124,9 +155,17 @@ class TestPredict:
     @hint("of 6 s, 80 per cent may hide: 4.8 s, if the backward pass is that long")
     def test_step(self, ranks):
         """What hides is at most the share that may, and at most the backward pass; the rest is waited for."""
-        cases = [(9.0, 6.0, 0.5), (9.0, 20.0, 1.0), (9.0, 6.0, 0.0), (9.0, 6.0, 1.0), (9.0, 0.0, 0.8)]
+        cases = [
+            (9.0, 6.0, 0.5),
+            (9.0, 20.0, 1.0),
+            (9.0, 6.0, 0.0),
+            (9.0, 6.0, 1.0),
+            (9.0, 0.0, 0.8),
+        ]
         found = ranks(1, on_rank.call, "predict", "step_seconds", cases)[0]
-        for (compute, comm, hidden), got, wanted in zip(cases, found, (12.0, 23.0, 15.0, 9.0, 9.0), strict=True):
+        for (compute, comm, hidden), got, wanted in zip(
+            cases, found, (12.0, 23.0, 15.0, 9.0, 9.0), strict=True
+        ):
             assert abs(got - wanted) < 1e-9, (
                 f"{compute:g} s of computing, {comm:g} s of communication of which {hidden:.0%} may hide: "
                 f"{got:.3g} s instead of {wanted:g} s"

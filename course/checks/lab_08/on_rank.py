@@ -40,9 +40,13 @@ class Clock:
         return self._all_reduce(*args, **kwargs)
 
 
-def measure(step, samples: int = SAMPLES, rounds: int = 2, steps: int = 5, warmup: int = 3) -> list[float]:
+def measure(
+    step, samples: int = SAMPLES, rounds: int = 2, steps: int = 5, warmup: int = 3
+) -> list[float]:
     """What the learner's function says of a step."""
-    return importlib.import_module("benchmark").throughput(step, samples, rounds=rounds, steps=steps, warmup=warmup)
+    return importlib.import_module("benchmark").throughput(
+        step, samples, rounds=rounds, steps=steps, warmup=warmup
+    )
 
 
 def slow_at_first() -> list[float]:
@@ -54,7 +58,9 @@ def slow_at_first() -> list[float]:
 def counted(rounds: int, steps: int, warmup: int) -> tuple[int, int]:
     """How many figures come back, and how many steps were taken."""
     clock, calls = Clock(), []
-    figures = measure(lambda: (calls.append(1), clock.sleep()), rounds=rounds, steps=steps, warmup=warmup)
+    figures = measure(
+        lambda: (calls.append(1), clock.sleep()), rounds=rounds, steps=steps, warmup=warmup
+    )
     return len(figures), len(calls)
 
 
@@ -123,7 +129,11 @@ def call(module: str, function: str, cases: list[tuple]) -> list:
     return [found(*case) for case in cases]
 
 
-def hierarchical(cases: list[tuple], inside: tuple[float, float], network: tuple[float, float]) -> list[float]:
+def hierarchical(
+    cases: list[tuple], inside: tuple[float, float], network: tuple[float, float]
+) -> list[float]:
     """The learner's seconds for each (bytes, nodes, GPUs a node), on links of (alpha, beta)."""
     script = importlib.import_module("predict")
-    return [script.hierarchical(*case, script.Link(*inside), script.Link(*network)) for case in cases]
+    return [
+        script.hierarchical(*case, script.Link(*inside), script.Link(*network)) for case in cases
+    ]

@@ -35,10 +35,17 @@ class TestTwoLevel:
     def test_cable(self, ranks):
         """One message crosses from node to node, between one rank of each; none where there is one node."""
         for size, results in self.each(ranks):
-            crossing = {tuple(call["ranks"]) for result in results for call in result["calls"] if call["crosses"]}
+            crossing = {
+                tuple(call["ranks"])
+                for result in results
+                for call in result["calls"]
+                if call["crosses"]
+            }
             leaders = tuple(range(0, 6, size))
             wanted = {leaders} if size < 6 else set()
-            assert crossing == wanted, f"{size} ranks a node: what crosses is among the ranks {sorted(crossing)}"
+            assert crossing == wanted, (
+                f"{size} ranks a node: what crosses is among the ranks {sorted(crossing)}"
+            )
             most = max(sum(call["crosses"] for call in result["calls"]) for result in results)
             assert most <= 1, f"{size} ranks a node: a rank sends {most} messages to other nodes"
 
@@ -46,8 +53,18 @@ class TestTwoLevel:
     def test_bytes(self, ranks):
         """What crosses is as large as the tensor, however many ranks a node has."""
         for size, results in self.each(ranks):
-            sent = max((call["numel"] for result in results for call in result["calls"] if call["crosses"]), default=0)
-            assert sent == (4 if size < 6 else 0), f"{size} ranks a node: {sent} numbers cross for a tensor of 4"
+            sent = max(
+                (
+                    call["numel"]
+                    for result in results
+                    for call in result["calls"]
+                    if call["crosses"]
+                ),
+                default=0,
+            )
+            assert sent == (4 if size < 6 else 0), (
+                f"{size} ranks a node: {sent} numbers cross for a tensor of 4"
+            )
 
     @hint("groups cost connections: make them once, in the constructor")
     def test_groups(self, ranks):
@@ -71,31 +88,45 @@ class TestFromSlurm:
         """RANK counts the tasks over all nodes."""
         for _, found in self.each(ranks, ("node[3-4]", 4711, (2, 1))):
             got = [env["RANK"] for env in found]
-            assert got == ["0", "1", "2"], f"three tasks, two of them on the first node, have the ranks {got}"
+            assert got == ["0", "1", "2"], (
+                f"three tasks, two of them on the first node, have the ranks {got}"
+            )
 
     @hint("LOCAL_RANK picks the GPU: it counts within a node")
     def test_local_rank(self, ranks):
         """LOCAL_RANK counts within a node."""
         for _, found in self.each(ranks, ("node[3-4]", 4711, (2, 1))):
             got = [env["LOCAL_RANK"] for env in found]
-            assert got == ["0", "1", "0"], f"two tasks on one node and one on another have the local ranks {got}"
+            assert got == ["0", "1", "0"], (
+                f"two tasks on one node and one on another have the local ranks {got}"
+            )
 
     @hint("how many tasks has the job? nodes may have different numbers of them")
     def test_world_size(self, ranks):
         """WORLD_SIZE is the number of tasks, also where nodes have different numbers of them."""
-        for (_, _, tasks), found in self.each(ranks, *(("node[3-4]", 4711, tasks) for tasks in ((2, 2), (3, 1), (1,)))):
+        for (_, _, tasks), found in self.each(
+            ranks, *(("node[3-4]", 4711, tasks) for tasks in ((2, 2), (3, 1), (1,)))
+        ):
             got = {env["WORLD_SIZE"] for env in found}
-            assert got == {str(sum(tasks))}, f"{sum(tasks)} tasks, {tasks} a node, see a world of {sorted(got)}"
+            assert got == {str(sum(tasks))}, (
+                f"{sum(tasks)} tasks, {tasks} a node, see a world of {sorted(got)}"
+            )
 
     @hint("every task of the job must go to one and the same node: which name do all of them know?")
     def test_address(self, ranks):
         """All tasks meet on the job's first node, whatever the list of its nodes looks like."""
         first = {"node[3-4]": "node3", "gpu[07-09,12]": "gpu07", "login,gpu1": "login"}
-        for (nodelist, _, _), found in self.each(ranks, *((nodelist, 4711, (2, 2)) for nodelist in first)):
+        for (nodelist, _, _), found in self.each(
+            ranks, *((nodelist, 4711, (2, 2)) for nodelist in first)
+        ):
             got = {env["MASTER_ADDR"] for env in found}
-            assert got == {first[nodelist]}, f"the tasks of a job on {nodelist} meet at {sorted(got)}"
+            assert got == {first[nodelist]}, (
+                f"the tasks of a job on {nodelist} meet at {sorted(got)}"
+            )
 
-    @hint("a port that all tasks of a job compute alike, and another job otherwise: what do only its tasks share?")
+    @hint(
+        "a port that all tasks of a job compute alike, and another job otherwise: what do only its tasks share?"
+    )
     def test_port(self, ranks):
         """All tasks of a job take one port; neighbouring jobs take different ones; every port is one that exists."""
         ports, jobs = {}, (1, 2, 3, 65_536, 1_234_567, 98_765_432)
@@ -113,7 +144,9 @@ class TestFromSlurm:
     def test_joins(self, ranks):
         """With these variables four processes join one group."""
         results = ranks(4, on_rank.join_as_tasks, join=False)
-        assert results == [(rank, 6.0) for rank in range(4)], f"(rank, sum of all ranks) are {results}"
+        assert results == [(rank, 6.0) for rank in range(4)], (
+            f"(rank, sum of all ranks) are {results}"
+        )
 
     @hint("the script must not depend on anything but what Slurm sets")
     def test_pure(self, ranks):
@@ -135,7 +168,9 @@ class TestResumable:
         for world_size in (2, 3):
             by_rank = ranks(world_size, training.shares, (1,))
             sizes = sorted({len(shares[1]) for shares in by_rank})
-            assert len(sizes) == 1, f"{world_size} ranks: their shares of a step have the sizes {sizes}"
+            assert len(sizes) == 1, (
+                f"{world_size} ranks: their shares of a step have the sizes {sizes}"
+            )
             seen[world_size] = sorted(index for shares in by_rank for index in shares[1])
             twice = len(seen[world_size]) - len(set(seen[world_size]))
             assert not twice, f"{world_size} ranks: {twice} samples of a step are seen twice"
@@ -156,18 +191,28 @@ class TestResumable:
     def test_agree(self, ranks):
         """all_stop() says the same on every rank: yes where one was told, whichever, and no where none was."""
         cases = (None, 0, 1, 2)
-        for told, answers in zip(cases, zip(*ranks(3, training.agreement, cases), strict=True), strict=True):
+        for told, answers in zip(
+            cases, zip(*ranks(3, training.agreement, cases), strict=True), strict=True
+        ):
             who = "no rank" if told is None else f"rank {told}"
-            assert answers == (told is not None,) * 3, f"{who} was told to stop; the ranks answer {list(answers)}"
+            assert answers == (told is not None,) * 3, (
+                f"{who} was told to stop; the ranks answer {list(answers)}"
+            )
 
     @hint("a signal to one rank must be heard by all in the same step")
     def test_stops_together(self, ranks):
         """A signal to one rank stops all after the same step, with that step saved."""
         results = ranks(2, training.interrupted, 1, 3)
-        assert [done for done, _ in results] == [3, 3], f"the ranks stopped after the steps {[d for d, _ in results]}"
-        assert results[0][1] == 3, f"they stopped after step 3; the checkpoint is of step {results[0][1]}"
+        assert [done for done, _ in results] == [3, 3], (
+            f"the ranks stopped after the steps {[d for d, _ in results]}"
+        )
+        assert results[0][1] == 3, (
+            f"they stopped after step 3; the checkpoint is of step {results[0][1]}"
+        )
 
-    @hint("a share may depend on the step and on this rank, on nothing that a new process has forgotten")
+    @hint(
+        "a share may depend on the step and on this rank, on nothing that a new process has forgotten"
+    )
     def test_goes_on(self, ranks):
         """Interrupted after step 3 and started again, it ends with the weights of a run without interruption."""
         off = max(ranks(2, training.resumed))

@@ -31,11 +31,15 @@ class Calls:
 
     def _counting(self, real):
         def call(*args, **kwargs):
-            group = kwargs.get("group") or next((a for a in args if isinstance(a, dist.ProcessGroup)), dist.group.WORLD)
+            group = kwargs.get("group") or next(
+                (a for a in args if isinstance(a, dist.ProcessGroup)), dist.group.WORLD
+            )
             numels = [a.numel() for a in (*args, *kwargs.values()) if isinstance(a, torch.Tensor)]
             members = dist.get_process_group_ranks(group)
             crosses = len({rank // self.local_size for rank in members}) > 1
-            self.made.append({"ranks": members, "crosses": crosses, "numel": max(numels, default=0)})
+            self.made.append(
+                {"ranks": members, "crosses": crosses, "numel": max(numels, default=0)}
+            )
             return real(*args, **kwargs)
 
         return call
@@ -85,7 +89,8 @@ def environments(cases: tuple[tuple[str, int, tuple[int, ...]], ...]) -> list[li
     """What the learner's function makes of each task, for each (node list, job, tasks on each node)."""
     environment = importlib.import_module("from_slurm").environment
     return [
-        [{key: str(value) for key, value in environment(task).items()} for task in tasks_of(*case)] for case in cases
+        [{key: str(value) for key, value in environment(task).items()} for task in tasks_of(*case)]
+        for case in cases
     ]
 
 
@@ -111,7 +116,11 @@ def environment_is_pure() -> tuple[list[str], list[str]]:
     task = tasks_of("node[3-4]", 4711, (2, 2))[3]
     before = dict(task)
     first = environment(task)
-    changed = sorted(name for name in before.keys() | task.keys() if before.get(name) != task.get(name))
-    os.environ.update(dict.fromkeys((*before, "RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_PORT"), "99"))
+    changed = sorted(
+        name for name in before.keys() | task.keys() if before.get(name) != task.get(name)
+    )
+    os.environ.update(
+        dict.fromkeys((*before, "RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_PORT"), "99")
+    )
     second = environment(before)
     return changed, sorted(name for name in first if first[name] != second.get(name))

@@ -1,1 +1,9 @@
-""""""
+"""Several nodes that run one command each, as a cluster does: network namespaces, or agents on loopback.
+
+two = nodes.start(2)
+run = two.run(f"torchrun --nnodes 2 --nproc-per-node 1 --rdzv-endpoint {two.head} ... src/x.py")
+"""
+
+from course.clusters.nodes.nodes import Nodes, start
+
+__all__ = ["Nodes", "start"]

@@ -11,9 +11,12 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from course.core.errors import CourseError
+from course.core import CourseError
 
-INTERFACES = {"eth0": "10.209.0", "fast0": "10.210.0"}  # and their networks, which exist in the namespaces alone
+INTERFACES = {
+    "eth0": "10.209.0",
+    "fast0": "10.210.0",
+}  # and their networks, which exist in the namespaces alone
 RUN = Path("/run/netns")
 BURST = "3kb"  # what a limited link lets through at full speed after a pause: next to nothing
 
@@ -46,7 +49,11 @@ class Network:
 
     def entrance(self, host: int) -> dict[str, str]:
         """What `netns.enter` takes for this host."""
-        return {"name": self.names[host], "namespace": str(RUN / self.space(host)), "hosts": str(self._hosts(host))}
+        return {
+            "name": self.names[host],
+            "namespace": str(RUN / self.space(host)),
+            "hosts": str(self._hosts(host)),
+        }
 
     def limit(self, mbit: float | None, delay_ms: float, interface: str) -> None:
         """Let each host send at most `mbit` · 10⁶ bits a second on an interface, `delay_ms` late."""
@@ -57,7 +64,19 @@ class Network:
             if delay_ms:
                 rate = [] if mbit is None else ["rate", f"{mbit}mbit"]
                 try:
-                    _run([*tc, "add", "dev", interface, "root", "netem", "delay", f"{delay_ms}ms", *rate])
+                    _run(
+                        [
+                            *tc,
+                            "add",
+                            "dev",
+                            interface,
+                            "root",
+                            "netem",
+                            "delay",
+                            f"{delay_ms}ms",
+                            *rate,
+                        ]
+                    )
                 except OSError as error:
                     raise CourseError(
                         "This kernel cannot delay packets (it has no netem): leave delay_ms at 0; a rate can be set."
@@ -69,16 +88,31 @@ class Network:
     def plug(self, host: int, plugged: bool) -> None:
         """Pull every cable of a host, or put them in again."""
         for interface in INTERFACES:
-            _run(["ip", "-n", self.space(), "link", "set", f"{interface}-{host}", "up" if plugged else "down"])
+            _run(
+                [
+                    "ip",
+                    "-n",
+                    self.space(),
+                    "link",
+                    "set",
+                    f"{interface}-{host}",
+                    "up" if plugged else "down",
+                ]
+            )
 
     def write_hosts(self, own: str | None = None) -> None:
         """Write each host's /etc/hosts; `own` is what a host takes its own name for, if not its address on eth0."""
         addresses = {name: self.address(i) for i, name in enumerate(self.names)}
         for host, name in enumerate(self.names):
             known = addresses | ({name: own} if own else {})
-            lines = ["127.0.0.1 localhost", *(f"{address} {other}" for other, address in known.items())]
+            lines = [
+                "127.0.0.1 localhost",
+                *(f"{address} {other}" for other, address in known.items()),
+            ]
             # torch's store looks up its clients' names, by addresses in IPv6's form, and warns where there is none.
-            lines += [f"::ffff:{self.address(i)} {other}.store" for i, other in enumerate(self.names)]
+            lines += [
+                f"::ffff:{self.address(i)} {other}.store" for i, other in enumerate(self.names)
+            ]
             self._hosts(host).write_text("\n".join(lines) + "\n")
 
     def remove(self) -> None:
@@ -101,7 +135,18 @@ class Network:
                 pair = ["type", "veth", "peer", "name", interface, "netns", space]
                 _run(["ip", "-n", switch, "link", "add", port, *pair])
                 _run(["ip", "-n", switch, "link", "set", port, "master", f"br-{interface}", "up"])
-                _run(["ip", "-n", space, "address", "add", f"{self.address(host, interface)}/24", "dev", interface])
+                _run(
+                    [
+                        "ip",
+                        "-n",
+                        space,
+                        "address",
+                        "add",
+                        f"{self.address(host, interface)}/24",
+                        "dev",
+                        interface,
+                    ]
+                )
                 _run(["ip", "-n", space, "link", "set", interface, "up"])
         self.write_hosts()
 

@@ -12,10 +12,9 @@ import socket
 from course import hardware
 from course.clusters.nodes import network
 from course.clusters.nodes.running import Going
-from course.core.errors import CourseError
+from course.core import CourseError
 from course.drawing import palette
-from course.launch.client import LIMIT_S
-from course.launch.run import Run
+from course.launch import LIMIT_S, Run
 
 PORT = 29400  # torchrun's own for a rendezvous; in a namespace nobody else has it
 MOST = 8
@@ -52,24 +51,45 @@ class Nodes:
         return self.start(command, on, limit, env).finish(may_fail)
 
     def start(
-        self, command: str, on: list[int] | None = None, limit: float = LIMIT_S, env: dict[str, str] | None = None
+        self,
+        command: str,
+        on: list[int] | None = None,
+        limit: float = LIMIT_S,
+        env: dict[str, str] | None = None,
     ) -> Going:
         """Begin the same and come back at once."""
         on = list(range(len(self.names))) if on is None else on
         if unknown := [node for node in on if not 0 <= node < len(self.names)]:
-            raise CourseError(f"There is no node {unknown[0]}: they are numbered 0 to {len(self.names) - 1}.")
+            raise CourseError(
+                f"There is no node {unknown[0]}: they are numbered 0 to {len(self.names) - 1}."
+            )
         places = {
-            node: (self.environment(node) | (env or {}), self.network.entrance(node) if self.network else None)
+            node: (
+                self.environment(node) | (env or {}),
+                self.network.entrance(node) if self.network else None,
+            )
             for node in range(len(self.names))
         }
-        return Going(shlex.split(command), places, on, limit, None if self.real else int(self.head.split(":")[1]))
+        return Going(
+            shlex.split(command),
+            places,
+            on,
+            limit,
+            None if self.real else int(self.head.split(":")[1]),
+        )
 
-    def limit(self, mbit: float | None = None, delay_ms: float = 0, interface: str = "eth0") -> None:
+    def limit(
+        self, mbit: float | None = None, delay_ms: float = 0, interface: str = "eth0"
+    ) -> None:
         """Limit what each node sends on an interface, in 10⁶ bits a second and ms; on loopback nothing is limited."""
         if interface not in network.INTERFACES:
-            raise CourseError(f"A node has the interfaces {' and '.join(network.INTERFACES)}, not {interface!r}.")
+            raise CourseError(
+                f"A node has the interfaces {' and '.join(network.INTERFACES)}, not {interface!r}."
+            )
         if mbit is not None and not mbit > 0:
-            raise CourseError(f"A link carries more than 0 Mbit/s, not {mbit}; leave it out for no limit.")
+            raise CourseError(
+                f"A link carries more than 0 Mbit/s, not {mbit}; leave it out for no limit."
+            )
         if self.network:
             self.network.limit(mbit, delay_ms, interface)
 
@@ -86,7 +106,11 @@ class Nodes:
         if self.real:
             return own
         # PET_… are torchrun's options as variables.
-        return own | {"GLOO_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "lo", "PET_LOCAL_ADDR": "127.0.0.1"}
+        return own | {
+            "GLOO_SOCKET_IFNAME": "lo",
+            "NCCL_SOCKET_IFNAME": "lo",
+            "PET_LOCAL_ADDR": "127.0.0.1",
+        }
 
     def close(self) -> None:
         """Take the nodes away."""
@@ -100,14 +124,20 @@ class Nodes:
         lines = [f"{len(self.names)} nodes, each a network namespace of this machine"]
         for i, name in enumerate(self.names):
             addresses = "   ".join(
-                f"{interface} {self.network.address(i, interface)}" for interface in network.INTERFACES
+                f"{interface} {self.network.address(i, interface)}"
+                for interface in network.INTERFACES
             )
-            lines.append(f"{name}   {addresses}   a shell there: ip netns exec {self.network.space(i)} bash")
+            lines.append(
+                f"{name}   {addresses}   a shell there: ip netns exec {self.network.space(i)} bash"
+            )
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         head, *lines = (html.escape(line) for line in repr(self).splitlines())
-        rows = "".join(f'<div style="font-family:monospace;white-space:pre-wrap">{line}</div>' for line in lines)
+        rows = "".join(
+            f'<div style="font-family:monospace;white-space:pre-wrap">{line}</div>'
+            for line in lines
+        )
         return (
             f'<div style="display:inline-block;background:{palette.CARD};color:{palette.INK};padding:10px 16px;'
             f'font:14px/1.7 {palette.FONT};border:1px solid {palette.RULE};border-radius:8px">{head}{rows}</div>'

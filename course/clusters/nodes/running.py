@@ -9,15 +9,15 @@ import time
 
 import psutil
 
-from course.charts.live_curves import Display
-from course.core.errors import CourseError, Interrupted
-from course.launch.client import launch
-from course.launch.run import Run
-from course.notebook.live import Live
-from course.notebook.magics import unfinished
+from course.charts import Display
+from course.core import CourseError, Interrupted
+from course.launch import Run, launch
+from course.notebook import Live, unfinished
 
 LOOK_S = 0.2
-Place = tuple[dict[str, str], dict[str, str] | None]  # what to add to the environment, and what `netns.enter` takes
+Place = tuple[
+    dict[str, str], dict[str, str] | None
+]  # what to add to the environment, and what `netns.enter` takes
 
 
 class Going:
@@ -28,7 +28,12 @@ class Going:
     """
 
     def __init__(
-        self, words: list[str], places: dict[int, Place], on: list[int], limit: float, port: int | None = None
+        self,
+        words: list[str],
+        places: dict[int, Place],
+        on: list[int],
+        limit: float,
+        port: int | None = None,
     ) -> None:
         self.run = Run(shlex.join(words), None)
         self.launches: dict[int, Run] = {}  # by node
@@ -71,7 +76,9 @@ class Going:
             with contextlib.suppress(psutil.NoSuchProcess):
                 rank = psutil.Process(pid)
                 if rank.create_time() == created:
-                    _kill_tree(rank.parent())  # the supervisor, which is above the agent and its ranks
+                    _kill_tree(
+                        rank.parent()
+                    )  # the supervisor, which is above the agent and its ranks
                     break
         self._threads[node].join(timeout=10)
         return self
@@ -87,7 +94,9 @@ class Going:
             raise Interrupted
         if self.run.ok or may_fail or unfinished(self.run):
             return self.run
-        raise CourseError(f"{self.run.command} failed on one of the nodes; what went wrong stands above.")
+        raise CourseError(
+            f"{self.run.command} failed on one of the nodes; what went wrong stands above."
+        )
 
     def _conclude(self) -> None:
         """Make one end of all ends: the worst."""

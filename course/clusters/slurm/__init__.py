@@ -11,7 +11,16 @@ from course.clusters.slurm.form import Form, form
 from course.clusters.slurm.recording import Recording
 from course.clusters.slurm.submitted import Handle
 
-__all__ = ["STRATEGIES", "Cluster", "Form", "Handle", "Request", "connect", "form", "recorded_tasks"]
+__all__ = [
+    "STRATEGIES",
+    "Cluster",
+    "Form",
+    "Handle",
+    "Request",
+    "connect",
+    "form",
+    "recorded_tasks",
+]
 
 
 def recorded_tasks() -> list[dict[str, str]]:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from course.core.errors import CourseError
+from course.core import CourseError
 
 CONTINUED = " \\\n    "
 SIGNAL_S = 60  # before the end of its time, a resumable job is told
@@ -44,17 +44,25 @@ class Request:
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise CourseError(f"{field} is a whole number from 1, not {value!r}.")
         if self.strategy not in STRATEGIES:
-            raise CourseError(f"There is no strategy {self.strategy!r}; there are {', '.join(STRATEGIES)}.")
+            raise CourseError(
+                f"There is no strategy {self.strategy!r}; there are {', '.join(STRATEGIES)}."
+            )
         start = STRATEGIES[self.strategy]
         if self.nodes > start.most_nodes or self.gpus > start.most_gpus:
             most = "1 node" if self.gpus <= start.most_gpus else "1 node and 1 GPU"
-            raise CourseError(f"{self.strategy} is {start.words}: ask for {most}, or choose another strategy.")
+            raise CourseError(
+                f"{self.strategy} is {start.words}: ask for {most}, or choose another strategy."
+            )
         if not self._words() or not self._words()[0].endswith(".py"):
-            raise CourseError(f"script is a Python file and its arguments, such as src/train.py, not {self.script!r}.")
+            raise CourseError(
+                f"script is a Python file and its arguments, such as src/train.py, not {self.script!r}."
+            )
         for field in ("name", "partition", "reservation"):
             value = getattr(self, field)
             if value and not NAME.fullmatch(value):
-                raise CourseError(f"{field} is a word of letters, digits, '.', '_' and '-', not {value!r}.")
+                raise CourseError(
+                    f"{field} is a word of letters, digits, '.', '_' and '-', not {value!r}."
+                )
 
     @property
     def title(self) -> str:
@@ -80,7 +88,10 @@ class Request:
             options += ["--requeue", "--open-mode=append", f"--signal=B:USR1@{SIGNAL_S}"]
         lines = ["#!/bin/bash", f"# {start.words[0].upper()}{start.words[1:]}."]
         lines += [f"#SBATCH {option}" for option in options]
-        lines += ["", 'export COURSE_METRICS_FILE="runs/$SLURM_JOB_NAME-$SLURM_JOB_ID.jsonl"   # what `log` writes']
+        lines += [
+            "",
+            'export COURSE_METRICS_FILE="runs/$SLURM_JOB_NAME-$SLURM_JOB_ID.jsonl"   # what `log` writes',
+        ]
         lines += [f"export OMP_NUM_THREADS={self.cores_per_gpu}"]
         if start.meets:
             lines += ADDRESS.rstrip().splitlines()
@@ -158,11 +169,23 @@ def _everywhere(srun: str, *parts: str) -> list[str]:
 
 STRATEGIES = {
     "single": Strategy("one process on one GPU", _one, most_nodes=1, most_gpus=1),
-    "data_parallel": Strategy("one process, a thread for each GPU of one server", _one, most_nodes=1),
+    "data_parallel": Strategy(
+        "one process, a thread for each GPU of one server", _one, most_nodes=1
+    ),
     "mirrored": Strategy("a process for each GPU of one server", _standalone, most_nodes=1),
-    "ddp": Strategy("a torchrun agent on each server, which starts a process for each GPU", _agents, meets=True),
-    "sharded": Strategy("a process for each GPU, which holds a shard of the model", _agents, meets=True),
-    "parameter_server": Strategy("a process for each GPU, of which rank 0 holds the variables", _agents, meets=True),
-    "accelerate": Strategy("accelerate on each server, which starts a process for each GPU", _accelerate, meets=True),
-    "horovod": Strategy("a process for each GPU, started by Slurm itself", _tasks, meets=True, task_a_gpu=True),
+    "ddp": Strategy(
+        "a torchrun agent on each server, which starts a process for each GPU", _agents, meets=True
+    ),
+    "sharded": Strategy(
+        "a process for each GPU, which holds a shard of the model", _agents, meets=True
+    ),
+    "parameter_server": Strategy(
+        "a process for each GPU, of which rank 0 holds the variables", _agents, meets=True
+    ),
+    "accelerate": Strategy(
+        "accelerate on each server, which starts a process for each GPU", _accelerate, meets=True
+    ),
+    "horovod": Strategy(
+        "a process for each GPU, started by Slurm itself", _tasks, meets=True, task_a_gpu=True
+    ),
 }

@@ -12,7 +12,11 @@ RIGHT = svg.WIDTH - svg.MARGIN
 ROW, GAP = 15, 10  # of a GPU, and between nodes
 MOST_ROWS = 64  # of a large cluster, the first
 SHADES = (0.38, 0.52, 0.66)  # of others' jobs, so that neighbours differ
-UNITS = ((60, "seconds from now", 1), (7200, "minutes from now", 60), (1e18, "hours from now", 3600))
+UNITS = (
+    (60, "seconds from now", 1),
+    (7200, "minutes from now", 60),
+    (1e18, "hours from now", 3600),
+)
 
 
 @dataclass(frozen=True)
@@ -62,11 +66,16 @@ def live(
             "reserved", tip=r.name)
         for r in reservations for name in r.nodes if r.end > now
     ]  # fmt: skip
-    servers = [Server(node.name, node.gpus, "" if node.up else node.reason or node.state.lower()) for node in nodes]
+    servers = [
+        Server(node.name, node.gpus, "" if node.up else node.reason or node.state.lower())
+        for node in nodes
+    ]
     held = sum(len(gpus) for job in running for gpus in job.gpus.values())
     total = sum(node.gpus for node in nodes if node.up)
     free = [job for job in sorted(running, key=lambda job: job.end) if job.gpus]
-    soonest = f"; the next come free {reasons.when(free[0], now)} at the latest" if free and held else ""
+    soonest = (
+        f"; the next come free {reasons.when(free[0], now)} at the latest" if free and held else ""
+    )
     return draw(
         f"{held} of {total} GPUs are held{soonest}", servers, bars, horizon / size, unit, waiting(jobs, now),
         subtitle=note or "each row is a GPU; a bar ends where its job's time limit ends it",
@@ -114,7 +123,9 @@ def draw(
         f"{svg.significant(bar.end)}" for bar in bars
     )  # fmt: skip
     parts += extra(y) if extra else []
-    return svg.card(y + extra_height + 4, title, parts, subtitle=subtitle, alt=f"{alt or title} ({unit}).")
+    return svg.card(
+        y + extra_height + 4, title, parts, subtitle=subtitle, alt=f"{alt or title} ({unit})."
+    )
 
 
 def _server(server: Server, y: float) -> list[str]:
@@ -122,7 +133,9 @@ def _server(server: Server, y: float) -> list[str]:
     for gpu in range(server.gpus):
         top = y + gpu * ROW
         parts.append(svg.rect(LEFT, top, RIGHT - LEFT, ROW - 2, palette.tint(palette.WAIT, 0.45)))
-        parts.append(svg.text(LEFT - 8, top + 11, str(gpu), size=10, colour=palette.MUTED, anchor="end"))
+        parts.append(
+            svg.text(LEFT - 8, top + 11, str(gpu), size=10, colour=palette.MUTED, anchor="end")
+        )
     if server.note:
         parts.append(svg.text(LEFT + 8, y + 12, f"out: {server.note}", colour=palette.ALARM))
     return parts
@@ -142,7 +155,15 @@ def _bar(bar: Bar, y: float, top: float) -> list[str]:
             dash = "4 3" if bar.kind == "reserved" else None
             ground = palette.tint(colour, 0.78 if bar.kind == "planned" else 0.9)
             parts.append(
-                svg.rect(*place, ground, tip=bar.tip, stroke=colour, stroke_width=1.4, stroke_dasharray=dash, rx=2)
+                svg.rect(
+                    *place,
+                    ground,
+                    tip=bar.tip,
+                    stroke=colour,
+                    stroke_width=1.4,
+                    stroke_dasharray=dash,
+                    rx=2,
+                )
             )
     first, count = max(blocks, key=lambda block: block[1])
     label = bar.label if svg.text_width(bar.label, 11) + 8 < width else bar.label.partition(":")[0]

@@ -15,8 +15,8 @@ from course.clusters.slurm.commands import Refused, Tools
 from course.clusters.slurm.recording import Recording
 from course.clusters.slurm.records import Job, Node, Partition, Reservation
 from course.clusters.slurm.submitted import Handle
-from course.core.errors import CourseError
-from course.drawing.svg import Picture
+from course.core import CourseError
+from course.drawing import Picture
 
 HISTORY = ("JobID", "JobName", "User", "State", "Start", "End", "NNodes", "AllocTRES", "ExitCode")
 
@@ -39,17 +39,26 @@ class Cluster:
 
     def reservations(self) -> list[Reservation]:
         """What is kept free, for whom, from when to when."""
-        return records.reservations(self.tools.run("scontrol", "--oneliner", "show", "reservations"))
+        return records.reservations(
+            self.tools.run("scontrol", "--oneliner", "show", "reservations")
+        )
 
     def jobs(self) -> list[Job]:
         """The jobs that run or wait, in the order of their numbers."""
         found = json.loads(self.tools.run("squeue", "--json"))["jobs"]
-        return sorted((job for job in map(records.job, found) if not job.ended), key=lambda job: job.id)
+        return sorted(
+            (job for job in map(records.job, found) if not job.ended), key=lambda job: job.id
+        )
 
     def board(self, mine: int | None = None) -> Picture:
         """Every GPU over time: who holds it and until when, what is reserved; the job numbered `mine` stands out."""
         return board.live(
-            self.nodes(), self.jobs(), self.reservations(), self.tools.now(), mine=mine, note=self.tools.recorded
+            self.nodes(),
+            self.jobs(),
+            self.reservations(),
+            self.tools.now(),
+            mine=mine,
+            note=self.tools.recorded,
         )
 
     def holders(self) -> pd.DataFrame:
@@ -78,12 +87,17 @@ class Cluster:
             return self._remembered()
         rows = [dict(zip(HISTORY, line.split("|"), strict=True)) for line in text.splitlines()]
         for row in rows:
-            row |= {name: _clock(float(row[name])) if row[name].isdigit() else "" for name in ("Start", "End")}
+            row |= {
+                name: _clock(float(row[name])) if row[name].isdigit() else ""
+                for name in ("Start", "End")
+            }
         return pd.DataFrame(rows, columns=HISTORY).set_index("JobID")
 
     def _remembered(self) -> pd.DataFrame:
         """The jobs that the controller has not forgotten yet (it keeps ended ones for its MinJobAge)."""
-        found = map(records.job, json.loads(self.tools.run("squeue", "--json", "--states=all"))["jobs"])
+        found = map(
+            records.job, json.loads(self.tools.run("squeue", "--json", "--states=all"))["jobs"]
+        )
         rows = [
             {
                 "JobID": job.id, "JobName": job.name, "User": job.user, "State": job.state,
@@ -92,7 +106,11 @@ class Cluster:
             }
             for job in sorted(found, key=lambda job: job.id)
         ]  # fmt: skip
-        return pd.DataFrame(rows).set_index("JobID") if rows else pd.DataFrame(columns=HISTORY).set_index("JobID")
+        return (
+            pd.DataFrame(rows).set_index("JobID")
+            if rows
+            else pd.DataFrame(columns=HISTORY).set_index("JobID")
+        )
 
     # -- doing --------------------------------------------------------------------------------------------------------
 
@@ -117,7 +135,9 @@ class Cluster:
                 f"Jobs in {partition.name} may take {partition.max_minutes} minutes, not {request.minutes}: "
                 "ask for less time, and resume from a checkpoint."
             )
-        if request.reservation and request.reservation not in (known := [r.name for r in self.reservations()]):
+        if request.reservation and request.reservation not in (
+            known := [r.name for r in self.reservations()]
+        ):
             raise CourseError(
                 f"There is no reservation {request.reservation!r}; there is {', '.join(known) or 'none at all'}."
             )
@@ -126,10 +146,14 @@ class Cluster:
         """Put a job in the queue, from this folder; raises `CourseError` where it could never run."""
         script = request.script.split()[0]
         if not self.tools.recorded and not Path(script).is_file():
-            raise CourseError(f"There is no script {script} in {os.getcwd()}: run the cell that writes it.")
+            raise CourseError(
+                f"There is no script {script} in {os.getcwd()}: run the cell that writes it."
+            )
         self.check(request)
         if not self.tools.recorded:
-            Path("runs").mkdir(exist_ok=True)  # without it Slurm could not open the log, and would end the job silently
+            Path("runs").mkdir(
+                exist_ok=True
+            )  # without it Slurm could not open the log, and would end the job silently
         answer = self.tools.run("sbatch", "--parsable", given=request.text())
         return self.job(int(re.match(r"\d+", answer)[0]))
 
@@ -137,7 +161,9 @@ class Cluster:
         """The job of that number."""
         return Handle(self.tools, number)
 
-    def reserve(self, name: str, nodes: str, start: str, minutes: int, users: str | None = None) -> Reservation:
+    def reserve(
+        self, name: str, nodes: str, start: str, minutes: int, users: str | None = None
+    ) -> Reservation:
         """Keep nodes (``node[1-2]``) free from `start` (``now+1hour``, ``2026-12-01T09:00``) on; takes an operator."""
         users = users or os.environ.get("USER") or "root"
         self.tools.run(

@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from course.core.errors import CourseError
+from course.core import CourseError
 
 ANSWER_S = 30.0  # for a command; without a controller some try for a minute
 INSTALL = "On Debian and Ubuntu: apt-get install slurm-client, and the slurm.conf and munge key of your cluster."
@@ -49,18 +49,26 @@ class Tools:
         if conf:
             self._env["SLURM_CONF"] = str(conf)
         # What a job inherits finds this Python, and torchrun beside it.
-        self._env["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), self._env.get("PATH", os.defpath)])
+        self._env["PATH"] = os.pathsep.join(
+            [str(Path(sys.executable).parent), self._env.get("PATH", os.defpath)]
+        )
 
     def run(self, *words: str, given: str | None = None) -> str:
         """The output of one command, its standard input `given`; raises `Refused` where Slurm says no."""
         if shutil.which(words[0], path=self._env["PATH"]) is None:
-            raise CourseError(f"There is no Slurm on this box ({words[0]} is not installed). {INSTALL}")
+            raise CourseError(
+                f"There is no Slurm on this box ({words[0]} is not installed). {INSTALL}"
+            )
         # Times are told in seconds since the epoch; a job, which inherits what sbatch has, gets no such setting.
         env = self._env if words[0] == "sbatch" else self._env | {"SLURM_TIME_FORMAT": "%s"}
         try:
-            done = subprocess.run(words, input=given, capture_output=True, text=True, env=env, timeout=ANSWER_S)
+            done = subprocess.run(
+                words, input=given, capture_output=True, text=True, env=env, timeout=ANSWER_S
+            )
         except subprocess.TimeoutExpired:
-            raise CourseError(f"{words[0]} did not answer within {ANSWER_S:g} s: is Slurm's controller up?") from None
+            raise CourseError(
+                f"{words[0]} did not answer within {ANSWER_S:g} s: is Slurm's controller up?"
+            ) from None
         if done.returncode:
             raise Refused(meaning(words[0], done.stderr), done.stderr)
         return done.stdout

@@ -8,7 +8,7 @@ import ipywidgets as widgets
 from course.clusters.slurm.batch import STRATEGIES, Request
 from course.clusters.slurm.cluster import Cluster
 from course.clusters.slurm.submitted import Handle
-from course.core.errors import CourseError
+from course.core import CourseError
 from course.drawing import palette
 
 WIDE = {"description_width": "110px"}
@@ -21,18 +21,31 @@ class Form:
         self.cluster = cluster
         self.job: Handle | None = None
         first = Request(**{"script": "src/train.py", **values})
-        partitions = {p.name + " (default)" * p.default: "" if p.default else p.name for p in cluster.partitions()}
+        partitions = {
+            p.name + " (default)" * p.default: "" if p.default else p.name
+            for p in cluster.partitions()
+        }
         most = max((node.gpus for node in cluster.nodes()), default=8) or 1
         self.controls = {
             "script": widgets.Text(first.script, description="Script", continuous_update=False),
-            "strategy": widgets.Dropdown(options=list(STRATEGIES), value=first.strategy, description="Strategy"),
+            "strategy": widgets.Dropdown(
+                options=list(STRATEGIES), value=first.strategy, description="Strategy"
+            ),
             "nodes": widgets.BoundedIntText(first.nodes, min=1, max=1024, description="Servers"),
-            "gpus": widgets.BoundedIntText(first.gpus, min=1, max=max(most, first.gpus), description="GPUs a server"),
-            "minutes": widgets.BoundedIntText(first.minutes, min=1, max=100_000, description="Minutes"),
+            "gpus": widgets.BoundedIntText(
+                first.gpus, min=1, max=max(most, first.gpus), description="GPUs a server"
+            ),
+            "minutes": widgets.BoundedIntText(
+                first.minutes, min=1, max=100_000, description="Minutes"
+            ),
             "partition": widgets.Dropdown(options=partitions, description="Partition"),
-            "resume": widgets.Checkbox(first.resume, description="Requeue, and resume from a checkpoint", indent=False),
+            "resume": widgets.Checkbox(
+                first.resume, description="Requeue, and resume from a checkpoint", indent=False
+            ),
         }
-        self._fixed = {name: getattr(first, name) for name in ("name", "reservation", "cores_per_gpu")}
+        self._fixed = {
+            name: getattr(first, name) for name in ("name", "reservation", "cores_per_gpu")
+        }
         self._file, self._said = widgets.HTML(), widgets.HTML()
         self._button = widgets.Button(description="Submit", button_style="primary")
         self._button.on_click(lambda _: self.submit())
@@ -44,7 +57,9 @@ class Form:
     @property
     def request(self) -> Request:
         """What the controls ask for; raises `CourseError` where that makes no sense."""
-        return Request(**self._fixed, **{name: control.value for name, control in self.controls.items()})
+        return Request(
+            **self._fixed, **{name: control.value for name, control in self.controls.items()}
+        )
 
     def submit(self) -> Handle | None:
         """Submit what the controls ask for, and say what became of it."""
@@ -53,7 +68,9 @@ class Form:
         except CourseError as error:
             self._say(str(error), palette.ALARM)
             return None
-        self._say(f"Submitted: job {self.job.number}. Watch it in a cell: form.job.follow()", palette.GOOD)
+        self._say(
+            f"Submitted: job {self.job.number}. Watch it in a cell: form.job.follow()", palette.GOOD
+        )
         return self.job
 
     def _show(self) -> None:
@@ -74,7 +91,11 @@ class Form:
         controls = widgets.VBox([*self.controls.values(), widgets.HBox([self._button, self._said])])
         view = widgets.VBox([controls, self._file])._repr_mimebundle_(**options)
         text = self.request.text()
-        return {**view, "text/html": _file(text), "text/plain": text}  # the file where no kernel shows the widgets
+        return {
+            **view,
+            "text/html": _file(text),
+            "text/plain": text,
+        }  # the file where no kernel shows the widgets
 
 
 def form(cluster: Cluster, **values: Any) -> Form:

@@ -20,7 +20,7 @@ from pathlib import Path
 import psutil
 
 from course.clusters.slurm.commands import Tools
-from course.core.errors import CourseError
+from course.core import CourseError
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol")
 PACKAGES = "munge slurmctld slurmd slurm-client"
@@ -67,7 +67,9 @@ PartitionName=debug Nodes=node1 MaxTime=00:30:00 DefaultTime=00:10:00 State=UP
 def obstacle() -> str | None:
     """Why there can be no practice cluster on this machine, as one sentence; None where there can."""
     if missing := [program for program in PROGRAMS if _which(program) is None]:
-        return f"{missing[0]} is not installed (apt-get install --no-install-recommends {PACKAGES})."
+        return (
+            f"{missing[0]} is not installed (apt-get install --no-install-recommends {PACKAGES})."
+        )
     return None if os.geteuid() == 0 else "Slurm's daemons are started by root."
 
 
@@ -116,8 +118,19 @@ class Practice:
         """End the jobs, the daemons and every process that they started, and remove the folder."""
         with contextlib.suppress(OSError, subprocess.SubprocessError):
             env = os.environ | {"SLURM_CONF": str(self.conf)}
-            subprocess.run(["scancel", "--signal=KILL", "--user=root"], env=env, timeout=10, capture_output=True)
-        _kill([int(path.read_text()) for path in self.folder.rglob("*.pid") if path.read_text().strip()])
+            subprocess.run(
+                ["scancel", "--signal=KILL", "--user=root"],
+                env=env,
+                timeout=10,
+                capture_output=True,
+            )
+        _kill(
+            [
+                int(path.read_text())
+                for path in self.folder.rglob("*.pid")
+                if path.read_text().strip()
+            ]
+        )
         for name in self.nodes:
             self._kill_jobs(name)
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -136,7 +149,9 @@ class Practice:
                 ports=f"{ports[1]}-{ports[-1]}" if nodes > 1 else ports[1], cpus=2 * gpus, timeout=timeout,
             )
         )  # fmt: skip
-        lines = [f"NodeName=node[1-{nodes}] Name=gpu File=/dev/{device}" for device in DEVICES[:gpus]]
+        lines = [
+            f"NodeName=node[1-{nodes}] Name=gpu File=/dev/{device}" for device in DEVICES[:gpus]
+        ]
         (self.folder / "gres.conf").write_text("\n".join(lines) + "\n")
         for name in ("state", "munge", *(f"spool-{node}" for node in self.nodes)):
             (self.folder / name).mkdir(mode=0o755)
@@ -153,16 +168,23 @@ class Practice:
             "seed-file": "seed",
         }
         self._daemon(
-            "munged", *(f"--{option}={folder / file}" for option, file in options.items()), pid="munge/munged.pid"
+            "munged",
+            *(f"--{option}={folder / file}" for option, file in options.items()),
+            pid="munge/munged.pid",
         )
 
     def _daemon(self, program: str, *words: str, pid: str) -> None:
         """Start a program that goes into the background by itself and writes its process id."""
         (self.folder / pid).unlink(missing_ok=True)
-        done = subprocess.run([_which(program), *words], capture_output=True, text=True, timeout=READY_S)
+        done = subprocess.run(
+            [_which(program), *words], capture_output=True, text=True, timeout=READY_S
+        )
         if done.returncode:
             raise CourseError(f"{program} does not start: {done.stderr.strip().splitlines()[-1:]}")
-        _until(lambda: (self.folder / pid).is_file() and (self.folder / pid).read_text().strip(), program)
+        _until(
+            lambda: (self.folder / pid).is_file() and (self.folder / pid).read_text().strip(),
+            program,
+        )
 
     def _until_idle(self) -> None:
         from course.clusters.slurm.cluster import Cluster
@@ -182,10 +204,16 @@ class Practice:
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
                 if process.name() == "slurmstepd":
-                    mine = any(file.path == str(self.folder / f"{name}.log") for file in process.open_files())
+                    mine = any(
+                        file.path == str(self.folder / f"{name}.log")
+                        for file in process.open_files()
+                    )
                 else:
                     env = process.environ()
-                    mine = (env.get("SLURM_CONF"), env.get("SLURMD_NODENAME")) == (str(self.conf), name)
+                    mine = (env.get("SLURM_CONF"), env.get("SLURMD_NODENAME")) == (
+                        str(self.conf),
+                        name,
+                    )
                 if mine:  # never of a zombie, which has neither environment nor files
                     found.append(process.pid)
         return found
@@ -227,7 +255,9 @@ def _until(holds: Callable[[], object], what: str) -> None:
     end = time.monotonic() + READY_S
     while not holds():
         if time.monotonic() > end:
-            raise CourseError(f"{what} of the practice cluster did not come up within {READY_S:g} s.")
+            raise CourseError(
+                f"{what} of the practice cluster did not come up within {READY_S:g} s."
+            )
         time.sleep(0.05)
 
 
@@ -235,7 +265,12 @@ def main() -> None:
     """Run a practice cluster until interrupted."""
     with Practice() as practice:
         print(f"export SLURM_CONF={practice.conf}", flush=True)
-        print("Slurm runs. In a notebook: %env SLURM_CONF=" + str(practice.conf) + "   Ctrl-C ends it.", flush=True)
+        print(
+            "Slurm runs. In a notebook: %env SLURM_CONF="
+            + str(practice.conf)
+            + "   Ctrl-C ends it.",
+            flush=True,
+        )
         with contextlib.suppress(KeyboardInterrupt):
             signal.pause()
 

@@ -12,7 +12,12 @@ from pathlib import Path
 from course.clusters.slurm.commands import Refused, Tools, meaning
 
 FILE = Path(__file__).with_name("recording.json")
-LOOKS = ("squeue --json", "scontrol --oneliner show", "scontrol ping", "sacct")  # that change nothing
+LOOKS = (
+    "squeue --json",
+    "scontrol --oneliner show",
+    "scontrol ping",
+    "sacct",
+)  # that change nothing
 
 
 @dataclass
@@ -26,7 +31,9 @@ class Recording(Tools):
     @classmethod
     def load(cls, file: Path = FILE) -> "Recording":
         """The recording in a file: lines of JSON, the moment at which it begins, what it is, then its entries."""
-        begin, about, *entries = (json.loads(line) for line in file.read_text(encoding="utf-8").splitlines())
+        begin, about, *entries = (
+            json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()
+        )
         return cls(entries, about, begin)
 
     @property
@@ -43,7 +50,9 @@ class Recording(Tools):
         key = _key(words, given)
         entry = self._find(key)
         if entry is None:
-            raise Refused(f"This is a recording, and `{key}` is not in it: that takes a real Slurm.", "")
+            raise Refused(
+                f"This is a recording, and `{key}` is not in it: that takes a real Slurm.", ""
+            )
         if not key.startswith(LOOKS):
             self.clock = entry["at"]
         if entry.get("error"):
@@ -52,7 +61,9 @@ class Recording(Tools):
 
     def read(self, path: str) -> str | None:
         """The file as it was at this moment: each entry is what was added to it."""
-        parts = [e["text"] for e in self.entries if e["key"] == f"read {path}" and e["at"] <= self.clock]
+        parts = [
+            e["text"] for e in self.entries if e["key"] == f"read {path}" and e["at"] <= self.clock
+        ]
         return "".join(parts) if parts else None
 
     def now(self) -> float:

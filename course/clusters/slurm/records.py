@@ -28,7 +28,9 @@ class Node:
     @property
     def up(self) -> bool:
         """Whether jobs can run on it."""
-        return not any(word in self.state for word in ("DOWN", "DRAIN", "FAIL", "NOT_RESPONDING", "UNKNOWN"))
+        return not any(
+            word in self.state for word in ("DOWN", "DRAIN", "FAIL", "NOT_RESPONDING", "UNKNOWN")
+        )
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,9 @@ def reservations(text: str) -> list[Reservation]:
 def job(record: dict) -> Job:
     """From one element of the list "jobs" of ``squeue --json``."""
     names = expand(record.get("nodes") or "")
-    asked = " ".join(str(record.get(key) or "") for key in ("tres_per_node", "tres_per_job", "tres_per_task"))
+    asked = " ".join(
+        str(record.get(key) or "") for key in ("tres_per_node", "tres_per_job", "tres_per_task")
+    )
     held = record.get("gres_detail") or []
     count = int(_number(record.get("node_count")) or len(names) or 1)
     return Job(
@@ -132,7 +136,8 @@ def job(record: dict) -> Job:
         reason=record.get("state_reason", ""),
         nodes=names,
         node_count=count,
-        gpus_per_node=_gpus(asked) // (count if record.get("tres_per_job") and not record.get("tres_per_node") else 1),
+        gpus_per_node=_gpus(asked)
+        // (count if record.get("tres_per_job") and not record.get("tres_per_node") else 1),
         gpus={name: _indices(detail) for name, detail in zip(names, held, strict=False)},
         submitted=_number(record.get("submit_time")) or 0,
         start=_number(record.get("start_time")) or 0,
@@ -229,4 +234,6 @@ def _output(record: dict) -> str:
         "x": record.get("name", ""),
         "u": record.get("user_name", ""),
     }
-    return re.sub(r"%([jAxu])", lambda match: str(values[match[1]]), record.get("standard_output") or "")
+    return re.sub(
+        r"%([jAxu])", lambda match: str(values[match[1]]), record.get("standard_output") or ""
+    )

@@ -10,7 +10,7 @@ from course.charts import live_curves
 from course.clusters.slurm import reasons, records
 from course.clusters.slurm.commands import Refused, Tools
 from course.clusters.slurm.records import Job
-from course.core.errors import CourseError
+from course.core import CourseError
 
 POLL_S = 1.0
 SHOWN_LINES = 5
@@ -31,7 +31,9 @@ class Handle:
             if "Invalid job id" not in refusal.said:
                 raise
             answer = '{"jobs": []}'
-        found = [job for job in map(records.job, json.loads(answer)["jobs"]) if job.id == self.number]
+        found = [
+            job for job in map(records.job, json.loads(answer)["jobs"]) if job.id == self.number
+        ]
         if not found:
             raise CourseError(
                 f"Slurm's controller knows no job {self.number}: look for it in history(), or check the number."
@@ -48,11 +50,17 @@ class Handle:
         job = self.now
         text = self._tools.read(job.output)
         if text is None and job.state == "PENDING":
-            raise CourseError(f"Job {self.number} has no log yet: it waits, since {reasons.why(job)}.")
+            raise CourseError(
+                f"Job {self.number} has no log yet: it waits, since {reasons.why(job)}."
+            )
         if text is None and not job.ended:
-            raise CourseError(f"The log of job {self.number} is not there yet: {job.output}. Try again in a moment.")
+            raise CourseError(
+                f"The log of job {self.number} is not there yet: {job.output}. Try again in a moment."
+            )
         if text is None:
-            raise CourseError(f"Job {self.number} ({job.state.lower()}, {job.reason}) left no log {job.output}.")
+            raise CourseError(
+                f"Job {self.number} ({job.state.lower()}, {job.reason}) left no log {job.output}."
+            )
         return text
 
     @property
@@ -109,7 +117,11 @@ class Handle:
 
     def _rows(self) -> list[dict]:
         path = self.now.output.removesuffix(".out") + ".jsonl"
-        return [json.loads(line) for line in (self._tools.read(path) or "").splitlines() if line.endswith("}")]
+        return [
+            json.loads(line)
+            for line in (self._tools.read(path) or "").splitlines()
+            if line.endswith("}")
+        ]
 
     def __repr__(self) -> str:
         return story(self.now, self._tools.now())

@@ -1,1 +1,1 @@
-""""""
+"""The arithmetic behind each explorable: plain Python, nothing drawn."""

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
 
-from course.core.errors import CourseError
+from course.core import CourseError
 from course.explore.models.alpha_beta import AlphaBeta
 
-Held = tuple[tuple[frozenset[int], ...], ...]  # held[rank][chunk]: the ranks whose numbers are in that sum
+Held = tuple[
+    tuple[frozenset[int], ...], ...
+]  # held[rank][chunk]: the ranks whose numbers are in that sum
 
 
 @dataclass(frozen=True)
@@ -92,8 +94,12 @@ class Plan:
             for send in round.sends:
                 for chunk in send.chunks:
                     new = frozenset({send.source}) if send.first else before[send.source][chunk]
-                    assert not (send.adds and new & state[send.target][chunk]), "a number would be added twice"
-                    state[send.target][chunk] = state[send.target][chunk] | new if send.adds else new
+                    assert not (send.adds and new & state[send.target][chunk]), (
+                        "a number would be added twice"
+                    )
+                    state[send.target][chunk] = (
+                        state[send.target][chunk] | new if send.adds else new
+                    )
         return tuple(tuple(row) for row in state)
 
 
@@ -108,7 +114,12 @@ def _star(ranks: int) -> Plan:
 def _all_to_all(ranks: int) -> Plan:
     """In round k every rank sends its own buffer to the rank k further on."""
     rounds = [
-        Round("exchange", tuple(Send(rank, (rank + k) % ranks, (0,), adds=True, first=True) for rank in range(ranks)))
+        Round(
+            "exchange",
+            tuple(
+                Send(rank, (rank + k) % ranks, (0,), adds=True, first=True) for rank in range(ranks)
+            ),
+        )
         for k in range(1, ranks)
     ]
     return Plan("all-to-all", ranks, 1, tuple(rounds))
@@ -118,7 +129,9 @@ def _ring(ranks: int) -> Plan:
     """Chunk sums travel round the ring until complete, then the complete sums travel round once more."""
 
     def step(phase: str, shift: int, adds: bool) -> Round:
-        sends = (Send(rank, (rank + 1) % ranks, ((rank + shift) % ranks,), adds) for rank in range(ranks))
+        sends = (
+            Send(rank, (rank + 1) % ranks, ((rank + shift) % ranks,), adds) for rank in range(ranks)
+        )
         return Round(phase, tuple(sends))
 
     scatter = [step("reduce-scatter", -k, adds=True) for k in range(ranks - 1)]
@@ -137,30 +150,48 @@ def _halving_doubling(ranks: int) -> Plan:
         sends = []
         for rank, (low, high) in enumerate(spans):
             middle = (low + high) // 2
-            keep, give = ((low, middle), (middle, high)) if not rank & reach else ((middle, high), (low, middle))
+            keep, give = (
+                ((low, middle), (middle, high))
+                if not rank & reach
+                else ((middle, high), (low, middle))
+            )
             sends.append(Send(rank, rank ^ reach, tuple(range(*give)), adds=True))
             spans[rank] = keep
         halving.append(Round("halving", tuple(sends)))
         reach //= 2
     doubling = [
-        Round("doubling", tuple(Send(send.target, send.source, send.chunks, adds=False) for send in round.sends))
+        Round(
+            "doubling",
+            tuple(Send(send.target, send.source, send.chunks, adds=False) for send in round.sends),
+        )
         for round in reversed(halving)
     ]
-    join = [Round("fold in", tuple(Send(r, r - core, whole, adds=True) for r in range(core, ranks)))]
-    leave = [Round("fold out", tuple(Send(r - core, r, whole, adds=False) for r in range(core, ranks)))]
+    join = [
+        Round("fold in", tuple(Send(r, r - core, whole, adds=True) for r in range(core, ranks)))
+    ]
+    leave = [
+        Round("fold out", tuple(Send(r - core, r, whole, adds=False) for r in range(core, ranks)))
+    ]
     extra = ranks > core
-    return Plan("halving-doubling", ranks, core, (*join * extra, *halving, *doubling, *leave * extra))
+    return Plan(
+        "halving-doubling", ranks, core, (*join * extra, *halving, *doubling, *leave * extra)
+    )
 
 
 def _tree(ranks: int) -> Plan:
     """Sums climb a binomial tree to rank 0, in which the pairs are 1, 2, 4 … apart, and the result comes down."""
     up, reach = [], 1
     while reach < ranks:
-        sends = (Send(rank, rank - reach, (0,), adds=True) for rank in range(reach, ranks, 2 * reach))
+        sends = (
+            Send(rank, rank - reach, (0,), adds=True) for rank in range(reach, ranks, 2 * reach)
+        )
         up.append(Round("reduce", tuple(sends)))
         reach *= 2
     down = [
-        Round("broadcast", tuple(Send(send.target, send.source, (0,), adds=False) for send in round.sends))
+        Round(
+            "broadcast",
+            tuple(Send(send.target, send.source, (0,), adds=False) for send in round.sends),
+        )
         for round in reversed(up)
     ]
     return Plan("tree", ranks, 1, (*up, *down))
@@ -176,7 +207,9 @@ ALGORITHMS: dict[str, Callable[[int], Plan]] = {
 def plan(name: str, ranks: int) -> Plan:
     """The rounds of the algorithm `name` on `ranks` ranks; `CourseError` for another name or fewer than one rank."""
     if name not in ALGORITHMS:
-        raise CourseError(f"There is no all-reduce called {name!r}; there are {', '.join(ALGORITHMS)}.")
+        raise CourseError(
+            f"There is no all-reduce called {name!r}; there are {', '.join(ALGORITHMS)}."
+        )
     if ranks < 1:
         raise CourseError(f"An all-reduce needs at least one rank, not {ranks}.")
     return ALGORITHMS[name](int(ranks))  # numpy counts, too

@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from course.core.errors import CourseError
+from course.core import CourseError
 
-Point = tuple[float, float, float]  # messages one after another, the bytes that they carry in all, seconds measured
+Point = tuple[
+    float, float, float
+]  # messages one after another, the bytes that they carry in all, seconds measured
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,9 @@ class AlphaBeta:
     def of(cls, latency_us: float, gb_per_s: float) -> "AlphaBeta":
         """A network given by its latency in µs and its bandwidth in GB/s (10⁹ bytes a second)."""
         if latency_us < 0 or gb_per_s <= 0:
-            raise CourseError("A network needs a latency of 0 µs or more and a bandwidth above 0 GB/s.")
+            raise CourseError(
+                "A network needs a latency of 0 µs or more and a bandwidth above 0 GB/s."
+            )
         return cls(latency_us * 1e-6, 1e-9 / gb_per_s)
 
     @property

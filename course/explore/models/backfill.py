@@ -7,7 +7,7 @@ place that takes nothing from those before it, for as long as its time limit say
 
 from dataclasses import dataclass
 
-from course.core.errors import CourseError
+from course.core import CourseError
 
 NODES, GPUS = 3, 4  # of the explorable's cluster: three servers with four GPUs each
 
@@ -46,7 +46,9 @@ WAITING = (Wish("Chi: large model", 3, 4, 5.0), Wish("Dan: sweep", 1, 4, 4.0))
 def plan(mine: Wish, backfill: bool = True, nodes: int = NODES, gpus: int = GPUS) -> list[Planned]:
     """What runs, what waits, and last your job; raises `CourseError` for one that can never run."""
     if mine.nodes > nodes or mine.gpus > gpus:
-        raise CourseError(f"There are {nodes} nodes with {gpus} GPUs, not {mine.nodes} with {mine.gpus}.")
+        raise CourseError(
+            f"There are {nodes} nodes with {gpus} GPUs, not {mine.nodes} with {mine.gpus}."
+        )
     placed = list(RUNNING)
     for wish in (*WAITING, mine):
         earliest = 0.0 if backfill else max((job.start for job in placed), default=0.0)
@@ -54,14 +56,18 @@ def plan(mine: Wish, backfill: bool = True, nodes: int = NODES, gpus: int = GPUS
     return placed
 
 
-def place(wish: Wish, placed: list[Planned], earliest: float, nodes: int = NODES, gpus: int = GPUS) -> Planned:
+def place(
+    wish: Wish, placed: list[Planned], earliest: float, nodes: int = NODES, gpus: int = GPUS
+) -> Planned:
     """The first place at or after `earliest` (hours) that is free for as long as the job may take."""
     moments = sorted({earliest, *(job.end for job in placed if job.end > earliest)})
     for start in moments:
         free = [_free(node, start, start + wish.hours, placed, gpus) for node in range(nodes)]
         fits = [node for node in range(nodes) if len(free[node]) >= wish.gpus]
         if len(fits) >= wish.nodes:
-            return Planned(wish, tuple((node, free[node][: wish.gpus]) for node in fits[: wish.nodes]), start)
+            return Planned(
+                wish, tuple((node, free[node][: wish.gpus]) for node in fits[: wish.nodes]), start
+            )
     raise CourseError(f"{wish.name} can never run here.")
 
 

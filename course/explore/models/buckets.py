@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 
-from course.core.errors import CourseError
+from course.core import CourseError
 
 MIB = 2**20
 DEFAULT_CAP_MIB = 25.0  # of DDP's bucket_cap_mb when it is not given ...
-DEFAULT_FIRST_MIB = 1.0  # ... and then of its first bucket: torch.distributed._DEFAULT_FIRST_BUCKET_BYTES
+DEFAULT_FIRST_MIB = (
+    1.0  # ... and then of its first bucket: torch.distributed._DEFAULT_FIRST_BUCKET_BYTES
+)
 CAPS_MIB = tuple(round(0.5 * 2 ** (i / 4), 2) for i in range(45))  # 0.5 … 1024, for the search
 
 
@@ -103,7 +105,9 @@ def schedule(
     before the backward pass has ended. Raises `CourseError` for a model, cap, bandwidth or ranks that cannot be.
     """
     if not layers or min(gb_per_s, ranks, cap_mib or 1) <= 0:
-        raise CourseError("A schedule needs at least one layer and rank, and a bandwidth and a cap above 0.")
+        raise CourseError(
+            "A schedule needs at least one layer and rank, and a bandwidth and a cap above 0."
+        )
     order = tuple(reversed(layers))
     ends = [sum(layer.backward_ms for layer in order[: i + 1]) for i in range(len(order))]
     free, buckets = 0.0, []
@@ -123,7 +127,11 @@ def by_cap(layers: tuple[Layer, ...], **network: float) -> list[tuple[float, flo
 def best_cap(curve: list[tuple[float, float]], now: tuple[float, float]) -> tuple[float, float]:
     """The (cap, ms) to choose: where you are `now` if nothing is 1 % shorter, else the largest cap that is as good."""
     least = min(ms for _, ms in [*curve, now])
-    return now if now[1] <= least * 1.01 else [(cap, ms) for cap, ms in curve if ms <= least * 1.01][-1]
+    return (
+        now
+        if now[1] <= least * 1.01
+        else [(cap, ms) for cap, ms in curve if ms <= least * 1.01][-1]
+    )
 
 
 def _bert_base() -> tuple[Layer, ...]:
@@ -138,14 +146,29 @@ def _bert_base() -> tuple[Layer, ...]:
 
 def _resnet50() -> tuple[Layer, ...]:
     """ResNet-50 in float32: small convolutions that compute long, then ever wider ones; 97 MiB."""
-    stages = (("stage 1", 3, 0.3, 3.2), ("stage 2", 4, 1.2, 2.9), ("stage 3", 6, 4.5, 2.7), ("stage 4", 3, 19.0, 2.9))
-    blocks = [Layer(f"{name} block {i}", mib, ms) for name, count, mib, ms in stages for i in range(count)]
+    stages = (
+        ("stage 1", 3, 0.3, 3.2),
+        ("stage 2", 4, 1.2, 2.9),
+        ("stage 3", 6, 4.5, 2.7),
+        ("stage 4", 3, 19.0, 2.9),
+    )
+    blocks = [
+        Layer(f"{name} block {i}", mib, ms) for name, count, mib, ms in stages for i in range(count)
+    ]
     return (Layer("stem", 0.04, 2.5), *blocks, Layer("classifier", 7.8, 0.2))
 
 
 def _vgg16() -> tuple[Layer, ...]:
     """VGG-16 in float32: nearly all of its weights are in the layer whose gradient comes third; 528 MiB."""
-    convolutions = [(0.01, 3.0), (0.14, 9.0), (0.28, 4.5), (0.56, 8.0), (1.1, 4.0), (2.3, 7.5), (2.3, 7.5)]
+    convolutions = [
+        (0.01, 3.0),
+        (0.14, 9.0),
+        (0.28, 4.5),
+        (0.56, 8.0),
+        (1.1, 4.0),
+        (2.3, 7.5),
+        (2.3, 7.5),
+    ]
     convolutions += [(4.5, 3.6), (9.0, 7.0), (9.0, 7.0), (9.0, 1.8), (9.0, 1.8), (9.0, 1.8)]
     return (
         *(Layer(f"convolution {i}", mib, ms) for i, (mib, ms) in enumerate(convolutions)),

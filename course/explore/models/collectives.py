@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from course.core.errors import CourseError
+from course.core import CourseError
 
 OPS: dict[str, Callable[[list[int]], int]] = {"sum": sum, "max": max}
 NOUNS = {"sum": "sum", "max": "maximum"}
 Place = tuple[int, int]  # a rank, and the place of one number among those that it holds
-Flows = dict[Place, list[Place]]  # for each place afterwards: the places beforehand whose numbers are in it
+Flows = dict[
+    Place, list[Place]
+]  # for each place afterwards: the places beforehand whose numbers are in it
 
 
 @dataclass(frozen=True)
@@ -82,11 +84,17 @@ class Example:
     def __post_init__(self) -> None:
         ranks = len(self.numbers)
         if self.name not in COLLECTIVES:
-            raise CourseError(f"There is no collective {self.name!r}; there are {', '.join(COLLECTIVES)}.")
+            raise CourseError(
+                f"There is no collective {self.name!r}; there are {', '.join(COLLECTIVES)}."
+            )
         if not ranks or any(len(row) != ranks for row in self.numbers):
-            raise CourseError(f"Each of {ranks} ranks begins with as many numbers as there are ranks.")
+            raise CourseError(
+                f"Each of {ranks} ranks begins with as many numbers as there are ranks."
+            )
         if self.op not in OPS or not 0 <= self.root < ranks:
-            raise CourseError(f"The reduction is one of {', '.join(OPS)}, the root a rank from 0 to {ranks - 1}.")
+            raise CourseError(
+                f"The reduction is one of {', '.join(OPS)}, the root a rank from 0 to {ranks - 1}."
+            )
 
     @property
     def ranks(self) -> int:
@@ -128,7 +136,9 @@ class Example:
     def pairs(self) -> list[tuple[int, int]]:
         """(from, to) for every two ranks between which a number passes, as the result asks, not as it is routed."""
         flows = self.flows.items()
-        return sorted({(source, to) for (to, _), sources in flows for source, _ in sources if source != to})
+        return sorted(
+            {(source, to) for (to, _), sources in flows for source, _ in sources if source != to}
+        )
 
 
 def counted(ranks: int) -> tuple[tuple[int, ...], ...]:

@@ -6,7 +6,7 @@ all-gather inside; see Cho et al., "BlueConnect" (MLSys 2019), and NCCL's and Ho
 
 from dataclasses import dataclass
 
-from course.core.errors import CourseError
+from course.core import CourseError
 from course.explore.models.alpha_beta import AlphaBeta
 
 
@@ -22,7 +22,9 @@ class Cluster:
 
     def __post_init__(self) -> None:
         if min(self.nodes, self.gpus, self.nics) < 1:
-            raise CourseError("A cluster needs at least one node, one GPU a node and one network port a node.")
+            raise CourseError(
+                "A cluster needs at least one node, one GPU a node and one network port a node."
+            )
 
     def across(self, size: float, flows: int) -> float:
         """The seconds of messages of `size` bytes that leave a node at the same time, `flows` of them."""
@@ -55,7 +57,11 @@ class Way:
 
 def ways(cluster: Cluster, size: float) -> list[Way]:
     """A ring dealt out over the nodes, a ring that goes node by node, and the hierarchical way, for `size` bytes."""
-    return [_flat(cluster, size, dealt=True), _flat(cluster, size, dealt=False), _hierarchical(cluster, size)]
+    return [
+        _flat(cluster, size, dealt=True),
+        _flat(cluster, size, dealt=False),
+        _hierarchical(cluster, size),
+    ]
 
 
 def _flat(cluster: Cluster, size: float, dealt: bool) -> Way:
@@ -64,7 +70,9 @@ def _flat(cluster: Cluster, size: float, dealt: bool) -> Way:
     steps, piece = 2 * (ranks - 1), size / ranks
     crosses = cluster.nodes > 1
     flows = (cluster.gpus if dealt else 1) * crosses
-    inside = cluster.inside.seconds(1, piece) if cluster.gpus > 1 and not (dealt and crosses) else 0.0
+    inside = (
+        cluster.inside.seconds(1, piece) if cluster.gpus > 1 and not (dealt and crosses) else 0.0
+    )
     between = cluster.across(piece, flows) if crosses else 0.0
     phase = Phase(
         "ring", between > inside, steps * max(inside, between)

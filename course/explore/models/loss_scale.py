@@ -4,11 +4,13 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from course.core.errors import CourseError
+from course.core import CourseError
 from course.explore.models.number_formats import FORMATS
 
 ADVICE = "log rows such as log(where='weights', exponent=-12, count=340) and give run.metrics"
-Histogram = dict[int, int]  # how many gradients have a size from 2^exponent up to 2^(exponent+1); zeros are left out
+Histogram = dict[
+    int, int
+]  # how many gradients have a size from 2^exponent up to 2^(exponent+1); zeros are left out
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,9 @@ def histograms(rows: Iterable[Mapping[str, object]]) -> dict[str, Histogram]:
 def zone(name: str, exponent: int) -> str:
     """What the format called `name` makes of sizes from 2^exponent on: ``zero subnormal whole infinite``."""
     known = FORMATS[name]
-    if exponent < math.log2(known.smallest) - 1:  # half of the smallest number and more is rounded up to it
+    if (
+        exponent < math.log2(known.smallest) - 1
+    ):  # half of the smallest number and more is rounded up to it
         return "zero"
     if exponent < math.log2(known.smallest_normal):
         return "subnormal"

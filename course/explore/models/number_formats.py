@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from course.core.errors import CourseError
+from course.core import CourseError
 
 
 @dataclass(frozen=True)
@@ -75,17 +75,26 @@ class Format:
             fraction = 0 if math.isinf(value) else 2**self.fraction - 1
             return sign, "1" * self.exponent, f"{fraction:0{self.fraction}b}"
         step = self.spacing(value)
-        stored, exponent = round(abs(value) / step), round(math.log2(step)) + self.fraction + self.bias
+        stored, exponent = (
+            round(abs(value) / step),
+            round(math.log2(step)) + self.fraction + self.bias,
+        )
         if stored < 2**self.fraction:
             return sign, "0" * self.exponent, f"{stored:0{self.fraction}b}"
-        return sign, f"{exponent:0{self.exponent}b}", f"{stored - 2**self.fraction:0{self.fraction}b}"
+        return (
+            sign,
+            f"{exponent:0{self.exponent}b}",
+            f"{stored - 2**self.fraction:0{self.fraction}b}",
+        )
 
 
 FORMATS = {
     known.name: known
     for known in (
         Format("fp32", 8, 23, 32),
-        Format("tf32", 8, 10, 32),  # a tensor core's way to read fp32; in memory it stays 32 bits wide
+        Format(
+            "tf32", 8, 10, 32
+        ),  # a tensor core's way to read fp32; in memory it stays 32 bits wide
         Format("fp16", 5, 10, 16),
         Format("bf16", 8, 7, 16),
         Format("fp8 e4m3", 4, 3, 8, infinity=False),

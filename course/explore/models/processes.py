@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from course.core.errors import CourseError
+from course.core import CourseError
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from course.core.errors import CourseError
+from course.core import CourseError
 
 FLOAT = 4  # bytes
 ID = 8  # bytes of a token's number or label
@@ -74,7 +74,9 @@ def width(parameters: float, vocabulary: int) -> float:
     return low
 
 
-def step(devices: int, batch: int, parameters: float, vocabulary: int, inside: bool = False) -> Step:
+def step(
+    devices: int, batch: int, parameters: float, vocabulary: int, inside: bool = False
+) -> Step:
     """A step of a model that predicts one of `vocabulary` words for each of the tokens, trained with AdamW.
 
     `batch` counts sequences of `TOKENS` tokens; with `inside`, each device computes the loss of its share in `forward`.
@@ -99,15 +101,22 @@ def step(devices: int, batch: int, parameters: float, vocabulary: int, inside: b
     if not alone:
         extra["sum of gradients"] = weights
         extra["gathered outputs"] = 0.0 if inside else batch * logits * (1 + LOSS_TENSORS)
-    made = [Device(size, what, {} if i else extra) for i, (size, what) in enumerate(zip(sizes, held, strict=True))]
-    return Step(tuple(made), _moved(sizes, weights, logits, inside), 4 * (devices - 1) / devices * weights)
+    made = [
+        Device(size, what, {} if i else extra)
+        for i, (size, what) in enumerate(zip(sizes, held, strict=True))
+    ]
+    return Step(
+        tuple(made), _moved(sizes, weights, logits, inside), 4 * (devices - 1) / devices * weights
+    )
 
 
 def _moved(sizes: list[int], weights: float, logits: float, inside: bool) -> dict[str, float]:
     """The bytes of each stage; what stays on the master does not move."""
     others = sum(size > 0 for size in sizes[1:])
     samples = sum(sizes[1:])
-    inputs = samples * TOKENS * ID * (3 if inside else 2)  # words and mask, and labels where the loss is
+    inputs = (
+        samples * TOKENS * ID * (3 if inside else 2)
+    )  # words and mask, and labels where the loss is
     outputs = others * PARTIAL_LOSS if inside else samples * logits
     back = others * FLOAT if inside else outputs
     return {

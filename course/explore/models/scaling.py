@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from course.core.errors import CourseError
+from course.core import CourseError
 from course.explore.models import alpha_beta
 from course.explore.models.alpha_beta import AlphaBeta
 from course.explore.models.hierarchy import Cluster, ways
 
-BACKWARD = 2 / 3  # the backward pass's share of a step's computation: twice as many products as the forward pass
+BACKWARD = (
+    2 / 3
+)  # the backward pass's share of a step's computation: twice as many products as the forward pass
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,9 @@ def step(work: Workload, fleet: Fleet, gpus: int, batch: float, hidden: float) -
     one GPU, no sample, or a share that is none.
     """
     if gpus < 1 or batch <= 0 or not 0 <= hidden <= 1:
-        raise CourseError("A step needs at least one GPU, a batch above 0 and a hidden share from 0 to 1.")
+        raise CourseError(
+            "A step needs at least one GPU, a batch above 0 and a hidden share from 0 to 1."
+        )
     compute, comm = work.compute(batch), fleet.all_reduce(work.size, gpus)
     return Step(compute, comm, comm - min(hidden * comm, BACKWARD * compute))
 
@@ -71,13 +75,17 @@ def throughput(work: Workload, fleet: Fleet, gpus: int, batch: float, hidden: fl
     return gpus * batch / step(work, fleet, gpus, batch, hidden).seconds
 
 
-def efficiency(work: Workload, fleet: Fleet, gpus: int, batch: float, hidden: float, strong: bool = False) -> float:
+def efficiency(
+    work: Workload, fleet: Fleet, gpus: int, batch: float, hidden: float, strong: bool = False
+) -> float:
     """Throughput as a share of `gpus` times one GPU's.
 
     Weak scaling: every GPU has `batch` samples, however many there are. Strong: together they have `batch`.
     """
     each = batch / gpus if strong else batch
-    return throughput(work, fleet, gpus, each, hidden) / (gpus * throughput(work, fleet, 1, batch, hidden))
+    return throughput(work, fleet, gpus, each, hidden) / (
+        gpus * throughput(work, fleet, 1, batch, hidden)
+    )
 
 
 def fit(points: Sequence[tuple[float, float]], size: float) -> Workload:

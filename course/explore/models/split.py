@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from course.core.errors import CourseError
+from course.core import CourseError
 
 BACKWARD = 2.0  # times the forward pass: gradients of the inputs and of the weights
 
@@ -37,7 +37,9 @@ def by_layers(ranks: int, parts: int) -> list[list[Piece]]:
     turn = (ranks + parts - 1) * slot  # when the last rank has forwarded the last part
     pieces: list[list[Piece]] = []
     for rank in range(ranks):
-        ahead = [Piece("forward", k, (rank + k) * slot, (rank + k + 1) * slot) for k in range(parts)]
+        ahead = [
+            Piece("forward", k, (rank + k) * slot, (rank + k + 1) * slot) for k in range(parts)
+        ]
         back = []
         for place, k in enumerate(reversed(range(parts))):
             start = turn + (ranks - 1 - rank + place) * slot * BACKWARD

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from course.core.errors import CourseError
+from course.core import CourseError
 
 STEP_MS = 10.0  # of the fastest worker
 UNEVEN = 0.06  # each further worker is so much slower: no two machines are equal
@@ -35,12 +35,17 @@ class Course:
     @property
     def largest(self) -> int:
         """The largest staleness."""
-        return max((step.staleness for steps in self.workers for step in steps if step.end <= END_MS), default=0)
+        return max(
+            (step.staleness for steps in self.workers for step in steps if step.end <= END_MS),
+            default=0,
+        )
 
     @property
     def waited(self) -> float:
         """The share of the workers' time that they waited, 0 to 1."""
-        waits = (min(s.answered, END_MS) - min(s.end, END_MS) for steps in self.workers for s in steps)
+        waits = (
+            min(s.answered, END_MS) - min(s.end, END_MS) for steps in self.workers for s in steps
+        )
         return sum(waits) / (END_MS * len(self.workers))
 
 
@@ -62,10 +67,14 @@ def course(workers: int, bound: float, slow: float, nap: bool = False) -> Course
     `CourseError` for a bound below 0 or fewer than one worker.
     """
     if workers < 1 or bound < 0 or slow < 1:
-        raise CourseError("It takes at least one worker, a bound of at least 0, and a slowness of at least 1.")
+        raise CourseError(
+            "It takes at least one worker, a bound of at least 0, and a slowness of at least 1."
+        )
     lengths = durations(workers, slow, nap)
     done, version = [0] * workers, 0
-    running = {worker: (0.0, lengths[worker][0], 0) for worker in range(workers)}  # start, end, version read
+    running = {
+        worker: (0.0, lengths[worker][0], 0) for worker in range(workers)
+    }  # start, end, version read
     waiting: dict[int, tuple[float, float, int]] = {}  # start, end, staleness
     steps: list[list[Stretch]] = [[] for _ in range(workers)]
     while running:

@@ -4,7 +4,7 @@ import random
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from course.core.errors import CourseError
+from course.core import CourseError
 
 COMPUTE_MS = 100.0  # of a pass, forward and backward, of an ordinary rank
 ALL_REDUCE_MS = 12.0
@@ -48,19 +48,25 @@ class Race:
         return sum(stretch.wait_ms for stretch in self.ranks[rank]) / self.total_ms
 
 
-def race(ranks: int, slower: float, jitter: float, every: int = 1, passes: int = 8, seed: int = 4) -> Race:
+def race(
+    ranks: int, slower: float, jitter: float, every: int = 1, passes: int = 8, seed: int = 4
+) -> Race:
     """Let `ranks` run `passes` passes and meet after `every` of them; the last rank takes `1 + slower` times as long.
 
     A pass takes a normally distributed time of mean `COMPUTE_MS` and of `jitter` times that as standard deviation.
     Raises `CourseError` for numbers that cannot be.
     """
     if ranks < 1 or every < 1 or passes % every or min(slower, jitter) < 0:
-        raise CourseError("A race needs a rank, passes that divide by `every`, and no negative share.")
+        raise CourseError(
+            "A race needs a rank, passes that divide by `every`, and no negative share."
+        )
     draw = random.Random(seed)
     done: list[list[Stretch]] = [[] for _ in range(ranks)]
     start = 0.0
     for _ in range(passes // every):
-        ends = [_ends(start, rank == ranks - 1 and slower, jitter, every, draw) for rank in range(ranks)]
+        ends = [
+            _ends(start, rank == ranks - 1 and slower, jitter, every, draw) for rank in range(ranks)
+        ]
         last = max(end[-1] for end in ends)
         for rank, end in enumerate(ends):
             done[rank].append(Stretch(start, end, last))
@@ -68,7 +74,9 @@ def race(ranks: int, slower: float, jitter: float, every: int = 1, passes: int =
     return Race(tuple(map(tuple, done)), passes)
 
 
-def _ends(start: float, slower: float, jitter: float, count: int, draw: random.Random) -> tuple[float, ...]:
+def _ends(
+    start: float, slower: float, jitter: float, count: int, draw: random.Random
+) -> tuple[float, ...]:
     """When each of `count` passes in a row ends."""
     ends = []
     for _ in range(count):

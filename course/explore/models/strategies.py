@@ -2,10 +2,15 @@
 
 from dataclasses import dataclass
 
-from course.core.errors import CourseError
+from course.core import CourseError
 
 MIB = 2**20
-MIRRORED, CENTRAL, WORKERS, SERVER = "Mirrored", "CentralStorage", "MultiWorkerMirrored", "ParameterServer"
+MIRRORED, CENTRAL, WORKERS, SERVER = (
+    "Mirrored",
+    "CentralStorage",
+    "MultiWorkerMirrored",
+    "ParameterServer",
+)
 STRATEGIES = (MIRRORED, CENTRAL, WORKERS, SERVER)
 OPTIMIZERS = {"SGD": 0, "momentum": 1, "Adam": 2}  # numbers kept for each weight
 NOTHING, WORKER, CENTRE = "nothing", "a worker", "the centre"
@@ -55,7 +60,9 @@ class Plan:
         return sum(place.fate == "goes on" for place in self.devices)
 
 
-def plan(strategy: str, devices: int, mib: float, optimizer: str, gb_per_s: float, dies: str = NOTHING) -> Plan:
+def plan(
+    strategy: str, devices: int, mib: float, optimizer: str, gb_per_s: float, dies: str = NOTHING
+) -> Plan:
     """Where the variables of a model of `mib` MiB live, and what a step moves over links of `gb_per_s` each way.
 
     The mirrored strategies use a ring all-reduce: 2(N-1)/N of the gradients leave every device. At a centre, N sets of
@@ -70,12 +77,21 @@ def plan(strategy: str, devices: int, mib: float, optimizer: str, gb_per_s: floa
         raise CourseError("A plan needs at least one device, and a model and a link above 0.")
     state, central = OPTIMIZERS[optimizer] * mib, strategy in (CENTRAL, SERVER)
     fates = _fates(strategy, devices, dies)
-    places = tuple(Place(str(i), mib, mib, 0 if central else state, fate) for i, fate in enumerate(fates[:devices]))
-    centre = Place("server" if strategy == SERVER else "host", mib, mib, state, fates[-1]) if central else None
+    places = tuple(
+        Place(str(i), mib, mib, 0 if central else state, fate)
+        for i, fate in enumerate(fates[:devices])
+    )
+    centre = (
+        Place("server" if strategy == SERVER else "host", mib, mib, state, fates[-1])
+        if central
+        else None
+    )
     sent = mib if central else 2 * (devices - 1) / devices * mib
     busiest = {CENTRAL: 2 * devices * mib, SERVER: devices * mib}.get(strategy, sent)
     transfer_ms = busiest * MIB / (gb_per_s * 1e9) * 1e3
-    return Plan(strategy, places, centre, sent, busiest, transfer_ms, devices if strategy == SERVER else 1)
+    return Plan(
+        strategy, places, centre, sent, busiest, transfer_ms, devices if strategy == SERVER else 1
+    )
 
 
 def _fates(strategy: str, devices: int, dies: str) -> list[str]:

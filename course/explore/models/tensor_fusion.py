@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from course.core.errors import CourseError
+from course.core import CourseError
 from course.explore.models.buckets import all_reduce_ms
 
 KIB_PER_MIB = 1024
@@ -77,8 +77,13 @@ def plan(
     still under way or nothing is ready; with `hurry`, no later than when the pass is over and the program waits.
     Raises `CourseError` for what cannot be.
     """
-    if min(tensors, kib, cycle_ms, backward_ms, ranks, gb_per_s) <= 0 or min(threshold_mib, latency_ms) < 0:
-        raise CourseError("A plan needs tensors, ranks, a size, a cycle time, a pass and a bandwidth above 0.")
+    if (
+        min(tensors, kib, cycle_ms, backward_ms, ranks, gb_per_s) <= 0
+        or min(threshold_mib, latency_ms) < 0
+    ):
+        raise CourseError(
+            "A plan needs tensors, ranks, a size, a cycle time, a pass and a bandwidth above 0."
+        )
     ready = [backward_ms * (i + 1) / tensors for i in range(tensors)]
     cycles: list[float] = []
     messages: list[Message] = []

@@ -1,1 +1,1 @@
-""""""
+"""One state of each explorable as a drawing; each file draws the model of its name."""

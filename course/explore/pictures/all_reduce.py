@@ -40,7 +40,9 @@ def _rounds(values: dict[str, object]) -> int:
     return max(model.plan(values[side], values["ranks"]).messages for side in ("left", "right"))
 
 
-def draw(left: str, right: str, ranks: int, size: float, latency: float, bandwidth: float, step: int) -> svg.Picture:
+def draw(
+    left: str, right: str, ranks: int, size: float, latency: float, bandwidth: float, step: int
+) -> svg.Picture:
     """One state of the explorable; `size` in MB, `latency` in µs, `bandwidth` in GB/s."""
     network = AlphaBeta.of(latency, bandwidth)
     plans = [model.plan(name, ranks) for name in (left, right)]
@@ -78,10 +80,13 @@ def seconds(value: float) -> str:
 
 def _title(plans: list[model.Plan], clocks: list[list[float]]) -> str:
     (short, fast), (long, slow) = sorted(
-        ((clock[-1], plan.name) for plan, clock in zip(plans, clocks, strict=True)), key=lambda pair: pair[0]
+        ((clock[-1], plan.name) for plan, clock in zip(plans, clocks, strict=True)),
+        key=lambda pair: pair[0],
     )
     if long < short * 1.005:
-        return f"{fast.capitalize()}: {seconds(short)}" + (f", and so is {slow}" if slow != fast else "")
+        return f"{fast.capitalize()}: {seconds(short)}" + (
+            f", and so is {slow}" if slow != fast else ""
+        )
     return f"{fast.capitalize()} {seconds(short)}, {slow} {seconds(long)}: {svg.significant(long / short)} times"
 
 
@@ -95,7 +100,11 @@ def _told(plan: model.Plan, step: int) -> str:
 
 
 def _heading(plan: model.Plan, step: int, x: float) -> list[str]:
-    phase = f"round {step} of {plan.messages}: {plan.rounds[step - 1].phase}" if step else "every rank has its numbers"
+    phase = (
+        f"round {step} of {plan.messages}: {plan.rounds[step - 1].phase}"
+        if step
+        else "every rank has its numbers"
+    )
     phase = "done" if step == plan.messages and plan.messages else phase
     return [
         svg.text(x, HEADING_Y, plan.name.capitalize(), bold=True, size=14),
@@ -115,19 +124,29 @@ def _circle(plan: model.Plan, step: int, x: float) -> list[str]:
     nodes = [_place(rank, plan.ranks, x) for rank in range(plan.ranks)]
     pairs = {(send.target, send.source) for send in sends}
     arrows, labels = [], []
-    taken = [(cx, cy, NODE + 2, NODE + 2) for cx, cy in nodes]  # middles and half sizes of what no label may cover
+    taken = [
+        (cx, cy, NODE + 2, NODE + 2) for cx, cy in nodes
+    ]  # middles and half sizes of what no label may cover
     for send in sends:
-        aside = 5 if (send.source, send.target) in pairs else 0  # two arrows between partners run side by side
+        aside = (
+            5 if (send.source, send.target) in pairs else 0
+        )  # two arrows between partners run side by side
         start, end = _beside(nodes[send.source], nodes[send.target], aside)
         colour = palette.rank_colour(send.source)
-        arrows.append(svg.arrow(*start, *end, colour=colour, width=1.2 + 2.8 * len(send.chunks) / plan.chunks))
+        arrows.append(
+            svg.arrow(*start, *end, colour=colour, width=1.2 + 2.8 * len(send.chunks) / plan.chunks)
+        )
         words = _named(send.chunks, plan.chunks)
         box = _free(start, end, svg.text_width(words, 11) / 2 + 3, taken)
         taken.append(box)
         labels += _label(words, box, colour)
     for rank, (cx, cy) in enumerate(nodes):
         arrows.append(svg.circle(cx, cy, NODE, palette.rank_colour(rank)))
-        labels.append(svg.text(cx, cy + 4.5, str(rank), anchor="middle", bold=True, size=13, colour=palette.CARD))
+        labels.append(
+            svg.text(
+                cx, cy + 4.5, str(rank), anchor="middle", bold=True, size=13, colour=palette.CARD
+            )
+        )
     return [*arrows, *labels]
 
 
@@ -168,7 +187,16 @@ def _letter(chunk: int) -> str:
 def _label(words: str, box: Box, colour: str) -> list[str]:
     x, y, half, tall = box
     return [
-        svg.rect(x - half, y - tall, 2 * half, 2 * tall - 1, palette.CARD, rx=4, stroke=colour, stroke_width=1),
+        svg.rect(
+            x - half,
+            y - tall,
+            2 * half,
+            2 * tall - 1,
+            palette.CARD,
+            rx=4,
+            stroke=colour,
+            stroke_width=1,
+        ),
         svg.text(x, y + 3.5, words, anchor="middle", size=11),
     ]
 
@@ -180,7 +208,10 @@ def _matrix(plan: model.Plan, step: int, x: float, row: float) -> list[str]:
     new = {(send.target, chunk) for send in sends for chunk in send.chunks}
     parts = []
     for chunk in range(plan.chunks):
-        name, middle = _letter(chunk) if plan.chunks > 1 else "all", x + NAME_WIDTH + (chunk + 0.5) * wide
+        name, middle = (
+            _letter(chunk) if plan.chunks > 1 else "all",
+            x + NAME_WIDTH + (chunk + 0.5) * wide,
+        )
         parts.append(svg.text(middle, MATRIX_Y - 7, name, anchor="middle", colour=GREY, size=11))
     for rank in range(plan.ranks):
         y, colour = MATRIX_Y + rank * row, palette.rank_colour(rank)
@@ -195,18 +226,28 @@ def _cell(held: frozenset[int], ranks: int, box: Box, new: bool) -> list[str]:
     """One chunk of one rank; a sum that has just come in is framed in black, another complete one in green."""
     x, y, wide, tall = box[0] + 2, box[1] + 2, box[2] - 4, box[3] - 4
     complete, stripe = len(held) == ranks, wide / ranks
-    tip = "the complete sum" if complete else f"the numbers of rank {', '.join(map(str, sorted(held)))}"
+    tip = (
+        "the complete sum"
+        if complete
+        else f"the numbers of rank {', '.join(map(str, sorted(held)))}"
+    )
     parts = [svg.rect(x, y, wide, tall, palette.WAIT, tip=tip)]
     for rank in sorted(held):
         colour = palette.rank_colour(rank)
         parts.append(svg.rect(x + rank * stripe, y, stripe, tall, colour, pointer_events="none"))
     if new or complete:
-        frame = {"stroke": palette.INK, "stroke_width": 2.5} if new else {"stroke": palette.GOOD, "stroke_width": 2}
+        frame = (
+            {"stroke": palette.INK, "stroke_width": 2.5}
+            if new
+            else {"stroke": palette.GOOD, "stroke_width": 2}
+        )
         parts.append(svg.rect(x, y, wide, tall, "none", **frame))
     return parts
 
 
-def _figures(plan: model.Plan, step: int, clock: list[float], size: float, x: float, y: float) -> list[str]:
+def _figures(
+    plan: model.Plan, step: int, clock: list[float], size: float, x: float, y: float
+) -> list[str]:
     """Sums complete, bytes and time so far."""
     complete = sum(len(held) == plan.ranks for row in plan.held(step) for held in row)
     most = max(plan.sent(step))
@@ -234,6 +275,8 @@ def _lanes(plans: list[model.Plan], clocks: list[list[float]], step: int, y: flo
             tip = f"round {number}, {plan.rounds[number - 1].phase}: {seconds(end - start)}"
             colour = palette.rank_colour(0)
             parts.append(
-                svg.hatched(*shown, colour, tip=tip) if number <= step else svg.rect(*shown, palette.WAIT, tip=tip)
+                svg.hatched(*shown, colour, tip=tip)
+                if number <= step
+                else svg.rect(*shown, palette.WAIT, tip=tip)
             )
     return parts

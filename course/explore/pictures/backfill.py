@@ -30,7 +30,10 @@ def draw(nodes: int, gpus: int, hours: float, backfill: bool) -> svg.Picture:
     """One state of the explorable; `gpus` on each of `nodes` servers, `hours` is the time limit that you ask for."""
     jobs = model.plan(model.Wish("You", nodes, gpus, hours), backfill)
     mine = jobs[-1]
-    curve = [(limit, model.plan(model.Wish("You", nodes, gpus, limit), backfill)[-1].start) for limit in LIMITS]
+    curve = [
+        (limit, model.plan(model.Wish("You", nodes, gpus, limit), backfill)[-1].start)
+        for limit in LIMITS
+    ]
     bars = [
         Bar(f"node{node + 1}", held, job.start, job.end, job.wish.name, "held" if job in model.RUNNING else "planned",
             None if job is mine else number, f"{job.wish.name}: {_h(job.start)} to {_h(job.end)}")

@@ -21,7 +21,9 @@ def buckets(**values: object) -> Explorable:
     """
     controls = {
         "layers": Choice("Model", tuple(model.MODELS), "BERT-base"),
-        "cap": Slider("Bucket cap", 0.5, 1024, model.DEFAULT_CAP_MIB, step=2**0.25, unit="MiB", log=True),
+        "cap": Slider(
+            "Bucket cap", 0.5, 1024, model.DEFAULT_CAP_MIB, step=2**0.25, unit="MiB", log=True
+        ),
         "bandwidth": Slider("Network", 0.1, 300, 25, step=10**0.1, unit="GB/s", log=True),
         "ranks": Slider("Ranks", 1, 64, 4),
         "latency": Slider("Start of an all-reduce", 0, 2, 0.2, step=0.05, unit="ms"),
@@ -30,7 +32,9 @@ def buckets(**values: object) -> Explorable:
     return Explorable(draw, **controls).at(**values)
 
 
-def draw(layers: str, cap: float, bandwidth: float, ranks: int, latency: float, overlap: bool) -> svg.Picture:
+def draw(
+    layers: str, cap: float, bandwidth: float, ranks: int, latency: float, overlap: bool
+) -> svg.Picture:
     """One state of the explorable; `cap` in MiB, `bandwidth` in GB/s, `latency` in ms."""
     network = {"gb_per_s": bandwidth, "ranks": ranks, "latency_ms": latency, "overlap": overlap}
     plan = model.schedule(model.MODELS[layers], cap, **network)
@@ -93,12 +97,23 @@ def _lanes(plan: model.Schedule) -> list[str]:
         return LEFT + ms * scale
 
     bottom = NETWORK_Y + LANE + 14
-    marks = (("solid", BLUE, "computing"), ("hatched", BLUE, "all-reduce"), ("solid", palette.WAIT, "waiting"))
+    marks = (
+        ("solid", BLUE, "computing"),
+        ("hatched", BLUE, "all-reduce"),
+        ("solid", palette.WAIT, "waiting"),
+    )
     wait_x, wait_width = x(plan.compute_ms), plan.exposed_ms * scale
     waiting = f"waits {_ms(plan.exposed_ms)}"
     parts = [
         svg.legend(LEFT, 88, marks),
-        svg.axis(LEFT, bottom, RIGHT - LEFT, top, "ms since the backward pass began", rise=bottom - COMPUTE_Y + 6),
+        svg.axis(
+            LEFT,
+            bottom,
+            RIGHT - LEFT,
+            top,
+            "ms since the backward pass began",
+            rise=bottom - COMPUTE_Y + 6,
+        ),
         svg.text(LEFT - 14, COMPUTE_Y + 21, "Backward", anchor="end"),
         svg.text(LEFT - 14, NETWORK_Y + 21, "All-reduce", anchor="end"),
         svg.rect(wait_x, COMPUTE_Y, wait_width, LANE, palette.WAIT, tip=waiting),
@@ -114,20 +129,34 @@ def _bucket(plan: model.Schedule, bucket: model.Bucket, number: int, x) -> list[
     """The layers of one bucket, its all-reduce, and the ribbon between them."""
     shade = palette.tint(BLUE, 0.0 if number % 2 == 0 else 0.28)
     begin = plan.ends_ms[bucket.layers[0]] - plan.layers[bucket.layers[0]].backward_ms
-    left, right, start, end = (x(ms) for ms in (begin, bucket.ready_ms, bucket.start_ms, bucket.end_ms))
-    ribbon = [(left, COMPUTE_Y + LANE), (right, COMPUTE_Y + LANE), (end, NETWORK_Y), (start, NETWORK_Y)]
+    left, right, start, end = (
+        x(ms) for ms in (begin, bucket.ready_ms, bucket.start_ms, bucket.end_ms)
+    )
+    ribbon = [
+        (left, COMPUTE_Y + LANE),
+        (right, COMPUTE_Y + LANE),
+        (end, NETWORK_Y),
+        (start, NETWORK_Y),
+    ]
     sent = f"bucket {number + 1}: {svg.significant(bucket.mib)} MiB, {_ms(bucket.end_ms - bucket.start_ms)}"
     parts = [svg.polygon(ribbon, shade, fill_opacity=0.16)] if end > start else []
     for i in bucket.layers:
         layer = plan.layers[i]
         from_x, to_x = x(plan.ends_ms[i] - layer.backward_ms), x(plan.ends_ms[i])
         tip = f"{layer.name}: {svg.significant(layer.mib)} MiB, {_ms(layer.backward_ms)}"
-        parts.append(svg.rect(from_x, COMPUTE_Y, to_x - from_x - _hair(to_x - from_x), LANE, shade, tip=tip))
+        parts.append(
+            svg.rect(from_x, COMPUTE_Y, to_x - from_x - _hair(to_x - from_x), LANE, shade, tip=tip)
+        )
     if end > start:
-        parts.append(svg.hatched(start, NETWORK_Y, end - start - _hair(end - start), LANE, shade, tip=sent))
+        parts.append(
+            svg.hatched(start, NETWORK_Y, end - start - _hair(end - start), LANE, shade, tip=sent)
+        )
     longest = max(bucket.layers, key=lambda i: plan.layers[i].backward_ms)
     parts += _label(
-        x(plan.ends_ms[longest] - plan.layers[longest].backward_ms), x(plan.ends_ms[longest]), COMPUTE_Y, number
+        x(plan.ends_ms[longest] - plan.layers[longest].backward_ms),
+        x(plan.ends_ms[longest]),
+        COMPUTE_Y,
+        number,
     )
     return parts + _label(start, end, NETWORK_Y, number, ground=palette.CARD)
 
@@ -146,11 +175,20 @@ def _label(left: float, right: float, y: float, number: int, ground: str = "") -
     box = [svg.rect(middle - width / 2, y + 9, width, 16, ground, rx=3)] if ground else []
     return [
         *box,
-        svg.text(middle, y + 21, words, anchor="middle", bold=True, colour=palette.INK if ground else palette.CARD),
+        svg.text(
+            middle,
+            y + 21,
+            words,
+            anchor="middle",
+            bold=True,
+            colour=palette.INK if ground else palette.CARD,
+        ),
     ]
 
 
-def _curve(curve: list[tuple[float, float]], now: tuple[float, float], best: tuple[float, float]) -> list[str]:
+def _curve(
+    curve: list[tuple[float, float]], now: tuple[float, float], best: tuple[float, float]
+) -> list[str]:
     """How long it all takes against the bucket cap, with where we are and where it is shortest."""
     top = _round_up(max(ms for _, ms in [*curve, now]))
     low, high = curve[0][0], curve[-1][0]
@@ -164,18 +202,25 @@ def _curve(curve: list[tuple[float, float]], now: tuple[float, float], best: tup
         (mark, BLUE, f"{name}: {_ms(ms)} at {svg.significant(cap)} MiB")
         for mark, name, (cap, ms) in (("dot", "now", now), ("ring", "best", best))
     ]
-    parts = [svg.text(LEFT - 14, CURVE_Y - 22, "Until done, ms", anchor="end"), svg.legend(LEFT, CURVE_Y - 22, entries)]
+    parts = [
+        svg.text(LEFT - 14, CURVE_Y - 22, "Until done, ms", anchor="end"),
+        svg.legend(LEFT, CURVE_Y - 22, entries),
+    ]
     for value in svg.ticks(top, 4):
         y = at(low, value)[1]
         parts += [
             svg.line(LEFT, y, RIGHT, y),
-            svg.text(LEFT - 10, y + 4, svg.significant(value, 3), colour=palette.MUTED, anchor="end"),
+            svg.text(
+                LEFT - 10, y + 4, svg.significant(value, 3), colour=palette.MUTED, anchor="end"
+            ),
         ]
     for cap in (0.5, 1, 2, 5, 10, 25, 50, 100, 250, 500, 1000):
         x = at(cap, 0)[0]
         parts += [
             svg.line(x, bottom, x, bottom + 4),
-            svg.text(x, bottom + 17, svg.significant(cap, 3), colour=palette.MUTED, anchor="middle"),
+            svg.text(
+                x, bottom + 17, svg.significant(cap, 3), colour=palette.MUTED, anchor="middle"
+            ),
         ]
     parts += [
         svg.text(RIGHT, bottom + 33, "bucket cap, MiB", colour=palette.MUTED, anchor="end"),
@@ -190,4 +235,6 @@ def _curve(curve: list[tuple[float, float]], now: tuple[float, float], best: tup
 def _round_up(value: float) -> float:
     """The next of 1, 1.5, 2, 3, 4, 5, 6, 8, 10 × a power of ten: an axis that stays while a control moves a little."""
     power = 10 ** math.floor(math.log10(value))
-    return next(power * factor for factor in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if power * factor >= value)
+    return next(
+        power * factor for factor in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if power * factor >= value
+    )

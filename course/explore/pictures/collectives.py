@@ -6,12 +6,26 @@ from course.explore.widget import Choice, Explorable, Slider, Steps
 
 ROW, CELL, HIGH = 54, 40, 34  # pixels: between ranks, wide and high of a number
 TOP = 104  # of the first rank's numbers
-LEFT, MIDDLE = 104, 416  # where rank names end, and the middle of what lies between before and after
+LEFT, MIDDLE = (
+    104,
+    416,
+)  # where rank names end, and the middle of what lies between before and after
 GAP = 76  # from that middle to the numbers on either side
 MOST = 6  # ranks that fit
-PANEL_WIDE, PANEL_HIGH, SMALL = 180, 126, 20  # of one collective among others, and the width of its numbers
+PANEL_WIDE, PANEL_HIGH, SMALL = (
+    180,
+    126,
+    20,
+)  # of one collective among others, and the width of its numbers
 BEFORE, ON_THE_WAY, AFTER = range(3)
-LATE = (0.34, 0.72, 0.5, 0.22, 0.62, 0.42)  # when each rank comes to the barrier, as a share of the time shown
+LATE = (
+    0.34,
+    0.72,
+    0.5,
+    0.22,
+    0.62,
+    0.42,
+)  # when each rank comes to the barrier, as a share of the time shown
 
 
 def collectives(**values: object) -> Explorable:
@@ -33,10 +47,16 @@ def _draw(collective: str, moment: int, ranks: int, root: int, op: str) -> svg.P
     return draw(Example(collective, counted(ranks), min(root, ranks - 1), op), moment)
 
 
-def draw(example: Example, moment: int = AFTER, *, title: str = "", measured: Held | None = None) -> svg.Picture:
+def draw(
+    example: Example, moment: int = AFTER, *, title: str = "", measured: Held | None = None
+) -> svg.Picture:
     """One collective; what the ranks hold after it (or was `measured`) is hidden before the `moment` `AFTER`."""
     after = example.after() if measured is None else measured
-    body = _barrier(example, moment) if example.name == "barrier" else _exchange(example, after, moment)
+    body = (
+        _barrier(example, moment)
+        if example.name == "barrier"
+        else _exchange(example, after, moment)
+    )
     ended = f"After: {held(after)}." if moment == AFTER else "After: to be predicted."
     return svg.card(
         TOP + ROW * example.ranks + 4,
@@ -80,18 +100,24 @@ def _panel(example: Example, x: float, y: float) -> str:
     middles = [y + 24 + rank * 30 for rank in range(example.ranks)]
     for source, to in example.pairs():
         colour = palette.rank_colour(source)
-        parts.append(svg.arrow(left + 3, middles[source], right - 5, middles[to], colour=colour, width=1.2))
+        parts.append(
+            svg.arrow(left + 3, middles[source], right - 5, middles[to], colour=colour, width=1.2)
+        )
     for rank, middle in enumerate(middles):
         before, after = example.before()[rank], example.after()[rank]
         at = [(left - (len(before) - place) * SMALL, cell) for place, cell in enumerate(before)]
         at += [(right + place * SMALL, cell) for place, cell in enumerate(after)]
-        parts += [_cell(begin, middle - 11, cell, wide=SMALL - 2, high=22, size=10) for begin, cell in at]
+        parts += [
+            _cell(begin, middle - 11, cell, wide=SMALL - 2, high=22, size=10) for begin, cell in at
+        ]
     return "".join(parts)
 
 
 def _name(rank: int, y: float) -> str:
     colour = palette.rank_colour(rank)
-    return svg.text(LEFT - 14, y + HIGH / 2 + 4, f"Rank {rank}", anchor="end", bold=True, colour=colour)
+    return svg.text(
+        LEFT - 14, y + HIGH / 2 + 4, f"Rank {rank}", anchor="end", bold=True, colour=colour
+    )
 
 
 def _exchange(example: Example, after: Held, moment: int) -> list[str]:
@@ -124,7 +150,9 @@ def _arrow(source: int, to: int, left: float, right: float) -> str:
     return svg.arrow(left + 8, y1, right - 8, y2, colour=palette.rank_colour(source), width=1.6)
 
 
-def _cell(x: float, y: float, cell: Cell, *, wide: float = CELL - 4, high: float = HIGH, size: float = 12) -> str:
+def _cell(
+    x: float, y: float, cell: Cell, *, wide: float = CELL - 4, high: float = HIGH, size: float = 12
+) -> str:
     """A number, above a bar in the colours of the ranks that are in it."""
     whole = len(cell.sources) == 1
     ground = palette.tint(palette.rank_colour(cell.sources[0]), 0.84) if whole else palette.CARD
@@ -132,9 +160,13 @@ def _cell(x: float, y: float, cell: Cell, *, wide: float = CELL - 4, high: float
     bar, slot = high / 5, wide / len(cell.sources)
     parts = [svg.rect(x, y, wide, high, ground, stroke=edge)]
     for number, source in enumerate(cell.sources):
-        parts.append(svg.rect(x + number * slot, y + high - bar, slot, bar, palette.rank_colour(source)))
+        parts.append(
+            svg.rect(x + number * slot, y + high - bar, slot, bar, palette.rank_colour(source))
+        )
     middle = y + (high - bar + 0.72 * size) / 2
-    return "".join(parts) + svg.text(x + wide / 2, middle, str(cell.number), anchor="middle", bold=True, size=size)
+    return "".join(parts) + svg.text(
+        x + wide / 2, middle, str(cell.number), anchor="middle", bold=True, size=size
+    )
 
 
 def _unknown(x: float, y: float) -> str:
@@ -148,7 +180,10 @@ def _barrier(example: Example, moment: int) -> list[str]:
     wide = svg.WIDTH - svg.MARGIN - LEFT
     last = max(LATE[: example.ranks])
     at = LEFT + last * wide
-    marks = [("solid", palette.rank_colour(0), "computing"), ("solid", palette.WAIT, "waiting at the barrier")]
+    marks = [
+        ("solid", palette.rank_colour(0), "computing"),
+        ("solid", palette.WAIT, "waiting at the barrier"),
+    ]
     parts = [svg.legend(LEFT, 90, marks)]
     for rank in range(example.ranks):
         y, colour, comes = TOP + rank * ROW, palette.rank_colour(rank), LEFT + LATE[rank] * wide
@@ -157,4 +192,8 @@ def _barrier(example: Example, moment: int) -> list[str]:
             parts.append(svg.rect(comes, y, at - comes, HIGH, palette.WAIT))
         if moment == AFTER:
             parts.append(svg.rect(at + 2, y, LEFT + wide - at - 2, HIGH, colour))
-    return parts if moment == BEFORE else [*parts, svg.line(at, TOP - 8, at, TOP + ROW * example.ranks - 12, width=2)]
+    return (
+        parts
+        if moment == BEFORE
+        else [*parts, svg.line(at, TOP - 8, at, TOP + ROW * example.ranks - 12, width=2)]
+    )

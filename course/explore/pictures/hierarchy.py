@@ -35,7 +35,11 @@ def draw(
 ) -> svg.Picture:  # fmt: skip
     """One state of the explorable; `size` in MB, bandwidths in GB/s, `latency` in µs."""
     cluster = model.Cluster(
-        nodes, gpus, AlphaBeta.of(INSIDE_US, inside), AlphaBeta.of(latency, network), gpus if nics == EACH else 1
+        nodes,
+        gpus,
+        AlphaBeta.of(INSIDE_US, inside),
+        AlphaBeta.of(latency, network),
+        gpus if nics == EACH else 1,
     )
     ways = model.ways(cluster, size * 1e6)
     bottom = TOP + len(ways) * APART - 12
@@ -44,7 +48,9 @@ def draw(
     marks = (("hatched", BLUE, "waits for the network"), ("solid", BLUE, "inside the nodes"))
     parts = [svg.legend(LEFT, 84, marks)]
     if longest:
-        parts.append(svg.axis(LEFT, bottom, RIGHT - LEFT, longest * factor, unit, rise=bottom - TOP + 4))
+        parts.append(
+            svg.axis(LEFT, bottom, RIGHT - LEFT, longest * factor, unit, rise=bottom - TOP + 4)
+        )
     for number, way in enumerate(ways):
         parts += _bar(way, TOP + number * APART, longest)
     return svg.card(
@@ -68,7 +74,11 @@ def _title(ways: list[model.Way], nodes: int, gpus: int) -> str:
         return f"With one {'node' if nodes == 1 else 'GPU a node'} there is one level: {seconds(levels)}"
     if levels < 0.98 * flat:
         return f"Two levels are {svg.significant(flat / levels)} times as fast as one ring in the best order"
-    better = "as fast as" if levels < 1.02 * flat else f"{svg.significant(levels / flat)} times as slow as"
+    better = (
+        "as fast as"
+        if levels < 1.02 * flat
+        else f"{svg.significant(levels / flat)} times as slow as"
+    )
     return f"Two levels are {better} one ring in the best order"
 
 
@@ -80,8 +90,12 @@ def _out(way: model.Way) -> str:
 def _bar(way: model.Way, y: float, longest: float) -> list[str]:
     parts, x = [], float(LEFT)
     scale = (RIGHT - LEFT) / longest if longest else 0.0
-    words = f"{way.name.capitalize()}: {seconds(way.seconds)}" if way.seconds else way.name.capitalize()
-    parts.append(svg.rect(LEFT - 2, y + 2, RIGHT - LEFT + 4, 18, palette.CARD))  # no guides behind the words
+    words = (
+        f"{way.name.capitalize()}: {seconds(way.seconds)}" if way.seconds else way.name.capitalize()
+    )
+    parts.append(
+        svg.rect(LEFT - 2, y + 2, RIGHT - LEFT + 4, 18, palette.CARD)
+    )  # no guides behind the words
     parts.append(svg.text(LEFT, y + 15, words, bold=True))
     parts.append(svg.text(RIGHT, y + 15, _out(way), anchor="end", colour=GREY))
     for phase in way.phases:
@@ -124,12 +138,16 @@ def _panel(number: int, x: float, y: float) -> list[str]:
     for node in (0, 1):
         top = y + node * 104
         parts.append(svg.rect(x, top, 206, 74, "none", stroke=palette.RULE, stroke_width=1.5, rx=7))
-        parts.append(svg.text(x + 198, top + 12, f"node {node}", colour=GREY, anchor="end", size=10))
+        parts.append(
+            svg.text(x + 198, top + 12, f"node {node}", colour=GREY, anchor="end", size=10)
+        )
         for i in range(3):
             parts += _gpu(number, i, x + 16 + i * apart, top + 18, gpu)
             if number != 1 and i < 2:
                 ends = (x + 16 + i * apart + gpu + 2, x + 16 + (i + 1) * apart - 2)
-                parts.append(svg.arrow(ends[0], top + 42, ends[1], top + 42, colour=palette.INK, width=1.6))
+                parts.append(
+                    svg.arrow(ends[0], top + 42, ends[1], top + 42, colour=palette.INK, width=1.6)
+                )
     if number == 1:
         for i in range(3):
             at, colour = x + 16 + i * apart + gpu / 2, palette.rank_colour(i)

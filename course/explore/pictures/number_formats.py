@@ -98,10 +98,16 @@ def _bits(known: Format, value: float) -> list[str]:
         if fitting := _fitting(words, width * len(digits)):
             parts.append(svg.text(x, BITS_Y - 8, fitting, colour=palette.MUTED))
         for digit in digits:
-            ground = colour if colour == palette.WAIT else palette.tint(colour, 0.0 if digit == "1" else 0.8)
+            ground = (
+                colour
+                if colour == palette.WAIT
+                else palette.tint(colour, 0.0 if digit == "1" else 0.8)
+            )
             ink = palette.CARD if digit == "1" else palette.INK
             parts.append(svg.rect(x, BITS_Y, width - 2, 26, ground, rx=2))
-            parts.append(svg.text(x + width / 2 - 1, BITS_Y + 18, digit, colour=ink, anchor="middle"))
+            parts.append(
+                svg.text(x + width / 2 - 1, BITS_Y + 18, digit, colour=ink, anchor="middle")
+            )
             x += width
     read = f"= {readable(value)}"
     if known.bits < 32:
@@ -126,7 +132,10 @@ def _ranges(known: Format, weight: float, change: float) -> list[str]:
         return LEFT + (RIGHT - LEFT) * (math.log2(value) - LOWEST) / (HIGHEST - LOWEST)
 
     faint = palette.tint(EXPONENT, 0.65)
-    marks = (("solid", EXPONENT, "all digits"), ("solid", faint, "the last digits fade (subnormal)"))
+    marks = (
+        ("solid", EXPONENT, "all digits"),
+        ("solid", faint, "the last digits fade (subnormal)"),
+    )
     parts = [
         svg.text(svg.MARGIN, RANGE_Y - 30, "Range", bold=True),
         svg.legend(svg.MARGIN + 60, RANGE_Y - 30, marks),
@@ -136,8 +145,16 @@ def _ranges(known: Format, weight: float, change: float) -> list[str]:
         colour = EXPONENT if each is known else palette.mix(EXPONENT, palette.WAIT, 0.8)
         parts += [
             svg.text(svg.MARGIN, y + 11, each.name, bold=each is known),
-            svg.rect(x(each.smallest), y, x(each.smallest_normal) - x(each.smallest), 13, palette.tint(colour, 0.65)),
-            svg.rect(x(each.smallest_normal), y, x(each.largest) - x(each.smallest_normal), 13, colour),
+            svg.rect(
+                x(each.smallest),
+                y,
+                x(each.smallest_normal) - x(each.smallest),
+                13,
+                palette.tint(colour, 0.65),
+            ),
+            svg.rect(
+                x(each.smallest_normal), y, x(each.largest) - x(each.smallest_normal), 13, colour
+            ),
         ]
     for power in range(-40, 39, 10):
         at = x(10.0**power)
@@ -147,8 +164,12 @@ def _ranges(known: Format, weight: float, change: float) -> list[str]:
             svg.text(at, bottom + 15, label, colour=palette.MUTED, anchor="middle"),
         ]
     for value, name in ((weight, "w"), (change, "change")):
-        parts.append(svg.line(x(value), RANGE_Y - 8, x(value), bottom + 2, colour=palette.INK, width=1.6))
-        side, anchor = (0, "middle") if name == "w" or abs(x(weight) - x(change)) > 40 else (-6, "end")
+        parts.append(
+            svg.line(x(value), RANGE_Y - 8, x(value), bottom + 2, colour=palette.INK, width=1.6)
+        )
+        side, anchor = (
+            (0, "middle") if name == "w" or abs(x(weight) - x(change)) > 40 else (-6, "end")
+        )
         if side and change > weight:
             side, anchor = 6, "start"
         parts.append(svg.text(x(value) + side, RANGE_Y - 11, name, bold=True, anchor=anchor))
@@ -161,10 +182,20 @@ def _line(known: Format, sum_: Update) -> list[str]:
     if not math.isfinite(sum_.weight):
         return [
             head,
-            svg.text(svg.MARGIN, LINE_Y, "There is nothing to add to: w itself is inf.", colour=palette.MUTED),
+            svg.text(
+                svg.MARGIN,
+                LINE_Y,
+                "There is nothing to add to: w itself is inf.",
+                colour=palette.MUTED,
+            ),
         ]
     step = known.spacing(sum_.weight)
-    gap = svg.text(svg.MARGIN + 84, LINE_Y - 44, f"the next number is {readable(step)} away", colour=palette.MUTED)
+    gap = svg.text(
+        svg.MARGIN + 84,
+        LINE_Y - 44,
+        f"the next number is {readable(step)} away",
+        colour=palette.MUTED,
+    )
     span = max(6 * step, 1.6 * sum_.change)
     start = sum_.weight - span / 4
 
@@ -173,7 +204,9 @@ def _line(known: Format, sum_: Update) -> list[str]:
 
     parts = [head, gap, svg.line(svg.MARGIN, LINE_Y, RIGHT, LINE_Y, colour=palette.MUTED)]
     parts += _neighbours(known, start, start + span, x)
-    parts.append(svg.line(x(sum_.weight), LINE_Y - 16, x(sum_.weight), LINE_Y, colour=palette.INK, width=2))
+    parts.append(
+        svg.line(x(sum_.weight), LINE_Y - 16, x(sum_.weight), LINE_Y, colour=palette.INK, width=2)
+    )
     parts.append(svg.text(x(sum_.weight), LINE_Y - 22, "w", bold=True, anchor="middle"))
     parts += _landing(sum_, x)
     return parts
@@ -186,11 +219,17 @@ def _neighbours(known: Format, start: float, end: float, x) -> list[str]:
         step = known.spacing(value if value >= 0 else -value)
         if x(value + step) - x(value) < 4:
             band_end = min(end, known.largest, 2 * value if value > 0 else end)
-            parts.append(svg.rect(x(value), LINE_Y - 5, x(band_end) - x(value), 10, palette.tint(FRACTION, 0.5)))
+            parts.append(
+                svg.rect(
+                    x(value), LINE_Y - 5, x(band_end) - x(value), 10, palette.tint(FRACTION, 0.5)
+                )
+            )
             value = band_end + step
             continue
         if value >= start:
-            parts.append(svg.line(x(value), LINE_Y - 8, x(value), LINE_Y + 8, colour=FRACTION, width=1.6))
+            parts.append(
+                svg.line(x(value), LINE_Y - 8, x(value), LINE_Y + 8, colour=FRACTION, width=1.6)
+            )
         value += step
     return parts
 
@@ -199,7 +238,9 @@ def _landing(sum_: Update, x) -> list[str]:
     """The exact sum as a ring, what is stored as a dot, each with its value."""
     y = LINE_Y + 34
     entries = [("ring", palette.INK, f"exact: {readable(sum_.wanted, 6)}")]
-    parts = [svg.circle(x(sum_.wanted), LINE_Y, 5, palette.CARD, stroke=palette.INK, stroke_width=2)]
+    parts = [
+        svg.circle(x(sum_.wanted), LINE_Y, 5, palette.CARD, stroke=palette.INK, stroke_width=2)
+    ]
     if math.isfinite(sum_.got):
         lost = sum_.arrived == 0
         colour = palette.ALARM if lost else palette.GOOD

@@ -27,8 +27,12 @@ def draw(nodes: int, per_node: int, look: int) -> svg.Picture:
     """One state of the explorable; `look` is the rank whose numbers stand in the title."""
     members = job(nodes, per_node)
     chosen = members[min(look, len(members) - 1)]
-    parts = [_node(node, nodes) for node in range(nodes)] + [_process(process, per_node, chosen) for process in members]
-    title = f"Rank {chosen.rank} of {len(members)} is process {chosen.local_rank} of node {chosen.node}"
+    parts = [_node(node, nodes) for node in range(nodes)] + [
+        _process(process, per_node, chosen) for process in members
+    ]
+    title = (
+        f"Rank {chosen.rank} of {len(members)} is process {chosen.local_rank} of node {chosen.node}"
+    )
     return svg.card(
         TOP + nodes * (NODE_HIGH + GAP) + 6, title, parts,
         subtitle=f"RANK={chosen.rank}  WORLD_SIZE={len(members)}  LOCAL_RANK={chosen.local_rank}: "
@@ -48,7 +52,13 @@ def _node(node: int, nodes: int) -> str:
     box = svg.rect(LEFT, y, RIGHT - LEFT, NODE_HIGH, palette.CARD, stroke=palette.MUTED, rx=6)
     name = svg.text(LEFT + 14, y + 22, f"node {node}", bold=True)
     if node:
-        return box + name + svg.text(RIGHT - 14, y + 22, "reports to node0:29500", anchor="end", colour=palette.MUTED)
+        return (
+            box
+            + name
+            + svg.text(
+                RIGHT - 14, y + 22, "reports to node0:29500", anchor="end", colour=palette.MUTED
+            )
+        )
     whose = "all processes" if nodes == 1 else "the processes of all nodes"
     all_meet = f"master address node0:29500: here {whose} meet"
     return box + name + svg.text(RIGHT - 14, y + 22, all_meet, anchor="end", colour=palette.MUTED)
@@ -63,7 +73,18 @@ def _process(process: Process, per_node: int, chosen: Process) -> str:
     ink = palette.CARD if full else palette.INK
     tip = f"rank {process.rank}: node {process.node}, local rank {process.local_rank}"
     return (
-        svg.rect(x, y, wide, 58, colour if full else palette.tint(colour, 0.84), stroke=colour, rx=5, tip=tip)
-        + svg.text(x + wide / 2, y + 24, f"rank {process.rank}", anchor="middle", bold=True, colour=ink)
+        svg.rect(
+            x,
+            y,
+            wide,
+            58,
+            colour if full else palette.tint(colour, 0.84),
+            stroke=colour,
+            rx=5,
+            tip=tip,
+        )
+        + svg.text(
+            x + wide / 2, y + 24, f"rank {process.rank}", anchor="middle", bold=True, colour=ink
+        )
         + svg.text(x + wide / 2, y + 44, f"local {process.local_rank}", anchor="middle", colour=ink)
     )

@@ -65,7 +65,11 @@ def _title(step: model.Step, loss: str) -> str:
     if step.used < len(step.devices):
         return f"{step.used} of {len(step.devices)} devices have work: device 0 holds {master}, device 1 {other}"
     ratio = step.devices[0].total / step.devices[1].total
-    more = f"{svg.significant(ratio)} times what device 1 holds" if ratio >= 1.05 else "hardly more than device 1"
+    more = (
+        f"{svg.significant(ratio)} times what device 1 holds"
+        if ratio >= 1.05
+        else "hardly more than device 1"
+    )
     return f"Loss {loss}: device 0 holds {master}, {more}"
 
 
@@ -79,8 +83,14 @@ def _held(step: model.Step) -> list[str]:
     scale = LONGEST / max(device.total for device in step.devices)
     for i, device in enumerate(step.devices):
         y, colour = HELD_Y + i * row, palette.rank_colour(i)
-        parts.append(svg.text(LEFT - 14, y + row / 2 + 1, f"Device {i}", anchor="end", bold=True, colour=colour))
-        parts += _bar(device, colour, y, row - 6, scale) if device.samples else [_idle(y + row / 2 + 1)]
+        parts.append(
+            svg.text(
+                LEFT - 14, y + row / 2 + 1, f"Device {i}", anchor="end", bold=True, colour=colour
+            )
+        )
+        parts += (
+            _bar(device, colour, y, row - 6, scale) if device.samples else [_idle(y + row / 2 + 1)]
+        )
     return parts
 
 
@@ -95,10 +105,16 @@ def _bar(device: model.Device, colour: str, y: float, height: float, scale: floa
     x, parts = float(LEFT), []
     for name, count in (device.held | device.extra).items():
         width = count * scale
-        parts.append(svg.rect(x, y, width - min(1, width / 4), height, shades[name], tip=f"{name}: {size(count)}"))
+        parts.append(
+            svg.rect(
+                x, y, width - min(1, width / 4), height, shades[name], tip=f"{name}: {size(count)}"
+            )
+        )
         if svg.text_width(name) + 6 < width:
             ink = palette.INK if SHADES.get(name, 0) > 0.5 else palette.CARD
-            parts.append(svg.text(x + width / 2, y + height / 2 + 4, name, anchor="middle", colour=ink))
+            parts.append(
+                svg.text(x + width / 2, y + height / 2 + 4, name, anchor="middle", colour=ink)
+            )
         x += width
     return [*parts, svg.text(x + 8, y + height / 2 + 4, size(device.total))]
 
@@ -114,7 +130,11 @@ def _moved(step: model.Step) -> list[str]:
     stages = [(name, count, palette.rank_colour(0)) for name, count in step.moved.items()]
     parts = [svg.text(svg.MARGIN, MOVED_Y - 14, "What a step moves, in order", bold=True, size=13)]
     parts += _hatched_rows(stages, MOVED_Y, most)
-    parts.append(svg.text(svg.MARGIN, LINK_Y - 14, "Through one link, both ways together", bold=True, size=13))
+    parts.append(
+        svg.text(
+            svg.MARGIN, LINK_Y - 14, "Through one link, both ways together", bold=True, size=13
+        )
+    )
     return parts + _hatched_rows(links, LINK_Y, most)
 
 
@@ -124,6 +144,12 @@ def _hatched_rows(rows, top: float, most: float) -> list[str]:
         y, width = top + i * ROW, LONGEST * count / most
         parts.append(svg.text(LEFT - 14, y + 12, name, anchor="end"))
         if count:
-            parts.append(svg.hatched(LEFT, y, max(width, 1), ROW - 6, colour, tip=f"{name}: {size(count)}"))
-        parts.append(svg.text(LEFT + width + 8, y + 12, size(count) if count else "nothing", colour=palette.MUTED))
+            parts.append(
+                svg.hatched(LEFT, y, max(width, 1), ROW - 6, colour, tip=f"{name}: {size(count)}")
+            )
+        parts.append(
+            svg.text(
+                LEFT + width + 8, y + 12, size(count) if count else "nothing", colour=palette.MUTED
+            )
+        )
     return parts

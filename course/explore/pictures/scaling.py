@@ -73,9 +73,7 @@ def figures() -> dict[str, str]:
 def _title(gpus: int, efficient: float) -> str:
     if gpus == 1:
         return "One GPU has nobody to wait for"
-    return (
-        f"{gpus:,} GPUs train {svg.significant(efficient * gpus, 3)} times as fast: {100 * efficient:.0f} % efficient"
-    )
+    return f"{gpus:,} GPUs train {svg.significant(efficient * gpus, 3)} times as fast: {100 * efficient:.0f} % efficient"
 
 
 def _hours(hours: float) -> str:
@@ -85,11 +83,15 @@ def _hours(hours: float) -> str:
 
 
 def _ms(seconds: float) -> str:
-    return f"{svg.significant(seconds * 1e3)} ms" if seconds < 1 else f"{svg.significant(seconds)} s"
+    return (
+        f"{svg.significant(seconds * 1e3)} ms" if seconds < 1 else f"{svg.significant(seconds)} s"
+    )
 
 
 def _readable(curve: Sequence[Point]) -> str:
-    return ", ".join(f"{100 * share:.0f} % at {count}" for count, share in curve if count in (1, 4, 8, 64, 1024))
+    return ", ".join(
+        f"{100 * share:.0f} % at {count}" for count, share in curve if count in (1, 4, 8, 64, 1024)
+    )
 
 
 def _at(count: float, share: float) -> tuple[float, float]:
@@ -116,7 +118,10 @@ def _axes() -> list[str]:
 
 
 def _curve(curve: Sequence[Point], now: Point, points: Sequence[Point]) -> list[str]:
-    entries = [("dot", BLUE, f"now: {100 * now[1]:.0f} % of perfect"), ("solid", palette.WAIT, "perfect: 100 %")]
+    entries = [
+        ("dot", BLUE, f"now: {100 * now[1]:.0f} % of perfect"),
+        ("solid", palette.WAIT, "perfect: 100 %"),
+    ]
     if points:
         entries.append(("ring", ORANGE, "measured on this machine"))
     shown = [(count, min(share, 1.05)) for count, share in points if count <= COUNTS[-1]]
@@ -125,7 +130,10 @@ def _curve(curve: Sequence[Point], now: Point, points: Sequence[Point]) -> list[
         svg.line(*_at(1, 1), *_at(COUNTS[-1], 1), colour=palette.WAIT, width=6),
         svg.polyline([_at(*point) for point in curve], colour=BLUE),
         svg.line(*_at(now[0], 0), *_at(*now), colour=BLUE, dash="2 3"),
-        *(svg.circle(*_at(*point), 5, palette.CARD, stroke=ORANGE, stroke_width=2.5) for point in shown),
+        *(
+            svg.circle(*_at(*point), 5, palette.CARD, stroke=ORANGE, stroke_width=2.5)
+            for point in shown
+        ),
         svg.circle(*_at(*now), 5, BLUE),
     ]
 
@@ -148,5 +156,9 @@ def _bar(step: model.Step) -> list[str]:
         svg.rect(backward, BAR_Y, step.exposed * scale, BAR / 2, palette.WAIT),
     ]
     if step.comm:
-        parts.append(svg.hatched(backward - hidden * scale, BAR_Y + BAR / 2 + 3, step.comm * scale, BAR / 2, BLUE))
+        parts.append(
+            svg.hatched(
+                backward - hidden * scale, BAR_Y + BAR / 2 + 3, step.comm * scale, BAR / 2, BLUE
+            )
+        )
     return parts

@@ -30,7 +30,9 @@ def draw(by: str, ranks: int, parts: int) -> svg.Picture:
     times_y = HOLDS_Y + ranks * ROW + 34
     time, idle = model.done(pieces) / (1 + model.BACKWARD), model.idle(pieces)
     bottom = times_y + ranks * ROW - 6
-    holds = f"what each rank holds: which of the {NETWORK} layers, and how much of the batch (filled)"
+    holds = (
+        f"what each rank holds: which of the {NETWORK} layers, and how much of the batch (filled)"
+    )
     when = "when each rank computes: one process alone would need all this width"
     body = [
         *(_holds(by, rank, ranks) for rank in range(ranks)),
@@ -57,7 +59,9 @@ def _title(by: str, ranks: int, time: float, idle: float) -> str:
     if ranks == 1:
         return "One rank has nobody to share with"
     step = f"a step takes {time:.0%} of one process's time"
-    return f"Split by {by}: {step}" + (f", ranks wait {idle:.0%}" if idle > 1e-9 else ", nobody waits")
+    return f"Split by {by}: {step}" + (
+        f", ranks wait {idle:.0%}" if idle > 1e-9 else ", nobody waits"
+    )
 
 
 def _subtitle(by: str, ranks: int, parts: int) -> str:
@@ -68,20 +72,28 @@ def _subtitle(by: str, ranks: int, parts: int) -> str:
 
 
 def _name(rank: int, y: float) -> str:
-    return svg.text(LEFT - 14, y + 19, f"Rank {rank}", anchor="end", bold=True, colour=palette.rank_colour(rank))
+    return svg.text(
+        LEFT - 14, y + 19, f"Rank {rank}", anchor="end", bold=True, colour=palette.rank_colour(rank)
+    )
 
 
 def _holds(by: str, rank: int, ranks: int) -> str:
     """A rank's layers as boxes; the filled part of a box is the part of the batch that goes through it."""
     y, colour = HOLDS_Y + rank * ROW, palette.rank_colour(rank)
-    first, last = (0, NETWORK) if by == DATA else (rank * NETWORK // ranks, (rank + 1) * NETWORK // ranks)
+    first, last = (
+        (0, NETWORK) if by == DATA else (rank * NETWORK // ranks, (rank + 1) * NETWORK // ranks)
+    )
     share = 1 / ranks if by == DATA else 1.0
     slot = (RIGHT - LEFT) / NETWORK
     parts = [_name(rank, y)]
     for layer in range(NETWORK):
         x, wide = LEFT + layer * slot, slot - 6
         if not first <= layer < last:
-            parts.append(svg.rect(x, y, wide, HIGH, palette.CARD, stroke=palette.RULE, stroke_dasharray="3 3"))
+            parts.append(
+                svg.rect(
+                    x, y, wide, HIGH, palette.CARD, stroke=palette.RULE, stroke_dasharray="3 3"
+                )
+            )
             continue
         parts.append(svg.rect(x, y, wide, HIGH, palette.CARD, stroke=colour))
         begin = x + wide * (rank * share if by == DATA else 0)
@@ -96,5 +108,9 @@ def _lane(rank: int, y: float, pieces: list[model.Piece], time: float) -> str:
     for piece in pieces:
         x, wide = LEFT + piece.start * scale, (piece.end - piece.start) * scale
         fill = palette.phase_colour(colour, piece.phase)
-        parts.append(svg.rect(x, y, wide - min(1, wide / 4), HIGH, fill, tip=f"{piece.phase}, part {piece.part}"))
+        parts.append(
+            svg.rect(
+                x, y, wide - min(1, wide / 4), HIGH, fill, tip=f"{piece.phase}, part {piece.part}"
+            )
+        )
     return "".join(parts)

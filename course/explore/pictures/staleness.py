@@ -59,16 +59,30 @@ def figures() -> dict[str, str]:
 def _lane(worker: int, steps: tuple[model.Stretch, ...], y: float) -> list[str]:
     """One worker: its steps, solid, and its waits, pale."""
     colour = palette.rank_colour(worker + 1)  # rank 0 is the server
-    parts = [svg.text(LEFT - 14, y + 18, f"Worker {worker + 1}", anchor="end", bold=True, colour=colour)]
+    parts = [
+        svg.text(LEFT - 14, y + 18, f"Worker {worker + 1}", anchor="end", bold=True, colour=colour)
+    ]
     for step in steps:
-        start, end, answered = (LEFT + min(ms, model.END_MS) * SCALE for ms in (step.start, step.end, step.answered))
+        start, end, answered = (
+            LEFT + min(ms, model.END_MS) * SCALE for ms in (step.start, step.end, step.answered)
+        )
         width = end - start - 1
         within = step.end <= model.END_MS
         tip = f"staleness {step.staleness}" if within else "not ended yet"
-        parts.append(svg.rect(start, y, width, LANE, colour if within else palette.tint(colour, 0.5), tip=tip))
+        parts.append(
+            svg.rect(
+                start, y, width, LANE, colour if within else palette.tint(colour, 0.5), tip=tip
+            )
+        )
         if within and svg.text_width(str(step.staleness), bold=True) + 4 < width:
             words, middle = str(step.staleness), start + width / 2
-            parts.append(svg.text(middle, y + 19, words, anchor="middle", colour=palette.CARD, bold=True))
+            parts.append(
+                svg.text(middle, y + 19, words, anchor="middle", colour=palette.CARD, bold=True)
+            )
         if answered > end:
-            parts.append(svg.rect(end, y, answered - end - 1, LANE, palette.WAIT, tip="waits for the slowest"))
+            parts.append(
+                svg.rect(
+                    end, y, answered - end - 1, LANE, palette.WAIT, tip="waits for the slowest"
+                )
+            )
     return parts

@@ -72,12 +72,18 @@ def _lanes(run: model.Race) -> list[str]:
     scale = (RIGHT - LEFT) / SHOWN_MS
     bottom = TOP + len(run.ranks) * NEXT + 2
     blue = palette.rank_colour(0)
-    marks = (("solid", blue, "a pass"), ("solid", palette.WAIT, "waiting"), ("hatched", blue, "all-reduce"))
+    marks = (
+        ("solid", blue, "a pass"),
+        ("solid", palette.WAIT, "waiting"),
+        ("hatched", blue, "all-reduce"),
+    )
     parts = [svg.legend(LEFT, 84, marks)]
     parts.append(svg.axis(LEFT, bottom, RIGHT - LEFT, SHOWN_MS, "ms", rise=bottom - TOP + 6))
     for rank, stretches in enumerate(run.ranks):
         y, colour = TOP + rank * NEXT, palette.rank_colour(rank)
-        parts.append(svg.text(LEFT - 14, y + 14, f"Rank {rank}", anchor="end", bold=True, colour=colour))
+        parts.append(
+            svg.text(LEFT - 14, y + 14, f"Rank {rank}", anchor="end", bold=True, colour=colour)
+        )
         for stretch in stretches:
             parts += _stretch(stretch, y, colour, scale)
     return parts
@@ -85,17 +91,25 @@ def _lanes(run: model.Race) -> list[str]:
 
 def _stretch(stretch: model.Stretch, y: float, colour: str, scale: float) -> list[str]:
     begins = (stretch.start_ms, *stretch.ends_ms[:-1])
-    marks = [(begin, end, colour, "a pass") for begin, end in zip(begins, stretch.ends_ms, strict=True)]
+    marks = [
+        (begin, end, colour, "a pass") for begin, end in zip(begins, stretch.ends_ms, strict=True)
+    ]
     marks.append((stretch.ends_ms[-1], stretch.all_ms, palette.WAIT, "waits"))
     parts = []
     for begin, end, fill, what in marks:
         x, width = _clipped(begin, end, scale)
         if width > 0:
             hair = min(1, width / 4)
-            parts.append(svg.rect(x, y, width - hair, LANE, fill, tip=f"{what}: {_ms(end - begin)}"))
+            parts.append(
+                svg.rect(x, y, width - hair, LANE, fill, tip=f"{what}: {_ms(end - begin)}")
+            )
     x, width = _clipped(stretch.all_ms, stretch.all_ms + model.ALL_REDUCE_MS, scale)
     if width > 1:
-        parts.append(svg.hatched(x, y, width - 1, LANE, colour, tip=f"all-reduce: {_ms(model.ALL_REDUCE_MS)}"))
+        parts.append(
+            svg.hatched(
+                x, y, width - 1, LANE, colour, tip=f"all-reduce: {_ms(model.ALL_REDUCE_MS)}"
+            )
+        )
     return parts
 
 

@@ -25,9 +25,14 @@ def strategies(**values: object) -> Explorable:
     return Explorable(draw, **controls).at(**values)
 
 
-def draw(strategy: str, devices: int, mib: float, optimizer: str, bandwidth: float, dies: str) -> svg.Picture:
+def draw(
+    strategy: str, devices: int, mib: float, optimizer: str, bandwidth: float, dies: str
+) -> svg.Picture:
     """One state of the explorable; `mib` in MiB, `bandwidth` in GB/s."""
-    plans = {name: model.plan(name, devices, mib, optimizer, bandwidth, dies) for name in model.STRATEGIES}
+    plans = {
+        name: model.plan(name, devices, mib, optimizer, bandwidth, dies)
+        for name in model.STRATEGIES
+    }
     now = plans[strategy]
     return svg.card(
         _bars_y(now) + 18 + len(plans) * BAR_APART,
@@ -68,7 +73,9 @@ def _title(now: model.Plan, dies: str) -> str:
         return f"{now.strategy} when {dies} dies: {went if now.survivors else 'everything stops'}"
     if now.busiest == 0:
         return f"{now.strategy} on one device: nothing moves"
-    where = "Mirrors on every device" if now.centre is None else f"Variables on the {now.centre.name}"
+    where = (
+        "Mirrors on every device" if now.centre is None else f"Variables on the {now.centre.name}"
+    )
     return f"{where}: the busiest link needs {_ms(now.transfer_ms)} a step"
 
 
@@ -77,11 +84,17 @@ def _many(count: int, what: str) -> str:
 
 
 def _size(mib: float) -> str:
-    return f"{svg.significant(mib / 1024, 3)} GiB" if mib >= 1024 else f"{svg.significant(mib, 3)} MiB"
+    return (
+        f"{svg.significant(mib / 1024, 3)} GiB" if mib >= 1024 else f"{svg.significant(mib, 3)} MiB"
+    )
 
 
 def _ms(value: float) -> str:
-    return f"{svg.significant(value / 1000, 2)} s" if value >= 1000 else f"{svg.significant(value, 2)} ms"
+    return (
+        f"{svg.significant(value / 1000, 2)} s"
+        if value >= 1000
+        else f"{svg.significant(value, 2)} ms"
+    )
 
 
 def _slot(count: int) -> tuple[float, float]:
@@ -102,7 +115,11 @@ def _centre_x() -> float:
 
 def _fill(i: int | None, place: model.Place, what: str) -> str:
     colour = palette.MUTED if i is None else palette.rank_colour(i)
-    shade = {"weights": colour, "gradients": palette.tint(colour, 0.6), "state": palette.mix(colour, palette.INK, 0.55)}
+    shade = {
+        "weights": colour,
+        "gradients": palette.tint(colour, 0.6),
+        "state": palette.mix(colour, palette.INK, 0.55),
+    }
     return shade[what] if place.fate == "goes on" else palette.tint(shade[what], 0.75)
 
 
@@ -127,15 +144,33 @@ def _box(x: float, y: float, width: float, place: model.Place, i: int | None) ->
     edge = palette.ALARM if dead else colour
     parts = [svg.rect(x, y, width, BOX, palette.CARD, stroke=edge, stroke_width=1.5, rx=5)]
     name = place.name.capitalize() if i is None else (f"Device {i}" if width > 70 else str(i))
-    words = {"goes on": name, "stops": f"{name} stops" if width > 100 else name, "dead": "dead"}[place.fate]
+    words = {"goes on": name, "stops": f"{name} stops" if width > 100 else name, "dead": "dead"}[
+        place.fate
+    ]
     parts.append(
-        svg.text(x + width / 2, y + 17, words, anchor="middle", bold=True, colour=edge if dead else palette.INK)
+        svg.text(
+            x + width / 2,
+            y + 17,
+            words,
+            anchor="middle",
+            bold=True,
+            colour=edge if dead else palette.INK,
+        )
     )
     long = (width - 16) / 2  # the bar of all weights; twice as long for Adam's two numbers a weight
     for row, what in enumerate(("weights", "gradients", "state")):
         held = getattr(place, what)
         bar = long * held / place.weights
-        parts.append(svg.rect(x + 8, y + 26 + 15 * row, bar, 10, _fill(i, place, what), tip=f"{what}: {_size(held)}"))
+        parts.append(
+            svg.rect(
+                x + 8,
+                y + 26 + 15 * row,
+                bar,
+                10,
+                _fill(i, place, what),
+                tip=f"{what}: {_size(held)}",
+            )
+        )
     return parts
 
 
@@ -143,7 +178,9 @@ def _processes(now: model.Plan) -> list[str]:
     """A dashed frame around each process."""
 
     def frame(x: float, y: float, width: float, height: float, words: str = "") -> list[str]:
-        box = svg.rect(x, y, width, height, "none", stroke=palette.MUTED, stroke_dasharray="4 4", rx=8)
+        box = svg.rect(
+            x, y, width, height, "none", stroke=palette.MUTED, stroke_dasharray="4 4", rx=8
+        )
         label = svg.text(x + width - 8, y + height - 7, words, colour=palette.MUTED, anchor="end")
         return [box, label] if words else [box]
 
@@ -169,7 +206,9 @@ def _traffic(now: model.Plan) -> list[str]:
             continue
         x, at = _x(i, count) + width / 2, svg.WIDTH / 2 + (i - (count - 1) / 2) * 13
         low, high, colour = _device_y(now) - 2, CENTRE_Y + BOX + 3, palette.rank_colour(i)
-        parts.append(svg.arrow(x + 5, low, at + 4, high, colour=palette.tint(colour, 0.45), width=1.6))
+        parts.append(
+            svg.arrow(x + 5, low, at + 4, high, colour=palette.tint(colour, 0.45), width=1.6)
+        )
         parts.append(svg.arrow(at - 4, high, x - 5, low, colour=colour, width=1.6))
     return parts
 
@@ -180,11 +219,17 @@ def _ring(now: model.Plan, width: float) -> list[str]:
     parts = []
     for i in range(count - 1):
         colour = palette.tint(palette.rank_colour(i), 0.2)
-        parts.append(svg.arrow(_x(i, count) + width + 1, y, _x(i + 1, count) - 1, y, colour=colour, width=1.6))
+        parts.append(
+            svg.arrow(
+                _x(i, count) + width + 1, y, _x(i + 1, count) - 1, y, colour=colour, width=1.6
+            )
+        )
     last, first = _x(count - 1, count) + width / 2, _x(0, count) + width / 2
     colour, low = palette.tint(palette.rank_colour(count - 1), 0.2), _device_y(now) + BOX + 18
     parts += [
-        svg.polyline([(last, _device_y(now) + BOX), (last, low), (first, low)], colour=colour, width=1.6),
+        svg.polyline(
+            [(last, _device_y(now) + BOX), (last, low), (first, low)], colour=colour, width=1.6
+        ),
         svg.arrow(first, low, first, _device_y(now) + BOX + 1, colour=colour, width=1.6),
     ]
     return parts
@@ -230,7 +275,13 @@ def _bars(plans: dict[str, model.Plan], now: model.Plan) -> list[str]:
             top = max(value(each) for each in plans.values()) or 1
             wide = room * value(plan) / top
             parts += [
-                svg.rect(x, y, wide, BAR, palette.rank_colour(0) if plan is now else palette.tint(palette.INK, 0.72)),
+                svg.rect(
+                    x,
+                    y,
+                    wide,
+                    BAR,
+                    palette.rank_colour(0) if plan is now else palette.tint(palette.INK, 0.72),
+                ),
                 svg.text(x + wide + 6, y + 11, words(value(plan)) if value(plan) else "nothing"),
             ]
     return parts

@@ -35,7 +35,13 @@ def tensor_fusion(**values: object) -> Explorable:
 
 
 def draw(
-    tensors: int, size: float, threshold: float, cycle: float, latency: float, bandwidth: float, hurry: bool = False
+    tensors: int,
+    size: float,
+    threshold: float,
+    cycle: float,
+    latency: float,
+    bandwidth: float,
+    hurry: bool = False,
 ) -> svg.Picture:
     """One state of the explorable; `size` in KiB, `threshold` in MiB, `cycle` and `latency` in ms."""
 
@@ -45,7 +51,11 @@ def draw(
 
     now = plan(threshold, cycle)
     curves = (
-        ("fusion threshold, MiB", [(t, plan(t, cycle).done_ms) for t in THRESHOLDS], (threshold, now.done_ms)),
+        (
+            "fusion threshold, MiB",
+            [(t, plan(t, cycle).done_ms) for t in THRESHOLDS],
+            (threshold, now.done_ms),
+        ),
         ("cycle time, ms", [(c, plan(threshold, c).done_ms) for c in CYCLES], (cycle, now.done_ms)),
     )
     total = svg.significant(tensors * size / model.KIB_PER_MIB)
@@ -54,7 +64,10 @@ def draw(
     return svg.card(
         CURVE_Y + CURVE_HEIGHT + 58,
         _title(now, 0.0 if hurry else cycle, latency),
-        [*_lanes(now), *(_curve(LEFT + i * (CURVE_WIDTH + 68), *curve) for i, curve in enumerate(curves))],
+        [
+            *_lanes(now),
+            *(_curve(LEFT + i * (CURVE_WIDTH + 68), *curve) for i, curve in enumerate(curves)),
+        ],
         subtitle=f"{what}: {told}",
         alt=f"Three lanes over time: tensors become ready, cycles begin, messages travel. All is done after "
         f"{_ms(now.done_ms)}. Below, that time against the fusion threshold and against the cycle time.",
@@ -63,7 +76,10 @@ def draw(
 
 def figures() -> dict[str, str]:
     """The stills for images/, by file name."""
-    return {"fusion.svg": tensor_fusion().picture, "fusion_off.svg": tensor_fusion(threshold=0.01).picture}
+    return {
+        "fusion.svg": tensor_fusion().picture,
+        "fusion_off.svg": tensor_fusion(threshold=0.01).picture,
+    }
 
 
 def _title(now: model.Plan, cycle: float, latency: float) -> str:
@@ -76,7 +92,9 @@ def _title(now: model.Plan, cycle: float, latency: float) -> str:
     if cycle > 0.3 * now.compute_ms and cycle > now.messages[-1].end_ms - now.messages[-1].start_ms:
         return f"Tensors wait for the next cycle: {step}"
     return (
-        f"The network is the bottleneck: {step}" if now.comm_ms > now.compute_ms else f"The last message shows: {step}"
+        f"The network is the bottleneck: {step}"
+        if now.comm_ms > now.compute_ms
+        else f"The last message shows: {step}"
     )
 
 
@@ -95,8 +113,19 @@ def _lanes(now: model.Plan) -> list[str]:
     def x(ms: float) -> float:
         return LEFT + ms * (RIGHT - LEFT) / top
 
-    marks = (("solid", BLUE, "computing"), ("dot", palette.INK, "cycle begins"), ("hatched", BLUE, "all-reduce"))
-    wait = svg.rect(x(now.compute_ms), READY_Y, x(now.done_ms) - x(now.compute_ms), LANE, palette.WAIT, tip="waits")
+    marks = (
+        ("solid", BLUE, "computing"),
+        ("dot", palette.INK, "cycle begins"),
+        ("hatched", BLUE, "all-reduce"),
+    )
+    wait = svg.rect(
+        x(now.compute_ms),
+        READY_Y,
+        x(now.done_ms) - x(now.compute_ms),
+        LANE,
+        palette.WAIT,
+        tip="waits",
+    )
     parts = [
         svg.legend(LEFT, 88, [*marks, ("solid", palette.WAIT, "waiting")]),
         svg.axis(LEFT, bottom, RIGHT - LEFT, top, "ms since the backward pass began", rise=bottom - READY_Y + 6),
@@ -109,7 +138,9 @@ def _lanes(now: model.Plan) -> list[str]:
     return parts + [svg.circle(x(ms), CYCLE_Y + 12, 2.5, palette.INK) for ms in now.cycles_ms]
 
 
-def _message(now: model.Plan, message: model.Message, number: int, x: Callable[[float], float]) -> list[str]:
+def _message(
+    now: model.Plan, message: model.Message, number: int, x: Callable[[float], float]
+) -> list[str]:
     """The tensors of one message, the message, and the ribbon between them."""
     shade = palette.tint(BLUE, 0.0 if number % 2 == 0 else 0.28)
     first = message.tensors[0]
@@ -121,7 +152,9 @@ def _message(now: model.Plan, message: model.Message, number: int, x: Callable[[
     return [
         svg.polygon(ribbon, shade, fill_opacity=0.16),
         svg.rect(left, READY_Y, right - left - min(1, (right - left) / 4), LANE, shade, tip=many),
-        svg.hatched(start, NETWORK_Y, end - start - min(1, (end - start) / 4), LANE, shade, tip=sent),
+        svg.hatched(
+            start, NETWORK_Y, end - start - min(1, (end - start) / 4), LANE, shade, tip=sent
+        ),
     ]
 
 
@@ -137,11 +170,15 @@ def _curve(left: float, unit: str, curve: Sequence[Point], now: Point) -> str:
     parts = [svg.text(left, CURVE_Y - 16, f"Until all is reduced: {_ms(now[1])}")]
     for value in svg.ticks(top, 4):
         y = at(low, value)[1]
-        words = svg.text(left - 10, y + 4, svg.significant(value, 3), colour=palette.MUTED, anchor="end")
+        words = svg.text(
+            left - 10, y + 4, svg.significant(value, 3), colour=palette.MUTED, anchor="end"
+        )
         parts += [svg.line(left, y, left + CURVE_WIDTH, y), words]
     for power in range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high)) + 1):
         x = at(10.0**power, 0)[0]
-        words = svg.text(x, bottom + 17, svg.significant(10.0**power, 1), colour=palette.MUTED, anchor="middle")
+        words = svg.text(
+            x, bottom + 17, svg.significant(10.0**power, 1), colour=palette.MUTED, anchor="middle"
+        )
         parts += [svg.line(x, bottom, x, bottom + 4), words]
     return "".join([
         *parts,
@@ -155,4 +192,8 @@ def _curve(left: float, unit: str, curve: Sequence[Point], now: Point) -> str:
 def _round_up(value: float) -> float:
     """The next of 1, 1.5, 2, 3, 4, 5, 6, 8, 10 × a power of ten: an axis that stays while a control moves a little."""
     power = 10 ** math.floor(math.log10(value))
-    return next(power * factor for factor in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if power * factor >= value * 0.9999)
+    return next(
+        power * factor
+        for factor in (1, 1.5, 2, 3, 4, 5, 6, 8, 10)
+        if power * factor >= value * 0.9999
+    )

@@ -1,1 +1,1 @@
-""""""
+"""Drawings that do not move, for images/."""

@@ -4,7 +4,10 @@ from course.drawing import palette, svg
 
 WIDTH, HEIGHT, APART = 62, 34, 54  # of a call, and from one to the next, in pixels
 TOP = 126
-CALLS = (("a", "b", "c"), ("c", "a", "b"))  # by rank, in the order in which its gradients become ready
+CALLS = (
+    ("a", "b", "c"),
+    ("c", "a", "b"),
+)  # by rank, in the order in which its gradients become ready
 PANEL = 330  # pixels wide
 
 
@@ -36,11 +39,23 @@ def _panel(left: float, heading: str, pairs: list[tuple[int, int]]) -> list[str]
     parts = [svg.text(left + 20, TOP - 40, heading, bold=True, size=13)]
     for rank, x in enumerate(columns):
         colour = palette.rank_colour(rank)
-        parts.append(svg.text(x + WIDTH / 2, TOP - 12, f"Rank {rank}", anchor="middle", bold=True, colour=colour))
+        parts.append(
+            svg.text(
+                x + WIDTH / 2, TOP - 12, f"Rank {rank}", anchor="middle", bold=True, colour=colour
+            )
+        )
         for place, name in enumerate(CALLS[rank]):
             y = TOP + place * APART
             parts.append(svg.rect(x, y, WIDTH, HEIGHT, colour, rx=4))
-            words = svg.text(x + WIDTH / 2, y + 22, name, anchor="middle", bold=True, colour=palette.CARD, size=14)
+            words = svg.text(
+                x + WIDTH / 2,
+                y + 22,
+                name,
+                anchor="middle",
+                bold=True,
+                colour=palette.CARD,
+                size=14,
+            )
             parts.append(words)
     for first, second in pairs:
         right = CALLS[0][first] == CALLS[1][second]
@@ -49,7 +64,10 @@ def _panel(left: float, heading: str, pairs: list[tuple[int, int]]) -> list[str]
     wrong = any(CALLS[0][first] != CALLS[1][second] for first, second in pairs)
     verdict = "a + c, b + a, c + b: sums of nothing" if wrong else "a + a, b + b, c + c"
     colour = palette.ALARM if wrong else palette.GOOD
-    return [*parts, svg.text(left + PANEL / 2, TOP + 3 * APART + 12, verdict, anchor="middle", colour=colour)]
+    return [
+        *parts,
+        svg.text(left + PANEL / 2, TOP + 3 * APART + 12, verdict, anchor="middle", colour=colour),
+    ]
 
 
 def _middle(place: int) -> float:

@@ -1,7 +1,6 @@
 """Two still pictures of DDP: what its constructor does, and what a step looks like on two ranks."""
 
-from course.drawing import lanes, palette, svg
-from course.drawing.lanes import Section, Span
+from course.drawing import Section, Span, lanes, palette, svg
 
 # A small step, in ms: two ranks of which the second is a little slower, four layers in three buckets.
 FORWARD_MS, LAYER_MS, OPTIMIZER_MS = 14.0, 7.0, 6.0
@@ -26,7 +25,9 @@ def step() -> svg.Picture:
     """One step of two ranks: forward, backward with the all-reduces during it, the same update on both."""
     transfers, free = [], 0.0
     for layers, duration in BUCKETS:
-        start = max(free, *(FORWARD_MS * speed + LAYER_MS * speed * (5 - min(layers)) for speed in SPEEDS))
+        start = max(
+            free, *(FORWARD_MS * speed + LAYER_MS * speed * (5 - min(layers)) for speed in SPEEDS)
+        )
         free = start + duration
         transfers.append(Span(start, free, "comm", " + ".join(map(str, layers))))
     ranks = {rank: [*_computing(speed, free), *transfers] for rank, speed in enumerate(SPEEDS)}
@@ -60,12 +61,27 @@ def constructor() -> svg.Picture:
     parts = [
         svg.text(before + width / 2, 88, "model", anchor="middle", bold=True, size=13),
         svg.text(after + width / 2, 88, "DDP(model)", anchor="middle", bold=True, size=13),
-        svg.text((before + width + after) / 2, first + 16, "broadcast", anchor="middle", colour=palette.MUTED),
+        svg.text(
+            (before + width + after) / 2,
+            first + 16,
+            "broadcast",
+            anchor="middle",
+            colour=palette.MUTED,
+        ),
     ]
     start = (before + width + 6, first + height / 2)
     for rank, weights in enumerate(WEIGHTS):
         y, colour = first + rank * apart, palette.rank_colour(rank)
-        parts.append(svg.text(before - 16, y + height / 2 + 4, f"Rank {rank}", anchor="end", bold=True, colour=colour))
+        parts.append(
+            svg.text(
+                before - 16,
+                y + height / 2 + 4,
+                f"Rank {rank}",
+                anchor="end",
+                bold=True,
+                colour=colour,
+            )
+        )
         parts += _weights(before, y, width, height, weights, colour, faded=rank > 0)
         parts += _weights(after, y, width, height, WEIGHTS[0], palette.rank_colour(0), faded=False)
         parts.append(svg.arrow(*start, after - 6, y + height / 2, colour=palette.rank_colour(0)))
@@ -78,7 +94,14 @@ def constructor() -> svg.Picture:
 
 
 def _weights(
-    x: float, y: float, width: float, height: float, weights: tuple[float, ...], colour: str, *, faded: bool
+    x: float,
+    y: float,
+    width: float,
+    height: float,
+    weights: tuple[float, ...],
+    colour: str,
+    *,
+    faded: bool,
 ) -> list[str]:
     """Weights as bars in a box; faded where they are about to be overwritten."""
     shade = palette.tint(colour, 0.55) if faded else colour

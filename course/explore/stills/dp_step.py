@@ -1,7 +1,6 @@
 """A still of one step of nn.DataParallel on three devices: four stages out, and their mirrors on the way back."""
 
-from course.charts import device_lanes as lanes
-from course.charts.device_lanes import STAGES, TOGETHER, Stretch
+from course.charts.device_lanes import STAGES, TOGETHER, Stretch, draw
 from course.drawing import svg
 
 # A small step, in ms; each stage long enough to hold its name.
@@ -22,9 +21,12 @@ def step() -> svg.Picture:
     stretches, begin = [], 0.0
     for stage in STAGES:
         speeds = SPEEDS if stage in TOGETHER else SPEEDS[:1]
-        stretches += [Stretch(i, stage, begin, begin + LENGTHS[stage] * speed) for i, speed in enumerate(speeds)]
+        stretches += [
+            Stretch(i, stage, begin, begin + LENGTHS[stage] * speed)
+            for i, speed in enumerate(speeds)
+        ]
         begin += LENGTHS[stage]
-    return lanes.draw(
+    return draw(
         {"": stretches},
         "The master does all but forward and backward by itself",
         "Each copy has its mirror on the way back: scatter and gather, replicate and reduce",

@@ -22,8 +22,12 @@ def meeting() -> svg.Picture:
             rank, x = 2 * node + local, left + 20 + local * 110
             parts += _box(x, TOP + 122, 100, 34, palette.rank_colour(rank), f"rank {rank}")
             middle = x + 50
-            parts.append(svg.arrow(middle, TOP + 72, middle, TOP + 119, colour=palette.MUTED, width=1.5))
-        parts.append(svg.text(left + NODE / 2, TOP + 100, "2. starts", anchor="middle", colour=palette.MUTED))
+            parts.append(
+                svg.arrow(middle, TOP + 72, middle, TOP + 119, colour=palette.MUTED, width=1.5)
+            )
+        parts.append(
+            svg.text(left + NODE / 2, TOP + 100, "2. starts", anchor="middle", colour=palette.MUTED)
+        )
     inner, outer = LEFTS[0] + NODE - 20, LEFTS[1] + 20
     middle = (inner + outer) / 2
     parts += [
@@ -44,14 +48,23 @@ def meeting() -> svg.Picture:
 def levels() -> svg.Picture:
     """One ring over four ranks, and two levels: what crosses the cable."""
     parts = []
-    for row, (name, told) in enumerate((("one ring", "1.5 × the tensor"), ("two levels", "1.0 × the tensor"))):
+    for row, (name, told) in enumerate(
+        (("one ring", "1.5 × the tensor"), ("two levels", "1.0 × the tensor"))
+    ):
         top = TOP + row * 128
         for node, left in enumerate(LEFTS):
             parts += _node(left, NAMES[node], top, 104)
             for local in range(2):
                 rank, x = 2 * node + local, left + 20 + local * 120
                 shade = 0.0 if row == 0 or local == 0 else 0.45
-                parts += _box(x, top + 42, 90, 34, palette.tint(palette.rank_colour(rank), shade), f"rank {rank}")
+                parts += _box(
+                    x,
+                    top + 42,
+                    90,
+                    34,
+                    palette.tint(palette.rank_colour(rank), shade),
+                    f"rank {rank}",
+                )
             inside = left + 112
             parts += _both_ways(inside, inside + 26, top + 59)
         inner, outer = LEFTS[0] + NODE - 20, LEFTS[1] + 20
@@ -60,7 +73,9 @@ def levels() -> svg.Picture:
             parts += _both_ways(inner, outer, top + 59)
         else:  # between the leaders, past rank 1
             y = top + 90
-            parts += [svg.line(LEFTS[0] + 65, top + 77, LEFTS[0] + 65, y, colour=palette.INK, width=2)]
+            parts += [
+                svg.line(LEFTS[0] + 65, top + 77, LEFTS[0] + 65, y, colour=palette.INK, width=2)
+            ]
             parts += [svg.line(LEFTS[0] + 65, y, LEFTS[1] + 65, y, colour=palette.INK, width=2)]
             parts += [
                 svg.arrow(LEFTS[1] + 65, y, LEFTS[1] + 65, top + 77),
@@ -88,7 +103,9 @@ def _node(left: float, name: str, top: float, tall: float) -> list[str]:
 def _box(x: float, y: float, width: float, tall: float, colour: str, words: str) -> list[str]:
     return [
         svg.rect(x, y, width, tall, colour, rx=4),
-        svg.text(x + width / 2, y + tall / 2 + 4, words, colour=palette.CARD, anchor="middle", bold=True),
+        svg.text(
+            x + width / 2, y + tall / 2 + 4, words, colour=palette.CARD, anchor="middle", bold=True
+        ),
     ]
 
 

@@ -39,7 +39,9 @@ def draw() -> svg.Picture:
     end = y - 6
     for share, words in ((0.25, "the save begins"), (0.7, "it ends")):
         x = _x(share)
-        parts.insert(0, svg.line(x, FIRST - 8, x, end, colour=palette.MUTED, dash="3 3"))  # behind the bars
+        parts.insert(
+            0, svg.line(x, FIRST - 8, x, end, colour=palette.MUTED, dash="3 3")
+        )  # behind the bars
         parts.append(svg.text(x, FIRST - 14, words, anchor="middle", colour=palette.MUTED))
     parts.append(svg.text(RIGHT, end + 16, "time", anchor="end", colour=palette.MUTED))
     return svg.card(
@@ -64,7 +66,13 @@ def _span(span: tuple[float, float, str], y: float, *, usable: bool) -> list[str
         box = svg.hatched(x, y, width, ROW, colour)
         room = svg.text_width(WORDS[what]) + 12
         ground = svg.rect(x + (width - room) / 2, y + 6, room, ROW - 12, palette.CARD, rx=3)
-        return [box, ground, svg.text(x + width / 2, y + 19, WORDS[what], anchor="middle", colour=colour, bold=usable)]
+        return [
+            box,
+            ground,
+            svg.text(
+                x + width / 2, y + 19, WORDS[what], anchor="middle", colour=colour, bold=usable
+            ),
+        ]
     colour = OLD if what == "old" else NEW
     return [
         svg.rect(x, y, width, ROW, colour),

@@ -22,7 +22,7 @@ from course.hardware.box import Box
 
 TORCH_LIMIT_S = 90  # to import torch, from a slow network disk at worst
 LOOKUP_LIMIT_S = 2  # to look up the host's own name; torch would wait as long at every start
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 SCRIPTS, LOGS = ROOT / "labs" / "src", ROOT / "labs" / "runs"
 
 ASK_TORCH = """
@@ -139,7 +139,9 @@ def loopback_error() -> str | None:
     """Why this machine cannot talk to itself over a free port of 'localhost', None if it can."""
     try:
         with socket.create_server(("127.0.0.1", 0)) as server:
-            socket.create_connection(("localhost", server.getsockname()[1]), timeout=LOOKUP_LIMIT_S).close()
+            socket.create_connection(
+                ("localhost", server.getsockname()[1]), timeout=LOOKUP_LIMIT_S
+            ).close()
     except OSError as error:
         return str(error)
     return None

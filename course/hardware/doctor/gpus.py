@@ -54,7 +54,9 @@ def visible(vitals: Vitals) -> Finding | None:
         return Finding(_idle(vitals.box), nvidia.hidden)
     if value is None or not nvidia.installed:
         return None
-    return Finding(OK, f"{gpus.VARIABLE}={value} shows {len(nvidia.gpus)} of {nvidia.installed} GPUs")
+    return Finding(
+        OK, f"{gpus.VARIABLE}={value} shows {len(nvidia.gpus)} of {nvidia.installed} GPUs"
+    )
 
 
 def alike(vitals: Vitals) -> Finding | None:
@@ -63,20 +65,33 @@ def alike(vitals: Vitals) -> Finding | None:
     names = sorted({gpu.name for gpu in box.gpus})
     if len(names) > 1:
         order = "`export CUDA_DEVICE_ORDER=PCI_BUS_ID` numbers them as nvidia-smi does"
-        return Finding(NOTE, f"The GPUs differ ({', '.join(names)}), so each step waits for the slowest; {order}.")
+        return Finding(
+            NOTE,
+            f"The GPUs differ ({', '.join(names)}), so each step waits for the slowest; {order}.",
+        )
     if not box.gpus:
         return None
-    return Finding(OK, f"{len(box.gpus)} × {names[0]}" + (f", {hardware.links(box)}" if box.links else ""))
+    return Finding(
+        OK, f"{len(box.gpus)} × {names[0]}" + (f", {hardware.links(box)}" if box.links else "")
+    )
 
 
 def room(vitals: Vitals) -> Finding | None:
     """Free memory on each GPU."""
     told = [gpu for gpu in vitals.box.gpus if gpu.free is not None]
-    full = [f"GPU {gpu.index} ({gib(gpu.free)} of {gib(gpu.memory)})" for gpu in told if gpu.free < 4 * GIB]
+    full = [
+        f"GPU {gpu.index} ({gib(gpu.free)} of {gib(gpu.memory)})"
+        for gpu in told
+        if gpu.free < 4 * GIB
+    ]
     if full:
         choose = f"`nvidia-smi` shows whose programs fill it, {gpus.VARIABLE} chooses other GPUs"
         return Finding(NOTE, f"Little memory is free on {', '.join(full)}: {choose}.")
-    return Finding(OK, f"at least {gib(min(gpu.free for gpu in told))} free on each GPU") if told else None
+    return (
+        Finding(OK, f"at least {gib(min(gpu.free for gpu in told))} free on each GPU")
+        if told
+        else None
+    )
 
 
 def cuda(vitals: Vitals) -> Finding | None:
@@ -89,7 +104,10 @@ def cuda(vitals: Vitals) -> Finding | None:
         return Finding(_idle(box), f"torch cannot compute on the GPU ({says.gpu_error}): {fix}.")
     if says.gpus != box.usable_gpus:
         asked = "`nvidia-smi` should say which one CUDA leaves out"
-        return Finding(_idle(box), f"The driver shows {box.usable_gpus} GPUs and torch sees {says.gpus}: {asked}.")
+        return Finding(
+            _idle(box),
+            f"The driver shows {box.usable_gpus} GPUs and torch sees {says.gpus}: {asked}.",
+        )
     return Finding(OK, f"torch computes on the GPU and sees {says.gpus}")
 
 
@@ -104,7 +122,9 @@ def backend(vitals: Vitals) -> Finding | None:
     elif box.device == "cuda" and says.nccl is None:
         missing = "NCCL, which ranks on GPUs talk over"
     if missing:
-        return Finding(BROKEN, f"This torch is built without {missing}: install a build from pytorch.org.")
+        return Finding(
+            BROKEN, f"This torch is built without {missing}: install a build from pytorch.org."
+        )
     return Finding(OK, f"NCCL {says.nccl} and Gloo" if says.nccl else "Gloo")
 
 

@@ -53,9 +53,15 @@ def numbers(version: str) -> tuple[int, ...]:
 def system(vitals: Vitals) -> Finding:
     """Linux, or how much of it is missing."""
     if vitals.system == "Windows":
-        return Finding(BROKEN, "The labs need Linux: on Windows, `wsl --install` gives one; open the course in there.")
+        return Finding(
+            BROKEN,
+            "The labs need Linux: on Windows, `wsl --install` gives one; open the course in there.",
+        )
     if vitals.system != "Linux":
-        return Finding(NOTE, f"On {vitals.system} every launch takes some seconds longer: warm ranks need Linux.")
+        return Finding(
+            NOTE,
+            f"On {vitals.system} every launch takes some seconds longer: warm ranks need Linux.",
+        )
     return Finding(OK, "Linux")
 
 
@@ -63,7 +69,10 @@ def python(vitals: Vitals) -> Finding:
     """A Python that is new enough."""
     has, wants = ".".join(map(str, vitals.python)), ".".join(map(str, PYTHON))
     if vitals.python < PYTHON:
-        return Finding(BROKEN, f"This is Python {has} and the course needs {wants}: make a new environment with it.")
+        return Finding(
+            BROKEN,
+            f"This is Python {has} and the course needs {wants}: make a new environment with it.",
+        )
     return Finding(OK, f"Python {has}")
 
 
@@ -73,12 +82,14 @@ def packages(vitals: Vitals) -> Finding:
     wrong = [
         f"{name}>={least}" if least != "0" else name
         for name, least in PACKAGES.items()
-        if name != "torch" and (installed[name] is None or numbers(installed[name]) < numbers(least))
+        if name != "torch"
+        and (installed[name] is None or numbers(installed[name]) < numbers(least))
     ]
     if wrong or installed[COURSE] is None:
         what = " ".join(wrong) or COURSE
         return Finding(
-            BROKEN, f'Missing or too old: {what}; `python -m pip install -e "{ROOT}"` installs what is needed.'
+            BROKEN,
+            f'Missing or too old: {what}; `python -m pip install -e "{ROOT}"` installs what is needed.',
         )
     shown = ("transformers", "datasets", "accelerate", "jupyterlab", "ipywidgets", "nbval")
     return Finding(OK, ", ".join(f"{name} {installed[name]}" for name in shown))
@@ -89,7 +100,9 @@ def torch(vitals: Vitals) -> Finding:
     has, wants, failure = vitals.box.torch_version, PACKAGES["torch"], vitals.torch.import_error
     if has is None or numbers(has) < numbers(wants):
         fix = f'`python -m pip install -U "torch>={wants}"`'
-        return Finding(BROKEN, f"torch {has or 'is missing'}; the course needs {wants} or later: {fix}.")
+        return Finding(
+            BROKEN, f"torch {has or 'is missing'}; the course needs {wants} or later: {fix}."
+        )
     if failure:
         fix = f'`python -m pip install --force-reinstall "torch>={wants}"` installs it anew'
         return Finding(BROKEN, f"torch {has} cannot be imported ({failure}): {fix}.")
@@ -101,7 +114,10 @@ def cores(vitals: Vitals) -> Finding:
     """A core for each rank."""
     has, ranks = vitals.box.cores, vitals.box.ranks
     if has < ranks:
-        return Finding(NOTE, f"{ranks} ranks share {has} core{'s' * (has > 1)}: all runs, but times say less here.")
+        return Finding(
+            NOTE,
+            f"{ranks} ranks share {has} core{'s' * (has > 1)}: all runs, but times say less here.",
+        )
     return Finding(OK, f"{has} cores for {ranks} ranks")
 
 
@@ -110,7 +126,10 @@ def memory(vitals: Vitals) -> Finding:
     free, ranks = vitals.box.memory_free, vitals.box.ranks
     if free < ranks * GIB:
         level = NOTE if free >= GIB else BROKEN
-        return Finding(level, f"{gib(free)} of memory is free; {ranks} ranks want {ranks} GiB: close other programs.")
+        return Finding(
+            level,
+            f"{gib(free)} of memory is free; {ranks} ranks want {ranks} GiB: close other programs.",
+        )
     return Finding(OK, f"{gib(free)} of memory free")
 
 
@@ -120,7 +139,9 @@ def shared_memory(vitals: Vitals) -> Finding | None:
         return None
     total, free = vitals.shm
     if free < GIB:
-        lead = f"/dev/shm has {gib(free)} free of {gib(total)}; NCCL and DataLoader workers want 1 GiB"
+        lead = (
+            f"/dev/shm has {gib(free)} free of {gib(total)}; NCCL and DataLoader workers want 1 GiB"
+        )
         fix = "`docker run --shm-size=2g ...`, else `sudo mount -o remount,size=2g /dev/shm`, or delete what fills it"
         return Finding(NOTE, f"{lead}: {fix}.")
     return Finding(OK, f"/dev/shm has {gib(free)} free")
@@ -130,7 +151,10 @@ def open_files(vitals: Vitals) -> Finding:
     """Room for open files and sockets."""
     limit = vitals.open_files
     if limit is not None and limit < 1024:
-        return Finding(NOTE, f"A process may open only {limit} files: `ulimit -n 4096` before starting JupyterLab.")
+        return Finding(
+            NOTE,
+            f"A process may open only {limit} files: `ulimit -n 4096` before starting JupyterLab.",
+        )
     return Finding(OK, f"a process may open {'any number of' if limit is None else limit} files")
 
 
@@ -138,7 +162,10 @@ def loopback(vitals: Vitals) -> Finding:
     """A free port on which this machine reaches itself."""
     if vitals.loopback_error:
         fix = "let a firewall or sandbox allow it, and have /etc/hosts say `127.0.0.1 localhost`"
-        return Finding(BROKEN, f"The ranks cannot meet on a port of localhost ({vitals.loopback_error}): {fix}.")
+        return Finding(
+            BROKEN,
+            f"The ranks cannot meet on a port of localhost ({vitals.loopback_error}): {fix}.",
+        )
     return Finding(OK, "ranks can meet on a port of localhost")
 
 
@@ -146,7 +173,9 @@ def host_name(vitals: Vitals) -> Finding:
     """A host name that leads back to this machine."""
     if vitals.host_error:
         lead = f"The host name {vitals.host} {vitals.host_error}: the labs use loopback instead"
-        return Finding(NOTE, f"{lead}; for a plain torchrun add `127.0.1.1 {vitals.host}` to /etc/hosts.")
+        return Finding(
+            NOTE, f"{lead}; for a plain torchrun add `127.0.1.1 {vitals.host}` to /etc/hosts."
+        )
     return Finding(OK, f"the host name {vitals.host} leads here")
 
 
@@ -155,9 +184,13 @@ def proxy(vitals: Vitals) -> Finding:
     settings = {name.lower(): value for name, value in vitals.environ.items() if value}
     caught = [name for name in ("http_proxy", "https_proxy", "all_proxy") if name in settings]
     bypass = {"no": settings.get("no_proxy", "")}
-    if caught and not all(proxy_bypass_environment(host, bypass) for host in ("localhost", "127.0.0.1")):
+    if caught and not all(
+        proxy_bypass_environment(host, bypass) for host in ("localhost", "127.0.0.1")
+    ):
         fix = "`export no_proxy=localhost,127.0.0.1` before starting JupyterLab"
-        return Finding(NOTE, f"A proxy ({', '.join(caught)}) can catch traffic to this machine itself: {fix}.")
+        return Finding(
+            NOTE, f"A proxy ({', '.join(caught)}) can catch traffic to this machine itself: {fix}."
+        )
     return Finding(OK, "no proxy in the way of localhost")
 
 
@@ -188,4 +221,15 @@ def disk(vitals: Vitals) -> Finding:
 
 
 SOFTWARE = (system, python, packages, torch)
-MACHINE = (cores, memory, shared_memory, open_files, loopback, host_name, proxy, scripts, logs, disk)
+MACHINE = (
+    cores,
+    memory,
+    shared_memory,
+    open_files,
+    loopback,
+    host_name,
+    proxy,
+    scripts,
+    logs,
+    disk,
+)

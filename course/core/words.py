@@ -1,0 +1,57 @@
+"""Numbers in words for a reader: how many, how long, how large."""
+
+import math
+
+KIB, MIB, GIB = 2**10, 2**20, 2**30
+
+
+def significant(value: float, digits: int = 2) -> str:
+    """`value` with at least `digits` significant digits, thousands separated, never an exponent."""
+    if value == 0:
+        return "0"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    text = f"{value:,.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def plural(count: int, noun: str) -> str:
+    """A count with its noun: '1 rank', '3 ranks', '2 processes'."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count} {noun}es" if noun.endswith(("s", "x", "ch")) else f"{count} {noun}s"
+
+
+def milliseconds(ms: float, digits: int | None = None) -> str:
+    """A time in ms: two significant digits below 100 ms and three above, unless `digits` says how many."""
+    return f"{significant(ms, digits or (2 if ms < 100 else 3))} ms"
+
+
+def duration(seconds: float, digits: int = 3) -> str:
+    """A short time in the unit that suits it: '250 µs', '3.2 ms', '1.25 s'."""
+    for unit, factor in (("µs", 1e6), ("ms", 1e3)):
+        if seconds * factor < 999.5:
+            return f"{significant(seconds * factor, digits)} {unit}"
+    return f"{significant(seconds, digits)} s"
+
+
+def long_duration(seconds: float) -> str:
+    """A time that one waits for: '40 s', '12 min', '3 h 20 min', '2 d 4 h'."""
+    if seconds < 90:
+        return f"{max(0, round(seconds))} s"
+    minutes = round(seconds / 60)
+    if minutes < 120:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    days, hours = divmod(hours, 24)
+    return f"{days} d {hours} h" if hours else f"{days} d"
+
+
+def size(count: float, digits: int = 2) -> str:
+    """A number of bytes in the binary unit that suits it: '512 B', '16 MiB', '79.6 GiB'."""
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024:
+            return f"{significant(count, digits)} {unit}"
+        count /= 1024
+    return f"{significant(count, digits)} GiB"

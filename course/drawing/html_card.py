@@ -1,0 +1,12 @@
+"""The white card for what is shown as HTML, so that it reads the same on light and dark themes."""
+
+from course.drawing import palette
+
+# The paper that every table, form and list of ours stands on.
+PAPER = f"background:{palette.CARD};color:{palette.INK};border:1px solid {palette.RULE};border-radius:8px"
+CLEAR = "background:transparent"  # of rows and cells, which JupyterLab would stripe
+
+
+def card(content: str, style: str = "", tag: str = "div") -> str:
+    """`content` (HTML) on a white card; `style` adds declarations such as ``padding:10px 14px``."""
+    return f'<{tag} style="{PAPER};{style}">{content}</{tag}>'

@@ -1,0 +1,33 @@
+"""What every picture must keep to."""
+
+import itertools
+import xml.etree.ElementTree as ElementTree
+
+from course.drawing import svg
+
+
+def assert_fits(picture: str) -> None:
+    """Titles fit, nothing leaves the card, and no two texts lie on one another."""
+    root = ElementTree.fromstring(picture)
+    names = "{http://www.w3.org/2000/svg}"
+    width, height = float(root.get("width")), float(root.get("height"))
+    assert (
+        root.get("role") == "img"
+        and root.find(f"{names}title").text
+        and root.find(f"{names}desc").text
+    )
+    assert len(root.find(f"{names}title").text) <= svg.TITLE_CHARACTERS
+    for rectangle in root.iter(f"{names}rect"):
+        x, w = float(rectangle.get("x")), float(rectangle.get("width"))
+        assert x >= 0 and x + w <= width
+    boxes = []
+    for words in root.iter(f"{names}text"):
+        size, x, y = float(words.get("font-size")), float(words.get("x")), float(words.get("y"))
+        wide = (
+            len(words.text) * size * 0.5
+        )  # narrower than true, so that only real collisions count
+        left = x - {"end": wide, "middle": wide / 2}.get(words.get("text-anchor"), 0)
+        assert left >= 0 and left + wide <= width and y <= height - 6, words.text
+        boxes.append((left, left + wide, y - size * 0.7, y, words.text))
+    for a, b in itertools.combinations(boxes, 2):
+        assert a[1] <= b[0] or b[1] <= a[0] or a[3] <= b[2] or b[3] <= a[2], (a, b)
