@@ -1,6 +1,48 @@
-"""Run a torchrun, accelerate or python command as supervised ranks: the one way in which the course starts them."""
+"""Run a torchrun, accelerate or python command as supervised ranks: the one way to start them.
 
-from course.launch.client import KINDS, LIMIT_S, launch
+The docstring of each file says which process runs it; `messages` has what they tell one another.
+"""
+
+from course.launch.client import LIMIT_S, launch
+from course.launch.connect import warm_up
+from course.launch.messages import (
+    Done,
+    Ended,
+    Event,
+    Exited,
+    Lines,
+    Logged,
+    Note,
+    Progress,
+    Reason,
+    Started,
+)
+from course.launch.netns import Host
+from course.launch.preflight import KINDS
+from course.launch.process_tree import kill_tree, still_the_same
 from course.launch.run import ABORTED, RAISED, TRACEBACK, Line, Run
 
-__all__ = ["ABORTED", "KINDS", "LIMIT_S", "RAISED", "TRACEBACK", "Line", "Run", "launch"]
+__all__ = [
+    "ABORTED",
+    "KINDS",
+    "LIMIT_S",
+    "RAISED",
+    "TRACEBACK",
+    "Done",
+    "Ended",
+    "Event",
+    "Exited",
+    "Host",
+    "Line",
+    "Lines",
+    "Logged",
+    "Note",
+    "Progress",
+    "Reason",
+    "Run",
+    "Started",
+    "kill_tree",
+    "launch",
+    "still_the_same",
+    "warm_up",
+]

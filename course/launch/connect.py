@@ -1,4 +1,7 @@
-"""Reach a supervisor for a run: one forked from the warm process where there is one, else a new process."""
+"""In the kernel: reach a supervisor for a run.
+
+It is forked from the warm server where there is one, else it is a new process.
+"""
 
 import os
 import shutil
@@ -8,25 +11,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-from course.launch import channel
+from course.launch import interpreter
+from course.launch.channel import Channel
+from course.launch.warm_imports import SINGLE_THREADED
 
-SOCKET = (
-    "COURSE_WARM"  # names the warm process's socket; processes started from a notebook find it here
-)
-# Without the current folder on `sys.path`, where a file of the learner's could stand in for a library.
-START = "import sys; sys.path.pop(0); from course.launch.{module} import main; main()"
-
-# In the warm process's environment while it imports libraries, so that none starts a thread: a process with threads
-# cannot be forked safely. Nor may CUDA be touched: the check for GPUs goes through NVML.
-SINGLE_THREADED = {
-    "OPENBLAS_NUM_THREADS": "1",
-    "JE_ARROW_MALLOC_CONF": "background_thread:false",
-    "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
-}
+SOCKET = "COURSE_WARM"  # names the warm server's socket; processes started from a notebook find it
 
 
-class WarmProcess:
-    """The warm process of this kernel, which ends when the kernel does: the kernel holds its standard input."""
+class WarmHandle:
+    """The kernel's warm server, which ends when the kernel does: the kernel holds its stdin."""
 
     def __init__(self) -> None:
         folder = Path(tempfile.mkdtemp(prefix="course-"))  # only this user may enter
@@ -35,17 +28,11 @@ class WarmProcess:
             listener.bind(self.path)
             listener.listen()
             self._process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-u",
-                    "-c",
-                    START.format(module="warm_server"),
-                    str(listener.fileno()),
-                ],
+                interpreter.command("warm_server", str(listener.fileno())),
                 env=os.environ | SINGLE_THREADED,
                 stdin=subprocess.PIPE,
                 pass_fds=[listener.fileno()],
-                start_new_session=True,  # an interrupt of the kernel's process group must not reach it
+                start_new_session=True,  # an interrupt of the kernel's group must not reach it
             )
 
     @property
@@ -54,21 +41,21 @@ class WarmProcess:
         return self._process.poll() is None
 
 
-_warm: WarmProcess | None = None
+_warm: WarmHandle | None = None
 
 
 def warm_up() -> None:
-    """Start the warm process if this system can fork one safely (Linux) and none is alive."""
+    """Start the warm server if this system can fork one safely (Linux) and none is alive."""
     global _warm
     if sys.platform == "linux" and (_warm is None or not _warm.alive):
         if _warm:
             shutil.rmtree(os.path.dirname(_warm.path), ignore_errors=True)
-        _warm = WarmProcess()
+        _warm = WarmHandle()
         os.environ[SOCKET] = _warm.path
 
 
-def to_supervisor() -> channel.Wire:
-    """A wire to a new supervisor, warm if the warm process answers."""
+def to_supervisor() -> Channel:
+    """A channel to a new supervisor, warm if the warm server answers."""
     path = os.environ.get(SOCKET)
     if path and _warm is not None and not _warm.alive:
         warm_up()
@@ -80,17 +67,14 @@ def to_supervisor() -> channel.Wire:
         except OSError:
             sock.close()
         else:
-            return channel.Wire(sock)
+            return Channel(sock)
     return to_cold_supervisor()
 
 
-def to_cold_supervisor() -> channel.Wire:
-    """A wire to a supervisor that is a new process, whose ranks are new interpreters."""
+def to_cold_supervisor() -> Channel:
+    """A channel to a supervisor that is a new process, whose ranks are new interpreters."""
     ours, theirs = socket.socketpair()
     with theirs:
-        subprocess.Popen(
-            [sys.executable, "-u", "-c", START.format(module="supervisor")],
-            stdin=theirs,
-            start_new_session=True,
-        )
-    return channel.Wire(ours)
+        command = interpreter.command("supervisor")
+        subprocess.Popen(command, stdin=theirs, start_new_session=True)
+    return Channel(ours)

@@ -1,4 +1,8 @@
-"""Make a fork of a warm process look like a process of its own, from its first instruction to its exit code."""
+"""In a forked launcher or rank: look like a process of its own, from first to last.
+
+From the first instruction to the exit code nothing tells a fork of the warm server from a new
+interpreter.
+"""
 
 import atexit
 import contextlib
@@ -15,14 +19,20 @@ OWN = os.path.dirname(__file__) + os.sep
 
 
 class Forked(BaseException):
-    """Raised in a fresh fork to unwind to the bottom of its stack, where `task` then runs as in a new process."""
+    """Raised in a fresh fork to unwind to the bottom of its stack.
+
+    There `task` runs as in a new process.
+    """
 
     def __init__(self, task: Callable[[], None]) -> None:
         self.task = task
 
 
 def enter(env: dict[str, str], stdout: int, stderr: int) -> None:
-    """Give a fork the session, signals, standard streams, environment and random state of a new process."""
+    """Give a fork what a new process has.
+
+    That is a session, signals, standard streams, an environment and a random state of its own.
+    """
     os.setsid()
     signal.set_wakeup_fd(-1)
     for name in (signal.SIGTERM, signal.SIGCHLD, signal.SIGHUP):
@@ -36,7 +46,8 @@ def enter(env: dict[str, str], stdout: int, stderr: int) -> None:
     os.environ.clear()
     os.environ.update(env)
     _reread_environment()
-    # Python's own generator reseeds itself after a fork, these do not; their first seeds are random as well.
+    # Python's own generator reseeds itself after a fork, these do not; their first seeds are
+    # random as well.
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed()
     if "torch" in sys.modules:
@@ -61,7 +72,7 @@ def _reread_environment() -> None:
 
 
 def run_as_main(argv: list[str] | tuple[str, ...]) -> None:
-    """Run the script `argv[0]` as the module `__main__`, as the interpreter does with a script on its command line."""
+    """Run the script `argv[0]` as the module `__main__`, as the interpreter does."""
     path = os.path.abspath(argv[0])
     sys.argv = list(argv)
     sys.path.insert(0, os.path.dirname(os.path.realpath(path)))
@@ -80,7 +91,8 @@ def run_as_main(argv: list[str] | tuple[str, ...]) -> None:
 def be_process(body: Callable[[], None]) -> NoReturn:
     """Run `body` as all that this fork does, and end as the interpreter ends.
 
-    Only the tearing down of the imported libraries is left out, which would take longer than many a script.
+    Only the tearing down of the imported libraries is left out: it would take longer than many
+    scripts.
     """
     status: int | signal.Signals = 0
     try:
@@ -93,7 +105,8 @@ def be_process(body: Callable[[], None]) -> NoReturn:
             stack = stack.tb_next  # a terminal shows the frames of the script alone
         sys.excepthook(type(error), error.with_traceback(stack), stack)
         status = signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
-    threading._shutdown()  # waits for the threads that are not daemons, as `multiprocessing` ends its forks
+    # Waits for the threads that are not daemons, as `multiprocessing` ends its forks.
+    threading._shutdown()
     atexit._run_exitfuncs()
     if threading.active_count() == 1:  # a daemon thread may still use them
         sys.modules["__main__"].__dict__.clear()  # objects of the script are finalized

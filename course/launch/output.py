@@ -1,24 +1,33 @@
-"""Read what one stream of one process writes: every byte to disk, lines to the client within limits."""
+"""In the supervisor: what processes write, read from their pipes.
 
-import contextlib
+Every byte goes to disk; lines go to the kernel within limits.
+"""
+
+import functools
 import os
+import selectors
 import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
-KEPT_LINES = 5_000  # of each stream sent to the client; what comes after stays on disk
-FINISHED = "finished"  # marks the folder of a run that has ended: it may be deleted
+from course.launch import run_folder
+from course.launch.messages import Event, Lines, Note, Progress
+
+KEPT_LINES = 5_000  # of each stream sent to the kernel; what comes after stays on disk
 LAST_LINES = 50  # of those not sent, the last are sent at the end: an error is usually there
 KEPT_CHARS = 2_000  # of each line
-TRANSIENT_S = 0.25  # how often a progress bar is sent
+PROGRESS_S = 0.25  # how often a progress bar is sent
+CHUNK = 1 << 16  # bytes read at once, as many as a pipe holds
+
+Tell = Callable[[Event], None]
 
 
 class Log:
-    """The run's output on disk: one file a rank, ``rank0.log`` and so on, and ``launcher.log``."""
+    """The run's output on disk: rank0.log and so on, one file per rank, and launcher.log."""
 
-    def __init__(self, folder: Path, note: Callable[[str], None]) -> None:
-        self._folder, self._note = folder, note
+    def __init__(self, folder: Path, tell: Tell) -> None:
+        self._folder, self._tell = folder, tell
         self._files: dict[int | None, int] = {}
         self._broken = False
 
@@ -29,13 +38,13 @@ class Log:
         try:
             if rank not in self._files:
                 name = "launcher.log" if rank is None else f"rank{rank}.log"
-                self._files[rank] = os.open(
-                    self._folder / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644
-                )
+                flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+                self._files[rank] = os.open(self._folder / name, flags, 0o644)
             os.write(self._files[rank], data)
         except OSError as error:
             self._broken = True
-            self._note(f"the log in {self._folder} stops here: {error.strerror}; the run goes on.")
+            why = f"the log in {self._folder} stops here: {error.strerror}; the run goes on."
+            self._tell(Note(why))
 
     def close(self) -> None:
         """Close the files (in a fork: its copies of them)."""
@@ -46,23 +55,17 @@ class Log:
     def finish(self) -> None:
         """Close the files and mark the folder as one that may be deleted."""
         self.close()
-        with contextlib.suppress(OSError):  # on a full disk the folder is kept
-            (self._folder / FINISHED).touch()
+        run_folder.mark_finished(self._folder)
 
 
 class Output:
     """One stream of one process, from the read end of its pipe."""
 
     def __init__(
-        self, descriptor: int, rank: int | None, stream: str, log: Log, tell: Callable[..., None]
+        self, descriptor: int, rank: int | None, stream: str, log: Log, tell: Tell
     ) -> None:
-        self._descriptor, self.rank, self._stream, self._log, self._tell = (
-            descriptor,
-            rank,
-            stream,
-            log,
-            tell,
-        )
+        self._descriptor, self.rank, self._stream = descriptor, rank, stream
+        self._log, self._tell = log, tell
         self._partial = b""
         self._shown = b""
         self._shown_at = 0.0
@@ -72,13 +75,13 @@ class Output:
 
     def read(self) -> bool:
         """Read what is there; False at the end of the stream."""
-        data = os.read(self._descriptor, 1 << 16)
+        data = os.read(self._descriptor, CHUNK)
         if not data:
             return False
         self._log.write(self.rank, data)
         *lines, self._partial = (self._partial + data).split(b"\n")
         # A stream without newlines must not grow in memory; its bytes are on disk.
-        self._partial = self._partial[-(1 << 16) :]
+        self._partial = self._partial[-CHUNK:]
         self._send([_text(line) for line in lines])
         return True
 
@@ -89,20 +92,15 @@ class Output:
         self._skipped += len(later)
         self._held.extend(later)
         if now:
-            self._tell(event="lines", rank=self.rank, stream=self._stream, lines=now)
+            self._tell(Lines(self.rank, self._stream, now))
 
-    def flush_partial(self) -> None:
-        """Show a progress bar, a line without an end that a carriage return starts over, a few times a second."""
+    def show_progress(self) -> None:
+        """Tell of a progress bar, a line that carriage returns start over, a few times a second."""
         now = time.monotonic()
-        if (
-            b"\r" in self._partial
-            and self._partial != self._shown
-            and now - self._shown_at > TRANSIENT_S
-        ):
+        new = b"\r" in self._partial and self._partial != self._shown
+        if new and now - self._shown_at > PROGRESS_S:
             self._shown, self._shown_at = self._partial, now
-            self._tell(
-                event="transient", rank=self.rank, stream=self._stream, text=_text(self._partial)
-            )
+            self._tell(Progress(self.rank, _text(self._partial)))
 
     def finish(self) -> None:
         """Send what is left at the end of the run."""
@@ -110,13 +108,58 @@ class Output:
             self._send([_text(self._partial)])
         if self._held:
             skipped = self._skipped - len(self._held)
-            lines = list(self._held)
-            self._tell(
-                event="lines", rank=self.rank, stream=self._stream, lines=lines, skipped=skipped
-            )
+            self._tell(Lines(self.rank, self._stream, list(self._held), skipped))
 
 
 def _text(line: bytes) -> str:
-    """What a terminal would show of the line: a carriage return starts it over, bad UTF-8 becomes a mark."""
+    """What a terminal shows: a carriage return starts a line over, bad UTF-8 becomes a mark."""
     shown = line.removesuffix(b"\r").rpartition(b"\r")[2].decode(errors="replace")
     return shown if len(shown) <= KEPT_CHARS else shown[:KEPT_CHARS] + " …"
+
+
+class Pipes:
+    """The standard output and standard error of every process of a run."""
+
+    def __init__(self, selector: selectors.BaseSelector, log: Log, tell: Tell) -> None:
+        self._selector, self._log, self._tell = selector, log, tell
+        self._outputs: dict[int, Output] = {}  # by the read end of the pipe
+
+    def open(self, rank: int | None) -> list[int]:
+        """The write ends of two new pipes, for stdout and stderr; their read ends are watched."""
+        ends = []
+        for stream in ("stdout", "stderr"):
+            read, write = os.pipe()
+            self._outputs[read] = Output(read, rank, stream, self._log, self._tell)
+            on_bytes = functools.partial(self._read, read)
+            self._selector.register(read, selectors.EVENT_READ, on_bytes)
+            ends.append(write)
+        return ends
+
+    def _read(self, descriptor: int) -> None:
+        if not self._outputs[descriptor].read():
+            self._selector.unregister(descriptor)
+            os.close(descriptor)
+            self._outputs.pop(descriptor).finish()
+
+    def show_progress(self) -> None:
+        """Tell of the progress bars that processes write."""
+        for output in self._outputs.values():
+            output.show_progress()
+
+    def drain(self, rank: int | None) -> None:
+        """Read what is in a rank's pipes; a descendant of it that holds them is not waited for."""
+        for key, _ in self._selector.select(timeout=0):  # one read empties a pipe
+            if key.fd in self._outputs and self._outputs[key.fd].rank == rank:
+                key.data()
+
+    def finish(self) -> None:
+        """Read and send the last of everything."""
+        for rank in {output.rank for output in self._outputs.values()}:
+            self.drain(rank)
+        for output in self._outputs.values():
+            output.finish()
+
+    def close(self) -> None:
+        """Close the read ends, in a fork."""
+        for descriptor in self._outputs:
+            os.close(descriptor)

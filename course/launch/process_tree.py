@@ -1,17 +1,21 @@
-"""The processes below this one: adopt what they leave behind, notice their end, end them."""
+"""In supervisor, warm server and kernel: adopt, notice and end the processes below one.
+
+A process is known by its id and the time of its creation, so that an id which the system has given
+to somebody else is never signalled (psutil compares both before it sends a signal).
+"""
 
 import contextlib
 import ctypes
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import psutil
 
 
 def adopt_orphans() -> None:
-    """Become the parent of every process whose own parent ends, anywhere below (prctl(2), Linux)."""
+    """Become the parent of every process below whose own parent ends (prctl(2), Linux)."""
     if sys.platform == "linux":
         pr_set_child_subreaper = 36
         ctypes.CDLL(None, use_errno=True).prctl(pr_set_child_subreaper, 1, 0, 0, 0)
@@ -24,7 +28,7 @@ def end_with_parent() -> None:
 
 
 def ended_children() -> Iterator[tuple[int, int]]:
-    """(process id, exit code) of each child that has ended since the last call; a signal is a negative code."""
+    """(process id, exit code) of each child that has ended; a signal is a negative code."""
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -35,11 +39,31 @@ def ended_children() -> Iterator[tuple[int, int]]:
         yield pid, os.waitstatus_to_exitcode(status)
 
 
+def still_the_same(pid: int, created: float) -> psutil.Process | None:
+    """The process that was created then, if it is still there."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        process = psutil.Process(pid)
+        if process.create_time() == created:
+            return process
+    return None
+
+
+def kill_tree(top: psutil.Process) -> None:
+    """Kill a process and every process below it."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        kill([*top.children(recursive=True), top])
+
+
 def kill_below() -> None:
     """Kill every process below this one."""
-    for victim in psutil.Process().children(recursive=True):
+    kill(psutil.Process().children(recursive=True))
+
+
+def kill(victims: Iterable[psutil.Process]) -> None:
+    """Kill processes, some of which may have ended."""
+    for victim in victims:
         with contextlib.suppress(psutil.NoSuchProcess):
-            victim.kill()  # psutil compares creation times, so a reused process id is never signalled
+            victim.kill()
 
 
 def send(pid: int, number: signal.Signals) -> None:

@@ -1,7 +1,8 @@
-"""Where each rank stood when the time limit ended a run: the collective it waits in, and the line that called it.
+"""In the kernel: where each rank stood when the time limit ended a run.
 
-The stacks are written by Python's own fault handler (https://docs.python.org/3/library/faulthandler.html) when the
-supervisor aborts a rank.
+That is the collective it waits in, and the line that called it. The stacks are written by Python's
+own fault handler (https://docs.python.org/3/library/faulthandler.html) when the supervisor aborts a
+rank.
 """
 
 import linecache
@@ -21,7 +22,10 @@ OWN = str(Path(__file__).parents[1])
 
 @dataclass(frozen=True)
 class Place:
-    """Where a rank stood: `call` is a collective, "backward", "forward" (both DDP's) or "", at `line` of `file`."""
+    """Where a rank stood, at `line` of `file`.
+
+    `call` is a collective, "backward" or "forward" (both DDP's), or "".
+    """
 
     call: str
     file: str
@@ -96,12 +100,10 @@ def _diagnosis(run: Run, found: dict[int, Place | None]) -> list[str]:
     if not waiting:
         return []
     if len(waiting) > 1:
-        return [
-            f"The ranks wait in different calls ({', '.join(sorted(waiting))}): each waits for the others for ever."
-        ]
+        calls = ", ".join(sorted(waiting))
+        return [f"The ranks wait in different calls ({calls}): each waits for the others for ever."]
     if elsewhere:
         names = ", ".join(f"rank {rank}" for rank in elsewhere)
-        return [
-            f"A collective ends when every rank has called it, and {names} did not call {waiting.pop()}."
-        ]
+        rule = "A collective ends when every rank has called it"
+        return [f"{rule}, and {names} did not call {waiting.pop()}."]
     return []

@@ -1,11 +1,11 @@
-"""The warm process: it has imported what the labs import, and forks the supervisor of each run from that state.
+"""In the warm server: import what the labs import, and fork each run's supervisor from there.
 
-A rank started from here begins with torch, transformers and datasets in memory instead of spending seconds on their
-import. The process does nothing else: it runs no tensor operation, starts no thread, never touches CUDA, and never
-imports a module of the learner's.
+A rank started from here begins with torch, transformers and datasets in memory instead of spending
+seconds on their import. The process does nothing else: it runs no tensor operation, starts no
+thread, never touches CUDA, and never imports a module of the learner's.
 
-It works in two generations. The first has torch alone and serves after two seconds; from it a second one is forked
-that imports the rest, and takes over when it has.
+It works in two generations. The first has torch alone and serves after two seconds; from it a
+second one is forked that imports the rest, and takes over when it has.
 """
 
 import functools
@@ -21,16 +21,17 @@ from collections.abc import Callable
 
 import psutil
 
-from course.launch import channel, process_tree
-from course.launch.connect import SINGLE_THREADED
+from course.launch import process_tree
+from course.launch.channel import Channel
 from course.launch.forked import Forked
 from course.launch.supervisor import Supervisor
+from course.launch.warm_imports import FIRST, SINGLE_THREADED, THEN
 
 TICK_S = 0.2
 
 
-class Warm:
-    """One generation: accepts clients and forks a supervisor for each; `imports` is what the next one adds."""
+class Generation:
+    """Accepts clients and forks a supervisor for each; `imports` is what the next one adds."""
 
     def __init__(
         self,
@@ -47,7 +48,7 @@ class Warm:
         self.strays = False  # whether a supervisor that was killed may have left processes behind
 
     def serve(self) -> None:
-        """Accept clients until standard input ends; raises `Forked` in a fork that is to become something else."""
+        """Accept clients until standard input ends; raises `Forked` in a fork."""
         process_tree.adopt_orphans()
         gc.freeze()  # what is imported stays in pages that all forks share
         if self.imports:
@@ -83,7 +84,7 @@ class Warm:
         self.supervisors.add(pid)
 
     def _raise_successor(self) -> None:
-        """Fork the next generation, which serves in this one's place as soon as it has imported more."""
+        """Fork the next generation, which serves in this one's place once it has imported more."""
         read, write = os.pipe()
         pid = os.fork()
         if pid == 0:
@@ -99,10 +100,10 @@ class Warm:
         self.imports()
         os.write(ready, b".")
         os.close(ready)
-        Warm(self.listener, self.started_with).serve()
+        Generation(self.listener, self.started_with).serve()
 
     def _hand_over(self) -> None:
-        """Stop accepting clients, if the successor has said that it does (it may also have died)."""
+        """Stop accepting clients if the successor has said that it does (it may have died)."""
         self.selector.unregister(self.ready)
         if os.read(self.ready, 1) and self.successor:
             self.selector.unregister(self.listener)
@@ -124,33 +125,17 @@ class Warm:
             elif code:
                 self.strays = True
         if self.strays:
-            strays = [
-                c
-                for c in psutil.Process().children()
-                if c.pid not in (*self.supervisors, self.successor)
-            ]
+            known = {*self.supervisors, self.successor}
+            strays = [child for child in psutil.Process().children() if child.pid not in known]
             self.strays = bool(strays)
-            for stray in strays:
-                stray.kill()
+            process_tree.kill(strays)
 
 
 def _supervise(connection: socket.socket, started_with: dict[str, str]) -> None:
     os.setsid()
-    Supervisor(channel.Wire(connection), warm=started_with).run()
-    os._exit(
-        0
-    )  # nothing to flush; tearing down the imported libraries would take longer than many a run
-
-
-FIRST = ("torch", "torch.distributed.run", "torch.nn.parallel", "torch.utils.data")
-THEN = (
-    "transformers.models.bert.modeling_bert",
-    "transformers.models.bert.tokenization_bert",
-    "datasets",
-    "accelerate.commands.accelerate_cli",
-    "course.data",
-    "course.models",
-)
+    Supervisor(Channel(connection), warm=started_with).run()
+    # Nothing is left to flush; tearing down the libraries would take longer than many runs.
+    os._exit(0)
 
 
 def _import(modules: tuple[str, ...]) -> None:
@@ -167,14 +152,15 @@ def _serve(descriptor: int) -> None:
     }
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _import(FIRST)
-    Warm(listener, started_with, imports=functools.partial(_import, THEN)).serve()
+    imports = functools.partial(_import, THEN)
+    Generation(listener, started_with, imports).serve()
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def main() -> None:
     """Serve the listening socket whose descriptor is `sys.argv[1]` until standard input ends.
 
-    A fork that is to become something else (a supervisor, a launcher, a rank) unwinds to here and becomes it.
+    A fork that is to become something else (supervisor, launcher, rank) unwinds to here.
     """
     task: Callable[[], None] | None = functools.partial(_serve, int(sys.argv[1]))
     while task:

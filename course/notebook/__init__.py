@@ -1,8 +1,9 @@
 """What a notebook loads: the magics, a run's live output, the tables of claims and of changes."""
 
 from course.notebook.claims import claims
+from course.notebook.curves_display import CurvesDisplay
 from course.notebook.diff import Diff, diff
 from course.notebook.live import Live
-from course.notebook.magics import load, unfinished
+from course.notebook.magics import load
 
-__all__ = ["Diff", "Live", "claims", "diff", "load", "unfinished"]
+__all__ = ["CurvesDisplay", "Diff", "Live", "claims", "diff", "load"]

@@ -6,17 +6,15 @@
 %check my_ddp
 """
 
-import os
 import shlex
-import tempfile
 from pathlib import Path
 
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 
-from course.charts import Display
-from course.core import CourseError, todo
-from course.launch import KINDS, LIMIT_S, Run, connect, launch
+from course.core import CourseError, write_whole
+from course.launch import KINDS, LIMIT_S, Reason, Run, launch, warm_up
+from course.notebook.curves_display import CurvesDisplay
 from course.notebook.live import Live
 
 
@@ -41,7 +39,10 @@ class CourseMagics(Magics):
 
     @line_magic
     def timeout(self, line: str) -> Run:
-        """Run a command with a limit in seconds, as the terminal's `timeout` does; a hang shows where each rank is."""
+        """Run a command with a limit in seconds, as the terminal's `timeout` does.
+
+        A hang shows where each rank is.
+        """
         seconds, *words = _words(line) or [""]
         try:
             limit = float(seconds)
@@ -49,7 +50,8 @@ class CourseMagics(Magics):
             limit = 0
         if not limit > 0 or words[:1] not in [[kind] for kind in KINDS]:
             raise CourseError(
-                "%timeout takes seconds and a command: %timeout 20 torchrun --nproc-per-node 2 src/NAME.py."
+                "%timeout takes seconds and a command: "
+                "%timeout 20 torchrun --nproc-per-node 2 src/NAME.py."
             )
         return _show(words, limit, may_hang=True)
 
@@ -75,33 +77,16 @@ def _words(line: str) -> list[str]:
 
 def _show(words: list[str], limit: float = LIMIT_S, may_hang: bool = False) -> Run:
     """Launch and show; a failing run of a finished script raises, an open TODO does not."""
-    run = launch(words, watch=Live(limit, Display()), limit=limit)
-    if run.ok or unfinished(run) or (may_hang and run.reason == "limit"):
+    run = launch(words, watch=Live(limit, CurvesDisplay()), limit=limit)
+    if run.ok or run.unfinished or (may_hang and run.reason == Reason.LIMIT):
         return run
     raise CourseError(f"{run.command} failed; what went wrong stands above.")
 
 
-def unfinished(run: Run) -> bool:
-    """Whether the run met an open TODO."""
-    return run.first_failed is not None and todo.met(run.traceback(run.first_failed)) is not None
-
-
 def _write(path: Path, text: str) -> None:
-    """Write through a temporary file beside it, so that a full disk leaves the old content."""
     existed = path.exists()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}-", delete=False
-        ) as file:
-            try:
-                file.write(text)
-                file.flush()
-                os.chmod(file.name, 0o644)
-                os.replace(file.name, path)
-            except OSError:
-                os.unlink(file.name)
-                raise
+        write_whole(path, text)
     except OSError as error:
         raise CourseError(
             f"{path} cannot be written: {error.strerror}. Its old content, if any, is unharmed."
@@ -110,6 +95,6 @@ def _write(path: Path, text: str) -> None:
 
 
 def load(shell: InteractiveShell) -> None:
-    """What `%load_ext course` does: define the magics, and start the warm process in the background."""
+    """What `%load_ext course` does: define the magics, and start the warm server."""
     shell.register_magics(CourseMagics)
-    connect.warm_up()
+    warm_up()

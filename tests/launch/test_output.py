@@ -5,24 +5,21 @@ from pathlib import Path
 
 import pytest
 
-from course.launch.output import FINISHED, KEPT_CHARS, KEPT_LINES, LAST_LINES, Log, Output
+from course.launch.messages import Lines, Note, Progress
+from course.launch.output import KEPT_CHARS, KEPT_LINES, LAST_LINES, Log, Output
+from course.launch.run_folder import FINISHED
 
 
 class Heard(list):
     """What a client is told."""
 
-    def tell(self, **message: object) -> None:
-        self.append(message)
-
     @property
     def lines(self) -> list[str]:
-        return [
-            line for message in self if message["event"] == "lines" for line in message["lines"]
-        ]
+        return [line for event in self if isinstance(event, Lines) for line in event.lines]
 
     @property
     def progress(self) -> list[str]:
-        return [message["text"] for message in self if message["event"] == "transient"]
+        return [event.text for event in self if isinstance(event, Progress)]
 
 
 class Stream:
@@ -31,8 +28,8 @@ class Stream:
     def __init__(self, folder: Path) -> None:
         self.heard, self.folder = Heard(), folder
         read, self.write_end = os.pipe()
-        self.log = Log(folder, lambda text: self.heard.tell(event="note", text=text))
-        self.output = Output(read, 1, "stdout", self.log, self.heard.tell)
+        self.log = Log(folder, self.heard.append)
+        self.output = Output(read, 1, "stdout", self.log, self.heard.append)
 
     def write(self, data: bytes) -> None:
         """Write, and have everything read."""
@@ -60,7 +57,7 @@ def test_lines_are_whole(stream: Stream) -> None:
     assert stream.heard.lines == ["one", "two", ""]
     stream.end()
     assert stream.heard.lines == ["one", "two", "", "three"]
-    assert all(message["rank"] == 1 and message["stream"] == "stdout" for message in stream.heard)
+    assert all((event.rank, event.stream) == (1, "stdout") for event in stream.heard)
     assert (stream.folder / "rank1.log").read_bytes() == b"one\ntwo\n\nthree"
     assert (stream.folder / FINISHED).exists()
 
@@ -96,7 +93,7 @@ def test_first_and_last_of_many_lines(stream: Stream) -> None:
     assert stream.heard.lines == [str(i) for i in range(KEPT_LINES)]
     stream.end()
     assert stream.heard.lines[KEPT_LINES:] == [str(i) for i in range(total - LAST_LINES, total)]
-    assert stream.heard[-1]["skipped"] == total - KEPT_LINES - LAST_LINES
+    assert stream.heard[-1].skipped == total - KEPT_LINES - LAST_LINES
     assert (stream.folder / "rank1.log").read_text().count("\n") == total
 
 
@@ -115,7 +112,7 @@ def test_progress_is_shown_while_its_line_has_no_end(
     monkeypatch.setattr("course.launch.output.time.monotonic", lambda: now[0])
     for i in range(10):
         stream.write(b"\r%d" % i)
-        stream.output.flush_partial()
+        stream.output.show_progress()
         now[0] += 0.1
     shown = stream.heard.progress
     assert shown[0] == "0" and 3 <= len(shown) <= 5  # a few times a second
@@ -126,7 +123,7 @@ def test_progress_is_shown_while_its_line_has_no_end(
 def test_half_a_line_is_no_progress(stream: Stream) -> None:
     """Python writes a traceback in pieces, and a busy machine may pause between two of them."""
     stream.write(b'Traceback (most recent call last):\n  File "ddp.py"')
-    stream.output.flush_partial()
+    stream.output.show_progress()
     assert stream.heard.progress == []
 
 
@@ -134,6 +131,6 @@ def test_disk_that_refuses_is_mentioned_once(stream: Stream) -> None:
     (stream.folder / "rank1.log").mkdir()  # so that it cannot be opened, not even by root
     stream.write(b"a\n")
     stream.write(b"b\n")
-    notes = [message["text"] for message in stream.heard if message["event"] == "note"]
+    notes = [event.text for event in stream.heard if isinstance(event, Note)]
     assert notes == [f"the log in {stream.folder} stops here: Is a directory; the run goes on."]
     assert stream.heard.lines == ["a", "b"]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from course.launch import stacks
+from course.launch.messages import Exited, Lines, Started
 from course.launch.run import ABORTED, Run
 
 TORCH = f"{sysconfig.get_path('purelib')}/torch"
@@ -14,15 +15,18 @@ LOGGER = f"{TORCH}/distributed/c10d_logger.py"
 
 
 def run_of(*ranks: str | None) -> Run:
-    """A run whose ranks wrote these frames, innermost first ("file:line function"); None: it had ended."""
-    run = Run("torchrun script.py", Path("runs"))
+    """A run whose ranks wrote these frames, innermost first ("file:line function").
+
+    None stands for a rank that had ended.
+    """
+    run = Run(["torchrun", "script.py"], Path("runs"))
     for rank, frames in enumerate(ranks):
-        run.take({"event": "started", "rank": rank, "pid": 100 + rank, "created": 0.0})
+        run.take(Started(rank, 100 + rank, 0.0))
         if frames is None:
-            run.take({"event": "exited", "rank": rank, "code": 0})
+            run.take(Exited(rank, 0))
             continue
-        run.take({"event": "lines", "rank": rank, "stream": "stderr", "lines": written(frames)})
-        run.take({"event": "exited", "rank": rank, "code": -6})
+        run.take(Lines(rank, "stderr", written(frames)))
+        run.take(Exited(rank, -6))
     return run
 
 
@@ -63,7 +67,8 @@ def reduces(script: str) -> str:
 
 
 def barriers(script: str) -> str:
-    return f"{C10D}:9 _wait; {C10D}:4512 barrier; {LOGGER}:83 wrapper; {script}:3 train; {script}:1 <module>"
+    waits = f"{C10D}:9 _wait; {C10D}:4512 barrier; {LOGGER}:83 wrapper"
+    return f"{waits}; {script}:3 train; {script}:1 <module>"
 
 
 def elsewhere(script: str) -> str:
@@ -82,16 +87,17 @@ def test_place_is_the_call_of_the_script(script: str) -> None:
 
 
 def test_backward_waits_too(script: str) -> None:
-    frames = f"{TORCH}/autograd/graph.py:829 _engine_run_backward; {TORCH}/_tensor.py:625 backward; {script}:4 <module>"
-    assert stacks.places(run_of(frames)) == {0: stacks.Place("backward", script, 4)}
+    waits = f"{TORCH}/autograd/graph.py:829 _engine_run_backward; {TORCH}/_tensor.py:625 backward"
+    assert stacks.places(run_of(f"{waits}; {script}:4 <module>")) == {
+        0: stacks.Place("backward", script, 4)
+    }
 
 
 def test_forward_waits_where_ddp_sends_its_buffers_and_not_where_it_computes(script: str) -> None:
-    ddp, module = (
-        f"{TORCH}/nn/parallel/distributed.py",
-        f"{TORCH}/nn/modules/module.py:1789 _call_impl",
-    )
-    sends = f"{ddp}:2363 _distributed_broadcast_coalesced; {ddp}:2425 _sync_buffers; {ddp}:1886 forward; {module}"
+    ddp = f"{TORCH}/nn/parallel/distributed.py"
+    module = f"{TORCH}/nn/modules/module.py:1789 _call_impl"
+    syncs = f"{ddp}:2363 _distributed_broadcast_coalesced; {ddp}:2425 _sync_buffers"
+    sends = f"{syncs}; {ddp}:1886 forward; {module}"
     computes = f"{TORCH}/nn/modules/linear.py:134 forward; {module}; {ddp}:1890 forward; {module}"
     found = stacks.places(
         run_of(f"{sends}; {script}:2 <module>", f"{computes}; {script}:2 <module>")
@@ -121,7 +127,8 @@ def test_different_calls(script: str) -> None:
         "The limit of 20 s ended the run. Where the ranks stood:",
         "  rank 0 waits in all_reduce at ddp.py:2   dist.all_reduce(x)",
         "  rank 1 waits in barrier at ddp.py:3   dist.barrier()",
-        "The ranks wait in different calls (all_reduce, barrier): each waits for the others for ever.",
+        "The ranks wait in different calls (all_reduce, barrier): "
+        "each waits for the others for ever.",
     ]
 
 
@@ -131,9 +138,9 @@ def test_call_that_some_did_not_make(script: str) -> None:
         "  rank 1 is at ddp.py:5   time.sleep(9)",
         "  rank 2 had ended with exit code 0",
     ]
-    assert (
-        report[4]
-        == "A collective ends when every rank has called it, and rank 1, rank 2 did not call all_reduce."
+    assert report[4] == (
+        "A collective ends when every rank has called it, "
+        "and rank 1, rank 2 did not call all_reduce."
     )
 
 
@@ -141,13 +148,12 @@ def test_slow_run_is_no_deadlock(script: str) -> None:
     """All in one call, or none in any: the stacks are shown and nothing is claimed."""
     for frames in (reduces(script), elsewhere(script)):
         report = stacks.report(run_of(frames, frames), 1.5)
-        assert (
-            report.startswith("The limit of 1.5 s ended the run.") and len(report.splitlines()) == 3
-        )
+        assert report.startswith("The limit of 1.5 s ended the run.")
+        assert len(report.splitlines()) == 3
 
 
 def test_rank_that_wrote_nothing() -> None:
-    run = Run("torchrun script.py", Path("runs"))
-    run.take({"event": "started", "rank": 0, "pid": 100, "created": 0.0})
-    run.take({"event": "exited", "rank": 0, "code": -9})
+    run = Run(["torchrun", "script.py"], Path("runs"))
+    run.take(Started(0, 100, 0.0))
+    run.take(Exited(0, -9))
     assert "rank 0 had ended with exit code -9" in stacks.report(run, 5)

@@ -1,6 +1,7 @@
-"""The labs as a learner sees them: JupyterLab in a browser, all cells run, an explorable moved, a run interrupted.
+"""The labs as a learner sees them, in JupyterLab in a browser.
 
-Needs Chromium (Debian's package) and playwright; without them these tests are skipped.
+All cells are run, an explorable is moved, a run is interrupted. Needs Chromium (Debian's package)
+and playwright; without them these tests are skipped.
 """
 
 import html
@@ -16,21 +17,29 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+import nbformat
 import psutil
 import pytest
 
-from course.commands.lab import trust
+from course.commands.lab import SETTINGS, trust
+from course.core import ROOT
 
-ROOT = Path(__file__).parents[2]
 CHROMIUM = (
     shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 )
 FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
-]  # fmt: skip
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+]
 SVG = "image/svg+xml"
-# The drawings that are on the page: those of explorables and of the quiz are part of it, the others are images.
+# The drawings that are on the page: those of explorables and of the quiz are part of it, the others
+# are images.
 DRAWINGS = """() => [
     ...[...document.querySelectorAll('.jp-RenderedSVG img')].filter(image => image.naturalWidth > 0)
         .map(image => decodeURIComponent(image.src)),
@@ -39,6 +48,9 @@ DRAWINGS = """() => [
 ].join('')"""
 IDLE = "() => document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'"
 HEIGHT = "() => document.querySelector('.jp-WindowedPanel-outer').scrollHeight"
+SCROLL = "y => document.querySelector('.jp-WindowedPanel-outer').scrollTo(0, y)"
+REDRAWN = """([before]) => [...document.querySelectorAll('.jp-CodeCell svg[role=img]')]
+    .every(drawing => drawing.innerHTML !== before)"""
 TITLE = re.compile(r"<title>(.*?)</title>")
 RUN_S = 420  # for all cells of a notebook
 
@@ -75,7 +87,7 @@ def server(course_folder):
     process = subprocess.Popen(
         [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", *options],
         cwd=course_folder,
-        env=os.environ | {"JUPYTER_CONFIG_PATH": str(ROOT / "course" / "jupyter")},
+        env=os.environ | {"JUPYTER_CONFIG_PATH": str(SETTINGS)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -85,7 +97,7 @@ def server(course_folder):
         yield url
     finally:
         members = [*psutil.Process(process.pid).children(recursive=True), process]
-        process.terminate()  # it ends its kernels, and each of those its warm process
+        process.terminate()  # it ends its kernels, and each of those its warm server
         left = psutil.wait_procs(members, timeout=60)[1]
         for member in left:
             member.kill()
@@ -123,10 +135,12 @@ def page(browser):
 
 
 def open_notebook(page, server, path: str) -> None:
-    """Open a notebook in JupyterLab and wait until its kernel answers: what is run before is lost."""
-    with page.expect_websocket(
-        lambda socket: "/api/kernels/" in socket.url, timeout=60_000
-    ) as kernel:
+    """Open a notebook in JupyterLab and wait for its kernel: what is run before is lost."""
+
+    def is_kernel(socket) -> bool:
+        return "/api/kernels/" in socket.url
+
+    with page.expect_websocket(is_kernel, timeout=60_000) as kernel:
         page.goto(f"{server}lab/tree/{path}?token=learner&reset")
     kernel.value.wait_for_event("framereceived", timeout=60_000)
     page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=60_000)
@@ -148,14 +162,10 @@ def run_all(page, folder: Path, path: str) -> list[dict]:
         page.wait_for_function(IDLE, timeout=RUN_S * 1000)
         page.keyboard.press("Control+s")
         page.wait_for_timeout(1500)
-        cells = [
-            c for c in json.loads((folder / path).read_text())["cells"] if c["cell_type"] == "code"
-        ]
-        if (
-            all(cell["execution_count"] for cell in cells)
-            or errors(cells)
-            or time.monotonic() > until
-        ):
+        every = json.loads((folder / path).read_text())["cells"]
+        cells = [cell for cell in every if cell["cell_type"] == "code"]
+        done = all(cell["execution_count"] for cell in cells)
+        if done or errors(cells) or time.monotonic() > until:
             return cells
 
 
@@ -195,13 +205,9 @@ def test_a_solution_is_seen_as_it_was_run(page, server, course_folder, name):
     assert missing
     open_notebook(page, server, path)
     for pause_ms in (50, 1000, 3000):  # a busy machine needs longer
-        for top in range(
-            0, page.evaluate(HEIGHT), 500
-        ):  # only what is near the screen is on the page
+        for top in range(0, page.evaluate(HEIGHT), 500):  # only what is near the screen is there
             if missing:
-                page.evaluate(
-                    "y => document.querySelector('.jp-WindowedPanel-outer').scrollTo(0, y)", top
-                )
+                page.evaluate(SCROLL, top)
                 page.wait_for_timeout(pause_ms)
                 seen = html.unescape(page.evaluate(DRAWINGS))
                 missing = {title for title in missing if title not in seen}
@@ -220,28 +226,27 @@ def test_an_explorable_moves(page, server):
     slider.focus()
     for _ in range(4):
         page.keyboard.press("ArrowRight")
-    page.wait_for_function(
-        "([before]) => [...document.querySelectorAll('.jp-CodeCell svg[role=img]')].every(s => s.innerHTML !== before)",
-        arg=[before], timeout=10_000,
-    )  # fmt: skip
+    page.wait_for_function(REDRAWN, arg=[before], timeout=10_000)
 
 
 def test_an_interrupt_ends_the_ranks(page, server, course_folder):
     pids = course_folder / "labs" / "pids"
-    script = f"import os, time\nopen({str(pids)!r}, 'a').write(f'{{os.getpid()}} ')\nprint('ready')\ntime.sleep(600)\n"
+    script = (
+        f"import os, time\nopen({str(pids)!r}, 'a').write(f'{{os.getpid()}} ')\n"
+        "print('ready')\ntime.sleep(600)\n"
+    )
     (course_folder / "labs" / "src" / "sleeps.py").write_text(script)
     cells = [
         "%load_ext course",
         "run = %torchrun --standalone --nproc-per-node 2 src/sleeps.py",
         "print('alive')",
     ]
-    notebook = {
-        "nbformat": 4, "nbformat_minor": 5,
-        "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
-        "cells": [{"cell_type": "code", "id": f"cell-{i}", "source": source, "metadata": {}, "outputs": [],
-                   "execution_count": None} for i, source in enumerate(cells)],
-    }  # fmt: skip
-    (course_folder / "labs" / "interrupt.ipynb").write_text(json.dumps(notebook))
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(source) for source in cells],
+        metadata={"kernelspec": kernel},
+    )
+    nbformat.write(notebook, course_folder / "labs" / "interrupt.ipynb")
     open_notebook(page, server, "labs/interrupt.ipynb")
     menu(page, "Run", "Run All Cells")
     page.wait_for_selector("text=ready", timeout=60_000)

@@ -1,52 +1,31 @@
-"""Launch from processes of their own, so that tests can interrupt, stop and kill what a learner's kernel would be.
+"""Launch from a process of its own, so that tests can interrupt, stop and kill the client.
 
-Run as a program, this file is such a client: it reads requests (JSON lines) and answers with what became of each run.
-Every process that descends from a client carries the client's mark in its environment, which is how orphans are found.
+The client stands in for a learner's kernel; `launch_client` is what it runs. Every process that
+descends from a client carries the client's mark in its environment, which is how orphans are found.
 """
 
 import contextlib
-import io
 import json
 import os
 import select
-import signal
 import subprocess
 import sys
-import tempfile
 import textwrap
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
+import pytest
 
 MARK = "COURSE_TEST_MARK"
 GONE_S = 5.0  # within which the last process of a run must be gone after a fault
 PATIENCE_S = 60.0  # for anything to happen that has no bound of its own: cores may be shared
+PROGRAM = Path(__file__).with_name("launch_client.py")
 
-# What most scripts of the tests begin with: `ready()` tells the test that this rank has come so far.
-PREAMBLE = """
-import os, signal, sys, time
-from pathlib import Path
-rank = int(os.environ.get("RANK", 0))
-def ready():
-    Path(sys.argv[1], f"ready{rank}").touch()
-"""
-HEALTHY = PREAMBLE + "ready()\nwhile True: time.sleep(0.05)\n"
-HUNG = (
-    PREAMBLE
-    + """
-import torch
-import torch.distributed as dist
-
-dist.init_process_group("gloo")
-ready()
-if rank == 0:
-    dist.all_reduce(torch.ones(4))  # rank 1 never comes
-while True: time.sleep(0.05)
-"""
-)
+# For a test in which it makes no difference whether there is a warm server.
+once = pytest.mark.parametrize("client", ["warm"], indirect=True)
 
 
 def runs(pid: int) -> bool:
@@ -69,7 +48,7 @@ def marked(mark: str) -> dict[int, psutil.Process]:
 def until(
     condition: Callable[[], object], within: float = PATIENCE_S, every: float = 0.02
 ) -> float:
-    """Wait until the condition holds; return the seconds that took. Fails the test after `within` seconds."""
+    """Wait until the condition holds, at most `within` seconds; return the seconds that took."""
     start = time.monotonic()
     while not condition():
         waited = time.monotonic() - start
@@ -78,8 +57,14 @@ def until(
     return time.monotonic() - start
 
 
+def after(what: str, seconds: float, record: object) -> None:
+    """Note how long the last process took to go (`pytest --junitxml` and `-rP` show it)."""
+    record(what, round(seconds, 2))
+    print(f"{what}: last process gone after {seconds:.2f} s")
+
+
 class Client:
-    """A process that launches as a kernel does; `warm` says whether it keeps a warm process."""
+    """A process that launches as a kernel does; `warm` says whether it keeps a warm server."""
 
     def __init__(self, folder: Path, warm: bool) -> None:
         self.folder, self.mark, self.warm = folder, uuid.uuid4().hex, warm
@@ -88,7 +73,7 @@ class Client:
         self.temporary.mkdir(exist_ok=True)
         self._noise = (folder / "client.err").open("w+")
         self.process = subprocess.Popen(
-            [sys.executable, __file__],
+            [sys.executable, PROGRAM],
             env=clean_environment() | {MARK: self.mark, "TMPDIR": str(self.temporary)},
             cwd=folder,
             stdin=subprocess.PIPE,
@@ -101,13 +86,12 @@ class Client:
             self.warm_up()
 
     def warm_up(self) -> None:
-        """Keep a warm process, and wait until it has imported everything and can serve."""
+        """Keep a warm server, and wait until it has imported everything and can serve."""
         self.ask(warm=True)
         self.script("probe", "import sys; print('course.models' in sys.modules)")
         until(lambda: self.run("python", "probe.py")["stdout"].get(0) == "True", every=0.5)
-        until(
-            lambda: len(marked(self.mark)) == 3
-        )  # the client and two generations; the probe's processes are gone
+        # The client and the server's two generations; the probe's processes are gone.
+        until(lambda: len(marked(self.mark)) == 3)
         self.own = set(marked(self.mark))
 
     @property
@@ -143,7 +127,7 @@ class Client:
         return self.run(*torchrun(count), "script.py", *args, **settings)
 
     def hold(self, source: str, count: int = 2, **settings: object) -> None:
-        """Start ranks that run until something ends them, and wait until each says that it is ready."""
+        """Start ranks that run until something ends them; wait until each says that it is ready."""
         for file in self.folder.glob("ready*"):
             file.unlink()
         self.script("script", source)
@@ -170,7 +154,7 @@ class Client:
         return keyed_by_rank(json.loads(line))
 
     def others(self) -> dict[int, psutil.Process]:
-        """Living processes of the client's runs: all with its mark but the client and its warm processes."""
+        """Living processes of the client's runs: not the client itself, nor its warm server."""
         return {pid: process for pid, process in marked(self.mark).items() if pid not in self.own}
 
     def gone(self, within: float = GONE_S) -> float:
@@ -187,7 +171,7 @@ class Client:
         return self.rank(0).parent()
 
     def launcher(self) -> psutil.Process:
-        """Its launcher: the child of the supervisor that is no rank."""
+        """Its launcher: the child of the supervisor that is not a rank."""
         ranks = json.loads((self.folder / "started.json").read_text()).values()
         (launcher,) = (child for child in self.supervisor().children() if child.pid not in ranks)
         return launcher
@@ -221,104 +205,3 @@ def keyed_by_rank(answer: dict) -> dict:
             for key, value in answer.get(name, {}).items()
         }
     return answer
-
-
-# -- the client's side ------------------------------------------------------------------------------------------------
-
-
-def serve() -> None:
-    """Answer requests until standard input ends."""
-    from course.launch import connect
-
-    folder = os.getcwd()
-    tempfile.gettempdir()  # looked for once, while it is there
-    for request in requests():
-        if "words" in request:
-            answer = run(request, folder)
-        elif "warm" in request:
-            connect.warm_up()
-            answer = {}
-        elif "fork" in request:
-            answer = {"pid": fork()}
-        else:
-            answer = vitals()
-        print(json.dumps(answer), flush=True)
-
-
-def requests() -> Iterator[dict]:
-    """One request a line."""
-    for line in sys.stdin:
-        yield json.loads(line)
-
-
-def fork() -> int:
-    """A child that holds every descriptor of the client, as a worker that a library has forked."""
-    pid = os.fork()
-    if pid == 0:
-        time.sleep(PATIENCE_S)
-        os._exit(0)
-    return pid
-
-
-def vitals() -> dict:
-    """What a leak in the client would make grow."""
-    process = psutil.Process()
-    return {
-        "rss": process.memory_info().rss,
-        "files": process.num_fds(),
-        "children": len(process.children()),
-    }
-
-
-def run(request: dict, folder: str) -> dict:
-    """Launch, and tell all that a learner can see of the run."""
-    from course.core.errors import CourseError, Interrupted
-    from course.launch.client import launch
-    from course.notebook.live import Live
-
-    shown, runs = io.StringIO(), []
-    live = Live(request["limit"], out=shown)
-
-    def watch(run: object, event: dict) -> None:
-        runs[:] = [run]
-        live(run, event)
-        if event["event"] == "started":
-            Path(folder, "started.json").write_text(
-                json.dumps({rank: pid for rank, (pid, _) in run.processes.items()})
-            )
-
-    os.chdir(request["cwd"])
-    answer = {"interrupted": False, "refused": ""}
-    try:
-        launch(request["words"], watch, request["limit"], request["env"])
-    except Interrupted:
-        answer["interrupted"] = True
-    except CourseError as error:
-        answer["refused"] = str(error)
-    return answer | (told(runs[0]) if runs else {}) | {"shown": shown.getvalue()}
-
-
-def told(run: object) -> dict:
-    """A run as JSON."""
-    everyone = [None, *sorted(run.processes)]
-    streams = {
-        stream: {json.dumps(rank): run.text(rank, stream) for rank in everyone}
-        for stream in ("stdout", "stderr")
-    }
-    return streams | {
-        "ok": run.ok,
-        "reason": run.reason,
-        "codes": run.exit_codes,
-        "launcher_code": run.launcher_code,
-        "first_failed": run.first_failed,
-        "left": run.left_behind,
-        "lines": len(run.lines),
-        "rows": run.rows,
-        "wall_s": run.wall_s,
-        "log_dir": str(run.log_dir),
-    }
-
-
-if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    serve()

@@ -2,29 +2,44 @@
 
 import contextlib
 import queue
-import shlex
 import socket
 import threading
 import time
+from dataclasses import dataclass
+from pathlib import Path
 
 import psutil
 
-from course.charts import Display
 from course.core import CourseError, Interrupted
-from course.launch import Run, launch
-from course.notebook import Live, unfinished
+from course.launch import (
+    Done,
+    Ended,
+    Event,
+    Host,
+    Run,
+    kill_tree,
+    launch,
+    still_the_same,
+)
+from course.notebook import CurvesDisplay, Live
 
 LOOK_S = 0.2
-Place = tuple[
-    dict[str, str], dict[str, str] | None
-]  # what to add to the environment, and what `netns.enter` takes
 
 
-class Going:
-    """The run of `words` on the nodes `on`, a launch for each; what they say is shown while a method here waits.
+@dataclass(frozen=True)
+class Place:
+    """Where a node runs its command: its additions to the environment, its host if it has one."""
 
-    `run` takes what all of them report as one run, for torchrun numbers the ranks of all nodes together. Where nodes
-    share this machine's loopback they meet at `port`, and the first of them must be the one that listens there.
+    env: dict[str, str]
+    host: Host | None
+
+
+class RunningOnNodes:
+    """The run of the command `words` on the nodes `on`, one launch for each.
+
+    What they say is shown while a method here waits. `run` takes what all of them report as one
+    run, since torchrun numbers the ranks of all nodes together. Where nodes share this machine's
+    loopback they meet at `port`, and the first of them must be the one that listens there.
     """
 
     def __init__(
@@ -35,15 +50,15 @@ class Going:
         limit: float,
         port: int | None = None,
     ) -> None:
-        self.run = Run(shlex.join(words), None)
+        self.run = Run(words, Path("runs"))  # in which each node's launch has a folder of its own
         self.launches: dict[int, Run] = {}  # by node
-        self._words, self._places, self._limit = words, places, limit
-        self._events: queue.Queue[dict] = queue.Queue()
+        self._places, self._limit = places, limit
+        self._events: queue.Queue[Event] = queue.Queue()
         self._stop = threading.Event()
         self._threads: dict[int, threading.Thread] = {}
         self._killed: set[int] = set()
         self._error: Exception | None = None
-        self._live = Live(limit, Display())
+        self._live = Live(limit, CurvesDisplay())
         self._began = time.monotonic()
         for node in on:
             self.restart(node)
@@ -51,7 +66,7 @@ class Going:
                 self._wait_for(port)
                 port = None
 
-    def restart(self, node: int) -> "Going":
+    def restart(self, node: int) -> "RunningOnNodes":
         """Run the command on a node, for the first time or again."""
         if node in self._threads and self._threads[node].is_alive():
             raise CourseError(f"node{node} is running the command already.")
@@ -61,38 +76,37 @@ class Going:
         self._threads[node].start()
         return self
 
-    def until(self, **reached: float) -> "Going":
-        """Wait until some rank has logged at least this, such as ``until(step=20)``, or until all has ended."""
+    def until(self, **reached: float) -> "RunningOnNodes":
+        """Wait until some rank has logged at least this, such as ``until(step=20)``, or the end."""
         name, value = next(iter(reached.items()))
-        while not any(row.get(name, value - 1) >= value for row in self.run.rows) and self._alive():
-            self._pump()
+        while not any(row.get(name, value - 1) >= value for row in self.run.rows):
+            if not self._alive():
+                break
+            self._take_event()
         return self
 
-    def kill(self, node: int) -> "Going":
+    def kill(self, node: int) -> "RunningOnNodes":
         """Kill every process of the command on a node, at once and without a word."""
         self._killed.add(node)
         started = self.launches[node].processes if node in self.launches else {}
         for pid, created in list(started.values()):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                rank = psutil.Process(pid)
-                if rank.create_time() == created:
-                    _kill_tree(
-                        rank.parent()
-                    )  # the supervisor, which is above the agent and its ranks
+            if rank := still_the_same(pid, created):
+                with contextlib.suppress(psutil.NoSuchProcess):  # it has ended meanwhile
+                    kill_tree(rank.parent())  # the supervisor, above the launcher and its ranks
                     break
         self._threads[node].join(timeout=10)
         return self
 
     def finish(self, may_fail: bool = False) -> Run:
-        """Wait for the end; a failure of a finished script raises `CourseError` unless it `may_fail`."""
+        """Wait for the end; a failing finished script raises `CourseError` unless it `may_fail`."""
         while self._alive() or not self._events.empty():
-            self._pump()
+            self._take_event()
         if self._error:
             raise self._error
         self._conclude()
         if self._stop.is_set():
             raise Interrupted
-        if self.run.ok or may_fail or unfinished(self.run):
+        if self.run.ok or may_fail or self.run.unfinished:
             return self.run
         raise CourseError(
             f"{self.run.command} failed on one of the nodes; what went wrong stands above."
@@ -101,10 +115,10 @@ class Going:
     def _conclude(self) -> None:
         """Make one end of all ends: the worst."""
         runs = [run for node, run in self.launches.items() if node not in self._killed]
-        last = next((run for run in runs if not run.ok), runs[0])
-        self.run.log_dir, self.run.wall_s = last.log_dir, time.monotonic() - self._began
-        self.run.reason, self.run.launcher_code = last.reason, last.launcher_code
-        self._live(self.run, {"event": "done"})
+        worst = next((run for run in runs if not run.ok), runs[0])
+        self.run.log_dir, self.run.wall_s = worst.log_dir, time.monotonic() - self._began
+        self.run.reason, self.run.launcher_code = worst.reason, worst.launcher_code
+        self._live(self.run, Done())
 
     def _wait_for(self, port: int) -> None:
         """Wait until something listens at a port of this machine, or nothing will any more."""
@@ -112,20 +126,18 @@ class Going:
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
                     return
-            self._pump()
+            self._take_event()
 
     def _alive(self) -> bool:
         return any(thread.is_alive() for thread in self._threads.values())
 
-    def _pump(self) -> None:
+    def _take_event(self) -> None:
         """Take in and show one event, or none for a moment."""
         try:
             event = self._events.get(timeout=LOOK_S)
-            if event["event"] in ("end", "done"):  # of one node; the others go on
-                return
-            self.run.take(event)
-            self.run.rows += event.get("rows", [])
-            self._live(self.run, event)
+            if not isinstance(event, (Ended, Done)):  # of one node; the others go on
+                self.run.take(event)
+                self._live(self.run, event)
         except queue.Empty:
             pass
         except KeyboardInterrupt:
@@ -134,21 +146,17 @@ class Going:
     def _launch(self, node: int) -> None:
         """In a thread of its own: the launch of one node."""
 
-        def watch(run: Run, event: dict) -> None:
+        def watch(run: Run, event: Event) -> None:
             self.launches[node] = run
             self._events.put(event)
 
-        env, host = self._places[node]
+        place = self._places[node]
         try:
-            self.launches[node] = launch(self._words, watch, self._limit, env, host, self._stop)
+            self.launches[node] = launch(
+                self.run.words, watch, self._limit, place.env, place.host, self._stop
+            )
         except Interrupted:
             pass
         except Exception as error:  # for the thread that waits in `finish`
             self._error = error
             self._stop.set()
-
-
-def _kill_tree(top: psutil.Process) -> None:
-    for process in [*top.children(recursive=True), top]:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process.kill()

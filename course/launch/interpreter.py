@@ -1,0 +1,14 @@
+"""In kernel and supervisor: how a new interpreter of ours begins.
+
+It starts without the current folder on `sys.path`, where a file of the learner's could stand in for
+a library.
+"""
+
+import sys
+
+BEGIN = "import sys; sys.path.pop(0); from course.launch.{module} import main; main()"
+
+
+def command(module: str, *argv: str) -> list[str]:
+    """The command that runs ``main()`` of a module of this room, with `argv` as its arguments."""
+    return [sys.executable, "-u", "-c", BEGIN.format(module=module), *argv]

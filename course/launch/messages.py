@@ -1,0 +1,181 @@
+"""In every process: the messages between the processes of a run: who tells whom what, and when.
+
+    kernel     Request, Stop             -> supervisor
+    supervisor Started ... Ended         -> kernel
+    launcher   StartRank, Note           -> supervisor
+    supervisor RankStarted ... RankEnded -> launcher
+
+A kernel reaches the warm server by connecting to its socket, which forks a supervisor that answers.
+Ranks hear and send nothing: they write to their pipes, which the supervisor reads, and append what
+they log to the run's metrics file, which the kernel reads.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+
+from course.launch.netns import Host
+
+
+class Reason(StrEnum):
+    """How a run ended; `Run.reason` before that is RUNNING."""
+
+    RUNNING = "running"
+    FINISHED = "finished"  # the launcher ended by itself, whatever its exit code
+    LIMIT = "limit"  # the time limit came
+    STOPPED = "stopped"  # the user interrupted it
+    LAUNCHER = "launcher"  # the launcher was killed
+    CLIENT = "client"  # the kernel hung up or died; nobody is left to hear of it
+    LOST = "lost"  # the supervisor was killed; the kernel says so to itself
+
+
+# -- kernel -> supervisor --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Request:
+    """Kernel to supervisor, first and once: what to run.
+
+    `kind` is torchrun, accelerate or python, `argv` what follows it on the command line, `limit`
+    the seconds after which the run is ended, `host` where it runs if not on this machine's network.
+    """
+
+    kind: str
+    argv: list[str]
+    env: dict[str, str]
+    cwd: str
+    umask: int
+    limit: float
+    log_dir: str
+    host: Host | None = None
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Kernel to supervisor, when the user interrupts: end the run."""
+
+
+# -- supervisor -> kernel, and on to whatever watches the run --------------------------------------
+
+
+@dataclass(frozen=True)
+class Started:
+    """Supervisor to kernel, when a rank has started: its process id, and when it was created."""
+
+    rank: int
+    pid: int
+    created: float
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Supervisor to kernel, as they are written: whole lines of a rank (None: the launcher).
+
+    `skipped` lines before these were not sent; they are on disk alone.
+    """
+
+    rank: int | None
+    stream: str
+    lines: list[str]
+    skipped: int = 0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Supervisor to kernel, a few times a second: a progress bar, a line that has no end yet."""
+
+    rank: int | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Exited:
+    """Supervisor to kernel, when a rank has ended; a signal is a negative code."""
+
+    rank: int
+    code: int
+
+
+@dataclass(frozen=True)
+class Note:
+    """Launcher to supervisor to kernel, at any time: something that the learner should know."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Ended:
+    """Supervisor to kernel, last: how the run ended, the launcher's exit code, processes left."""
+
+    reason: Reason
+    code: int
+    left: int
+
+
+@dataclass(frozen=True)
+class Logged:
+    """Kernel to itself, when the ranks have logged more: the new rows of the metrics file."""
+
+    rows: list[dict]
+
+
+@dataclass(frozen=True)
+class Done:
+    """Kernel to itself, after all else: the run is over and its record complete."""
+
+
+# -- launcher -> supervisor, and back --------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class StartRank:
+    """Launcher to supervisor: start a rank; `stdout`, `stderr` name files where they go to any."""
+
+    rank: int
+    argv: list[str]
+    env: dict[str, str]
+    stdout: str | None = None
+    stderr: str | None = None
+
+
+@dataclass(frozen=True)
+class RankStarted:
+    """Supervisor to launcher, the answer to StartRank: the rank's process id."""
+
+    pid: int
+
+
+@dataclass(frozen=True)
+class RankRefused:
+    """Supervisor to launcher, the other answer to StartRank: why the program cannot be started."""
+
+    error: str
+
+
+@dataclass(frozen=True)
+class RankEnded:
+    """Supervisor to launcher, when a rank has ended."""
+
+    pid: int
+    code: int
+
+
+Event = Started | Lines | Progress | Exited | Note | Ended | Logged | Done  # what a watcher is told
+Message = Request | Stop | Event | StartRank | RankStarted | RankRefused | RankEnded
+
+KINDS = {kind.__name__: kind for kind in Message.__args__}
+
+
+def encode(message: Message) -> bytes:
+    """A message as one line of JSON: its kind, and its fields."""
+    return json.dumps([type(message).__name__, asdict(message)]).encode() + b"\n"
+
+
+def decode(line: bytes) -> Message:
+    """The message of a line that `encode` made."""
+    kind, fields = json.loads(line)
+    if kind == "Request" and fields["host"]:
+        fields["host"] = Host(**fields["host"])
+    if kind == "Ended":
+        fields["reason"] = Reason(fields["reason"])
+    return KINDS[kind](**fields)

@@ -1,0 +1,91 @@
+"""In the supervisor: the launcher and the ranks of one run, its children."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from course.launch import channel, interpreter, process_tree
+from course.launch.channel import Channel
+from course.launch.child import Command
+from course.launch.forked import Forked, be_process, enter
+from course.launch.messages import Request, StartRank
+from course.launch.output import Pipes
+
+
+class Processes:
+    """Starts them, and knows those that live.
+
+    `warm` is the environment with which the warm server started, None where nothing can be forked;
+    `close_all` closes, in a fork, the descriptors of the supervisor.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        warm: dict[str, str] | None,
+        pipes: Pipes,
+        close_all: Callable[[], None],
+    ) -> None:
+        self._request, self._warm = request, warm
+        self._pipes, self._close_all = pipes, close_all
+        self.launcher: int | None = None
+        self.channel: Channel | None = None  # to the launcher
+        self.ranks: dict[int, int] = {}  # process id -> rank, of those alive
+
+    def start_launcher(self, temporary: Path) -> Channel:
+        """Start the launcher, whose temporary files go to that folder; return the channel to it."""
+        self.channel, theirs = channel.pair()
+        argv = (str(temporary), self._request.kind, *self._request.argv)
+        words = interpreter.command("launcher", *argv)
+        command = Command(tuple(words), self._request.env, *self._pipes.open(None))
+        if self._warm is None:
+            self.launcher = command.spawn(theirs.fileno())
+        else:
+            self.launcher = self._fork(lambda: _become_launcher(theirs, command, argv))
+        command.close()
+        theirs.close()
+        return self.channel
+
+    def start_script(self) -> int:
+        """Start the script of a python command, as rank 0; return its process id."""
+        argv = (sys.executable, "-u", *self._request.argv)
+        return self._start(0, Command(argv, self._request.env, *self._pipes.open(0)))
+
+    def start_rank(self, wanted: StartRank) -> int:
+        """Start a rank as the launcher wants it; return its process id."""
+        pipes = self._pipes.open(wanted.rank)
+        for position, path in enumerate((wanted.stdout, wanted.stderr)):
+            if path:  # torchrun's own --redirects
+                os.close(pipes[position])
+                pipes[position] = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        return self._start(wanted.rank, Command(tuple(wanted.argv), wanted.env, *pipes))
+
+    def _start(self, rank: int, command: Command) -> int:
+        warm = self._warm is not None and command.can_fork(self._warm)
+        pid = self._fork(command.become) if warm else command.spawn()
+        command.close()
+        self.ranks[pid] = rank
+        return pid
+
+    def _fork(self, task: Callable[[], None]) -> int:
+        pid = os.fork()
+        if pid == 0:
+            self._close_all()
+            if self.channel:
+                self.channel.close()
+            raise Forked(task)
+        return pid
+
+    def signal_ranks(self, number: signal.Signals) -> None:
+        """Signal every rank."""
+        for pid in list(self.ranks):
+            process_tree.send(pid, number)
+
+
+def _become_launcher(supervisor: Channel, command: Command, argv: tuple[str, ...]) -> None:
+    from course.launch import launcher
+
+    enter(command.env, command.stdout, command.stderr)
+    be_process(lambda: launcher.serve(supervisor, list(argv)))

@@ -1,0 +1,46 @@
+"""In the warm server: what it imports before it forks, and the environment that this takes.
+
+Also the rule by which a run is told that cannot use it, since a variable was read too early.
+"""
+
+# In the environment while the libraries are imported, so that none starts a thread: a process with
+# threads cannot be forked safely. Nor may CUDA be touched: the check for GPUs goes through NVML.
+SINGLE_THREADED = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+    "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
+}
+
+FIRST = ("torch", "torch.distributed.run", "torch.nn.parallel", "torch.utils.data")
+THEN = (
+    "transformers.models.bert.modeling_bert",
+    "transformers.models.bert.tokenization_bert",
+    "datasets",
+    "accelerate.commands.accelerate_cli",
+    "course.data",
+    "course.models",
+)
+
+# Variables read once, when Python or a library starts: the warm server has read them already, so a
+# run that changes one of them gets new interpreters.
+READ_AT_START = (
+    "PYTHON", "TORCH", "PYTORCH_", "HF_", "TRANSFORMERS_", "DATASETS_", "TOKENIZERS_",
+    "OMP_", "MKL_", "KMP_", "GOMP_", "OPENBLAS_", "LD_", "MALLOC_", "LC_", "LANG", "TZ", "HOME",
+    "XDG_", "HUGGING", "TQDM_", "TMPDIR",
+)  # fmt: skip
+# ... but these of them are read late by the libraries, or read again by `forked.enter`.
+READ_LATE = (
+    "PYTHONUNBUFFERED", "PYTHONFAULTHANDLER", "PYTHON_COLORS", "TORCHELASTIC_", "TORCH_ELASTIC_",
+    "TORCH_NCCL_", "TORCH_GLOO_", "TORCH_FR_", "TORCH_DISTRIBUTED_DEBUG", "TRANSFORMERS_VERBOSITY",
+    "DATASETS_VERBOSITY", "OMP_NUM_THREADS", "TORCHINDUCTOR_CACHE_DIR",
+    "TORCH_DISABLE_SHARE_RDZV_TCP_STORE",
+    "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK",  # scikit-learn sets them in a kernel
+)  # fmt: skip
+
+
+def changed_at_start(before: dict[str, str], after: dict[str, str]) -> set[str]:
+    """The variables that differ and that were read when the warm server started."""
+    names = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+    return {
+        name for name in names if name.startswith(READ_AT_START) and not name.startswith(READ_LATE)
+    }

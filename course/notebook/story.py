@@ -1,0 +1,51 @@
+"""What a learner should know at the end of a run that did not simply end well."""
+
+import signal
+
+from course.core import todo
+from course.drawing import ansi
+from course.launch import Reason, Run, stacks
+
+
+def story(run: Run, limit: float) -> list[str]:
+    """How the run ended, in a few sentences; nothing where all is well."""
+    match run.reason:
+        case Reason.STOPPED:
+            return [f"Interrupted: all ranks were ended, {run.wall_s:.1f} s after the start."]
+        case Reason.LIMIT:
+            return [stacks.report(run, limit)]
+        case Reason.LAUNCHER:
+            return ["The launcher was killed; its ranks were ended."]
+        case Reason.LOST:
+            return ["The run's supervisor was killed; its ranks were ended."]
+    if not run.ok:
+        return _failure(run)
+    if run.left_behind:
+        were = "process was" if run.left_behind == 1 else "processes were"
+        left = f"{run.left_behind} {were} still running when the ranks had ended, and ended too."
+        return [left]
+    return []
+
+
+def _failure(run: Run) -> list[str]:
+    """The first failing rank's traceback, a line for each later one; or what the launcher said."""
+    first = run.first_failed
+    if first is None:
+        said = [line for line in run.text(None, "stderr").splitlines() if line.strip()]
+        return [said[-1] if said else f"The launcher ended with exit code {run.launcher_code}."]
+    traceback = run.traceback(first)
+    if script := todo.met(traceback):
+        return [todo.sentence(script)]
+    which = f"Rank {first} failed first" if len(run.processes) > 1 else "The script failed"
+    ended = f"{which} ({how_it_ended(run.exit_codes[first])})"
+    parts = [f"{ended}:\n{traceback}" if traceback else f"{ended}."]
+    for rank in sorted(run.processes):
+        last = run.traceback(rank) and run.raised(rank)
+        if rank != first and run.exit_codes.get(rank) and last:
+            parts.append(ansi(rank, f"rank {rank} │") + f" failed after it: {last}")
+    return parts
+
+
+def how_it_ended(code: int) -> str:
+    """An exit code in words: 'exit code 3', 'killed by SIGKILL'."""
+    return f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"

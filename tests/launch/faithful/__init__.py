@@ -1,0 +1,1 @@
+"""Scripts that behave on warm ranks as they do in a terminal."""

@@ -1,0 +1,82 @@
+"""The time limit ends a run whose ranks wait for one another, or never stop printing."""
+
+import signal
+import time
+
+import pytest
+from support.launching import GONE_S, Client, after, once
+
+pytestmark = pytest.mark.timeout(180)
+
+CROSSED = """
+import os, torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+if dist.get_rank() == 0:
+    dist.all_reduce(torch.ones(4))
+else:
+    dist.recv(torch.ones(4), src=0)
+"""
+ABSENT = """
+import time, torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+if dist.get_rank() == 0:
+    dist.barrier()
+else:
+    time.sleep(100)
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (
+            CROSSED,
+            [
+                "rank 0 waits in all_reduce at script.py:6",
+                "rank 1 waits in recv at script.py:8",
+                "different",
+            ],
+        ),
+        (
+            ABSENT,
+            [
+                "rank 0 waits in barrier at script.py:6",
+                "rank 1 is at script.py:8",
+                "rank 1 did not call barrier",
+            ],
+        ),
+    ],
+    ids=["crossed", "absent"],
+)
+def test_time_limit(client: Client, source: str, said: list[str], record_property: object) -> None:
+    limit, answer = 2.0, {"shown": "outside of the script"}
+    while "outside of the script" in answer["shown"]:  # still importing torch: a busy machine
+        limit = 2 * limit
+        began = time.monotonic()
+        answer = client.ranks(source, limit=limit)
+    after("time limit", max(0.0, time.monotonic() - began - limit), record_property)
+    assert client.gone() < GONE_S and time.monotonic() - began - limit < GONE_S
+    assert answer["reason"] == "limit"
+    assert answer["codes"] == {0: -signal.SIGABRT, 1: -signal.SIGABRT}
+    heading = f"The limit of {limit:g} s ended the run. Where the ranks stood:"
+    assert answer["shown"].startswith(heading)
+    for words in said:
+        assert words in answer["shown"]
+
+
+@once
+def test_time_limit_with_a_rank_that_never_stops_printing(client: Client) -> None:
+    """Its output must not keep the supervisor from its other work.
+
+    That is when another rank ends, and at the time limit.
+    """
+    flood = "import os\nwhile os.environ['RANK'] == '1': os.write(1, b'flood\\n' * 1000)\n"
+    limit = 3.0
+    began = time.monotonic()
+    answer = client.ranks(flood, limit=limit)
+    assert time.monotonic() - began < limit + GONE_S and client.gone() < GONE_S
+    assert answer["reason"] == "limit" and answer["codes"][0] == 0

@@ -1,0 +1,69 @@
+"""A process of the run dies: the launcher, the supervisor or a rank."""
+
+import signal
+import time
+
+import pytest
+from support.launching import GONE_S, Client, after
+from support.scripts import HEALTHY, HUNG, PREAMBLE
+
+pytestmark = pytest.mark.timeout(180)
+
+
+@pytest.mark.parametrize("source", [HEALTHY, HUNG], ids=["healthy", "hung"])
+def test_launcher_killed(client: Client, source: str, record_property: object) -> None:
+    client.hold(source)
+    client.launcher().kill()
+    after("launcher killed", client.gone(), record_property)
+    answer = client.result()
+    assert not answer["ok"] and answer["reason"] == "launcher"
+    assert answer["shown"] == "The launcher was killed; its ranks were ended.\n"
+
+
+@pytest.mark.parametrize("source", [HEALTHY, HUNG], ids=["healthy", "hung"])
+def test_supervisor_killed(client: Client, source: str, record_property: object) -> None:
+    client.hold(source)
+    client.supervisor().kill()
+    after("supervisor killed", client.gone(), record_property)
+    answer = client.result()
+    assert not answer["ok"] and answer["reason"] == "lost"
+    assert answer["shown"] == "The run's supervisor was killed; its ranks were ended.\n"
+
+
+@pytest.mark.parametrize("source", [HEALTHY, HUNG], ids=["healthy", "hung"])
+def test_rank_killed(client: Client, source: str, record_property: object) -> None:
+    client.hold(source)
+    client.rank(1).kill()
+    after("rank killed", client.gone(), record_property)
+    answer = client.result()
+    assert answer["codes"][1] == -signal.SIGKILL and answer["codes"][0] != 0
+    assert answer["first_failed"] == 1
+    assert "Rank 1 failed first (killed by SIGKILL)." in answer["shown"]
+
+
+RAISING = (
+    PREAMBLE
+    + """
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+if rank == 1:
+    raise ValueError("rank 1 cannot go on")
+ready()
+dist.all_reduce(torch.ones(4))
+"""
+)
+
+
+def test_rank_raises(client: Client, record_property: object) -> None:
+    began = time.monotonic()
+    answer = client.ranks(RAISING, str(client.folder))
+    after("rank raises (whole run)", time.monotonic() - began, record_property)
+    assert client.gone() < GONE_S
+    assert answer["codes"][1] == 1 and answer["codes"][0] != 0 and answer["first_failed"] == 1
+    shown = answer["shown"]
+    first = "Rank 1 failed first (exit code 1):\nTraceback (most recent call last):\n  File "
+    assert first in shown
+    assert shown.index("ValueError: rank 1 cannot go on") > shown.index("Rank 1 failed first")
+    assert "torch/distributed/elastic" not in shown and "course/" not in shown

@@ -1,0 +1,75 @@
+"""The user stops a run: by an interrupt, by several, or by closing the notebook."""
+
+import signal
+import time
+
+import psutil
+import pytest
+from support.launching import GONE_S, Client, after, once, until
+from support.scripts import HEALTHY, HUNG, IGNORING
+
+pytestmark = pytest.mark.timeout(180)
+
+
+@pytest.mark.parametrize("source", [HEALTHY, HUNG, IGNORING], ids=["healthy", "hung", "ignoring"])
+def test_interrupt(client: Client, source: str, record_property: object) -> None:
+    client.hold(source)
+    client.process.send_signal(signal.SIGINT)
+    after("interrupt", client.gone(), record_property)
+    answer = client.result()
+    assert answer["interrupted"] and answer["reason"] == "stopped"
+    assert answer["shown"].startswith("Interrupted: all ranks were ended")
+    assert answer["shown"].count("\n") == 1
+
+
+def test_interrupt_before_the_supervisor_is_there(client: Client) -> None:
+    """The request to stop then reaches the supervisor together with the request to run."""
+    client.script("long", "import time; time.sleep(60)")
+    pause = list(map(psutil.Process, client.own - {client.process.pid}))
+    for process in pause:  # a warm server that is still importing
+        process.suspend()
+    client.start("python", "long.py")
+    until(lambda: list((client.folder / "runs").glob("*-long-*")))
+    time.sleep(0.15)
+    client.process.send_signal(signal.SIGINT)
+    time.sleep(0.1)
+    for process in pause:
+        process.resume()
+    assert client.result(within=GONE_S)["interrupted"]
+    assert client.gone() < GONE_S
+
+
+@once
+def test_interrupts_in_a_row(client: Client) -> None:
+    client.hold(IGNORING)
+    for _ in range(3):
+        client.process.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+    assert client.gone() < GONE_S
+    assert client.result()["interrupted"]
+
+
+@pytest.mark.parametrize("source", [HEALTHY, HUNG], ids=["healthy", "hung"])
+def test_client_killed(client: Client, source: str, record_property: object) -> None:
+    client.hold(source)
+    client.process.kill()
+    client.process.wait()
+    client.own = set()  # the warm server has to go as well
+    after("client killed", client.gone(), record_property)
+
+
+def test_client_killed_while_a_fork_of_it_lives(client: Client) -> None:
+    """Such a fork (a worker of some library) holds the client's end of the channel open."""
+    client.hold(HEALTHY)
+    client.process.send_signal(signal.SIGINT)
+    assert client.result()["interrupted"]
+    heir = psutil.Process(client.ask(fork=True)["pid"])
+    client.own.add(heir.pid)
+    try:
+        client.hold(HEALTHY)
+        client.process.kill()
+        client.process.wait()
+        assert client.gone() < GONE_S
+        assert heir.is_running()
+    finally:
+        heir.kill()

@@ -1,0 +1,56 @@
+"""The warm server dies: the older of its two generations, the younger one, or both."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from support.launching import GONE_S, Client, marked, until
+from support.scripts import HUNG
+
+pytestmark = pytest.mark.timeout(180)
+
+
+@pytest.fixture
+def warm(tmp_path: Path) -> Iterator[Client]:
+    """A warm client of its own."""
+    client = Client(tmp_path / "warm", warm=True)
+    yield client
+    client.close()
+    assert "Traceback" not in client.noise
+    names = [path.name for path in client.temporary.iterdir()]
+    assert [name for name in names if name.startswith(("course-", "torchelastic"))] == []
+
+
+def generations(client: Client) -> list[psutil.Process]:
+    """The warm server's two generations, older first."""
+    processes = map(psutil.Process, client.own - {client.process.pid})
+    return sorted(processes, key=psutil.Process.create_time)
+
+
+def test_idle_warm_server_killed(warm: Client) -> None:
+    """The younger generation: it is larger, so a system short of memory kills it first."""
+    older, younger = generations(warm)
+    younger.kill()
+    warm.own = {warm.process.pid, older.pid}
+    for _ in range(2):
+        answer = warm.ranks("print('ran')")
+        assert answer["ok"] and answer["stdout"] == {None: "", 0: "ran", 1: "ran"}
+
+
+@pytest.mark.parametrize("which", [[0], [1], [0, 1]], ids=["older", "younger", "both"])
+def test_warm_server_killed_during_a_run(
+    warm: Client, which: list[int], record_property: object
+) -> None:
+    """The run goes on or is ended whole; the next one works."""
+    warm.hold(HUNG, limit=4)
+    processes = generations(warm)
+    for number in which:
+        processes[number].kill()
+    answer = warm.result(within=20)
+    assert answer["reason"] in ("limit", "lost")
+    warm.own |= set(marked(warm.mark))  # a new warm server, if there is one
+    ranks = json.loads((warm.folder / "started.json").read_text()).values()
+    record_property("gone", until(lambda: not any(map(psutil.pid_exists, ranks)), within=GONE_S))
+    assert warm.ranks("print('ran')")["ok"]

@@ -1,0 +1,144 @@
+"""What a real kernel does to a run: interrupt it, restart under it, or die."""
+
+import os
+import signal
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from jupyter_client import KernelManager
+from support.launching import (
+    GONE_S,
+    MARK,
+    PATIENCE_S,
+    clean_environment,
+    marked,
+    torchrun,
+    until,
+)
+from support.scripts import HEALTHY, HUNG
+
+pytestmark = pytest.mark.timeout(180)
+
+
+class Kernel:
+    """A Jupyter kernel in a folder, with the course loaded; `way` is warm or cold."""
+
+    def __init__(self, folder: Path, way: str) -> None:
+        self.folder, self.mark, self.way = folder, uuid.uuid4().hex, way
+        (folder / "tmp").mkdir()
+        self.manager = KernelManager(kernel_name="python3")
+        env = clean_environment() | {MARK: self.mark, "TMPDIR": str(folder / "tmp")}
+        self.manager.start_kernel(cwd=str(folder), env=env)
+        self.connect()
+
+    def connect(self) -> None:
+        """Talk to the kernel, new or restarted, and load the course in it."""
+        self.client = self.manager.client()
+        self.client.start_channels()
+        self.client.wait_for_ready(timeout=PATIENCE_S)
+        self.run("%load_ext course")
+        if self.way == "cold":
+            self.run("import os; from course.launch import connect; connect._warm = None")
+            self.run("del os.environ['COURSE_WARM']")
+
+    def begin(self, code: str) -> str:
+        """Send a cell; `outputs` waits for it."""
+        return self.client.execute(code)
+
+    def outputs(self, cell: str, within: float = PATIENCE_S) -> dict[str, str]:
+        """What a cell showed: its stdout and stderr, and its error or None."""
+        shown = {"stdout": "", "stderr": "", "error": None}
+        end = time.monotonic() + within
+        while True:
+            message = self.client.get_iopub_msg(timeout=max(0.1, end - time.monotonic()))
+            content = message["content"]
+            if message["parent_header"].get("msg_id") != cell:
+                continue
+            if message["msg_type"] == "stream":
+                shown[content["name"]] += content["text"]
+            elif message["msg_type"] == "error":
+                shown["error"] = "\n".join(content["traceback"])
+            elif message["msg_type"] == "status" and content["execution_state"] == "idle":
+                return shown
+
+    def run(self, code: str) -> dict[str, str]:
+        """Run a cell from start to end."""
+        return self.outputs(self.begin(code))
+
+    @property
+    def pid(self) -> int:
+        return self.manager.provisioner.pid
+
+    def others(self) -> set[int]:
+        """Processes of runs: not the kernel itself, nor its warm server."""
+        ranks = {
+            pid
+            for file in self.folder.glob("pid*")
+            if psutil.pid_exists(pid := int(file.read_text()))
+        }
+        return ranks & set(marked(self.mark))
+
+    def hold(self, source: str) -> str:
+        """Begin a cell with two ranks that never end, and wait until both have come there."""
+        for file in [*self.folder.glob("ready*"), *self.folder.glob("pid*")]:
+            file.unlink()
+        pid = "def ready():\n    Path(sys.argv[1], f'pid{rank}').write_text(str(os.getpid()))"
+        (self.folder / "held.py").write_text(source.replace("def ready():", pid))
+        cell = self.begin(f"%{' '.join(torchrun())} held.py .")
+        until(lambda: len(list(self.folder.glob("ready*"))) == 2)
+        time.sleep(0.2)
+        assert len(self.others()) == 2
+        return cell
+
+    def close(self) -> None:
+        """End the kernel and see that nothing of it stays."""
+        self.client.stop_channels()
+        self.manager.shutdown_kernel(now=True)
+        until(lambda: not marked(self.mark), within=GONE_S)
+
+
+@pytest.fixture(params=["warm", "cold"])
+def kernel(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Kernel]:
+    kernel = Kernel(tmp_path, request.param)
+    yield kernel
+    kernel.close()
+
+
+def test_kernel_interrupted(kernel: Kernel) -> None:
+    """With healthy ranks and with a hung one: the cell ends in one line, the kernel answers."""
+    for source in (HEALTHY, HUNG):
+        cell = kernel.hold(source)
+        kernel.manager.interrupt_kernel()
+        took = until(lambda: not kernel.others(), within=GONE_S)
+        shown = kernel.outputs(cell)
+        print(f"kernel interrupted: last process gone after {took:.2f} s")
+        assert "Interrupted: all ranks were ended" in shown["stdout"]
+        assert shown["error"].strip() == "Interrupted."
+        assert kernel.run("print(6 * 7)")["stdout"] == "42\n"
+
+
+def test_kernel_restarted(kernel: Kernel) -> None:
+    """As JupyterLab's button does it, while a rank hangs; the new kernel launches again."""
+    kernel.hold(HUNG)
+    old = set(marked(kernel.mark))
+    start = time.monotonic()
+    kernel.manager.restart_kernel(now=False)
+    asked = time.monotonic() - start
+    took = until(lambda: not old & set(marked(kernel.mark)), within=GONE_S)
+    print(f"kernel restarted in {asked:.2f} s: last process gone {took:.2f} s after")
+    kernel.client.stop_channels()
+    kernel.connect()
+    (kernel.folder / "short.py").write_text("print('ran')")
+    assert "ran" in kernel.run("%python short.py")["stdout"]
+
+
+def test_kernel_killed(kernel: Kernel) -> None:
+    """While a rank hangs in an all-reduce: the warm server goes as well."""
+    kernel.hold(HUNG)
+    os.kill(kernel.pid, signal.SIGKILL)
+    took = until(lambda: set(marked(kernel.mark)) <= {kernel.pid}, within=GONE_S)
+    print(f"kernel killed: last process gone after {took:.2f} s")

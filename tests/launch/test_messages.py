@@ -1,0 +1,116 @@
+"""The protocol of a run: what the processes tell one another, and which process runs which file."""
+
+import ast
+import re
+import socket
+from pathlib import Path
+
+import pytest
+
+import course.launch
+from course.launch.channel import Channel
+from course.launch.messages import (
+    KINDS,
+    Done,
+    Ended,
+    Exited,
+    Lines,
+    Logged,
+    Message,
+    Note,
+    Progress,
+    RankEnded,
+    RankRefused,
+    RankStarted,
+    Reason,
+    Request,
+    Started,
+    StartRank,
+    Stop,
+    decode,
+    encode,
+)
+from course.launch.netns import Host
+
+HOST = Host("node1", "/run/netns/node1", "/tmp/hosts")
+REQUEST = Request(
+    kind="torchrun",
+    argv=["--nproc-per-node", "2", "two words.py"],
+    env={"NAME": "ä €\n"},
+    cwd="/labs",
+    umask=0o022,
+    limit=1.5,
+    log_dir="/labs/runs/1",
+    host=HOST,
+)
+SAMPLES = [
+    REQUEST,
+    Stop(),
+    Started(1, 4711, 1700000000.123456),
+    Lines(None, "stderr", ["one", "", 'say "two" — \x00\x1b[31m'], skipped=3),
+    Progress(0, "50%"),
+    Exited(1, -9),
+    Note("two lines\nin one message"),
+    Ended(Reason.LIMIT, 1, 2),
+    Logged([{"rank": 0, "time": 0.5, "step": 1, "loss": 0.25}]),
+    Done(),
+    StartRank(1, ["python", "-u", "ddp.py"], {"RANK": "1"}, stdout="/tmp/out"),
+    RankStarted(4711),
+    RankRefused("no such program"),
+    RankEnded(4711, 3),
+]
+MODULES = sorted(
+    path for path in Path(course.launch.__file__).parent.glob("*.py") if path.name != "__init__.py"
+)
+PROCESSES = r"(every process|kernel|warm server|supervisor|launcher|forked launcher or rank)"
+TOLD_BY = re.compile(r"(Kernel|Supervisor|Launcher) to (itself|kernel|supervisor|launcher)\b")
+
+
+def test_every_message_has_a_sample() -> None:
+    assert sorted(KINDS) == sorted(type(sample).__name__ for sample in SAMPLES)
+
+
+@pytest.mark.parametrize("message", SAMPLES, ids=lambda message: type(message).__name__)
+def test_message_survives_the_channel(message: Message) -> None:
+    """It is one line, whatever its text holds, and comes out as what went in."""
+    line = encode(message)
+    assert line.count(b"\n") == 1 and line.endswith(b"\n")
+    assert decode(line) == message
+
+
+def test_types_inside_of_messages_survive() -> None:
+    """JSON knows no classes: the host of a request, and the reason for an end."""
+    assert isinstance(decode(encode(REQUEST)).host, Host)
+    for reason in Reason:
+        ended = decode(encode(Ended(reason, 0, 0)))
+        assert ended.reason is reason
+
+
+def test_messages_that_arrive_in_pieces_are_whole() -> None:
+    sender, receiver = socket.socketpair()
+    channel = Channel(receiver)
+    data = b"".join(map(encode, SAMPLES))
+    cut = len(data) // 2
+    received = []
+    for piece in (data[:cut], data[cut:]):
+        sender.sendall(piece)
+        received += channel.receive()
+    assert received == SAMPLES
+    sender.close()
+    with pytest.raises(EOFError):
+        channel.receive()
+    channel.close()
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_message_says_who_tells_whom(kind: type) -> None:
+    assert TOLD_BY.match(kind.__doc__)
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: path.stem)
+def test_file_says_which_process_runs_it(module: Path) -> None:
+    """Its docstring begins with it: "In the supervisor: ...", "In kernel and launcher: ..."."""
+    where = ast.get_docstring(ast.parse(module.read_text())).partition(":")[0]
+    names = re.split(r", | and ", where.removeprefix("In ").removeprefix("the ").removeprefix("a "))
+    assert where.startswith("In ")
+    assert all(re.fullmatch(PROCESSES, name) for name in names), where

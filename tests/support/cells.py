@@ -1,0 +1,25 @@
+"""A notebook's cell that has run, as the tests of the magics look at it."""
+
+import re
+from collections.abc import Callable
+
+from IPython.core.interactiveshell import ExecutionResult
+
+from course.core import CourseError
+
+
+class Cell:
+    """A cell that has run: its result or error, and what it showed, without colours."""
+
+    def __init__(self, result: ExecutionResult, shown: str) -> None:
+        self.result, self.error = result.result, result.error_in_exec
+        self.shown = re.sub(r"\x1b\[[\d;]*m", "", shown)
+
+
+RunCell = Callable[[str], Cell]  # the fixture `cell`: runs the source of one
+
+
+def refused(cell: Cell) -> str:
+    """The one sentence with which a cell failed, without a stack of ours."""
+    assert isinstance(cell.error, CourseError) and "Traceback" not in cell.shown
+    return str(cell.error)

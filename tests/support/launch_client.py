@@ -1,0 +1,115 @@
+"""A client of the launches that tests make: a process of its own in place of a learner's kernel.
+
+It reads requests from standard input, one line of JSON per request, and answers each on standard
+output with what became of it. `support.launching.Client` is the test's end.
+"""
+
+import io
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+
+from course.core import CourseError, Interrupted
+from course.launch import Event, Run, Started, connect, launch
+from course.notebook import Live
+
+FORK_S = 60.0  # how long a fork of the client lives, unless a test ends it
+
+
+def serve() -> None:
+    """Answer requests until standard input ends."""
+    folder = os.getcwd()
+    tempfile.gettempdir()  # looked for once, while it is there
+    for request in requests():
+        if "words" in request:
+            answer = run(request, folder)
+        elif "warm" in request:
+            connect.warm_up()
+            answer = {}
+        elif "fork" in request:
+            answer = {"pid": fork()}
+        else:
+            answer = usage()
+        print(json.dumps(answer), flush=True)
+
+
+def requests() -> Iterator[dict]:
+    """The requests, one per line."""
+    for line in sys.stdin:
+        yield json.loads(line)
+
+
+def fork() -> int:
+    """A child that holds every descriptor of the client, as a worker that a library has forked."""
+    pid = os.fork()
+    if pid == 0:
+        time.sleep(FORK_S)
+        os._exit(0)
+    return pid
+
+
+def usage() -> dict:
+    """What a leak in the client would make grow."""
+    process = psutil.Process()
+    return {
+        "rss": process.memory_info().rss,
+        "files": process.num_fds(),
+        "children": len(process.children()),
+    }
+
+
+def run(request: dict, folder: str) -> dict:
+    """Launch, and tell all that a learner can see of the run."""
+    shown, runs = io.StringIO(), []
+    live = Live(request["limit"], out=shown)
+
+    def watch(run: Run, event: Event) -> None:
+        runs[:] = [run]
+        live(run, event)
+        if isinstance(event, Started):
+            Path(folder, "started.json").write_text(
+                json.dumps({rank: pid for rank, (pid, _) in run.processes.items()})
+            )
+
+    os.chdir(request["cwd"])
+    answer = {"interrupted": False, "refused": ""}
+    try:
+        launch(request["words"], watch, request["limit"], request["env"])
+    except Interrupted:
+        answer["interrupted"] = True
+    except CourseError as error:
+        answer["refused"] = str(error)
+    return answer | (told(runs[0]) if runs else {}) | {"shown": shown.getvalue()}
+
+
+def told(run: Run) -> dict:
+    """A run as JSON."""
+    everyone = [None, *sorted(run.processes)]
+    streams = {
+        stream: {json.dumps(rank): run.text(rank, stream) for rank in everyone}
+        for stream in ("stdout", "stderr")
+    }
+    return streams | {
+        "ok": run.ok,
+        "reason": run.reason,
+        "codes": run.exit_codes,
+        "launcher_code": run.launcher_code,
+        "first_failed": run.first_failed,
+        "left": run.left_behind,
+        "lines": len(run.lines),
+        "rows": run.rows,
+        "wall_s": run.wall_s,
+        "log_dir": str(run.log_dir),
+    }
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    serve()
