@@ -1,1 +1,1 @@
-"""What runs the checks of a lab: finds them, starts their ranks, collects their verdicts."""
+"""What runs the checks of a lab: finds them, starts their ranks, collects what they found."""

@@ -14,10 +14,9 @@ from course.launch import Run, launch, stacks
 
 LIMIT_S = 20.0
 FRAME = re.compile(r'File "(.+?)", line (\d+)')
-GLOO_TOO_LONG = (
-    "op.preamble.length <= op.nbytes"  # what Gloo says of it before it aborts the process
-)
-BODY = Path(__file__).with_name("on_ranks_script.py")
+# What Gloo says of a message that is too long, before it aborts the process.
+GLOO_TOO_LONG = "op.preamble.length <= op.nbytes"
+SCRIPT = Path(__file__).with_name("on_ranks_script.py")
 
 
 class Rejected(AssertionError):
@@ -45,20 +44,16 @@ def on_ranks(
 
     The ranks are joined in a Gloo group first, unless the function is to do that (`join` False).
 
-    `function` is at the top of a checks module, `src` is first on its import path; arguments and results are pickled.
-    Raises `Rejected` where a rank fails, `Deadlock` after `limit` seconds, `Unwritten` where a TODO is open.
+    `function` is at the top of its module; `src` is first on its import path.
+    Arguments and results are pickled.
+    Raises `Rejected` where a rank fails, `Deadlock` after `limit` seconds, `Unwritten` where a
+    TODO is open.
     """
     with tempfile.TemporaryDirectory(prefix="course-check-") as folder:
-        call = (inspect.getfile(function), function.__qualname__, args, kwargs, str(src), join)
+        call = (_module(function), function.__qualname__, args, kwargs, str(src), join)
         (Path(folder) / "call.pickle").write_bytes(pickle.dumps(call))
-        command = [
-            "torchrun",
-            "--standalone",
-            "--nproc-per-node",
-            str(world_size),
-            str(BODY),
-            folder,
-        ]
+        command = ["torchrun", "--standalone", "--nproc-per-node", str(world_size)]
+        command += [str(SCRIPT), folder]
         # The checks compare arithmetic, so every box runs them on the CPU with the same library.
         run = launch(command, limit=limit, env={"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"})
         shutil.rmtree(run.log_dir, ignore_errors=True)
@@ -68,6 +63,13 @@ def on_ranks(
             pickle.loads((Path(folder) / f"rank{rank}.pickle").read_bytes())
             for rank in range(world_size)
         ]
+
+
+def _module(function: Callable) -> str:
+    """Where the ranks find a function: the name of a module of the course, the path of another."""
+    if function.__module__.startswith("course."):
+        return function.__module__
+    return inspect.getfile(function)
 
 
 def _problem(run: Run, limit: float, src: Path) -> Exception:
@@ -91,7 +93,7 @@ def _problem(run: Run, limit: float, src: Path) -> Exception:
 
 
 def _place(run: Run, rank: int, src: Path) -> str:
-    """The innermost line of the learner's in what a rank wrote of its end, as " in ring.py:14"; "" if there is none."""
+    """The innermost line of the learner's where a rank ended, as " in ring.py:14", "" if none."""
     frames = [
         (Path(file), line)
         for file, line in FRAME.findall(run.traceback(rank) or run.text(rank, "stderr"))
@@ -105,6 +107,9 @@ def _cause(run: Run, rank: int) -> str:
     """The exception of a rank, or how it ended without one."""
     said = run.text(rank, "stderr")
     if GLOO_TOO_LONG in said:
-        return "a message came that is longer than the tensor to receive it: do both ranks mean the same message?"
+        return (
+            "a message came that is longer than the tensor to receive it: "
+            "do both ranks mean the same message?"
+        )
     fatal = [line for line in said.splitlines() if line.startswith("Fatal Python error")]
     return run.raised(rank) or (fatal or [f"it ended with exit code {run.exit_codes[rank]}"])[-1]

@@ -1,12 +1,13 @@
-"""Small models and training loops that the checks of data-parallel code share; all of it is exact on the CPU."""
+"""Small models and training loops that the checks of data-parallel code share, exact on the CPU."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
 WIDTH = 6
+CLOSE = 1e-5  # how far float32 results may be apart that were summed in different orders
 OPTIMIZERS: dict[str, Callable] = {
     "SGD": lambda parameters: torch.optim.SGD(parameters, lr=0.1),
     "SGD with momentum": lambda parameters: torch.optim.SGD(parameters, lr=0.05, momentum=0.9),
@@ -15,7 +16,10 @@ OPTIMIZERS: dict[str, Callable] = {
 
 
 class Small(nn.Module):
-    """Three layers and two heads; `kind` adds what data-parallel code gets wrong: tied, frozen or unused parameters."""
+    """Three layers and two heads.
+
+    Its `kind` is "plain", or adds what data-parallel code gets wrong: "tied" or "frozen" weights.
+    """
 
     def __init__(self, seed: int, kind: str = "plain") -> None:
         super().__init__()
@@ -33,7 +37,7 @@ class Small(nn.Module):
             self.layers[0].requires_grad_(False)
 
     def forward(self, x: Tensor, heads: tuple[int, ...] = (0, 1)) -> Tensor:
-        """Predictions of shape (batch, 1) from `x` of shape (batch, WIDTH); `heads` are used in that order."""
+        """Predictions (batch, 1) from `x` (batch, WIDTH); `heads` are used in that order."""
         for layer in self.layers:
             x = torch.tanh(layer(x))
         return self.scale * sum(self.heads[i](x) for i in heads)
@@ -59,7 +63,7 @@ def weights(model: nn.Module) -> list[Tensor]:
 def train_alone(
     kind: str, optimizer: str, steps: int, world_size: int, passes: int = 1
 ) -> list[Tensor]:
-    """The reference: one process that sees the batches of all ranks as one; its weights after `steps` steps."""
+    """The weights of one process after `steps` steps on the batches of all ranks as one."""
     model = Small(seed=0, kind=kind)
     updates = OPTIMIZERS[optimizer]([p for p in model.parameters() if p.requires_grad])
     for step in range(steps):
@@ -75,7 +79,10 @@ def train_alone(
 def train_replica(
     wrapper: Callable, kind: str, optimizer: str, steps: int, passes: int = 1
 ) -> list[Tensor]:
-    """The learner's way, on this rank's batches, from weights that differ by rank: its weights after `steps` steps."""
+    """This rank's weights after `steps` steps of the learner's replica on this rank's batches.
+
+    The weights that it begins with differ by rank.
+    """
     rank = dist.get_rank()
     replica = wrapper(Small(seed=rank, kind=kind))
     updates = OPTIMIZERS[optimizer]([p for p in replica.parameters() if p.requires_grad])
@@ -94,49 +101,3 @@ def train_replica(
 def furthest(left: list[Tensor], right: list[Tensor]) -> float:
     """The largest difference between two lists of tensors."""
     return max(float((a - b).abs().max()) for a, b in zip(left, right, strict=True))
-
-
-class Messages:
-    """Counts what goes through `torch.distributed`'s collectives while it is entered."""
-
-    NAMES = (
-        "all_reduce",
-        "reduce",
-        "broadcast",
-        "all_gather",
-        "reduce_scatter",
-        "all_to_all",
-        "send",
-        "isend",
-    )
-
-    def __init__(self) -> None:
-        self.sent: list[
-            tuple[str, int, bool]
-        ] = []  # name, elements, whether it was started without waiting
-
-    def __enter__(self) -> "Messages":
-        self._real = {name: getattr(dist, name) for name in self.NAMES}
-        for name, real in self._real.items():
-            setattr(dist, name, self._counting(name, real))
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for name, real in self._real.items():
-            setattr(dist, name, real)
-
-    def _counting(self, name: str, real: Callable) -> Callable:
-        def call(*args: object, **kwargs: object) -> object:
-            tensor = next(
-                (a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)), torch.empty(0)
-            )
-            self.sent.append((name, tensor.numel(), bool(kwargs.get("async_op"))))
-            return real(*args, **kwargs)
-
-        return call
-
-    def __iter__(self) -> Iterator[tuple[str, int, bool]]:
-        return iter(self.sent)
-
-    def __len__(self) -> int:
-        return len(self.sent)

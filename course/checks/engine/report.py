@@ -1,15 +1,16 @@
-"""The verdict on an exercise: a small table in the notebook, lines in a terminal, a file for a teacher's tools."""
+"""The verdict on an exercise: a small table in the notebook, lines in a terminal."""
 
 import html
 import json
 import shutil
 import tempfile
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from course.checks.engine.catalogue import node_of
 from course.core import CourseError
-from course.drawing import palette
+from course.drawing import html_card, palette
 from course.launch import launch
 
 SESSION = Path(__file__).with_name("session.py")
@@ -59,25 +60,25 @@ class Report:
 
     def _repr_html_(self) -> str:
         rows = "".join(_row(result) for result in self._shown())
-        return (
-            f'<div style="background:{palette.CARD};color:{palette.INK};border:1px solid {palette.RULE};'
-            f'border-radius:8px;padding:10px 14px;max-width:732px"><b>{html.escape(self.verdict)}</b>'
-            f'<table style="width:100%;margin-top:6px;border-collapse:collapse">{rows}</table></div>'
+        table = "width:100%;margin-top:6px;border-collapse:collapse"
+        return html_card.card(
+            f'<b>{html.escape(self.verdict)}</b><table style="{table}">{rows}</table>',
+            "padding:10px 14px;max-width:732px",
         )
 
 
 def _row(result: dict) -> str:
-    outcome = result["outcome"]
-    cell = "text-align:left;vertical-align:top;padding:3px 8px;background:transparent"
-    details = html.escape(result["message"])
+    mark, colour = MARKS[result["outcome"]], COLOURS[result["outcome"]]
+    cell = f"text-align:left;vertical-align:top;padding:3px 8px;{html_card.CLEAR}"
+    claim, details = html.escape(result["claim"]), html.escape(result["message"])
     if result["hint"]:
         details += f"\n<i>{html.escape(result['hint'])}</i>"
     if details:
         details = f'<div style="white-space:pre-wrap;color:{palette.MUTED}">{details.strip()}</div>'
     return (
-        f'<tr style="background:transparent"><td style="{cell};color:{COLOURS[outcome]};width:1.2em"><b>'
-        f'{MARKS[outcome]}</b></td><td style="{cell};color:{palette.INK}">{html.escape(result["claim"])}{details}</td>'
-        "</tr>"
+        f'<tr style="{html_card.CLEAR}">'
+        f'<td style="{cell};color:{colour};width:1.2em"><b>{mark}</b></td>'
+        f'<td style="{cell};color:{palette.INK}">{claim}{details}</td></tr>'
     )
 
 
@@ -87,11 +88,23 @@ def check(name: str, src: str = "src") -> Report:
     with tempfile.TemporaryDirectory(prefix="course-check-") as folder:
         path = Path(folder) / "report.json"
         run = launch(["python", str(SESSION), str(path), src, name], limit=LIMIT_S)
-        shutil.rmtree(
-            run.log_dir, ignore_errors=True
-        )  # or checks would crowd out the learner's runs
+        # Or checks would crowd out the learner's own runs.
+        shutil.rmtree(run.log_dir, ignore_errors=True)
         if not path.is_file():
             raise CourseError(
                 f"The checks of {name} did not end: {run.text(0)[-500:] or run.reason}"
             )
         return Report(name, json.loads(path.read_text()))
+
+
+def check_folder(src: Path, names: Sequence[str] = (), junit: Path | None = None) -> list[Report]:
+    """Check the scripts in `src` for the exercises `names` (all if empty), in this process.
+
+    `junit` is where a JUnit report goes. Raises `CourseError` for an unknown name.
+    """
+    from course.checks.engine import session  # imports pytest, which takes its time
+
+    by_name: dict[str, list[dict]] = {}
+    for result in session.run(src, names, junit):
+        by_name.setdefault(result.exercise, []).append(asdict(result))
+    return [Report(name, results) for name, results in by_name.items()]

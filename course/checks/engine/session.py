@@ -6,15 +6,15 @@ python session.py REPORT SRC NAME...        writes the results to REPORT as JSON
 import functools
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pytest
 
 from course.checks.engine.catalogue import exercises, node_of
-from course.checks.engine.on_ranks import Deadlock, Rejected, Unwritten, on_ranks
-from course.core.todo import open_todos
+from course.checks.engine.on_ranks import Deadlock, Unwritten, on_ranks
+from course.core import todo
 
 CHECKS = Path(__file__).parents[1]
 LESSONS = CHECKS.parent / "lessons"
@@ -23,7 +23,10 @@ PASSED, FAILED, OPEN, NOT_RUN = "passed", "failed", "open", "not run"
 
 @dataclass(frozen=True)
 class Result:
-    """One check: `claim` is what holds when it passes; `message` and `hint` are for when it does not."""
+    """What became of one check.
+
+    `claim` says what holds when it passes; `message` and `hint` are for when it does not.
+    """
 
     exercise: str
     check: str
@@ -34,7 +37,10 @@ class Result:
 
 
 class Session:
-    """The pytest plugin: gives checks their ranks, keeps their results, stops an exercise at its first deadlock."""
+    """The pytest plugin that gives checks their ranks and keeps their results.
+
+    After the first deadlock of an exercise its other checks are not run.
+    """
 
     def __init__(self, src: Path, limit: float | None = None) -> None:
         self.results: list[Result] = []
@@ -48,17 +54,17 @@ class Session:
         return functools.partial(on_ranks, src=self._src, **self._options)
 
     @pytest.fixture
-    def src(self) -> Path:
-        """The learner's folder."""
-        return self._src
+    def alone(self, ranks: Callable) -> Callable:
+        """Call a function on one rank that joins no group; the result is its own, not a list."""
+        return lambda function, *args, **kwargs: ranks(1, function, *args, join=False, **kwargs)[0]
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Before a check: is its script there, and has the exercise not hung already?"""
-        name = item.cls.exercise
+        name = item.path.stem
         script = self._src / f"{name}.py"
         if not script.is_file():
             raise Unwritten(f"{script} is not there yet: run the cell that writes it")
-        todos = open_todos(script)
+        todos = todo.open_todos(script)
         if todos and script.read_text() == as_handed_out(
             item.path.parent.name.removeprefix("lab_"), script.name
         ):
@@ -74,20 +80,20 @@ class Session:
         report = yield
         error = call.excinfo.value if call.excinfo else None
         if isinstance(error, Deadlock):
-            self._stuck.add(item.cls.exercise)
+            self._stuck.add(item.path.stem)
         if call.when == "call" or error is not None:
             outcome, message = _outcome(error)
-            claim = (item.function.__doc__ or item.name).strip()
+            claim = " ".join(item.function.__doc__.split())
             hint = "" if outcome == PASSED else getattr(item.function, "hint", "")
             self.results.append(
-                Result(item.cls.exercise, item.originalname, claim, outcome, message, hint)
+                Result(item.path.stem, item.originalname, claim, outcome, message, hint)
             )
         return report
 
 
 @functools.cache
 def as_handed_out(number: str, script: str) -> str:
-    """A script of lab NN before a learner has touched it, so that no ranks need be started to say so."""
+    """A script of lab NN as a learner gets it, "" if there is none."""
     from course.lessons import lesson  # takes a second, which a written exercise need not spend
 
     (path,) = LESSONS.glob(f"{number}_*.md")
@@ -107,22 +113,24 @@ def _outcome(error: BaseException | None) -> tuple[str, str]:
             return OPEN, str(error)
         case NotRun():
             return NOT_RUN, str(error)
-        case Rejected():
-            return FAILED, str(error)
         case AssertionError():
-            return FAILED, str(error).partition("\nassert ")[0]
+            return FAILED, str(error)
         case _:
             return FAILED, f"{type(error).__name__}: {error}"
 
 
 def run(
     src: Path,
-    names: list[str],
+    names: Sequence[str],
     junit: Path | None = None,
     limit: float | None = None,
     only: str = "",
 ) -> list[Result]:
-    """Check the scripts in `src` for the exercises `names` (all if empty); `only` picks the checks of that name."""
+    """Check the scripts in `src` for the exercises `names` (all if empty).
+
+    `junit` is where a JUnit report goes, `limit` the seconds until ranks count as deadlocked;
+    `only` picks the checks of that name.
+    """
     session = Session(Path(src).resolve(), limit)
     arguments = [node_of(name) for name in names or exercises()]
     options = [

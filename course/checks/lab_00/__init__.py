@@ -1,1 +1,1 @@
-"""Checks of lab 00."""
+"""Checks of lab 00: the smallest exercise, and two collectives made of others."""

@@ -1,1 +1,1 @@
-"""Checks of lab 02."""
+"""Checks of lab 02: all-reduces made of single messages."""

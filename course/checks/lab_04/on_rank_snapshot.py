@@ -11,13 +11,14 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-KILLS = 8  # of the moments of a save, spread over all of it
-LAST = 24  # moments, at every second of which it is killed too: there a new file takes the place of the old one
+KILLS = 8  # at moments that are spread over all of a save
+# Of so many last moments, every second one too: there a new file takes the place of the old one.
+LAST = 24
 OLD, NEW = ({"weights": torch.full((5000,), number), "step": number} for number in (1, 2))
 
 
 def round_trip() -> tuple[dict | None, dict | None]:
-    """What `read` gives before and after `write` has put a snapshot into a folder that was not there."""
+    """What `read` gives before and after `write`; before, not even the folder was there."""
     module, path = importlib.import_module("snapshot"), _path("new") / "model.pt"
     before = module.read(path)
     module.write(OLD, path)
@@ -25,7 +26,7 @@ def round_trip() -> tuple[dict | None, dict | None]:
 
 
 def killed() -> tuple[int, list[str]]:
-    """Kill a save at many moments: how many, and the moments after which no whole snapshot was found."""
+    """Kill a save at many moments: how many, and after which of them no whole snapshot is left."""
     module, path = importlib.import_module("snapshot"), _path() / "model.pt"
     total = _moments(module, path)
     own = {at for at, mine in total if mine}
@@ -57,7 +58,10 @@ def left_over() -> list[str]:
 
 
 def calls() -> list[str]:
-    """In order: "sync" when a file with the whole snapshot is forced to the disk, "rename" when one gets its name."""
+    """What happens to the snapshot while it is written, in order.
+
+    "sync": a file with all of it is forced to the disk; "rename": a file gets its name.
+    """
     module, path, seen = importlib.import_module("snapshot"), _path() / "model.pt", []
     fsync, names = os.fsync, {name: getattr(os, name) for name in ("replace", "rename")}
 
@@ -86,11 +90,9 @@ def _path(*parts: str) -> Path:
 
 
 def _moments(module: object, path: Path) -> list[tuple[int, bool]]:
-    """The moments of a save: each line of Python that it runs, and whether that line is the learner's."""
-    for state in (OLD, NEW):
-        module.write(
-            state, path
-        )  # what is imported at the first save takes lines that no later save does
+    """The moments of a save: each line of Python that it runs, and whether it is the learner's."""
+    for state in (OLD, NEW):  # imports at the first save take lines that no later save does
+        module.write(state, path)
     seen: list[tuple[int, bool]] = []
 
     def trace(frame: object, event: str, _: object) -> Callable:
@@ -148,7 +150,10 @@ def _unlike_both(path: Path) -> str | None:
 
 
 def random_states() -> tuple[list[bool], list[float]]:
-    """Whether entry r of the list is rank r's state, and what this rank draws before and after restoring."""
+    """Whether entry r of the list is rank r's state, for each r.
+
+    Also what this rank draws before and after its state was restored.
+    """
     module, rank = importlib.import_module("snapshot"), dist.get_rank()
     torch.manual_seed(100 + rank)
     expected = []

@@ -14,7 +14,7 @@ from course.checks.engine.reference import furthest, weights
 
 
 class Tiny(nn.Module):
-    """A classifier that is called as BERT is: ``model(input_ids=…, labels=…)``, with a dropout if asked for."""
+    """A classifier that is called as BERT is: ``model(input_ids=…, labels=…)``."""
 
     def __init__(self, dropout: float) -> None:
         super().__init__()
@@ -46,9 +46,15 @@ def build(
     module.log = lambda **row: None
     module.bert = lambda **_: Tiny(dropout)
     options = {
-        "gpus": None, "batch": 2, "accumulate": 2, "rate": 0.02, "warmup": 3, "epochs": 2, "every": 1,
+        "gpus": None,
+        "batch": 2,
+        "accumulate": 2,
+        "rate": 0.02,
+        "warmup": 3,
+        "epochs": 2,
+        "every": 1,
         "snapshot": snapshot or Path(tempfile.mkdtemp(), "model.pt"),
-    }  # fmt: skip
+    }
     return module.Trainer(
         Namespace(**options | changed), samples(size), samples(10), torch.device("cpu")
     )
@@ -79,7 +85,7 @@ def windows(sizes: list[list[int]], rank: int) -> list[list[dict[str, torch.Tens
 
 
 def one_process(sizes: list[list[int]], world_size: int) -> list[torch.Tensor]:
-    """The weights of one process after the same updates, each on all that the ranks have seen in it."""
+    """The weights of one process after the same updates, each on the batches of all ranks."""
     torch.manual_seed(0)
     model = Tiny(dropout=0.0)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -135,8 +141,8 @@ class Killed(Exception):
 def resumed(shared: str, at: int) -> tuple[float, float, int, int]:
     """Train without a break, and with one in front of update `at`.
 
-    Returns the largest difference between the weights in the end, that between weights of this rank and of rank 0, the
-    step at which the second half began, and how many steps it took.
+    Returns the largest difference between the two runs' weights, that between the weights of this
+    rank and of rank 0, the step at which the second half began, and how many steps it took.
     """
     straight = build(dropout=0.5, snapshot=Path(shared, "straight.pt"))
     straight.run()

@@ -1,4 +1,4 @@
-"""What the checks of lab 09's resumable training do on each rank."""
+"""What the checks of `resumable` do on each rank: train, be interrupted, go on."""
 
 import importlib
 import os
@@ -50,12 +50,12 @@ def agreement(cases: tuple[int | None, ...]) -> list[bool]:
 
 
 def run(path: str, steps: int) -> list[Tensor]:
-    """Train to step `steps`, going on from the checkpoint at `path` if there is one: the weights."""
+    """The weights after training to step `steps`, from the checkpoint at `path` if there is one."""
     return weights(script().train(steps, 3, Path(path)).module)
 
 
 def interrupted(told: int, after: int) -> tuple[int, int]:
-    """Signal rank `told` in step `after` of ten: the last step that this rank did, and that of the checkpoint."""
+    """Signal rank `told` in step `after` of ten: this rank's last step, and the checkpoint's."""
     module, path = script(), shared_folder() / "checkpoint.pt"
     done, share = [], module.share
 
@@ -73,7 +73,7 @@ def interrupted(told: int, after: int) -> tuple[int, int]:
 
 
 def resumed() -> float:
-    """How far the weights are from those without interruption, when stopped after 3 of 6 steps and started again."""
+    """How far the weights are off after 3 of 6 steps, an end, and a new start."""
     folder = shared_folder()
     whole = run(str(folder / "whole.pt"), 6)
     run(str(folder / "parts.pt"), 3)
@@ -89,6 +89,6 @@ def shared_folder() -> Path:
 
 
 def continued(folder: str) -> float:
-    """How far the weights of a run continued here from its third step are from those of one begun here."""
+    """How far the weights of a run continued here are from those of one begun here."""
     parts = run(f"{folder}/parts.pt", 6)
     return furthest(parts, run(f"{folder}/here.pt", 6))

@@ -1,0 +1,22 @@
+"""What holds for both collectives of lab 00, whatever they are made of."""
+
+from collections.abc import Callable
+
+
+def every_kind_is_right(ranks: Callable, function: Callable) -> None:
+    """With 3, 2 and 1 ranks, every shape and dtype is right on every rank."""
+    for world_size in (3, 2, 1):
+        for rank, kinds in enumerate(ranks(world_size, function)):
+            wrong = [kind for kind, right in kinds if not right]
+            assert not wrong, (
+                f"{world_size} ranks, {wrong[0]}: rank {rank} has other numbers than it should"
+            )
+
+
+def one_message_per_rank(ranks: Callable, function: Callable, name: str) -> None:
+    """A call on three ranks makes three calls of `name`, each with one tensor of 3 elements."""
+    for calls in ranks(3, function):
+        names = [call.name for call in calls]
+        assert names == [name] * 3, f"3 ranks: the calls are {', '.join(names) or 'none'}"
+        elements = [call.elements for call in calls]
+        assert elements == [3] * 3, f"for tensors of 3 elements the messages have {elements}"

@@ -1,0 +1,116 @@
+"""Checks of data_parallel: DataParallel made of its four primitives."""
+
+from course.checks.engine.hint import hint
+from course.checks.engine.reference import CLOSE
+from course.checks.lab_01 import on_rank_data_parallel as on_rank
+from course.checks.lab_01 import on_rank_nested
+
+
+class TestDataParallel:
+    """Exercise 1: the forward pass on several devices."""
+
+    def compare(self, alone, *cases: tuple[int, int], kinds: tuple[str, ...] = ("plain",)) -> None:
+        """Outputs and gradients are those of the model on the whole batch.
+
+        `cases` are pairs (samples, devices), `kinds` are kinds of models.
+        """
+        models = [(*case, kind) for kind in kinds for case in cases]
+        results = alone(on_rank.compared, models)
+        for (samples, devices, _), (output, gradient) in zip(models, results, strict=True):
+            case = f"{samples} samples on {devices} devices"
+            assert output < CLOSE, f"{case}: the output is off by {output:.2g}"
+            assert gradient < CLOSE, f"{case}: the gradients are off by {gradient:.2g}"
+
+    def nest(self, alone, kind: str) -> None:
+        """Nested "inputs" or "outputs" (the `kind`) are right on several numbers of devices."""
+        cases = [(6, 2), (5, 3), (1, 2)]
+        results = alone(on_rank_nested.nested, cases, kind)
+        for (samples, devices), wrong in zip(cases, results, strict=True):
+            assert not wrong, f"{samples} samples on {devices} devices: {wrong}"
+
+    @hint(
+        "autograd goes back through your operations by itself, "
+        "as long as nothing is detached or scaled"
+    )
+    def test_same_as_one_device(self, alone):
+        """Outputs and gradients are those of the model on the whole batch (2 and 4 devices)."""
+        self.compare(alone, (8, 2), (8, 4))
+
+    @hint("gradients of all replicas, the master's too, belong to the same parameters")
+    def test_tied_and_frozen(self, alone):
+        """Tied and frozen parameters get the gradients that they get on one device."""
+        self.compare(alone, (6, 3), kinds=("tied", "frozen"))
+
+    @hint(
+        "`scatter` makes the pieces; how large is the last one, "
+        "and how many are there of 5 samples on 4 devices?"
+    )
+    def test_uneven(self, alone):
+        """A batch that the number of devices does not divide: 7 on 3, 5 on 4, 3 on 2."""
+        self.compare(alone, (7, 3), (5, 4), (3, 2))
+
+    @hint("count the shares before you replicate")
+    def test_small_batch(self, alone):
+        """A batch smaller than the number of devices: 1 on 2, 1 on 4, 2 on 3."""
+        self.compare(alone, (1, 2), (1, 4), (2, 3))
+
+    @hint("one device is a list of devices too")
+    def test_one_device(self, alone):
+        """It works on one device."""
+        self.compare(alone, (4, 1), (1, 1))
+
+    @hint(
+        "what does the next forward pass use: the parameters as the optimizer left them, "
+        "or older copies?"
+    )
+    def test_training(self, alone):
+        """Three steps of AdamW leave the weights that one device has."""
+        off = alone(on_rank.trained, 3)
+        assert off < CLOSE, f"3 devices: after 3 steps the weights are off by {off:.2g}"
+
+    @hint("replicate first; then each share goes to the replica of its own device")
+    def test_replicas(self, alone):
+        """Each device runs a replica with memory of its own, on its share: 5 samples on 3
+        devices.
+        """
+        seen = alone(on_rank.replicas, 5, 3)
+        assert not seen["bare"], "the module itself runs, not a replica of it"
+        assert seen["samples"] == [1, 2, 2], (
+            f"the samples that each forward pass saw are {seen['samples']}"
+        )
+        assert seen["places"] == 3, f"3 devices use weights in {seen['places']} places in memory"
+
+    @hint("what runs the replicas, each in a thread?")
+    def test_threads(self, alone):
+        """The replicas run at the same time: each waits in forward until all have come."""
+        seen = alone(on_rank.replicas, 6, 3, together=3)
+        assert seen["threads"] == 3, f"3 replicas ran in {seen['threads']} threads"
+
+    @hint("split each entry of a container; the shares of one device make a container like it")
+    def test_nested_inputs(self, alone):
+        """Tensors in dicts, lists and tuples, and by name, reach their replica in the same
+        place.
+        """
+        self.nest(alone, "inputs")
+
+    @hint("BERT's batches have names only: what are `args` then?")
+    def test_by_name(self, alone):
+        """A call with named tensors only works, and so it does for BERT."""
+        off = alone(on_rank.only_by_name, 2)
+        assert off < CLOSE, f"the output is off by {off:.2g}"
+
+    @hint("what has no first dimension cannot be cut: give it to everyone")
+    def test_constants(self, alone):
+        """Flags, strings, None and empty containers reach every replica as they are."""
+        wrong = alone(on_rank.constants, 3)
+        assert not wrong, wrong[0]
+
+    @hint(
+        "join what stands in the same place of each output; "
+        "keep the kind of container and its order"
+    )
+    def test_nested_outputs(self, alone):
+        """Outputs in dicts, lists and tuples are joined, each entry in its place, of the same
+        kind.
+        """
+        self.nest(alone, "outputs")

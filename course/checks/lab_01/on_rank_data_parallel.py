@@ -1,0 +1,133 @@
+"""What the checks of data_parallel do: run it on virtual devices, and bring back what it did."""
+
+import importlib
+import threading
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import torch
+from torch import Tensor, nn
+
+from course.checks.engine.reference import WIDTH, Small, batch, furthest, weights
+from course.checks.lab_01.on_rank_values import gradients, in_words
+
+# How often a replica looks whether the others have come. Turns, not seconds: where the machine is
+# busy, a turn takes longer for this thread as for those that it waits for.
+TURNS = 500
+TURN_S = 0.01
+
+
+def where(count: int) -> list[torch.device]:
+    """That many virtual devices."""
+    return [torch.device("cpu", i) for i in range(count)]
+
+
+def data_parallel() -> Callable:
+    """The learner's function."""
+    return importlib.import_module("data_parallel").data_parallel
+
+
+def compared(cases: list[tuple[int, int, str]]) -> list[tuple[float, float]]:
+    """How far outputs and gradients are from those of the model alone.
+
+    Each case is (samples, devices, kind of model).
+    """
+    run, off = data_parallel(), []
+    for samples, devices, kind in cases:
+        mine, alone = Small(seed=0, kind=kind), Small(seed=0, kind=kind)
+        inputs, targets = batch(samples, devices, size=samples)
+        output, expected = run(mine, where(devices), inputs), alone(inputs)
+        if not isinstance(output, Tensor) or output.shape != expected.shape:
+            raise AssertionError(
+                f"{samples} samples on {devices} devices: the output is {in_words(output)}"
+            )
+        for out in (output, expected):
+            nn.functional.mse_loss(out, targets).backward()
+        off.append((furthest([output], [expected]), furthest(gradients(mine), gradients(alone))))
+    return off
+
+
+def trained(devices: int) -> float:
+    """How far the weights are from those of the model alone after three steps of AdamW."""
+    mine, alone = Small(seed=0), Small(seed=0)
+    updates = [torch.optim.AdamW(model.parameters(), lr=0.01) for model in (mine, alone)]
+    run = data_parallel()
+    for step in range(3):
+        inputs, targets = batch(step, 0, size=7)
+        for update, predict in zip(
+            updates, (lambda x: run(mine, where(devices), x), alone), strict=True
+        ):
+            update.zero_grad()
+            nn.functional.mse_loss(predict(inputs), targets).backward()
+            update.step()
+    return furthest(weights(mine), weights(alone))
+
+
+class Probe(nn.Module):
+    """A model that notes what each replica sees, and waits until `together` of them have come."""
+
+    def __init__(self, together: int = 1) -> None:
+        super().__init__()
+        self.layer = nn.Linear(WIDTH, 1)
+        self.seen: list[SimpleNamespace] = []
+        self.together = together
+
+    def forward(self, *args: object, **kwargs: object) -> Tensor:
+        """Predictions from the first argument."""
+        weight = self.layer.weight
+        thread = threading.current_thread()
+        self.seen.append(SimpleNamespace(args=args, kwargs=kwargs, weight=weight, thread=thread))
+        self._await_the_others()
+        return self.layer(args[0])
+
+    def _await_the_others(self) -> None:
+        for _ in range(TURNS):
+            if len(self.seen) >= self.together:
+                return
+            time.sleep(TURN_S)
+        raise AssertionError("a replica begins only when another has ended")
+
+
+def replicas(samples: int, devices: int, together: int = 1) -> dict:
+    """What the replicas were: how many samples each saw, and in how many threads they ran.
+
+    Also in how many places of memory their weights were; and whether one was the module itself.
+    """
+    probe = Probe(together)
+    data_parallel()(probe, where(devices), torch.randn(samples, WIDTH))
+    return {
+        "samples": sorted(len(entry.args[0]) for entry in probe.seen),
+        "places": len({entry.weight.data_ptr() for entry in probe.seen}),
+        "threads": len({id(entry.thread) for entry in probe.seen}),
+        "bare": any(isinstance(entry.weight, nn.Parameter) for entry in probe.seen),
+    }
+
+
+def constants(devices: int) -> list[str]:
+    """What the replicas got for inputs that are no tensors, where that is not what was given."""
+    given = {
+        "flag": True,
+        "name": "train",
+        "nothing": None,
+        "empty": (),
+        "no entries": {},
+        "size": 3,
+    }
+    probe = Probe()
+    data_parallel()(probe, where(devices), torch.randn(2 * devices, WIDTH), given, **given)
+    if len(probe.seen) != devices:
+        return [f"{len(probe.seen)} replicas ran on {devices} devices"]
+    return [
+        f"{name!r} arrives as {got.get(name)!r}"
+        for entry in probe.seen
+        for got in (entry.kwargs, entry.args[1])
+        for name, value in given.items()
+        if got.get(name, "missing") != value
+    ]
+
+
+def only_by_name(devices: int) -> float:
+    """How far the output is from the model's alone for a batch of named tensors, as BERT's."""
+    model, inputs = Small(seed=0), batch(0, 0, size=2 * devices)[0]
+    return furthest([data_parallel()(model, where(devices), x=inputs)], [model(inputs)])

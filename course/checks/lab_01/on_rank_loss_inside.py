@@ -1,0 +1,95 @@
+"""What the checks of loss_inside do: run it on shares of a batch, and bring back what it did."""
+
+import importlib
+from types import SimpleNamespace
+
+import torch
+from torch import Tensor, nn
+
+from course.checks.engine.reference import WIDTH, furthest
+from course.checks.lab_01.on_rank_values import gradients, in_words
+
+
+class Classifier(nn.Module):
+    """Logits of three classes for each sample, or for each of its `tokens`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.layer = nn.Linear(WIDTH, 3)
+
+    def forward(self, x: Tensor) -> SimpleNamespace:
+        """As a Hugging Face model returns them."""
+        return SimpleNamespace(logits=self.layer(x))
+
+
+def labelled(samples: int, tokens: int, ignored: int) -> dict[str, Tensor]:
+    """A batch of `samples`, with `tokens` labels each (0: a single one).
+
+    The first `ignored` labels do not count.
+    """
+    draw = torch.Generator().manual_seed(samples + 10 * tokens)
+    shape = (samples, tokens) if tokens else (samples,)
+    labels = torch.randint(3, shape, generator=draw)
+    labels.view(-1)[:ignored] = -100
+    return {"x": torch.randn(*shape, WIDTH, generator=draw), "labels": labels}
+
+
+def gathered(model: nn.Module, whole: dict[str, Tensor], devices: int) -> object:
+    """What replicas of `model` return for their shares of a batch: the four primitives in short.
+
+    A number becomes a vector of one element.
+    """
+    columns = [tensor.chunk(devices) for tensor in whole.values()]
+    outputs = [
+        model(**dict(zip(whole, share, strict=True))) for share in zip(*columns, strict=True)
+    ]
+    return _join(outputs)
+
+
+def _join(outputs: list) -> object:
+    first = outputs[0]
+    if isinstance(first, dict):
+        return type(first)((name, _join([output[name] for output in outputs])) for name in first)
+    if isinstance(first, (tuple, list)):
+        return type(first)(_join(list(parts)) for parts in zip(*outputs, strict=True))
+    if isinstance(first, Tensor):
+        return torch.cat([output.reshape(output.shape or (1,)) for output in outputs])
+    raise AssertionError(f"forward returns {in_words(first)}; what is gathered must be tensors")
+
+
+def losses(cases: list[tuple[int, int, int, int]]) -> list[tuple[float, float]]:
+    """How far loss and gradients are from those of the model alone.
+
+    Each case is (samples, tokens, ignored labels, devices).
+    """
+    script, off = importlib.import_module("loss_inside"), []
+    for samples, tokens, ignored, devices in cases:
+        model, alone, whole = Classifier(), Classifier(), labelled(samples, tokens, ignored)
+        loss = script.mean_loss(gathered(script.WithLoss(model), whole, devices))
+        expected = nn.functional.cross_entropy(
+            alone(whole["x"]).logits.flatten(0, -2), whole["labels"].flatten()
+        )
+        if not isinstance(loss, Tensor) or loss.numel() != 1:
+            raise AssertionError(
+                f"mean_loss returns {in_words(loss)} instead of one number in a tensor"
+            )
+        if not loss.requires_grad:
+            raise AssertionError("the loss has no gradient")
+        loss.backward()
+        expected.backward()
+        apart = float((loss - expected).abs())
+        off.append((apart, furthest(gradients(model), gradients(alone))))
+    return off
+
+
+def numbers(samples: int, tokens: int) -> int:
+    """How many numbers a device returns."""
+    script = importlib.import_module("loss_inside")
+    return _count(script.WithLoss(Classifier())(**labelled(samples, tokens, 0)))
+
+
+def _count(value: object) -> int:
+    if isinstance(value, Tensor):
+        return value.numel()
+    return sum(map(_count, value.values() if isinstance(value, dict) else value))

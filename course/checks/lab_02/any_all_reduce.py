@@ -1,0 +1,115 @@
+"""What holds for every all-reduce of lab 02, however it sends its messages."""
+
+from collections.abc import Callable, Iterator
+
+import torch
+
+from course.checks.engine.catalogue import exercise_of
+from course.checks.engine.hint import hint
+from course.checks.lab_02 import on_rank_all_reduce as on_rank
+from course.core import words
+
+SHAPES = ((0,), (1,), (2,), (), (7,), (3, 5), (1000,))
+
+
+class AnyAllReduce:
+    """The checks of an exercise whose functions `names` are all-reduces."""
+
+    names: tuple[str, ...]
+
+    def each(
+        self, ranks: Callable, world_size: int, function: Callable, *args: object
+    ) -> Iterator[tuple[str, list]]:
+        """(name of the function, results by rank), all from one set of ranks."""
+        by_rank = ranks(world_size, function, exercise_of(self), self.names, *args)
+        for name in self.names:
+            yield name, [results[name] for results in by_rank]
+
+    def compare(
+        self, ranks: Callable, world_size: int, shapes: tuple, dtypes: tuple = (torch.int64,)
+    ) -> None:
+        """Every rank has what one process finds, for each shape and dtype."""
+        for name, by_rank in self.each(ranks, world_size, on_rank.sums, shapes, dtypes):
+            for rank, left in enumerate(by_rank):
+                for (shape, dtype), got in left.items():
+                    wanted = on_rank.total(world_size, shape, dtype)
+                    assert got.dtype == dtype and torch.equal(got, wanted), (
+                        f"{name}, {words.plural(world_size, 'rank')}, shape {shape}, {dtype}: "
+                        f"rank {rank} {difference(got, wanted)}"
+                    )
+
+    @hint(
+        "draw who waits for whom: does every rank that sends find another that receives at that "
+        "moment?"
+    )
+    def test_ends(self, ranks):
+        """No rank waits for ever (3 ranks)."""
+        ranks(3, on_rank.sums, exercise_of(self), self.names, ((12,),))
+
+    @hint(
+        "try it on paper with three ranks and seven numbers; "
+        "which chunk is shorter, and which is empty?"
+    )
+    def test_sum(self, ranks):
+        """Every rank has the sum, for 2 and 5 ranks and any shape: none, one, fewer numbers than
+        ranks.
+        """
+        for world_size in (2, 5):
+            self.compare(ranks, world_size, SHAPES)
+
+    @hint("a world of one is a world: nobody to talk to, and the sum is there already")
+    def test_one_rank(self, ranks):
+        """On one rank it changes nothing."""
+        self.compare(ranks, 1, SHAPES)
+
+    @hint("what you receive into, and what you add up in, must have the dtype of the tensor")
+    def test_dtypes(self, ranks):
+        """Sums are exact in 64-bit integers, and in bfloat16, float16, float32, float64 where they
+        can be.
+        """
+        self.compare(ranks, 3, ((10,),), on_rank.DTYPES)
+
+    @hint(
+        "the caller keeps its tensor; write into that, "
+        "and let `in_place` deal with gaps in its memory"
+    )
+    def test_in_place(self, ranks):
+        """A transposed view with gaps is changed in place, and what lies in the gaps is left
+        alone.
+        """
+        whole = on_rank.total(2, (4, 6))
+        for name, by_rank in self.each(ranks, 2, on_rank.views):
+            for rank, (view, gaps) in enumerate(by_rank):
+                assert torch.equal(view, whole[:, ::2].t()), (
+                    f"{name}: rank {rank}'s view does not hold the sum"
+                )
+                assert torch.equal(gaps, on_rank.numbers(rank, (4, 6))[:, 1::2]), (
+                    f"{name}: on rank {rank} numbers beside the view have changed"
+                )
+
+    @hint("in which order does each rank add the terms of one sum?")
+    def test_same_bits(self, ranks):
+        """All ranks have the same result, bit by bit, where rounding depends on the order (4
+        ranks).
+        """
+        for name, by_rank in self.each(ranks, 4, on_rank.rounded):
+            for rank, other in enumerate(by_rank):
+                differ = int((by_rank[0] != other).sum())
+                assert not differ, (
+                    f"{name}: {differ} of {other.numel()} sums on rank {rank} differ from rank 0's"
+                )
+
+    @hint("write the communication yourself, with isend and irecv")
+    def test_own_work(self, ranks):
+        """It uses single messages only, none of torch's collectives."""
+        for name, by_rank in self.each(ranks, 2, on_rank.without_library):
+            assert torch.equal(by_rank[0], on_rank.total(2, (12,))), f"{name}: the sum is wrong"
+
+
+def difference(got: torch.Tensor, wanted: torch.Tensor) -> str:
+    """What is wrong with a result, in words."""
+    if got.dtype != wanted.dtype or got.shape != wanted.shape:
+        return f"has {got.dtype} of shape {tuple(got.shape)}"
+    wrong = (got != wanted).flatten().nonzero().flatten().tolist()
+    first = wrong[0] if wrong else 0
+    return f"is wrong at {len(wrong)} of {wanted.numel()} places, the first of them {first}"

@@ -1,0 +1,55 @@
+"""Checks of ring: the ring all-reduce and its two halves."""
+
+import torch
+
+from course.checks.engine.hint import hint
+from course.checks.lab_02 import on_rank_ring
+from course.checks.lab_02.any_all_reduce import AnyAllReduce, difference
+from course.checks.lab_02.on_rank_all_reduce import total, traffic
+
+
+class TestRing(AnyAllReduce):
+    """Exercise 2: the ring."""
+
+    names = ("all_reduce",)
+
+    @hint("follow one chunk round the ring: how many ranks have added to it after each round?")
+    def test_reduce_scatter(self, ranks):
+        """After reduce_scatter, chunk (rank + 1) % N is complete on each rank (4 ranks)."""
+        wanted = total(4, (11,))
+        for rank, (flat, starts) in enumerate(ranks(4, on_rank_ring.scattered, 11)):
+            chunk = (rank + 1) % 4
+            span = slice(starts[chunk], starts[chunk + 1])
+            assert torch.equal(flat[span], wanted[span]), (
+                f"4 ranks: chunk {chunk} is not complete on rank {rank}"
+            )
+
+    @hint(
+        "what a rank receives in one round is what it sends in the next; nothing is added any more"
+    )
+    def test_all_gather(self, ranks):
+        """all_gather brings the complete chunks to all ranks (4 ranks)."""
+        wanted = total(4, (11,))
+        for rank, got in enumerate(ranks(4, on_rank_ring.gathered, 11)):
+            assert torch.equal(got, wanted), f"4 ranks: rank {rank} {difference(got, wanted)}"
+
+    @hint("a ring has one direction: to rank + 1, the last to rank 0")
+    def test_neighbours(self, ranks):
+        """Each rank sends 2(N−1) messages, all to its right neighbour (4 ranks)."""
+        for _, by_rank in self.each(ranks, 4, traffic, (12,)):
+            for rank, (sent,) in enumerate(by_rank):
+                to = [other for other, _ in sent]
+                assert to == [(rank + 1) % 4] * 6, f"rank {rank} sends {len(to)} messages, to {to}"
+
+    @hint("each message is one chunk, about an Nth of the buffer")
+    def test_bytes(self, ranks):
+        """Each rank sends 2(N−1)/N of the buffer, up to the rounding of the chunks (4 ranks)."""
+        lengths = (12, 10, 3, 1001)
+        for _, by_rank in self.each(ranks, 4, traffic, lengths):
+            for rank, by_length in enumerate(by_rank):
+                for length, sent in zip(lengths, by_length, strict=True):
+                    count, chunk = sum(number for _, number in sent), -(-length // 4)
+                    assert 2 * (length - chunk) <= count <= 6 * chunk, (
+                        f"of {length} numbers rank {rank} sends {count}, "
+                        f"{count / length:.2f} of the buffer instead of 1.5"
+                    )

@@ -1,0 +1,29 @@
+"""Checks of simple_ways: reduce + broadcast, and all-to-all."""
+
+from course.checks.engine.hint import hint
+from course.checks.lab_02 import on_rank_all_reduce as on_rank
+from course.checks.lab_02.any_all_reduce import AnyAllReduce
+
+
+class TestSimpleWays(AnyAllReduce):
+    """Exercise 1: reduce + broadcast, and all-to-all."""
+
+    names = ("reduce_broadcast", "all_to_all")
+
+    @hint("reduce + broadcast: who talks to rank 0 only? All-to-all: how many others are there?")
+    def test_messages(self, ranks):
+        """Whole buffers travel: N−1 from rank 0 and one from each other; in all-to-all N−1 from
+        each (4 ranks).
+        """
+        for name, by_rank in self.each(ranks, 4, on_rank.traffic, (10,)):
+            for rank, (sent,) in enumerate(by_rank):
+                others = [other for other in range(4) if other != rank]
+                to = others if rank == 0 or name == "all_to_all" else [0]
+                assert sorted(sent) == [(other, 10) for other in to], (
+                    f"{name}: rank {rank} sends {_listed(sent)}; "
+                    f"it should send 10 numbers to each of {to}"
+                )
+
+
+def _listed(sent: list[tuple[int, int]]) -> str:
+    return ", ".join(f"{number} numbers to rank {to}" for to, number in sent) or "nothing"

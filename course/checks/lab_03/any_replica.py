@@ -1,0 +1,107 @@
+"""What holds for every replica of lab 03, whenever it communicates."""
+
+from collections.abc import Callable, Iterator
+
+from course.checks.engine.catalogue import exercise_of
+from course.checks.engine.hint import hint
+from course.checks.engine.reference import CLOSE, OPTIMIZERS, furthest, train_alone
+from course.checks.lab_03 import on_rank_replica as on_rank
+
+
+class AnyReplica:
+    """The checks of an exercise whose classes `wrappers` make a model a replica."""
+
+    wrappers: tuple[str, ...]
+
+    def each(
+        self, ranks: Callable, world_size: int, function: Callable, *args: object, **kwargs: object
+    ) -> Iterator[tuple[str, list]]:
+        """(name of the class, results by rank) of a function, all from one set of ranks."""
+        each = on_rank.each, exercise_of(self), self.wrappers, function
+        by_rank = ranks(world_size, *each, *args, **kwargs)
+        for name in self.wrappers:
+            yield name, [results[name] for results in by_rank]
+
+    def compare_training(
+        self, ranks: Callable, world_size: int, kinds, optimizers, passes: int = 1
+    ) -> None:
+        """Three steps give the weights of three steps of one process on the whole batch."""
+        for name, by_rank in self.each(ranks, world_size, on_rank.train, kinds, optimizers, passes):
+            for rank, trained in enumerate(by_rank):
+                for (kind, optimizer), got in trained.items():
+                    wanted = train_alone(kind, optimizer, 3, world_size, passes)
+                    assert furthest(got, wanted) < CLOSE, (
+                        f"{name}, {world_size} ranks, {optimizer}, {kind} model: "
+                        f"after 3 steps rank {rank}'s weights "
+                        f"are off by {furthest(got, wanted):.2g}"
+                    )
+
+    @hint("average means the sum over the ranks divided by how many there are")
+    def test_average(self, ranks):
+        """After finish(), every gradient is the average over the ranks (2 and 3 ranks)."""
+        for world_size in (2, 3):
+            for name, off in self.each(ranks, world_size, on_rank.averages):
+                assert max(off) < CLOSE, (
+                    f"{name}, {world_size} ranks: a gradient is off by {max(off):.2g}"
+                )
+
+    @hint("compare your gradients of the second step: does anything survive from the first?")
+    def test_same_as_one_process(self, ranks):
+        """Training gives the weights of one process on the whole batch, for SGD, momentum and
+        AdamW.
+        """
+        self.compare_training(ranks, 2, ("plain",), tuple(OPTIMIZERS))
+
+    @hint(
+        "a frozen parameter has no gradient at all; "
+        "a tied one has a single gradient for both its uses"
+    )
+    def test_tied_and_frozen(self, ranks):
+        """Tied parameters are averaged once, frozen ones are left alone."""
+        self.compare_training(ranks, 2, ("tied", "frozen"), ("SGD",))
+
+    @hint(
+        "`pack` marks which gradients there are and `unpack` reads the marks: "
+        "let both see every parameter"
+    )
+    def test_unused(self, ranks):
+        """A parameter unused on one rank counts as zero there; unused on all, it keeps no
+        gradient.
+        """
+        for name, results in self.each(ranks, 2, on_rank.unused):
+            off = max(off for off, _ in results)
+            assert off < CLOSE, (
+                f"{name}: with unused parameters the weights differ from torch's DDP by {off:.2g}"
+            )
+            assert all(kept for _, kept in results), (
+                f"{name}: a parameter that no rank used has got a gradient"
+            )
+
+    @hint(
+        "the mean of the ranks' means is what DDP computes too, "
+        "even where their batches differ in size"
+    )
+    def test_uneven_batches(self, ranks):
+        """With batches of different sizes the result is torch's DDP's."""
+        for name, off in self.each(ranks, 2, on_rank.uneven):
+            assert max(off) < CLOSE, (
+                f"{name}: the weights differ from torch's DDP by {max(off):.2g}"
+            )
+
+    @hint("gradients add up by themselves; only the last backward of the group may communicate")
+    def test_accumulation(self, ranks):
+        """Within no_sync() nothing is sent, and gradients of three passes add up to one update."""
+        for name, sent in self.each(ranks, 2, on_rank.messages, quiet=True):
+            assert not sent[0], f"{name}: {len(sent[0])} messages within no_sync()"
+        self.compare_training(ranks, 2, ("plain",), ("SGD",), passes=3)
+
+    @hint("a world of one is a world")
+    def test_one_rank(self, ranks):
+        """It works on one rank too."""
+        self.compare_training(ranks, 1, ("plain",), ("SGD",))
+
+    @hint("write the communication yourself")
+    def test_own_work(self, ranks):
+        """It does not hand the work to torch's own DistributedDataParallel."""
+        for name, off in self.each(ranks, 2, on_rank.without_library):
+            assert max(off) < CLOSE, f"{name}: a gradient is off by {max(off):.2g}"

@@ -1,0 +1,96 @@
+"""Checks of ddp: the single-process script, made distributed."""
+
+from course.checks.engine.hint import hint
+from course.checks.engine.reference import furthest
+from course.checks.lab_03 import on_rank_ddp as on_rank
+
+
+class TestDdp:
+    """Exercise 1: the single-process script, made distributed."""
+
+    @hint("`init_process_group` finds the rank and the world size in the environment")
+    def test_joins(self, ranks):
+        """setup() joins all ranks in a group and picks the CPU where there is no GPU."""
+        for device, world_size in ranks(3, on_rank.setup, join=False):
+            assert device == "cpu", f"the device is {device} on a box without a GPU"
+            assert world_size == 3, f"a rank sees a world of {world_size} instead of 3"
+
+    @hint(
+        "the rank counts over all machines, the local rank within one; NCCL uses the *current* GPU"
+    )
+    def test_gpu(self, alone):
+        """On a box with GPUs, setup() takes the GPU of LOCAL_RANK, makes it current, and uses
+        NCCL.
+        """
+        device, called = alone(on_rank.setup_on_gpus)
+        assert device == "cuda:1", f"rank 5, which is local rank 1, uses {device}"
+        assert "set_device cuda:1" in called, (
+            "the GPU is not made current with torch.cuda.set_device"
+        )
+        assert any("nccl" in call for call in called), f"of the backends it uses {called}"
+
+    @hint("read what DDP's documentation says of `device_ids`")
+    def test_wrap(self, alone):
+        """wrap() gives DDP the GPU of this rank, and no device_ids on the CPU."""
+        gpus, cpu = alone(on_rank.wrapped)
+        assert gpus == [1], f"on cuda:1 DDP is given device_ids {gpus}"
+        assert cpu is None, f"on the CPU DDP is given device_ids {cpu}"
+
+    @hint("what deals the samples out to the ranks?")
+    def test_shares(self, ranks):
+        """In an epoch every sample is drawn once, by one rank (2 and 3 ranks)."""
+        for world_size in (2, 3):
+            drawn = [
+                index
+                for result in ranks(world_size, on_rank.main, 1, 24, join=False)
+                for index in result["drawn"]
+            ]
+            assert sorted(drawn) == list(range(24)), (
+                f"{world_size} ranks drew {len(set(drawn))} different samples of 24, "
+                f"{len(drawn)} in all"
+            )
+
+    @hint("the sampler's order depends on its seed and the epoch it was told")
+    def test_reshuffles(self, ranks):
+        """The samples are shuffled, and anew in each epoch."""
+        drawn = ranks(2, on_rank.main, 2, 24, join=False)[0]["drawn"]
+        first, second = drawn[:12], drawn[12:]
+        assert first != sorted(first), "the samples come in the order of the data set"
+        assert first != second, "rank 0 draws the same samples in the same order in both epochs"
+
+    @hint("is the model that you train the one that DDP returned?")
+    def test_same_weights(self, ranks):
+        """After training, all ranks hold the same weights."""
+        first, *others = (result["weights"] for result in ranks(3, on_rank.main, 1, 24, join=False))
+        for rank, other in enumerate(others, start=1):
+            assert furthest(first, other) == 0, (
+                f"rank {rank}'s weights differ from rank 0's by {furthest(first, other):.2g}"
+            )
+
+    @hint("DDP averages the gradients; nothing else has to be scaled")
+    def test_same_as_one_process(self, ranks):
+        """Training gives the weights of one process on the whole batch."""
+        results = ranks(2, on_rank.main, 1, 24, join=False)
+        wanted = on_rank.one_process([result["drawn"] for result in results], 24)
+        off = furthest(results[0]["weights"], wanted)
+        assert off < 1e-4, f"the weights are off by {off:.2g} after 3 steps"
+
+    @hint("ten pairs on four ranks: who looks at how many, and what do the counts add up to?")
+    def test_accuracy(self, ranks):
+        """accuracy() looks at each of 10 pairs once with 4 ranks, and says the same right number on
+        all.
+        """
+        results = ranks(4, on_rank.accuracy, 10)
+        drawn = sorted(index for _, looked_at, _ in results for index in looked_at)
+        assert drawn == list(range(10)), f"the ranks together looked at {len(drawn)} pairs: {drawn}"
+        shares = [share for share, _, _ in results]
+        assert max(abs(share - 0.4) for share in shares) < 1e-6, (
+            f"4 of 10 are right; the ranks say {shares}"
+        )
+
+    @hint("dropout and batch norm behave differently in evaluation: switch back")
+    def test_trains_on(self, ranks):
+        """accuracy() leaves the model in training mode."""
+        assert all(training for _, _, training in ranks(2, on_rank.accuracy, 4)), (
+            "the model is left in evaluation mode"
+        )

@@ -1,0 +1,68 @@
+"""Checks of my_buckets: DDP written by hand, with communication during backward."""
+
+from course.checks.engine.hint import hint
+from course.checks.engine.reference import Small
+from course.checks.lab_03 import on_rank_my_buckets as on_rank
+from course.checks.lab_03.any_replica import AnyReplica
+from course.checks.lab_03.on_rank_replica import messages
+
+
+class TestMyBuckets(AnyReplica):
+    """Exercise 3: communication during backward."""
+
+    wrappers = ("Overlapped", "Bucketed")
+
+    @hint("which gradient is ready first, and who tells you?")
+    def test_starts_during_backward(self, ranks):
+        """Messages begin before the first layer has its gradient, and backward waits for none."""
+        for name, results in self.each(ranks, 2, on_rank.sent_early):
+            for begun, asynchronous in results:
+                assert begun > 0, f"{name}: nothing is sent before backward reaches the first layer"
+                assert asynchronous, f"{name}: backward waits for a message instead of going on"
+
+    @hint("what has to be counted anew for the next backward?")
+    def test_starts_again(self, ranks):
+        """The second step overlaps as the first does: its messages begin during backward too."""
+        for name, results in self.each(ranks, 2, on_rank.sent_early, steps=2):
+            for begun, _ in results:
+                assert begun > 0, (
+                    f"{name}: in the second step nothing is sent "
+                    "before backward reaches the first layer"
+                )
+
+    @hint("count the buckets, then the messages")
+    def test_messages(self, ranks):
+        """One message a bucket: as many as parameters in Overlapped, one in Bucketed with a large
+        cap.
+        """
+        parameters = len(list(Small(seed=0).parameters()))
+        for name, sent in self.each(ranks, 2, messages):
+            wanted = 1 if name == "Bucketed" else parameters
+            assert len(sent[0]) == wanted, (
+                f"{name}: {len(sent[0])} messages for {parameters} parameters"
+            )
+
+    @hint(
+        "walk through the parameters backwards; "
+        "a bucket is closed when the next parameter would not fit"
+    )
+    def test_assign(self, ranks):
+        """Buckets hold every trained parameter once, last layer first, within the cap unless one
+        alone exceeds it.
+        """
+        for cap in (48, 170, 10_000):
+            ((buckets, sizes, trained),) = ranks(1, on_rank.buckets, cap / 2**20)
+            order = [i for bucket in buckets for i in bucket]
+            assert order == sorted(order, reverse=True), (
+                f"cap of {cap} B: the order of sending is {order}"
+            )
+            assert len(order) == trained, (
+                f"cap of {cap} B: {len(order)} places for {trained} trained parameters"
+            )
+            for bucket, following in zip(buckets, [*buckets[1:], None], strict=True):
+                held = sum(sizes[i] for i in bucket)
+                assert held <= cap or len(bucket) == 1, f"cap of {cap} B: a bucket holds {held} B"
+                if following:
+                    assert held + sizes[following[0]] > cap, (
+                        f"cap of {cap} B: a bucket of {held} B had room for the next"
+                    )

@@ -1,0 +1,86 @@
+"""Checks of trainer: a trainer that goes on from its snapshot."""
+
+from course.checks.engine.hint import hint
+from course.checks.engine.reference import CLOSE, furthest
+from course.checks.lab_04 import on_rank_trainer as on_rank
+
+
+class TestTrainer:
+    """Exercise 2: the trainer."""
+
+    @hint(
+        "two batches of 1 and 3 pairs: "
+        "how much does a pair of each weigh in the mean over all four?"
+    )
+    def test_window(self, ranks):
+        """A step on several batches, also of different sizes, is that of one process on all their
+        pairs.
+        """
+        for sizes in ([[2, 2], [2]], [[1, 3], [3, 1, 2]]):
+            for rank, got in enumerate(ranks(2, on_rank.one_update, sizes)):
+                off = furthest(got, on_rank.one_process(sizes, 2))
+                assert off < CLOSE, (
+                    f"batches of {sizes} pairs: rank {rank}'s weights are off by {off:.2g}"
+                )
+
+    @hint("DDP decides in the forward whether the backward will communicate")
+    def test_quiet(self, ranks):
+        """A step on three batches sends as many messages as a step on one."""
+        first, one, three = ranks(2, on_rank.messages, [1, 1, 3])[0]
+        assert one == first > 0, f"a step on one batch sends {one} messages"
+        assert three == one, f"a step on one batch sends {one} messages, on three {three}"
+
+    @hint("write down the shares for a warm-up of 4: 1/4, 2/4 ...")
+    def test_warm_up(self, ranks):
+        """The learning rate rises evenly to its full value and stays there; without a warm-up it
+        is full at once.
+        """
+        for warmup, wanted in ((4, [0.25, 0.5, 0.75, 1, 1, 1]), (0, [1, 1])):
+            shares = ranks(1, on_rank.rates, warmup, len(wanted))[0]
+            off = max(abs(share - right) for share, right in zip(shares, wanted, strict=True))
+            assert off < 1e-6, (
+                f"with a warm-up of {warmup} steps the rates are {[round(s, 3) for s in shares]} "
+                "of the full"
+            )
+
+    @hint("what does the next step depend on? Leave one of them out, and see what becomes of it")
+    def test_goes_on(self, ranks, tmp_path):
+        """Broken off within an epoch and begun again, it ends with the very same weights, bit by
+        bit (with dropout).
+        """
+        for rank, (off, apart, begun, steps) in enumerate(
+            ranks(2, on_rank.resumed, str(tmp_path), 4)
+        ):
+            assert begun == 4, f"broken off after 4 steps, it goes on from step {begun}"
+            assert steps == 2, (
+                f"it was broken off with 2 steps of 6 to go, and took {steps} after that"
+            )
+            assert off == 0, (
+                f"rank {rank}'s weights differ by {off:.2g} from those of an unbroken run"
+            )
+            assert apart == 0, f"rank {rank}'s weights differ by {apart:.2g} from rank 0's"
+
+    @hint("DDP's own names begin with `module.`")
+    def test_bare(self, ranks):
+        """The weights in the snapshot have the names of the bare model, which any script can
+        load.
+        """
+        saved, bare = ranks(2, on_rank.loaded_alone)[0]
+        assert saved == bare, (
+            f"the snapshot's weights are called {saved[0]} ..., the model's {bare[0]} ..."
+        )
+
+    @hint("ranks have 4, 3 and 3 of the 10 samples: add sums and counts up, and divide once")
+    def test_evaluate(self, ranks):
+        """evaluate() is exact on three ranks with ten samples, and leaves the model in training
+        mode.
+        """
+        loss, accuracy = on_rank.evaluated_alone()
+        for rank, (got_loss, got_accuracy, training) in enumerate(ranks(3, on_rank.evaluated)):
+            assert abs(got_loss - loss) < CLOSE, (
+                f"rank {rank} says a loss of {got_loss:.4f}; it is {loss:.4f}"
+            )
+            assert abs(got_accuracy - accuracy) < CLOSE, (
+                f"rank {rank} says {got_accuracy:.3f}; it is {accuracy:.3f}"
+            )
+            assert training, f"rank {rank} is left in evaluation mode"

@@ -1,0 +1,63 @@
+"""Checks of `master_weights`, exercise 1 of lab 05."""
+
+from course.checks.engine.hint import hint
+from course.checks.lab_05 import on_rank_master_weights as on_rank
+
+
+class TestMasterWeights:
+    """Exercise 1: float32 master weights."""
+
+    @hint(
+        "which of the two is rounded, the weight or the master? "
+        "Which format have a master's gradients?"
+    )
+    def test_small_changes(self, alone):
+        """A thousand changes of 0.0001 arrive in a float16 weight of 1."""
+        weight, master = alone(on_rank.small_changes)
+        assert abs(master - 1.1) < 1e-3, f"the master is {master:.4f} instead of 1.1"
+        assert abs(weight - 1.1) < 1e-3, f"the weight is {weight:.4f} instead of 1.1"
+
+    @hint("`.float()` of a tensor that is float32 already is that very tensor, not a copy")
+    def test_copies(self, alone):
+        """Masters are float32 copies that start where the weights are, share nothing with them,
+        and are stepped.
+        """
+        found = alone(on_rank.copies)
+        assert found["formats"] == {"torch.float32"}, (
+            f"the masters are {', '.join(sorted(found['formats']))}"
+        )
+        assert found["start"] == 0, f"the masters start {found['start']:.2g} away from the weights"
+        assert found["stepped"], "the optimizer does not hold the masters"
+        assert found["model unchanged"], "making the masters has changed the model"
+        assert found["apart"], (
+            "a change of the masters changes the model at once: they share memory"
+        )
+
+    @hint(
+        "which way do the numbers go after the optimizer's step, "
+        "and does the parameter stay the same tensor?"
+    )
+    def test_rounded(self, alone):
+        """After a step the model's weights are the masters, rounded, in the formats that they
+        had.
+        """
+        changed, off = alone(on_rank.rounded)
+        assert not changed, f"the model's weights have become {', '.join(changed)}"
+        assert off == 0, f"a weight differs from its rounded master by {off:.2g}"
+
+    @hint("a gradient goes into its master as it is, once")
+    def test_same_as_float32(self, alone):
+        """The masters are what float32 weights with the same gradients would be, for momentum and
+        AdamW.
+        """
+        for name, off in alone(on_rank.reference).items():
+            assert off == 0, f"{name}: after 5 steps a master is off by {off:.2g}"
+
+    @hint(
+        "an optimizer leaves alone what has the gradient None, "
+        "and moves on with its momentum what has zeros"
+    )
+    def test_unused(self, alone):
+        """A weight without a gradient is left alone."""
+        moved = alone(on_rank.unused)
+        assert moved == 0, f"a weight without a gradient in this step has moved by {moved:.2g}"

@@ -1,0 +1,85 @@
+"""Checks of `my_autocast`, exercise 3 of lab 05."""
+
+from course.checks.engine.hint import hint
+from course.checks.lab_05 import on_rank_my_autocast as on_rank
+
+
+class TestMyAutocast:
+    """Exercise 3: autocast by lists."""
+
+    @hint("every floating-point argument of a product goes to self.dtype")
+    def test_low(self, alone):
+        """Products come out in 16 bits, in the format of the mode."""
+        for dtype, formats in alone(on_rank.low).items():
+            for name, got in formats.items():
+                assert got == dtype, f"within Autocast({dtype}) {name} comes out as {got}"
+
+    @hint("the second list is as important as the first")
+    def test_full(self, alone):
+        """Softmax, norms, sums and losses come out in float32, and a sum that float16 cannot hold
+        is finite.
+        """
+        formats, total = alone(on_rank.full)
+        for name, got in formats.items():
+            assert got == "float32", f"of a float16 tensor {name} comes out as {got}"
+        assert total == 131072, f"the sum of 4,096 times 32 is {total}"
+
+    @hint("what is on neither list is none of your business")
+    def test_others(self, alone):
+        """Other operations take what comes; integers stay integers."""
+        wanted = {
+            "relu of 32 bits": "float32",
+            "relu of 16": "bfloat16",
+            "embedding": "float32",
+            "16 + 32 bits": "float32",
+            "integers": "int64",
+        }
+        for name, got in alone(on_rank.others).items():
+            assert got == wanted[name], f"{name} comes out as {got}"
+
+    @hint(
+        "arguments come by position and by name, in lists and in dicts; "
+        "masks and labels are tensors too"
+    )
+    def test_arguments(self, alone):
+        """cast goes into containers and leaves all but floating-point tensors alone;
+        keyword arguments are cast too.
+        """
+        found = alone(on_rank.arguments)
+        assert found["nested"] == ["torch.bfloat16"] * 3, (
+            f"in a tuple, a list, a dict: {found['nested']}"
+        )
+        assert found["kept"], (
+            "a mask, labels, a number or a word came back changed, or a container of another type"
+        )
+        assert found["containers"], "a container came back as another kind of container"
+        assert found["keywords"] == "torch.bfloat16", (
+            f"F.linear(input=x, weight=x) comes out as {found['keywords']}"
+        )
+
+    @hint("a cast that autograd sees hands the gradient back in the weight's own format")
+    def test_training(self, alone):
+        """Weights stay float32, their gradients are float32 and close to those of a float32 run."""
+        held, formats, off = alone(on_rank.training)
+        assert held == {"torch.float32"}, f"after a step the weights are {', '.join(sorted(held))}"
+        assert formats == {"torch.float32"}, (
+            f"the weights' gradients are {', '.join(sorted(formats))}"
+        )
+        assert off < 0.05, f"the gradients are {off:.0%} away from those of a float32 run"
+
+    @hint("look at the output, each time the layer runs, under the layer's own name")
+    def test_watch(self, alone):
+        """watch names every layer without inner layers and the format of its latest output."""
+        bf16, fp16, plain = alone(on_rank.watched)
+        wanted = {"0": "bfloat16", "1.0": "float32", "1.1": "float32", "2": "bfloat16"}
+        assert bf16 == wanted, f"watch says {bf16} instead of {wanted}"
+        assert fp16 == {n: f.replace("bfloat16", "float16") for n, f in wanted.items()}, (
+            f"then, in float16: {fp16}"
+        )
+        assert set(plain.values()) == {"float32"}, f"and without autocast: {plain}"
+
+    @hint("write the casts yourself")
+    def test_own_work(self, alone):
+        """It does not hand the work to torch.autocast."""
+        got = alone(on_rank.without_library)
+        assert got == "torch.bfloat16", f"without torch.autocast a product comes out as {got}"

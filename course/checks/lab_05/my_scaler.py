@@ -1,0 +1,114 @@
+"""Checks of `my_scaler`, exercise 2 of lab 05."""
+
+from course.checks.engine.hint import hint
+from course.checks.engine.reference import CLOSE
+from course.checks.lab_05 import on_rank_my_scaler as on_rank
+
+INF, NAN = float("inf"), float("nan")
+# By name: the scaler's options, what is planted in which step, and how many steps.
+DECISIONS = {
+    "interval 3": (
+        {"factor": 1024.0, "growth": 2.0, "backoff": 0.5, "interval": 3},
+        {
+            0: (0, INF),
+            4: (9, NAN),
+            5: (3, -INF),
+            11: (5, INF),
+            12: (5, INF),
+            13: (5, NAN),
+            30: (1, INF),
+        },
+        40,
+    ),
+    "interval 1, near float32's end": (
+        {"factor": 2.0**120, "growth": 4.0, "backoff": 0.25, "interval": 1},
+        {2: (0, NAN)},
+        8,
+    ),
+}
+
+
+class TestMyScaler:
+    """Exercise 2: the dynamic loss scaler."""
+
+    @hint("multiply the loss; divide every gradient, in place, in every step")
+    def test_gradients(self, alone):
+        """Gradients are `factor` times as large after backward, and as they should be after
+        unscale_, in each step.
+        """
+        for step, (scaled, unscaled) in enumerate(alone(on_rank.gradients)):
+            assert scaled < CLOSE, (
+                f"step {step}: a scaled gradient is off by {scaled:.2g} times the factor"
+            )
+            assert unscaled < CLOSE, f"step {step}: an unscaled gradient is off by {unscaled:.2g}"
+
+    @hint(
+        "write down factor and good_steps after each step; float32 ends below 2**128, where it "
+        "says inf"
+    )
+    def test_decisions(self, alone):
+        """On forty steps with inf and nan planted, factor, count and weights are torch's after
+        every step.
+        """
+        for name, (mine, theirs, off) in alone(on_rank.all_decisions, DECISIONS).items():
+            planted = DECISIONS[name][1]
+            for step, (got, wanted) in enumerate(zip(mine, theirs, strict=True)):
+                place = f"{step} (overflow)" if step in planted else str(step)
+                assert got == wanted, (
+                    f"{name}: after step {place} your factor is {got[0]:g} "
+                    f"and your count {got[1]}; torch's are {wanted[0]:g} and {wanted[1]}"
+                )
+            assert off < CLOSE, (
+                f"{name}: the weights differ from those under torch's scaler by {off:.2g}"
+            )
+
+    @hint("a comparison with nan is never true; one bad element of one gradient is enough")
+    def test_finds(self, alone):
+        """An inf, -inf or nan in one element of any gradient is found, and nothing else is."""
+        for what, was_skipped in alone(on_rank.finds).items():
+            clean = what.startswith("None")
+            assert was_skipped != clean, (
+                "a good step is skipped" if clean else f"{what} is not found"
+            )
+
+    @hint("momentum and AdamW's averages would take in a step that was not one")
+    def test_skips(self, alone):
+        """A skipped step moves neither the weights nor the optimizer's state."""
+        moved, same, calls = alone(on_rank.skipped)
+        assert moved == 0, f"the weights move by {moved:.2g} in a step that overflows"
+        assert same and not calls, "the optimizer is stepped although a gradient has overflowed"
+
+    @hint("to clip, one calls unscale_ before step does")
+    def test_once(self, alone):
+        """With unscale_ called before step, to clip, the weights are those under torch's scaler."""
+        off = alone(on_rank.once)
+        assert off < CLOSE, f"the weights differ by {off:.2g}"
+
+    @hint("ask the others: is anyone's flag up?")
+    def test_same_decision(self, ranks):
+        """Where rank 1 of three alone overflows and nobody averages gradients, all three skip
+        and keep one factor.
+        """
+        records = ranks(3, on_rank.sharded)
+        for step, by_rank in enumerate(zip(*records, strict=True)):
+            skips, factors = zip(*by_rank, strict=True)
+            assert set(skips) == {step in (1, 4)}, f"step {step}, by rank: skipped {skips}"
+            assert len(set(factors)) == 1, f"after step {step} the ranks' factors are {factors}"
+
+    @hint("DDP's average carries the inf to everyone; what do you make of it?")
+    def test_ddp(self, ranks):
+        """Under DDP, where one rank's loss overflows, every rank decides as torch's scaler does."""
+        for rank, (mine, theirs, off) in enumerate(ranks(2, on_rank.replicated)):
+            assert mine == theirs, f"rank {rank}: your factors are {mine}, torch's {theirs}"
+            assert off < CLOSE, (
+                f"rank {rank}: the weights differ from those under torch's scaler by {off:.2g}"
+            )
+
+    @hint("one flag for all gradients together")
+    def test_message(self, ranks):
+        """The ranks exchange one number a step."""
+        for step, sent in enumerate(ranks(2, on_rank.messages)[0]):
+            numbers = sum(call.elements for call in sent)
+            assert len(sent) == 1 and numbers == 1, (
+                f"step {step}: {len(sent)} messages with {numbers} numbers"
+            )

@@ -1,0 +1,112 @@
+"""What the checks of `amp_step` do on each rank: whole steps in mixed precision."""
+
+import importlib
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.nn.parallel import DistributedDataParallel
+from torch.nn.utils import clip_grad_norm_
+
+from course.checks.engine.reference import Small, batch, furthest, loss_of, weights
+
+INF = float("inf")
+
+PARTS = 3
+
+NORM = 2.5  # of the first three steps two are clipped, so that both kinds are compared
+
+
+def parts_of(step: int, rank: int) -> list[tuple[Tensor, Tensor]]:
+    """The parts of one rank's batch in one step."""
+    return [batch(PARTS * step + part, rank) for part in range(PARTS)]
+
+
+def stepped(
+    factors: tuple[float, ...], steps: int = 3
+) -> dict[float, tuple[list[float], list[Tensor], list[int]]]:
+    """By initial scale: the norms that `train_step` returned, weights, DDP's messages per step."""
+    results = {}
+    for factor in factors:
+        model = DistributedDataParallel(Small(seed=0))
+        sent: list[int] = []
+        model.register_comm_hook(sent, _counting)
+        scaler = torch.amp.GradScaler("cpu", init_scale=factor)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        norms, counts = [], []
+        for step in range(steps):
+            sent.clear()
+            norms.append(_step(model, parts_of(step, dist.get_rank()), optimizer, scaler))
+            counts.append(len(sent))
+        results[factor] = norms, weights(model), counts
+    return results
+
+
+def _counting(sent: list[int], bucket: dist.GradBucket) -> torch.futures.Future[Tensor]:
+    """DDP's own averaging, noted in `sent`."""
+    sent.append(bucket.index())
+    average = bucket.buffer().div_(dist.get_world_size())
+    return (
+        dist.all_reduce(average, async_op=True).get_future().then(lambda future: future.value()[0])
+    )
+
+
+def _step(
+    model, parts, optimizer, scaler, dtype: torch.dtype = torch.float32, loss=loss_of
+) -> float:
+    """The learner's `train_step`."""
+    own = importlib.import_module("amp_step").train_step
+    return own(model, parts, loss, optimizer, scaler, dtype, NORM)
+
+
+def step_alone(world_size: int, steps: int = 3) -> tuple[list[float], list[Tensor]]:
+    """The reference: one process, whole batches, no scale; the norms and the weights."""
+    model, norms = Small(seed=0), []
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    for step in range(steps):
+        parts = [part for rank in range(world_size) for part in parts_of(step, rank)]
+        optimizer.zero_grad()
+        loss_of(model, tuple(torch.cat(column) for column in zip(*parts, strict=True))).backward()
+        norms.append(clip_grad_norm_(model.parameters(), NORM).item())
+        optimizer.step()
+    return norms, weights(model)
+
+
+def formats() -> tuple[set[str], set[bool], int]:
+    """Under bfloat16: a layer's output formats, whether backward ran under autocast, parts seen."""
+    model = DistributedDataParallel(Small(seed=0))
+    seen, inside = [], set()
+
+    def keep(layer: torch.nn.Module, inputs: tuple, output: Tensor) -> None:
+        seen.append(str(output.dtype))
+        output.register_hook(lambda gradient: inside.add(torch.is_autocast_enabled("cpu")))
+
+    model.module.layers[0].register_forward_hook(keep)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    _step(
+        model, parts_of(0, dist.get_rank()), optimizer, torch.amp.GradScaler("cpu"), torch.bfloat16
+    )
+    return set(seen), inside, len(seen)
+
+
+def overflow() -> dict[str, object]:
+    """A step in which rank 1's first part overflows, then a good one."""
+    model = DistributedDataParallel(Small(seed=0))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu", init_scale=64.0)
+    before = weights(model)
+    bad = parts_of(0, dist.get_rank())
+    if dist.get_rank() == 1:
+        bad[0] = (bad[0][0], torch.full_like(bad[0][1], INF))
+    _step(model, bad, optimizer, scaler)
+    found = {"moved": furthest(before, weights(model)), "scale": scaler.get_scale()}
+    found["left"] = any(
+        p.grad is not None and bool((p.grad != 0).any()) for p in model.parameters()
+    )
+    _step(model, parts_of(1, dist.get_rank()), optimizer, scaler)
+    after = weights(model)
+    finite = all(bool(tensor.isfinite().all()) for tensor in after)
+    return found | {
+        "learns": finite and furthest(before, after) > 0,
+        "tracker": scaler.state_dict()["_growth_tracker"],
+    }

@@ -1,0 +1,120 @@
+"""What the checks of `master_weights` do, in one process."""
+
+import importlib
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+from course.checks.engine.reference import furthest, weights
+
+
+def mixed_model() -> nn.Sequential:
+    """Two layers in float16 and, between them, a norm in float32, as models often have."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.Linear(4, 2)).half()
+    model[1].float()
+    return model
+
+
+def sgd(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+    """SGD with momentum, which goes on moving a weight for which a step has no gradient."""
+    return torch.optim.SGD(parameters, lr=0.1, momentum=0.9)
+
+
+def random_gradients(model: nn.Module, seed: int) -> None:
+    """Give every parameter of `model` a gradient in its own format."""
+    generator = torch.Generator().manual_seed(seed)
+    for parameter in model.parameters():
+        parameter.grad = torch.randn(parameter.shape, generator=generator).to(parameter.dtype)
+
+
+def master_of(model: nn.Module, make: Callable = sgd) -> object:
+    """The learner's `Master` over `model`."""
+    return importlib.import_module("master_weights").Master(model.parameters(), make)
+
+
+def small_changes() -> tuple[float, float]:
+    """A weight of 1 in float16 and its master, after 1000 steps of +0.0001."""
+    weight = nn.Parameter(torch.ones(2, dtype=torch.float16))
+    master = importlib.import_module("master_weights").Master(
+        [weight], lambda copies: torch.optim.SGD(copies, lr=1.0)
+    )
+    for _ in range(1000):
+        weight.grad = torch.full_like(weight, -1e-4)
+        master.step()
+    return weight[0].item(), master.masters[0][0].item()
+
+
+def copies() -> dict[str, object]:
+    """What the masters are right after construction."""
+    model = mixed_model()
+    before = weights(model)
+    master = master_of(model)
+    stepped = [p for group in master.optimizer.param_groups for p in group["params"]]
+    found = {
+        "formats": {str(copy.dtype) for copy in master.masters},
+        "start": max(
+            float((copy - weight.float()).abs().max())
+            for copy, weight in zip(master.masters, model.parameters(), strict=True)
+        ),
+        "stepped": [id(p) for p in stepped] == [id(copy) for copy in master.masters],
+        "model unchanged": furthest(before, weights(model)) == 0,
+    }
+    with torch.no_grad():
+        for copy in master.masters:
+            copy += 1
+    return found | {"apart": furthest(before, weights(model)) == 0}
+
+
+def rounded() -> tuple[list[str], float]:
+    """The formats that three steps change, and how far the weights are from the rounded masters."""
+    model = mixed_model()
+    formats, held = [str(p.dtype) for p in model.parameters()], list(model.parameters())
+    master = master_of(model)
+    off = 0.0
+    for step in range(3):
+        random_gradients(model, step)
+        master.step()
+        nearest = [
+            copy.detach().to(weight.dtype)
+            for copy, weight in zip(master.masters, held, strict=True)
+        ]
+        off = max(off, furthest(nearest, list(model.parameters())))
+    after = [str(p.dtype) for p in model.parameters()]
+    return [a for a, b in zip(after, formats, strict=True) if a != b], off
+
+
+def reference() -> dict[str, float]:
+    """By optimizer: how far the masters are from float32 weights with the same gradients."""
+    makers = {
+        "SGD with momentum": sgd,
+        "AdamW": lambda parameters: torch.optim.AdamW(parameters, lr=0.01),
+    }
+    off = {}
+    for name, make in makers.items():
+        model = mixed_model()
+        master = master_of(model, make)
+        alone = [nn.Parameter(p.detach().clone().float()) for p in model.parameters()]
+        optimizer = make(alone)
+        for step in range(5):
+            random_gradients(model, step)
+            for mine, theirs in zip(alone, model.parameters(), strict=True):
+                mine.grad = theirs.grad.clone().float()
+            master.step()
+            optimizer.step()
+        off[name] = furthest(alone, master.masters)
+    return off
+
+
+def unused() -> float:
+    """How far a weight moves in a step in which it has no gradient, after one in which it had."""
+    model = mixed_model()
+    master = master_of(model)
+    random_gradients(model, 0)
+    master.step()
+    before = weights(model)
+    random_gradients(model, 1)
+    model[2].weight.grad = None
+    master.step()
+    return float((before[4] - model[2].weight).abs().max())

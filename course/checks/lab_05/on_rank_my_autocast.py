@@ -1,0 +1,135 @@
+"""What the checks of `my_autocast` do, in one process."""
+
+import importlib
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+def own_autocast(dtype: torch.dtype = torch.bfloat16) -> object:
+    """The learner's `Autocast`."""
+    return importlib.import_module("my_autocast").Autocast(dtype)
+
+
+def _formats(results: dict[str, Tensor]) -> dict[str, str]:
+    return {name: str(result.dtype).removeprefix("torch.") for name, result in results.items()}
+
+
+def low() -> dict[str, dict[str, str]]:
+    """By format of the mode: the formats in which products of float32 tensors come out."""
+    x, image = torch.randn(2, 4, 4), torch.randn(1, 1, 4, 4)
+    layer = nn.Linear(4, 4)
+    found = {}
+    for dtype in (torch.bfloat16, torch.float16):
+        with own_autocast(dtype):
+            results = {
+                "nn.Linear": layer(x),
+                "torch.matmul": torch.matmul(x, x),
+                "@": x @ x,
+                "bmm": torch.bmm(x, x),
+                "conv2d": F.conv2d(image, image),
+                "einsum": torch.einsum("bij,bjk->bik", x, x),
+            }
+        found[str(dtype).removeprefix("torch.")] = _formats(results)
+    return found
+
+
+def full() -> tuple[dict[str, str], float]:
+    """The formats that float16 tensors have after operations that need 32 bits, and a large sum."""
+    h = torch.full((64, 64), 32.0, dtype=torch.float16)
+    labels = torch.zeros(64, dtype=torch.long)
+    with own_autocast(torch.float16):
+        results = {
+            "softmax": h.softmax(-1),
+            "F.log_softmax": F.log_softmax(h, -1),
+            "layer_norm": F.layer_norm(h, (64,)),
+            "exp": h.exp(),
+            "sum": h.sum(),
+            "cross_entropy": F.cross_entropy(h, labels),
+            "mse_loss": F.mse_loss(h, h),
+        }
+    return _formats(results), results["sum"].item()
+
+
+def others() -> dict[str, str]:
+    """The formats in which operations on neither list leave what they get."""
+    x, table = torch.randn(4, 4), nn.Embedding(5, 4)
+    with own_autocast():
+        results = {
+            "relu of 32 bits": x.relu(),
+            "relu of 16": x.bfloat16().relu(),
+            "embedding": table(torch.tensor([1, 2])),
+            "16 + 32 bits": x.bfloat16() + x,
+            "integers": torch.arange(3) * 2,
+        }
+    return _formats(results)
+
+
+def arguments() -> dict[str, object]:
+    """What `cast` makes of nested arguments, and whether keyword arguments are cast."""
+    x = torch.randn(4, 4)
+    mask, labels = torch.ones(4, dtype=torch.bool), torch.arange(4)
+    module = importlib.import_module("my_autocast")
+    nested = module.cast((x, [x, mask], {"weight": x}, labels, "mean", None, 0.5), torch.bfloat16)
+    with own_autocast():
+        keywords = F.linear(input=x, weight=x)
+    tensors = [nested[0], nested[1][0], nested[2]["weight"]]
+    return {
+        "nested": [str(tensor.dtype) for tensor in tensors],
+        "kept": nested[1][1] is mask and nested[3] is labels and nested[4:] == ("mean", None, 0.5),
+        "containers": [type(nested), type(nested[1]), type(nested[2])] == [tuple, list, dict],
+        "keywords": str(keywords.dtype),
+    }
+
+
+def small() -> nn.Sequential:
+    """Two products, a norm and an activation."""
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Linear(8, 8), nn.Sequential(nn.LayerNorm(8), nn.GELU()), nn.Linear(8, 3)
+    )
+
+
+def training() -> tuple[set[str], set[str], float]:
+    """Formats of weights and gradients after backward; the gradients' relative error."""
+    data = torch.randn(16, 8, generator=torch.Generator().manual_seed(1))
+    labels = torch.arange(16) % 3
+    exact, mine = small(), small()
+    F.cross_entropy(exact(data), labels).backward()
+    with own_autocast():
+        loss = F.cross_entropy(mine(data), labels)
+    loss.backward()
+    held = {str(p.dtype) for p in mine.parameters()}
+    pairs = [(a.grad, b.grad) for a, b in zip(exact.parameters(), mine.parameters(), strict=True)]
+    if any(got is None for _, got in pairs):
+        return held, {"none at all"}, 1.0
+    off = sum(float((got - wanted).norm() ** 2) for wanted, got in pairs) ** 0.5
+    size = sum(float(wanted.norm() ** 2) for wanted, _ in pairs) ** 0.5
+    return held, {str(got.dtype) for _, got in pairs}, off / size
+
+
+def watched() -> list[dict[str, str]]:
+    """What `watch` says of a model in bfloat16, in float16, and without autocast."""
+    module, model = importlib.import_module("my_autocast"), small()
+    found = module.watch(model)
+    seen = []
+    for dtype in (torch.bfloat16, torch.float16, None):
+        if dtype is None:
+            model(torch.randn(2, 8))
+        else:
+            with own_autocast(dtype):
+                model(torch.randn(2, 8))
+        seen.append({name: str(value).removeprefix("torch.") for name, value in found.items()})
+    return seen
+
+
+def without_library() -> str:
+    """The format of a product with torch's own autocast made unusable."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("it hands the work to torch.autocast, which is what it should replace")
+
+    torch.autocast.__init__ = torch.autocast.__enter__ = refuse
+    with own_autocast():
+        return str(nn.Linear(4, 4)(torch.randn(2, 4)).dtype)

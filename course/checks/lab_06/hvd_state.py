@@ -1,0 +1,59 @@
+"""Checks of `hvd_state`, exercise 3 of lab 06."""
+
+from course.checks.engine.hint import hint
+from course.checks.engine.reference import CLOSE
+from course.checks.lab_06 import on_rank_hvd_state as on_rank
+
+
+class TestHvdState:
+    """Exercise 3: everybody starts from one state."""
+
+    @hint("which rank's values count, and what can `params` be?")
+    def test_parameters(self, ranks):
+        """All ranks get the root's tensors, given as a dict, as pairs or bare (3 ranks, root 1)."""
+        for rank, forms in enumerate(ranks(3, on_rank.parameters, 1)):
+            for form, off in forms.items():
+                assert off == 0, (
+                    f"given as {form}, rank {rank}'s tensors differ from rank 1's by {off:.2g}"
+                )
+
+    @hint("a list of handles first, then the waiting")
+    def test_together(self, ranks):
+        """All broadcasts have begun before the first is waited for."""
+        begun, tensors = ranks(2, on_rank.begun_before_waiting)[0]
+        assert begun == tensors, (
+            f"{begun} of {tensors} broadcasts have begun when the first is waited for"
+        )
+
+    @hint("how long are the bytes of the *root*?")
+    def test_object(self, ranks):
+        """All ranks get the root's object, be it shorter or longer than their own."""
+        for rank, by_root in enumerate(ranks(3, on_rank.objects)):
+            for root, (described, listed, _) in by_root.items():
+                wanted = (root, (3, 40_000, 10)[root])
+                assert described == wanted, (
+                    f"of rank {root}'s object rank {rank} gets {described}, not {wanted}"
+                )
+                assert listed == [root] * (root + 1), (
+                    f"of rank {root}'s list rank {rank} gets {listed}"
+                )
+
+    @hint("one message for the length, one for the bytes")
+    def test_object_messages(self, ranks):
+        """An object takes two operations: its length and its bytes."""
+        _, _, sent = ranks(2, on_rank.objects)[0][1]
+        assert sent == 2, f"an object takes {sent} operations"
+
+    @hint("an optimizer's state is more than its learning rate, and more than its momenta")
+    def test_optimizer(self, ranks):
+        """Momenta, step counts and options come from the root; the steps that follow are those of
+        one process.
+        """
+        for rank, made in enumerate(ranks(2, on_rank.optimizer_state)):
+            for name, (rate, off) in made.items():
+                assert rate == 0.02, (
+                    f"{name}: rank {rank} has the learning rate {rate}, the root 0.02"
+                )
+                assert off < CLOSE, (
+                    f"{name}: two steps on, rank {rank}'s weights are off by {off:.2g}"
+                )

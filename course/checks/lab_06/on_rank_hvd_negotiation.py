@@ -1,0 +1,93 @@
+"""What the checks of `hvd_negotiation` do: fill a table of requests, without an engine."""
+
+import importlib
+from types import ModuleType
+
+import torch.distributed as dist
+
+
+def negotiation() -> ModuleType:
+    """The learner's module."""
+    return importlib.import_module("hvd_negotiation")
+
+
+def ask(name: str, kind: str = "allreduce", **details: object) -> tuple:
+    """A request for a float32 tensor of three numbers, unless the details say otherwise."""
+    usual = {"shapes": ((3,),), "bytes": 12, "dtype": "float32", "device": "cpu", "op": "Average"}
+    return negotiation().Request(name, kind, **usual | details)
+
+
+def told(answers: list) -> list[tuple]:
+    """Answers as plain values: key, the shapes by rank, the error."""
+    return [
+        (tuple(answer.key), [request.shapes for request in answer.requests], answer.error)
+        for answer in answers
+    ]
+
+
+def own_orders() -> list[list[tuple]]:
+    """What each cycle answers when every rank asks for the same six operations in its own order.
+
+    Each cycle hears two requests of every rank. Rank r's tensors are of shape (r + 1,), and
+    gathered, so that the answers show whose requests they hold.
+    """
+    rank, size = dist.get_rank(), dist.get_world_size()
+    mine = _own_order(rank)
+    table, cycles = negotiation().Negotiation(size), []
+    for cycle in range(4):
+        new = [
+            ask(name, "allgather", shapes=((rank + 1,),))
+            for name in mine[2 * cycle : 2 * cycle + 2]
+        ]
+        heard = [None] * size
+        dist.all_gather_object(heard, new)
+        for who, requests in enumerate(heard):
+            for request in requests:
+                table.hear(who, request, float(cycle))
+        cycles.append(told(table.answers()))
+    return cycles
+
+
+def _own_order(rank: int) -> list[str]:
+    """The names a to f, rotated on even ranks and reversed on odd ones."""
+    names = ["a", "b", "c", "d", "e", "f"]
+    if rank % 2 == 1:
+        return names[::-1]
+    return [*names[2 * rank :], *names[: 2 * rank]]
+
+
+def cycles(*heard: list[tuple[int, tuple]]) -> list[list[tuple]]:
+    """What two ranks are answered after each cycle, in which (rank, (name, details)) are heard."""
+    table, answers = negotiation().Negotiation(2), []
+    for now, cycle in enumerate(heard):
+        for rank, (name, details) in cycle:
+            table.hear(rank, ask(name, **details), float(now))
+        answers.append(told(table.answers()))
+    return answers
+
+
+def disagreements(cases: dict[str, tuple[dict, dict]]) -> dict[str, str]:
+    """By case: the error when rank 0 asks with the first details and the others with the second."""
+    errors = {}
+    for case, (first, others) in cases.items():
+        table = negotiation().Negotiation(3)
+        for rank in (2, 0, 1):  # not in their order
+            table.hear(rank, ask("grad", **(others if rank else first)), 0.0)
+        errors[case] = "; ".join(answer.error for answer in table.answers())
+    return errors
+
+
+def missing() -> list[dict[str, list[int]]]:
+    """Who is missing at 10, 11, 15 and 18 s, with a patience of 5 s; three ranks ask in between."""
+    table, late = negotiation().Negotiation(3), []
+    table.hear(1, ask("early"), 5.0)
+    table.hear(2, ask("early"), 9.0)
+    table.hear(0, ask("whole"), 5.0)
+    table.hear(1, ask("whole"), 5.0)
+    table.hear(2, ask("whole"), 5.0)
+    table.answers()
+    late += [table.missing(10.0, 5.0), table.missing(11.0, 5.0)]
+    table.hear(0, ask("later"), 12.0)
+    table.hear(0, ask("early"), 13.0)
+    table.answers()
+    return [*late, table.missing(15.0, 5.0), table.missing(18.0, 5.0)]

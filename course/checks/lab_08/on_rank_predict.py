@@ -1,0 +1,24 @@
+"""What the checks of `predict` do: call the learner's functions, in one process."""
+
+import importlib
+
+
+def fit(cases: list[list[tuple[float, float]]]) -> list[tuple[float, float]]:
+    """The learner's line through each list of points (bytes, seconds)."""
+    script = importlib.import_module("predict")
+    return [script.fit(points) for points in cases]
+
+
+def hierarchical(
+    cases: list[tuple], inside: tuple[float, float], network: tuple[float, float]
+) -> list[float]:
+    """The learner's seconds for each (bytes, nodes, GPUs per node), on links of (alpha, beta)."""
+    script = importlib.import_module("predict")
+    links = script.Link(*inside), script.Link(*network)
+    return [script.hierarchical(*case, *links) for case in cases]
+
+
+def step_seconds(cases: list[tuple[float, float, float]]) -> list[float]:
+    """The learner's seconds of a step for each (compute, communication, share that may hide)."""
+    script = importlib.import_module("predict")
+    return [script.step_seconds(*case) for case in cases]

@@ -1,0 +1,86 @@
+"""Checks of `from_slurm`, exercise 2 of lab 09."""
+
+from course.checks.engine.hint import hint
+from course.checks.lab_09 import on_rank_from_slurm as on_rank
+
+
+class TestFromSlurm:
+    """Exercise 2: a task that Slurm started becomes a rank."""
+
+    def each(self, alone, *cases):
+        """(case, what `environment` makes of its tasks) by case (node list, job, tasks by node)."""
+        return zip(cases, alone(on_rank.environments, cases), strict=True)
+
+    @hint("one variable counts the tasks of the whole job, from 0")
+    def test_rank(self, alone):
+        """RANK counts the tasks over all nodes."""
+        for _, found in self.each(alone, ("node[3-4]", 4711, (2, 1))):
+            got = [env["RANK"] for env in found]
+            assert got == ["0", "1", "2"], (
+                f"three tasks, two of them on the first node, have the ranks {got}"
+            )
+
+    @hint("LOCAL_RANK picks the GPU: it counts within a node")
+    def test_local_rank(self, alone):
+        """LOCAL_RANK counts within a node."""
+        for _, found in self.each(alone, ("node[3-4]", 4711, (2, 1))):
+            got = [env["LOCAL_RANK"] for env in found]
+            assert got == ["0", "1", "0"], (
+                f"two tasks on one node and one on another have the local ranks {got}"
+            )
+
+    @hint("how many tasks has the job? nodes may have different numbers of them")
+    def test_world_size(self, alone):
+        """WORLD_SIZE is the number of tasks, also where nodes have different numbers of them."""
+        cases = [("node[3-4]", 4711, tasks) for tasks in ((2, 2), (3, 1), (1,))]
+        for (_, _, tasks), found in self.each(alone, *cases):
+            got = {env["WORLD_SIZE"] for env in found}
+            assert got == {str(sum(tasks))}, (
+                f"{sum(tasks)} tasks, {tasks} per node, see a world of {sorted(got)}"
+            )
+
+    @hint("every task of the job must go to one and the same node: which name do all of them know?")
+    def test_address(self, alone):
+        """All tasks meet on the job's first node, whatever the list of its nodes looks like."""
+        first = {"node[3-4]": "node3", "gpu[07-09,12]": "gpu07", "login,gpu1": "login"}
+        cases = [(nodelist, 4711, (2, 2)) for nodelist in first]
+        for (nodelist, _, _), found in self.each(alone, *cases):
+            got = {env["MASTER_ADDR"] for env in found}
+            assert got == {first[nodelist]}, (
+                f"the tasks of a job on {nodelist} meet at {sorted(got)}"
+            )
+
+    @hint(
+        "a port that all tasks of a job compute alike, and another job otherwise: "
+        "what do only its tasks share?"
+    )
+    def test_port(self, alone):
+        """All tasks of a job take one port; neighbouring jobs take different ones;
+        every port is one that exists.
+        """
+        ports, jobs = {}, (1, 2, 3, 65_536, 1_234_567, 98_765_432)
+        cases = [("node[3-4]", job, (2, 2)) for job in jobs]
+        for (_, job, _), found in self.each(alone, *cases):
+            got = {env["MASTER_PORT"] for env in found}
+            assert len(got) == 1, f"the tasks of job {job} take the ports {sorted(got)}"
+            ports[job] = int(got.pop())
+        assert len({ports[1], ports[2], ports[3]}) == 3, (
+            f"jobs 1, 2 and 3 take the ports {[ports[i] for i in (1, 2, 3)]}"
+        )
+        beyond = {job: port for job, port in ports.items() if not 1024 <= port <= 65535}
+        assert not beyond, f"a port lies between 1024 and 65535; by job, these do not: {beyond}"
+
+    @hint("`os.environ` takes text: is every value a string?")
+    def test_joins(self, ranks):
+        """With these variables four processes join one group."""
+        results = ranks(4, on_rank.join_as_tasks, join=False)
+        assert results == [(rank, 6.0) for rank in range(4)], (
+            f"(rank, sum of all ranks) are {results}"
+        )
+
+    @hint("the script must not depend on anything but what Slurm sets")
+    def test_pure(self, alone):
+        """environment() reads only the task's variables and leaves them as they were."""
+        changed, leaked = alone(on_rank.environment_is_pure)
+        assert not changed, f"it changes the task's variables: {changed}"
+        assert not leaked, f"it depends on this process's own environment: {leaked}"

@@ -1,0 +1,79 @@
+"""What checks see of calls to torch.distributed, and what they can forbid."""
+
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+from course.checks.engine import recorder
+from course.checks.engine.on_ranks import Rejected, on_ranks
+from course.launch import connect
+
+
+@pytest.fixture(scope="module", autouse=True)
+def warm_ranks() -> None:
+    """Ranks that start at once."""
+    connect.warm_up()
+
+
+def use_collectives() -> list[recorder.Call]:
+    """One of each kind: in a group, begun without waiting, of objects."""
+    group = dist.new_group([dist.get_rank()], use_local_synchronization=True)
+    with recorder.recorded() as calls:
+        dist.all_reduce(torch.ones(3), async_op=True).wait()
+        dist.broadcast(torch.ones(2), dist.get_rank(), group)
+        dist.all_gather_object([None, None], "anything")
+    dist.barrier()
+    return calls
+
+
+def send_one_number(way: str) -> list[recorder.Call]:
+    """From rank 0 to rank 1 by `send` or in a batch of messages."""
+    rank, number = dist.get_rank(), torch.ones(1)
+    with recorder.recorded() as calls:
+        if way == "send":
+            dist.send(number, 1) if rank == 0 else dist.recv(number, 0)
+        else:
+            begin = dist.isend if rank == 0 else dist.irecv
+            (work,) = dist.batch_isend_irecv([dist.P2POp(begin, number, 1 - rank)])
+            work.wait()
+    return calls
+
+
+def call_forbidden(name: str) -> None:
+    """One call of that name, where all that moves data is forbidden."""
+    with recorder.forbidden(recorder.MOVES_DATA, "{name} is forbidden"):
+        getattr(dist, name)(torch.ones(1))
+
+
+def wrap_in_ddp() -> None:
+    """torch's DDP, where it is forbidden."""
+    with recorder.ddp_forbidden():
+        DistributedDataParallel(torch.nn.Linear(1, 1))
+
+
+def test_collectives_are_recorded_with_size_group_and_waiting(tmp_path: Path):
+    for rank, calls in enumerate(on_ranks(2, use_collectives, src=tmp_path)):
+        assert calls == [
+            recorder.Call("all_reduce", 3, True, None, (0, 1)),
+            recorder.Call("broadcast", 2, False, None, (rank,)),
+            recorder.Call("all_gather_object", 0, False, None, (0, 1)),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("way", "sends", "receives"), [("send", "send", "recv"), ("batch", "isend", "irecv")]
+)
+def test_a_message_is_recorded_once_with_its_destination(way, sends, receives, tmp_path: Path):
+    (sent,), (received,) = on_ranks(2, send_one_number, way, src=tmp_path)
+    assert (sent.name, sent.elements, sent.to) == (sends, 1, 1)
+    assert (received.name, received.to) == (receives, None)
+
+
+def test_what_is_forbidden_says_so(tmp_path: Path):
+    with pytest.raises(Rejected, match="all_reduce is forbidden"):
+        on_ranks(1, call_forbidden, "all_reduce", src=tmp_path)
+    with pytest.raises(Rejected, match="hands the work to torch's DistributedDataParallel"):
+        on_ranks(1, wrap_in_ddp, src=tmp_path)

@@ -1,0 +1,296 @@
+"""What the tests of lab 06's `hvd` do on each rank, with the lesson's own solved scripts."""
+
+import functools
+import importlib
+import random
+import time
+from collections.abc import Callable
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+
+def with_hvd(function: Callable) -> Callable:
+    """Decorate a function: it gets `hvd`, started before it and shut down after it."""
+
+    @functools.wraps(function)
+    def call(*args: object) -> object:
+        hvd = importlib.import_module("hvd")
+        hvd.init()
+        result = function(hvd, *args)
+        hvd.shutdown()
+        return result
+
+    return call
+
+
+def agree(got: Tensor, wanted: Tensor) -> bool:
+    """Whether two tensors have the same dtype and nearly the same values."""
+    return got.dtype == wanted.dtype and torch.allclose(got.double(), wanted.double(), atol=1e-5)
+
+
+def every(of: Callable[[int], Tensor]) -> list[Tensor]:
+    """The tensors of all ranks, made here."""
+    return [of(rank) for rank in range(dist.get_world_size())]
+
+
+def numbers(rank: int, rows: int = 4, dtype: torch.dtype = torch.float32) -> Tensor:
+    """The tensor of a rank, of shape (rows, 3)."""
+    generator = torch.Generator().manual_seed(rank)
+    return torch.randn(rows, 3, generator=generator).mul(4).to(dtype)
+
+
+@with_hvd
+def operations(hvd) -> dict[str, bool]:
+    """Every operation, against what the tensors of all ranks say it should be."""
+    held = reductions(hvd) | gathers(hvd) | broadcasts(hvd) | alltoalls(hvd) | scatters(hvd)
+    hvd.barrier()
+    return held
+
+
+def reductions(hvd) -> dict[str, bool]:
+    """Whether each kind of allreduce is right."""
+    rank = hvd.rank()
+    mine, all_of = numbers(rank), torch.stack(every(numbers))
+    before = mine.clone()
+    whole = torch.stack(every(lambda r: numbers(r, dtype=torch.int64)))
+    integers = hvd.allreduce(numbers(rank, dtype=torch.int64), op=hvd.Sum)
+    scaled = hvd.allreduce(mine, prescale_factor=0.5, postscale_factor=6.0)
+    half = hvd.allreduce(mine, compression=hvd.Compression.fp16)
+    held = {
+        "average": agree(hvd.allreduce(mine), all_of.mean(0)),
+        "sum": agree(hvd.allreduce(mine, op=hvd.Sum), all_of.sum(0)),
+        "average=False": agree(hvd.allreduce(mine, average=False), all_of.sum(0)),
+        "min": agree(hvd.allreduce(mine, op=hvd.Min), all_of.amin(0)),
+        "max": agree(hvd.allreduce(mine, op=hvd.Max), all_of.amax(0)),
+        "product": agree(hvd.allreduce(mine, op=hvd.Product), all_of.prod(0)),
+        "factors": agree(scaled, all_of.mean(0) * 3),
+        "integers": agree(integers, whole.sum(0)),
+        "fp16": (half - all_of.mean(0)).abs().max().item() < 0.02,
+        "inputs are left alone": torch.equal(mine, before),
+    }
+    group = hvd.grouped_allreduce([mine, mine[0].clone()], name="group")
+    held["group"] = agree(group[0], all_of.mean(0)) and agree(group[1], all_of[:, 0].mean(0))
+    in_place = mine.clone()
+    held["in place"] = hvd.allreduce_(in_place) is in_place and agree(in_place, all_of.mean(0))
+    return held
+
+
+def gathers(hvd) -> dict[str, bool]:
+    """Whether allgather is right where ranks have different numbers of rows, and of objects."""
+    rank, size = hvd.rank(), hvd.size()
+    ragged = torch.cat(every(lambda r: numbers(r, rows=r + 1)))
+    only_rank_1 = numbers(rank)[:2] if rank == 1 else numbers(rank)[:0]
+    return {
+        "allgather": agree(hvd.allgather(numbers(rank, rows=rank + 1)), ragged),
+        "allgather of nothing": agree(hvd.allgather(only_rank_1), numbers(1)[:2]),
+        "objects": hvd.allgather_object("x" * rank) == ["x" * r for r in range(size)],
+    }
+
+
+def broadcasts(hvd) -> dict[str, bool]:
+    """Whether each kind of broadcast is right."""
+    rank, last = hvd.rank(), hvd.size() - 1
+    mine = numbers(rank)
+    got = hvd.broadcast(mine, last)
+    return {
+        "broadcast": agree(got, numbers(last)) and torch.equal(mine, numbers(rank)),
+        "scalar": hvd.broadcast(torch.tensor(rank), 1).item() == 1,
+        "broadcast_": agree(hvd.broadcast_(mine.clone(), 0), numbers(0)),
+        "broadcast_object": hvd.broadcast_object({"rank": rank}, 1) == {"rank": 1},
+    }
+
+
+def alltoalls(hvd) -> dict[str, bool]:
+    """Whether alltoall is right, with equal parts and with splits."""
+    rank, size = hvd.rank(), hvd.size()
+    equal = torch.stack([numbers(r, rows=size)[rank] for r in range(size)])
+    sent = [[(r + to) % 3 for to in range(size)] for r in range(size)]
+    splits = torch.tensor(sent[rank], dtype=torch.int32)
+    got, received = hvd.alltoall(numbers(rank, rows=sum(sent[rank])), splits)
+    parts = [numbers(r, rows=sum(sent[r])).split(sent[r])[rank] for r in range(size)]
+    lengths = [len(part) for part in parts]
+    return {
+        "alltoall": agree(hvd.alltoall(numbers(rank, rows=size)), equal),
+        "alltoall with splits": agree(got, torch.cat(parts)) and received.tolist() == lengths,
+    }
+
+
+def scatters(hvd) -> dict[str, bool]:
+    """Whether each kind of reducescatter is right."""
+    rank, size = hvd.rank(), hvd.size()
+    mine, all_of = numbers(rank), torch.stack(every(numbers))
+    shares = [len(part) for part in mine.tensor_split(size)]
+    reduced = {
+        "Average": all_of.mean(0),
+        "Max": all_of.amax(0),
+        "Sum": all_of.sum(0),
+        "Product": all_of.prod(0),
+    }
+    held = {"reducescatter": agree(hvd.reducescatter(mine), reduced["Average"].split(shares)[rank])}
+    for op, wanted in reduced.items():
+        got = hvd.reducescatter(mine, op=getattr(hvd, op))
+        held[f"reducescatter {op}"] = agree(got, wanted.split(shares)[rank])
+    return held
+
+
+@with_hvd
+def gradients(hvd) -> dict[str, list[float]]:
+    """The gradients of sums in which rank r's result counts r + 1 times; 2 ranks, all inputs 1."""
+    found, weight = {}, float(hvd.rank() + 1)
+
+    def through(name: str, operation: Callable[[Tensor], Tensor], rows: int = 2) -> None:
+        x = torch.ones(rows, requires_grad=True)
+        (operation(x).sum() * weight).backward()
+        found[name] = x.grad.tolist()
+
+    through("average", hvd.allreduce)
+    through("sum", lambda x: hvd.allreduce(x, op=hvd.Sum))
+    through("group", lambda x: sum(hvd.grouped_allreduce([x, x * 2], op=hvd.Sum)))
+    through("broadcast", lambda x: hvd.broadcast(x, 1))
+    through("allgather", hvd.allgather, rows=hvd.rank() + 1)
+    through("alltoall", hvd.alltoall)
+    through("reducescatter", hvd.reducescatter)
+    through("reducescatter sum", lambda x: hvd.reducescatter(x, op=hvd.Sum))
+    return found
+
+
+@with_hvd
+def any_order(hvd, rounds: int) -> int:
+    """How many of many operations, called in another order on each rank, give a wrong result."""
+    engine = importlib.import_module("hvd_basics").engine()
+    engine.threshold, engine.cycle_s, wrong = 600, 2e-4, 0
+    for round_ in range(rounds):
+        shared = random.Random(round_)
+        wanted = [
+            (f"tensor {i}", shared.randrange(1, 90), shared.choice(("sum", "gather")))
+            for i in range(24)
+        ]
+        mine = random.Random(100 * round_ + hvd.rank())
+        handles = {}
+        for name, length, kind in mine.sample(wanted, len(wanted)):
+            tensor = torch.full((length,), float(hvd.rank() + length))
+            if kind == "sum":
+                handles[name] = hvd.allreduce_async_(tensor, name=name, op=hvd.Sum)
+            else:
+                handles[name] = hvd.allgather_async(tensor, name)
+            if mine.random() < 0.2:
+                time.sleep(mine.random() * 2e-3)
+        for name, length, kind in wanted:
+            got = hvd.synchronize(handles[name])
+            parts = [torch.full((length,), float(rank + length)) for rank in range(hvd.size())]
+            wrong += not torch.equal(got, sum(parts) if kind == "sum" else torch.cat(parts))
+    return wrong
+
+
+@with_hvd
+def late(hvd) -> tuple[float, list[bool], bool]:
+    """While rank 1 is late: the longest submit or poll, what poll said, and if the sum is right."""
+    hvd.barrier()
+    if hvd.rank() == 1:
+        time.sleep(0.4)
+    start = time.perf_counter()
+    handle = hvd.allreduce_async(torch.ones(3), name="late")
+    longest, said = time.perf_counter() - start, []
+    while time.perf_counter() - start < 5 and not (said and said[-1]):
+        before = time.perf_counter()
+        said.append(hvd.poll(handle))
+        longest = max(longest, time.perf_counter() - before)
+        time.sleep(0.02)
+    return longest, said, torch.equal(hvd.synchronize(handle), torch.ones(3))
+
+
+def error_of(attempt: Callable[[], object], kind: type[Exception]) -> str:
+    """The message of the error that an attempt raises, "" if it raises none."""
+    try:
+        attempt()
+    except kind as error:
+        return str(error)
+    return ""
+
+
+@with_hvd
+def refusals(hvd) -> list[str]:
+    """This rank's error of each disagreement, and of a name used twice.
+
+    Then a sum, to see that the engine goes on.
+    """
+    first = hvd.rank() == 0
+
+    def twice() -> None:
+        handle = hvd.allreduce_async(torch.ones(1), name="twice")
+        if not first:
+            hvd.synchronize(handle)
+        hvd.synchronize(hvd.allreduce_async(torch.ones(1), name="twice"))
+
+    attempts = [
+        lambda: hvd.allreduce(torch.ones(2 + first), name="n"),
+        lambda: hvd.allreduce(
+            torch.ones(2).to(torch.float64 if first else torch.float32), name="n"
+        ),
+        lambda: hvd.allreduce(torch.ones(2), name="n", op=hvd.Sum if first else hvd.Min),
+        lambda: hvd.allreduce(torch.ones(2), name="n", prescale_factor=1.0 + first),
+        lambda: hvd.broadcast(torch.ones(2), int(first), name="n"),
+        lambda: hvd.allgather(torch.ones(2, 2 + first), name="n"),
+        lambda: (hvd.allgather if first else hvd.allreduce)(torch.ones(2), name="n"),
+        lambda: hvd.grouped_allreduce([torch.ones(2)] * (1 + first), name="n"),
+        twice,
+    ]
+    told = [error_of(attempt, hvd.HorovodInternalError) for attempt in attempts]
+    return [*told, f"{hvd.allreduce(torch.ones(1), name='n', op=hvd.Sum).item():g}"]
+
+
+@with_hvd
+def bad_input(hvd) -> list[str]:
+    """What is said of arguments that no rank could send."""
+    model = torch.nn.Linear(2, 2)
+    sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+    attempts = [
+        lambda: hvd.allreduce(torch.ones(2, 3).t(), name="n"),
+        lambda: hvd.broadcast(torch.ones(1), 7),
+        lambda: hvd.allgather(torch.tensor(1.0), "n"),
+        lambda: hvd.alltoall(torch.ones(3), torch.tensor([1, 1])),
+        lambda: hvd.grouped_allreduce([torch.ones(1), torch.ones(1).double()], name="n"),
+        lambda: hvd.DistributedOptimizer(sgd, [("same", p) for p in model.parameters()]),
+        lambda: hvd.DistributedOptimizer(sgd, list(model.named_parameters())[:1]),
+        lambda: hvd.DistributedOptimizer(sgd, model.named_parameters(), backward_passes_per_step=0),
+        lambda: hvd.DistributedOptimizer(sgd, gradient_predivide_factor=2.0, op=hvd.Sum),
+    ]
+    told = [error_of(attempt, ValueError) for attempt in attempts]
+    optimizer = hvd.DistributedOptimizer(sgd, model.named_parameters())
+    assert isinstance(optimizer, torch.optim.SGD)
+    model(torch.ones(1, 2)).sum().backward()
+    misuses = [optimizer.zero_grad, lambda: model(torch.ones(1, 2)).sum().backward()]
+    told += [error_of(misuse, AssertionError) for misuse in misuses]
+    optimizer.synchronize()
+    return told
+
+
+def again() -> list[tuple[bool, int, float]]:
+    """Start and shut down three times, in the process group of the checks."""
+    hvd = importlib.import_module("hvd")
+    seen = []
+    for _ in range(3):
+        hvd.init()
+        hvd.init()  # does nothing
+        seen.append(
+            (hvd.is_initialized(), hvd.size(), hvd.allreduce(torch.ones(1), op=hvd.Sum).item())
+        )
+        hvd.shutdown()
+        hvd.shutdown()
+    dist.all_reduce(torch.ones(1))  # the group that was there is still there
+    return [*seen, (hvd.is_initialized(), 0, 0.0)]
+
+
+@with_hvd
+def timeline(hvd, path: str) -> None:
+    """A timeline of two all-reduces that share a message, of a broadcast and of a barrier."""
+    hvd.start_timeline(path)
+    for handle in [
+        hvd.allreduce_async_(torch.ones(1000), name=name) for name in ("layer 0", "layer 1")
+    ]:
+        hvd.synchronize(handle)
+    hvd.broadcast(torch.ones(3), 0, "state")
+    hvd.barrier()
+    hvd.stop_timeline()
