@@ -1,4 +1,4 @@
-"""A stand-in for the module `pynvml` on a box that this one is not; it raises pynvml's own errors."""
+"""A stand-in for the module `pynvml` on another box; it raises pynvml's own errors."""
 
 from types import SimpleNamespace
 
@@ -6,10 +6,12 @@ import pynvml
 
 
 class FakeNvml:
-    """`names` are the GPUs; `wires` (a, b) -> count of direct NVLinks; `switched` wires a GPU to an NVSwitch.
+    """A box whose GPUs are called `names`.
 
-    `levels` (a, b) -> PCIe level as in nvml.h (50, across sockets, where not named); `refusal` is the error code of
-    nvmlInit; `unsupported` names functions that this driver does not know; `free` bytes of each GPU's 80 GiB.
+    `wires` (a, b) -> count of direct NVLinks; `switched` NVLinks of each GPU lead to a switch.
+    `levels` (a, b) -> PCIe level as in nvml.h (50, across sockets, where not named); `refusal` is
+    the error code of nvmlInit; `unsupported` names functions that this driver does not know;
+    `free` bytes of each GPU's 80 GiB.
     """
 
     NVMLError = pynvml.NVMLError

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import nbformat
 
-from course.lessons import notebooks
+from course.lessons.current import stale, stale_beside
+from course.lessons.notebooks import build
+from course.lessons.rules import select
 
 NAME = "00_adding"  # the good lesson, where it is the first of a course
 
@@ -96,7 +98,7 @@ FIGURES = {"sum.svg": "<svg/>\n"}
 
 
 def course(root: Path, **texts: str) -> Path:
-    """Write lessons by name (without the number, which is their order) below ``root``; returns ``root``."""
+    """Write lessons by name below ``root``, numbered in this order; returns ``root``."""
     folder = root / "course" / "lessons"
     folder.mkdir(parents=True)
     for number, (name, text) in enumerate(texts.items()):
@@ -104,18 +106,22 @@ def course(root: Path, **texts: str) -> Path:
     return root
 
 
+def code(*lines: str) -> str:
+    """A lesson of one cell, whose first line is line 11."""
+    return "\n".join([HEADER + "# Title", "", "```{code-cell}", *lines, "```", ""])
+
+
 def built(root: Path, *names: str) -> list[str]:
     """Build lessons below a root; returns the failures."""
-    wanted = notebooks.read(root, names, FIGURES, checks=CHECKS)
-    return notebooks.build(root, wanted, FIGURES, say=lambda line: None)
+    wanted = select(root, names, FIGURES, checks=CHECKS)
+    return build(root, wanted, FIGURES, say=lambda line: None)
 
 
 def complaints(root: Path) -> list[str]:
     """What is stale below a root."""
-    wanted = notebooks.read(root, [], FIGURES, checks=CHECKS)
-    return notebooks.stale(root, wanted) + notebooks.stale_beside(
-        root, [lesson.name for lesson in wanted], FIGURES
-    )
+    wanted = select(root, [], FIGURES, checks=CHECKS)
+    names = [lesson.name for lesson in wanted]
+    return stale(root, wanted) + stale_beside(root, names, FIGURES)
 
 
 def notebook(root: Path, folder: str, name: str = NAME) -> nbformat.NotebookNode:

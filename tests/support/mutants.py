@@ -1,53 +1,42 @@
-"""Plausible wrong answers to the exercises, and how they are put to the checks.
+"""The plausible wrong answers to the exercises, and how they are put to the checks.
 
-A mutant is the solved script with one change. It must be rejected by the check that names its fault.
+A mutant is the solved script with one change. The check that names its fault must reject it.
 """
 
-from dataclasses import dataclass
+import importlib
 from functools import cache
 from pathlib import Path
 
 from course.checks.engine import session
-from course.lessons import lesson
+from course.checks.engine.catalogue import exercises
+from support import answers, solutions
+from support.answers import Answer
 
-ROOT = Path(__file__).parents[2]
-LIMIT_S = 3.0  # for a mutant that deadlocks
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """The change `old` → `new` in the solved script of `exercise`, and the check that must reject it."""
-
-    name: str
-    exercise: str
-    check: str
-    old: str
-    new: str
-
-    def __str__(self) -> str:
-        return f"{self.exercise}: {self.name}"
+FILES = sorted((Path(__file__).parents[1] / "mutants").glob("*.md"))
+HANG_S = 3.0  # for a mutant that is known to hang; all others have the time that a learner has
 
 
 @cache
-def solved(lab: str) -> dict[str, str]:
-    """The scripts of a lab by file name, exercises solved."""
-    scripts = lesson.read(ROOT / "course" / "lessons" / f"{lab}.md").scripts(solved=True)
-    return {Path(path).name: text for path, text in scripts.items()}
+def checks_of(exercise: str) -> set[str]:
+    """The names of the checks of an exercise."""
+    path, _, name = exercises()[exercise].partition("::")
+    module = f"course.checks.{Path(path).parent.name}.{Path(path).stem}"
+    checks = dir(getattr(importlib.import_module(module), name))
+    return {check for check in checks if check.startswith("test_")}
 
 
-def write(lab: str, folder: Path, mutant: Mutant | None = None) -> None:
-    """Write the solved scripts of a lab, one of them changed."""
-    for name, text in solved(lab).items():
-        if mutant and name == f"{mutant.exercise}.py":
-            assert text.count(mutant.old) == 1, (
-                f"{mutant}: its text stands {text.count(mutant.old)} times in {name}"
-            )
-            text = text.replace(mutant.old, mutant.new)
-        (folder / name).write_text(text)
+def read(path: Path) -> list[Answer]:
+    """The mutants of one lab; `path` is one of `FILES`."""
+    lab = f"lab_{path.name[:2]}"
+    names = [name for name, node in exercises().items() if Path(node).parent.name == lab]
+    return answers.read(path, {name: checks_of(name) for name in names})
 
 
-def verdict(lab: str, folder: Path, mutant: Mutant) -> session.Result:
+def verdict(mutant: Answer, folder: Path) -> session.Result:
     """What the check that must reject the mutant says of it."""
-    write(lab, folder, mutant)
-    (result,) = session.run(folder, [mutant.exercise], limit=LIMIT_S, only=mutant.check)
+    solutions.write(mutant.lab, folder)
+    script = f"{mutant.exercise}.py"
+    (folder / script).write_text(mutant.script(solutions.scripts(mutant.lab)[script]))
+    limit = HANG_S if mutant.hangs else None
+    (result,) = session.run(folder, [mutant.exercise], limit=limit, only=mutant.check)
     return result

@@ -1,4 +1,4 @@
-"""The scripts of lab 04 outside of its notebook: the trainer by itself, and the symptoms of the clinic's runs."""
+"""Lab 04's scripts outside of its notebook: the trainer, and the symptoms of the clinic's runs."""
 
 import importlib
 import os
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from support.mutants import write
+from support.solutions import write
 
 from course.launch import connect, stacks
 from course.launch.client import launch

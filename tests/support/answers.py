@@ -1,0 +1,179 @@
+"""Answers to the exercises, each written down as what differs from the solution.
+
+One Markdown file holds the answers to the exercises of one lab; its name is that of the lesson::
+
+    # Wrong answers to the exercises of lab 02
+
+    ## ring
+
+    ### It sends before it receives
+
+    Named by `test_ends`.
+
+    ```diff
+     def exchange(outgoing, incoming):
+    -    for work in dist.batch_isend_irecv([receive, send]):
+    -        work.wait()
+    +    dist.isend(outgoing, right).wait()
+    @@
+    +    # a second place
+         return incoming
+    ```
+
+The second heading names the exercise, and so the script. The third says what this answer does.
+A wrong answer names the check that must reject it: "Named by `test_ends`.", or "Hangs in
+`test_ends`." if its ranks wait for each other until the time limit. A file of *right* answers has
+the title "# Right answers to the exercises of lab 02"; its answers name no check.
+
+The diff is exact. What stands between two `@@` is a hunk: its lines without a plus, one after the
+other, must occur in the solved script exactly once. Everything else is an `AnswerError`, which
+names the file and the line.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+TITLE = re.compile(r"# (Wrong|Right) answers to the exercises of lab (\d\d)")
+EXERCISE = re.compile(r"## (\w+)")
+ANSWER = re.compile(r"### (.+)")
+CHECK = re.compile(r"(Named by|Hangs in) `(\w+)`\.")
+DIFF = re.compile("```diff")
+END = "```"
+NEXT_HUNK = "@@"
+
+
+class AnswerError(Exception):
+    """A line of an answers file that cannot be read, or a hunk that does not fit its script."""
+
+    def __init__(self, file: str, line: int, reason: str) -> None:
+        super().__init__(f"{file}:{line}: {reason}")
+
+
+@dataclass(frozen=True)
+class Hunk:
+    """Consecutive lines of the script, and what stands in their place; `line` is in the file."""
+
+    line: int
+    old: list[str]
+    new: list[str]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer to `exercise`; if it is right, `check` is empty."""
+
+    file: str
+    lab: str
+    exercise: str
+    title: str
+    check: str
+    hangs: bool
+    hunks: list[Hunk]
+
+    def __str__(self) -> str:
+        return f"{self.exercise}: {self.title}"
+
+    def script(self, solved: str) -> str:
+        """The text of this answer's script, made from the solved one."""
+        before, after, done = solved.splitlines(), [], 0
+        for hunk in self.hunks:
+            start = self._place(hunk, before)
+            if start < done:
+                raise AnswerError(self.file, hunk.line, "this hunk comes before the one above it")
+            after += before[done:start] + hunk.new
+            done = start + len(hunk.old)
+        return "\n".join([*after, *before[done:]]) + "\n"
+
+    def _place(self, hunk: Hunk, lines: list[str]) -> int:
+        """Where the only occurrence of the hunk in the script begins."""
+        size = len(hunk.old)
+        starts = [i for i in range(len(lines) - size + 1) if lines[i : i + size] == hunk.old]
+        if len(starts) != 1:
+            found = f"this hunk fits {len(starts)} times in {self.exercise}.py"
+            raise AnswerError(self.file, hunk.line, f"{found}, it must fit exactly once")
+        return starts[0]
+
+
+def read(path: Path, checks: Mapping[str, set[str]]) -> list[Answer]:
+    """The answers of one file; `checks` has the names of the checks by exercise."""
+    page = Page(path)
+    title = page.expect(TITLE, "the title")
+    if title[2] != path.name[:2]:
+        raise page.error(f"{path.name} is not of lab {title[2]}")
+    answers = []
+    while not page.ended:
+        exercise = page.expect(EXERCISE, "an exercise, `## name`")[1]
+        if exercise not in checks:
+            raise page.error(f"there is no exercise {exercise!r}")
+        answers.append(_answer(page, title[1], exercise, checks[exercise]))
+        while page.follows(ANSWER):
+            answers.append(_answer(page, title[1], exercise, checks[exercise]))
+    return answers
+
+
+def _answer(page: "Page", kind: str, exercise: str, checks: set[str]) -> Answer:
+    title, check, hangs = page.expect(ANSWER, "what an answer does, `### It ...`")[1], "", False
+    if kind == "Wrong":
+        how, check = page.expect(CHECK, "the check, ``Named by `test_...`.``").groups()
+        hangs = how == "Hangs in"
+        if check not in checks:
+            raise page.error(f"{exercise} has no check {check!r}")
+    page.expect(DIFF, "a block of ```diff")
+    hunks = list(_hunks(page))
+    return Answer(page.path.name, page.path.stem, exercise, title, check, hangs, hunks)
+
+
+def _hunks(page: "Page") -> Iterator[Hunk]:
+    """The hunks of a diff, up to and including the end of its block."""
+    ends = ""
+    while ends != END:
+        first, old, new = page.number + 1, [], []
+        while (ends := page.line()) not in (NEXT_HUNK, END):
+            if ends[:1] not in ("", " ", "-", "+"):
+                raise page.error("a line of a diff begins with a space, a minus or a plus")
+            if not ends.startswith("+"):
+                old.append(ends[1:])
+            if not ends.startswith("-"):
+                new.append(ends[1:])
+        if old == new or not old:
+            raise AnswerError(page.path.name, first, "a hunk changes something, beside old lines")
+        yield Hunk(first, old, new)
+
+
+class Page:
+    """The lines of a file, taken one by one; outside of a diff, blank lines mean nothing."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.number = path, 0
+        self._lines = path.read_text().splitlines()
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing follows but blank lines."""
+        return not any(self._lines[self.number :])
+
+    def follows(self, pattern: re.Pattern) -> bool:
+        """Whether the next line that is not blank matches."""
+        line = next(filter(None, self._lines[self.number :]), "")
+        return bool(pattern.fullmatch(line))
+
+    def expect(self, pattern: re.Pattern, what: str) -> re.Match:
+        """The match of the next line that is not blank."""
+        while not (line := self.line()):
+            pass
+        if not (match := pattern.fullmatch(line)):
+            raise self.error(f"here should be {what}, not {line!r}")
+        return match
+
+    def line(self) -> str:
+        """The next line."""
+        if self.number == len(self._lines):
+            raise self.error("the file ends too early")
+        self.number += 1
+        return self._lines[self.number - 1]
+
+    def error(self, reason: str) -> AnswerError:
+        """What is wrong with the line that was taken last."""
+        return AnswerError(self.path.name, self.number, reason)

@@ -1,0 +1,90 @@
+"""Boxes other than this one, and what the doctor reads there: sound, but for what a test names."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pynvml
+
+from course.core.words import GIB
+from course.hardware import gpus
+from course.hardware.box import Box
+from course.hardware.doctor.facts import LOGS, SCRIPTS, Facts, Torch
+from course.hardware.doctor.findings import OK, Finding
+from course.hardware.doctor.requirements import COURSE, PACKAGES
+from support.fake_nvml import FakeNvml
+
+H100 = "NVIDIA H100 80GB HBM3"
+NO_GPU = {"refusal": pynvml.NVML_ERROR_LIBRARY_NOT_FOUND}
+CPU_BUILD = {"torch_cuda": None, "torch_version": "2.13.0+cpu"}
+
+
+def box(nvml=None, visible=None, root=Path("/nowhere"), cores=16, **others) -> Box:
+    """A sound box with the GPUs of `nvml` (by default none), of which `visible` may be seen."""
+    environ = {} if visible is None else {gpus.VARIABLE: visible}
+    sound = {
+        "cpu": "Test CPU",
+        "cores": cores,
+        "physical": cores,
+        "machine_cores": cores,
+        "memory": 64 * GIB,
+        "memory_free": 60 * GIB,
+        "torch_version": "2.13.0",
+        "torch_cuda": "13.0",
+    }
+    return replace(Box.here(nvml or FakeNvml(**NO_GPU), environ, root), **(sound | others))
+
+
+def eight_gpus(**others) -> FakeNvml:
+    """Eight GPUs on a switch."""
+    return FakeNvml(*[H100] * 8, switched=18, **others)
+
+
+def put(root: Path, path: str, text: str) -> None:
+    """Write a file of a machine that lies below `root`."""
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text(text)
+
+
+def installed(**versions) -> dict:
+    """Every package, new enough, but for those of `versions`."""
+    return dict.fromkeys(PACKAGES, "99.0") | {COURSE: "0.1.0"} | versions
+
+
+def facts(here=None, **others) -> Facts:
+    """What the doctor reads on a sound machine."""
+    here = here or box()
+    sound = {
+        "box": here,
+        "torch": Torch(gloo=True, nccl="2.27.5", gpus=here.usable_gpus),
+        "system": "Linux",
+        "python": (3, 11),
+        "packages": installed(),
+        "shm": (8 * GIB, 8 * GIB),
+        "open_files": 1024,
+        "loopback_error": None,
+        "host": "box",
+        "host_error": None,
+        "folders": {SCRIPTS: None, LOGS: None},
+        "disk_free": 2 * GIB,
+        "environ": {},
+    }
+    return Facts(**(sound | others))
+
+
+def case_names(cases) -> list[str]:
+    """Names for parametrized cases of (check, facts, ..., words)."""
+    return [f"{check.__name__}-{(words or '')[:30]}" for check, *_, words in cases]
+
+
+def assert_finds(finding: Finding, level: str, words: str) -> None:
+    """A fault of this level, told in one sentence that has these words."""
+    assert finding.level == level and words in finding.text
+    assert finding.text.endswith(".") and "\n" not in finding.text
+
+
+def assert_passes(finding: Finding | None, words: str | None) -> None:
+    """All is well, said in these words; None where there is nothing to look at."""
+    if words is None:
+        assert finding is None
+    else:
+        assert finding.level == OK and words in finding.text
