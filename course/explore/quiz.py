@@ -10,14 +10,13 @@ from typing import Any
 import ipywidgets as widgets
 
 from course.core import CourseError
-from course.drawing import palette
+from course.drawing import html_card, palette
 from course.explore.models.collectives import COLLECTIVES, OPS, Cell, Example
 from course.explore.pictures import collectives as picture
 from course.launch import launch
 
-SCRIPT = (
-    "src/collectives.py"  # the lesson's own, which prints what each rank holds after a collective
-)
+# The lesson's own script, which prints what each rank holds after a collective.
+SCRIPT = "src/collectives.py"
 ASKED = tuple(name for name in COLLECTIVES if name != "barrier")
 LIMIT_S = 60.0  # of a run, with the start of its processes
 FEWEST, MOST = 2, 4  # ranks
@@ -25,7 +24,7 @@ FEWEST, MOST = 2, 4  # ranks
 
 @dataclass(frozen=True)
 class Answer:
-    """One rank's numbers: as `predicted`, and as the run `measured` them; both empty where there are none."""
+    """One rank's numbers, as `predicted` and as the run `measured` them; () if it has none."""
 
     rank: int
     predicted: tuple[int, ...]
@@ -55,25 +54,13 @@ class Verdict:
         return f"{held} of {len(self.answers)} predictions hold."
 
     def __repr__(self) -> str:
-        rows = [f"  {_mark(a)} rank {a.rank}: predicted {_words(a.predicted)}, the run says {_words(a.measured)}"
-                for a in self.answers]  # fmt: skip
-        return "\n".join([self.summary, *rows])
+        return "\n".join([self.summary, *map(_line, self.answers)])
 
     def _repr_html_(self) -> str:
-        clear = "background:transparent"
-        cell = f'style="text-align:left;padding:2px 14px 2px 0;{clear};color:'
-        rows = "".join(
-            f'<tr style="{clear}"><td {cell}{palette.GOOD if a.right else palette.ALARM}"><b>{_mark(a)}</b></td>'
-            f'<td {cell}{palette.rank_colour(a.rank)}"><b>Rank {a.rank}</b></td>'
-            f'<td {cell}{palette.INK}">you: {_words(a.predicted)}</td>'
-            f'<td {cell}{palette.INK}">the run: {_words(a.measured)}</td></tr>'
-            for a in self.answers
-        )
-        return (
-            f'<div style="background:{palette.CARD};color:{palette.INK};border:1px solid {palette.RULE};'
-            f'border-radius:8px;padding:8px 14px;max-width:732px"><b>{self.summary}</b>'
-            f'<table style="border-collapse:collapse;margin-top:4px">{rows}</table></div>'
-        )
+        rows = "".join(map(_row, self.answers))
+        table = f'<table style="border-collapse:collapse;margin-top:4px">{rows}</table>'
+        style = "padding:8px 14px;max-width:732px"
+        return html_card.card(f"<b>{self.summary}</b>{table}", style)
 
 
 class Quiz:
@@ -87,18 +74,17 @@ class Quiz:
     ) -> None:
         self._script, self._seed = script, seed
         self._fields: list[widgets.Text] = []
-        self._which = widgets.Dropdown(options=ASKED, description="Collective")
-        self._many = widgets.IntSlider(3, FEWEST, MOST, description="Ranks")
+        self._collective = widgets.Dropdown(options=ASKED, description="Collective")
+        self._ranks = widgets.IntSlider(3, FEWEST, MOST, description="Ranks")
         self._other = widgets.Button(description="Other numbers")
         self._run = widgets.Button(description="Run it", button_style="primary")
-        self._picture, self._said = widgets.HTML(), widgets.HTML()
+        self._picture, self._verdict = widgets.HTML(), widgets.HTML()
         self._row = widgets.HBox()
-        self.box = widgets.VBox([
-            widgets.HBox([self._which, self._many, self._other]), self._picture, self._row, self._run, self._said,
-        ])  # fmt: skip
+        choices = widgets.HBox([self._collective, self._ranks, self._other])
+        self.box = widgets.VBox([choices, self._picture, self._row, self._run, self._verdict])
         self.ask(collective, ranks)
-        self._which.observe(lambda _: self._renew(), "value")
-        self._many.observe(lambda _: self._renew(), "value")
+        self._collective.observe(lambda _: self._renew(), "value")
+        self._ranks.observe(lambda _: self._renew(), "value")
         self._other.on_click(lambda _: self._another())
         self._run.on_click(lambda _: self._answer())
 
@@ -109,14 +95,15 @@ class Quiz:
         if ranks not in range(FEWEST, MOST + 1):
             raise CourseError(f"The quiz runs {FEWEST} to {MOST} ranks, not {ranks!r}.")
         self._seed = self._seed if seed is None else seed
-        self._which.value, self._many.value = collective, ranks
+        self._collective.value, self._ranks.value = collective, ranks
         self._renew()
         return self
 
     def predict(self, *answers: str | int | Sequence[int]) -> Verdict:
-        """Run the collective on real ranks and compare: one answer a rank, such as ``"3 5 2"``, 10 or "" for nothing.
+        """Run the collective on real ranks and compare.
 
-        Raises `CourseError` for a wrong number of answers, for one that cannot be read, or where the run fails.
+        Give one answer per rank, such as ``"3 5 2"``, 10, or "" for nothing. Raises `CourseError`
+        for a wrong number of answers, for one that cannot be read, or where the run fails.
         """
         if len(answers) != self.example.ranks:
             raise CourseError(
@@ -124,28 +111,22 @@ class Quiz:
             )
         predicted = [_numbers(answer) for answer in answers]
         measured = self._measured()
-        shown = [[Cell(n, source) for n, source in zip(row, self._sources(rank, row), strict=True)]
-                 for rank, row in enumerate(measured)]  # fmt: skip
+        shown = [self._cells(rank, numbers) for rank, numbers in enumerate(measured)]
         self._picture.value = self._drawn(picture.AFTER, measured=shown)
-        verdict = Verdict(
-            [Answer(r, p, m) for r, (p, m) in enumerate(zip(predicted, measured, strict=True))]
-        )
-        self._said.value = verdict._repr_html_()
+        ranks = range(self.example.ranks)
+        verdict = Verdict([Answer(rank, predicted[rank], measured[rank]) for rank in ranks])
+        self._verdict.value = verdict._repr_html_()
         return verdict
 
     def _renew(self) -> None:
         """A new question, its answer hidden."""
-        name, ranks = self._which.value, self._many.value
+        name, ranks = self._collective.value, self._ranks.value
         draw = random.Random(f"{self._seed} {name} {ranks}")
         numbers = tuple(tuple(draw.randint(1, 9) for _ in range(ranks)) for _ in range(ranks))
         self.example = Example(name, numbers, draw.randrange(ranks), draw.choice(list(OPS)))
-        self._fields = [
-            widgets.Text(description=f"Rank {rank}", placeholder="nothing", continuous_update=False,
-                         layout=widgets.Layout(width="178px"), style={"description_width": "52px"})
-            for rank in range(ranks)
-        ]  # fmt: skip
+        self._fields = [_field(rank) for rank in range(ranks)]
         self._row.children = self._fields
-        self._picture.value, self._said.value = self._drawn(picture.BEFORE), ""
+        self._picture.value, self._verdict.value = self._drawn(picture.BEFORE), ""
 
     def _another(self) -> None:
         self._seed += 1
@@ -155,42 +136,40 @@ class Quiz:
         """What the button does."""
         answers = [field.value for field in self._fields]
         if not any(answer.strip() for answer in answers):
-            self._said.value = "Predict first: the numbers that each rank holds afterwards, with blanks between them."
+            self._verdict.value = (
+                "Predict first: the numbers that each rank holds afterwards, "
+                "with blanks between them."
+            )
             return
         try:
             self.predict(*answers)
         except CourseError as error:
-            self._said.value = html.escape(str(error))
+            self._verdict.value = html.escape(str(error))
 
     def _drawn(self, moment: int, **options: Any) -> str:
-        title = f"{self.example.name.capitalize()} on {self.example.ranks} ranks: what does each hold afterwards?"
+        asked = f"{self.example.name.capitalize()} on {self.example.ranks} ranks"
+        title = f"{asked}: what does each hold afterwards?"
         return picture.draw(self.example, moment, title=title, **options)
 
     def _measured(self) -> list[tuple[int, ...]]:
         """What each rank of a real run holds after the collective."""
         asked = self.example
-        words = [
-            "torchrun",
-            "--standalone",
-            "--nproc-per-node",
-            str(asked.ranks),
-            self._script,
-            "--only",
-            asked.name,
-        ]
-        words += ["--root", str(asked.root), "--op", asked.op]
-        words += ["--numbers", *(str(number) for row in asked.numbers for number in row)]
-        run = launch(words, limit=LIMIT_S)
+        command = ["torchrun", "--standalone", "--nproc-per-node", str(asked.ranks), self._script]
+        command += ["--only", asked.name, "--root", str(asked.root), "--op", asked.op]
+        command += ["--numbers", *(str(number) for row in asked.numbers for number in row)]
+        run = launch(command, limit=LIMIT_S)
         if not run.ok:
             first = run.first_failed
             why = run.text(None, "stderr") if first is None else run.traceback(first)
             raise CourseError(f"The run failed: {(why or run.reason).splitlines()[-1]}")
         return [_printed(run.text(rank, "stdout"), asked.name) for rank in range(asked.ranks)]
 
-    def _sources(self, rank: int, row: tuple[int, ...]) -> list[tuple[int, ...]]:
-        """The ranks whose numbers a rank's cells show, as far as the model knows the cells."""
-        known = [cell.sources for cell in self.example.after()[rank]]
-        return known if len(known) == len(row) else [(rank,)] * len(row)
+    def _cells(self, rank: int, numbers: tuple[int, ...]) -> list[Cell]:
+        """What a rank holds, with the ranks whose numbers are in it as far as the model knows."""
+        sources = [cell.sources for cell in self.example.after()[rank]]
+        if len(sources) != len(numbers):
+            sources = [(rank,)] * len(numbers)
+        return [Cell(*cell) for cell in zip(numbers, sources, strict=True)]
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
         shown = self.box._repr_mimebundle_(**options)
@@ -198,24 +177,52 @@ class Quiz:
         return {**data, **self._drawn(picture.BEFORE)._repr_mimebundle_()}
 
 
+def _field(rank: int) -> widgets.Text:
+    """Where a rank's numbers are predicted."""
+    return widgets.Text(
+        description=f"Rank {rank}",
+        placeholder="nothing",
+        continuous_update=False,
+        layout=widgets.Layout(width="178px"),
+        style={"description_width": "52px"},
+    )
+
+
 def _mark(answer: Answer) -> str:
     return "✓" if answer.right else "✗"
 
 
-def _words(numbers: Sequence[int]) -> str:
+def _line(answer: Answer) -> str:
+    """An answer as text."""
+    predicted, measured = _listed(answer.predicted), _listed(answer.measured)
+    return f"  {_mark(answer)} rank {answer.rank}: predicted {predicted}, the run says {measured}"
+
+
+def _row(answer: Answer) -> str:
+    """An answer as a row of the table."""
+    mark = palette.GOOD if answer.right else palette.ALARM
+    cells = (
+        (mark, f"<b>{_mark(answer)}</b>"),
+        (palette.rank_colour(answer.rank), f"<b>Rank {answer.rank}</b>"),
+        (palette.INK, f"you: {_listed(answer.predicted)}"),
+        (palette.INK, f"the run: {_listed(answer.measured)}"),
+    )
+    style = f"text-align:left;padding:2px 14px 2px 0;{html_card.CLEAR}"
+    row = "".join(f'<td style="{style};color:{colour}">{text}</td>' for colour, text in cells)
+    return f'<tr style="{html_card.CLEAR}">{row}</tr>'
+
+
+def _listed(numbers: Sequence[int]) -> str:
     return " ".join(map(str, numbers)) or "nothing"
 
 
 def _numbers(answer: str | int | Sequence[int]) -> tuple[int, ...]:
     """An answer as numbers; `CourseError` for anything else."""
+    if isinstance(answer, int):
+        return (answer,)
     parts = re.split(r"[\s,;]+", answer.strip(" []()-")) if isinstance(answer, str) else answer
-    parts = (
-        [parts]
-        if isinstance(parts, int)
-        else [part for part in parts if part not in ("", "nothing")]
-    )
     try:
-        return tuple(int(part) for part in parts)
+        return tuple(int(part) for part in parts if part not in ("", "nothing"))
     except ValueError:
         raise CourseError(
             f"An answer is made of whole numbers, such as 3 5 2, not {answer!r}."

@@ -11,9 +11,12 @@ function make(tag, properties = {}, ...children) {
 }
 
 const nearest = (stops, value) =>
-  stops.reduce((best, stop, i) => (Math.abs(stop - value) < Math.abs(stops[best] - value) ? i : best), 0);
+  stops.reduce((best, stop, i) => {
+    return Math.abs(stop - value) < Math.abs(stops[best] - value) ? i : best;
+  }, 0);
 
-// Each builder returns the control's element, a function that shows a value in it, and, if need be, one that ends it.
+// Each builder returns the control's element, a function that shows a value in it, and, where it is
+// needed, one that ends it.
 const builders = {
   Slider({ label, stops, texts }, change) {
     const output = make("output");
@@ -34,22 +37,25 @@ const builders = {
     inputs.forEach((input) => input.addEventListener("change", () => change(input.value)));
     const labels = inputs.map((input) => make("label", {}, input, make("span", {}, input.value)));
     const className = options.join("").length > 30 ? "wide" : "";
-    const set = make("fieldset", { className }, make("legend", {}, label), make("div", { className: "options" }, ...labels));
+    const all = make("div", { className: "options" }, ...labels);
+    const set = make("fieldset", { className }, make("legend", {}, label), all);
     return [set, (value) => inputs.forEach((input) => (input.checked = input.value === value))];
   },
 
   Toggle({ label }, change) {
     const input = make("input", { type: "checkbox", role: "switch" });
     input.addEventListener("change", () => change(input.checked));
-    return [make("label", { className: "toggle" }, input, label), (value) => (input.checked = value)];
+    const element = make("label", { className: "toggle" }, input, label);
+    return [element, (value) => (input.checked = value)];
   },
 
   Steps({ label, last }, change) {
     let at = 0, timer = null;
     const output = make("output");
     const range = make("input", { type: "range", min: 0, max: last, step: 1, "aria-label": label });
-    const button = (name, sign) => make("button", { type: "button", "aria-label": name, title: name }, sign);
-    const [back, play, forward] = [button("Back", "‹"), button("Play", "▶"), button("Forward", "›")];
+    const button = (name, sign) =>
+      make("button", { type: "button", "aria-label": name, title: name }, sign);
+    const back = button("Back", "‹"), play = button("Play", "▶"), forward = button("Forward", "›");
     const show = (value) => {
       range.value = at = value;
       output.textContent = `${value} of ${last}`;
@@ -59,7 +65,8 @@ const builders = {
     const go = (value) => (show(Math.min(Math.max(value, 0), last)), change(at));
     const setPlaying = (playing) => {
       clearInterval(timer);
-      timer = playing ? setInterval(() => (at < last ? go(at + 1) : setPlaying(false)), PLAY_EVERY_MS) : null;
+      const next = () => (at < last ? go(at + 1) : setPlaying(false));
+      timer = playing ? setInterval(next, PLAY_EVERY_MS) : null;
       play.textContent = playing ? "❚❚" : "▶";
       play.title = playing ? "Pause" : "Play";
       play.setAttribute("aria-label", play.title);
@@ -74,7 +81,9 @@ const builders = {
       setPlaying(true);
     };
     const row = make("div", { className: "steps" }, back, play, forward, range);
-    return [make("div", { role: "group", "aria-label": label }, make("span", {}, label, output), row), show, () => setPlaying(false)];
+    const head = make("span", {}, label, output);
+    const group = make("div", { role: "group", "aria-label": label }, head, row);
+    return [group, show, () => setPlaying(false)];
   },
 };
 
@@ -82,7 +91,8 @@ function render({ model, el }) {
   const panel = make("div", { className: "explorable-controls" });
   const picture = make("div", { className: "explorable-picture" });
   const spoken = make("p", { className: "explorable-spoken", "aria-live": "polite" });
-  const parts = {}; // by name: the control's spec, as text, its element, and how to show a value and to end it
+  // By name: the control's spec as text, its element, and how to show a value and to end it.
+  const parts = {};
   let values = { ...model.get("values") }, timer = null;
 
   const send = () => {
@@ -100,7 +110,9 @@ function render({ model, el }) {
       if (old?.text === text) continue; // a control that stays the same stays in the hand
       const [element, show, end] = builders[spec.kind](spec, (value) => change(spec.name, value));
       // or JupyterLab takes their arrow keys as shortcuts of its own
-      element.querySelectorAll("input, button").forEach((node) => node.setAttribute("data-lm-suppress-shortcuts", ""));
+      element.querySelectorAll("input, button").forEach((node) => {
+        node.setAttribute("data-lm-suppress-shortcuts", "");
+      });
       parts[spec.name] = { text, element, show, end };
       old?.end?.();
       old ? old.element.replaceWith(element) : panel.append(element);
@@ -117,7 +129,8 @@ function render({ model, el }) {
     const title = picture.querySelector("svg > title"), desc = picture.querySelector("svg > desc");
     if (!title) return;
     spoken.textContent = title.textContent;
-    title.parentElement.setAttribute("aria-label", `${title.textContent} ${desc?.textContent ?? ""}`);
+    const label = `${title.textContent} ${desc?.textContent ?? ""}`;
+    title.parentElement.setAttribute("aria-label", label);
     title.remove(); // or it would pop up wherever the pointer rests
   };
 

@@ -1,19 +1,17 @@
-"""The explorable of DataParallel: its bytes against those of real tensors, its shares against torch's, its pictures."""
+"""DataParallel's bytes against those of real tensors, its shares against torch's, pictures."""
 
 import importlib
 import itertools
 import sys
 
-import pandas as pd
 import pytest
 import torch
-from support.mutants import write
+from support import solutions
 from support.pictures import assert_fits
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from course import explore
-from course.charts import device_lanes
 from course.core.errors import CourseError
 from course.explore.models.replicas import (
     ACTIVATION,
@@ -93,7 +91,7 @@ def virtual(count: int) -> list[torch.device]:
 @pytest.fixture
 def scripts(tmp_path, monkeypatch):
     """The lab's solved scripts, importable."""
-    write(LAB, tmp_path)
+    solutions.write(LAB, tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     yield importlib.import_module
     for name in ("devices", "data_parallel", "loss_inside"):
@@ -212,38 +210,6 @@ def test_titles_say_what_the_state_shows():
     assert "nothing is copied" in explore.replicas(devices=1).picture
     assert "cannot be split" in explore.replicas(batch=1).picture
     assert "2 of 8 devices have work" in explore.replicas(devices=8, batch=2).picture
-
-
-MEASURED = pd.DataFrame(
-    [("replicate", 0, 100, 110), ("forward", 0, 110, 120), ("forward", 1, 112, 124), ("gather", 0, 124, 125),
-     ("loss", 0, 125, 135), ("backward", 0, 135, 155), ("backward", 1, 136, 154), ("step", 0, 155, 160)],
-    columns=["stage", "device", "start_ms", "end_ms"],
-)  # fmt: skip
-
-
-def test_a_measured_step_is_drawn_from_its_beginning_with_the_masters_time_in_the_title():
-    picture = explore.device_lanes({"Loss on the master": MEASURED, "again": MEASURED})
-    assert_fits(picture)
-    assert (
-        "alone for 43 % and 43 % of a step" in picture
-    )  # 60 ms, of which 14 forward and 20 backward
-    assert "Loss on the master: 60 ms a step" in picture
-    assert "nan" not in picture
-
-
-def test_a_step_that_was_not_measured_is_one_clear_sentence():
-    with pytest.raises(CourseError, match="run the script"):
-        explore.device_lanes({"": MEASURED[:0]})
-
-
-def test_the_masters_time_is_all_but_what_is_done_together():
-    stages = [
-        (0, "scatter", 0, 5),
-        (0, "forward", 5, 9),
-        (1, "forward", 6, 10),
-        (0, "backward", 10, 12),
-    ]
-    assert device_lanes.alone_ms([device_lanes.Stretch(*stage) for stage in stages]) == 5
 
 
 @pytest.mark.parametrize("name", ["dp_step.svg", "replicas_inside.svg"])

@@ -19,7 +19,11 @@ from course.explore.models.scaling import (
 from course.explore.pictures.scaling import draw
 
 WORK = WORKLOADS["ResNet-50"]
+
+
 FLEET = Fleet(8, INSIDE["NVLink"], NETWORKS["100 Gbit/s"])
+
+
 FREE = Fleet(8, AlphaBeta(0, 0), AlphaBeta(0, 0))
 
 
@@ -74,9 +78,15 @@ def test_what_cannot_be_is_refused_in_one_sentence(wrong):
 
 def test_the_picture_says_what_the_model_says_and_shows_the_learners_points():
     state = {
-        "work": "ResNet-50", "gpus": 16, "batch": 64, "per_node": 8, "inside": "NVLink", "network": "100 Gbit/s",
-        "hidden": 80, "strong": False,
-    }  # fmt: skip
+        "work": "ResNet-50",
+        "gpus": 16,
+        "batch": 64,
+        "per_node": 8,
+        "inside": "NVLink",
+        "network": "100 Gbit/s",
+        "hidden": 80,
+        "strong": False,
+    }
     efficient = efficiency(WORK, FLEET, 16, 64, 0.8)
     assert f"{100 * efficient:.0f} % efficient" in draw(**state)
     assert (

@@ -1,4 +1,4 @@
-"""The straggler model against arithmetic by hand and against simulation; its pictures fit; the stills of lab 04."""
+"""The straggler model by hand and against simulation, pictures that fit, lab 04's still."""
 
 import itertools
 import random

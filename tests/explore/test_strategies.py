@@ -1,19 +1,17 @@
-"""The explorables of lab 07: what each strategy keeps and moves, bounded staleness, pictures that fit their cards."""
+"""What each strategy keeps and moves, who outlives a worker, pictures that fit."""
 
 import itertools
 
 import pytest
 from support.pictures import assert_fits
 
+from course import explore
 from course.core.errors import CourseError
-from course.explore.models import staleness as staleness_explorable
-from course.explore.models import strategies as strategies_explorable
-from course.explore.models.staleness import END_MS, UNBOUNDED, course
-from course.explore.models.strategies import (  # fmt: skip
+from course.core.words import MIB
+from course.explore.models.strategies import (
     CENTRAL,
     CENTRE,
     DEATHS,
-    MIB,
     MIRRORED,
     NOTHING,
     OPTIMIZERS,
@@ -23,8 +21,7 @@ from course.explore.models.strategies import (  # fmt: skip
     WORKERS,
     plan,
 )
-from course.explore.pictures.staleness import draw as draw_staleness
-from course.explore.pictures.strategies import draw as draw_strategies
+from course.explore.pictures.strategies import draw
 
 GB_PER_S = MIB / 1e6  # so that 1 MiB takes 1 ms
 
@@ -66,67 +63,19 @@ def test_a_plan_that_cannot_be_is_refused(wrong):
         plan(*wrong)
 
 
-@pytest.mark.parametrize("bound", [0, 1, 2, 5])
-@pytest.mark.parametrize("workers", [2, 3, 6])
-@pytest.mark.parametrize("slow", [1, 3, 8])
-def test_no_worker_is_ahead_by_more_than_its_bound_and_staleness_follows(workers, bound, slow):
-    run = course(workers, bound, slow)
-    begins = sorted(
-        (step.start, worker) for worker, steps in enumerate(run.workers) for step in steps
-    )
-    ends = [[step.end for step in steps] for steps in run.workers]
-    for start, worker in begins:
-        done = [sum(end <= start for end in column) for column in ends]
-        assert done[worker] - min(done) <= bound
-    assert run.largest <= (workers - 1) * (2 * bound + 1)
-
-
-def test_one_worker_is_never_stale_and_never_waits():
-    run = course(1, 0, 1)
-    assert (run.updates, run.largest, run.waited) == (20, 0, 0)
-
-
-def test_a_bound_forgives_one_nap_but_no_slow_worker():
-    slow = [course(3, bound, 4).updates for bound in (0, 5)]
-    nap = [course(3, bound, 4, nap=True).updates for bound in (0, 5)]
-    assert nap[1] - nap[0] > 5 and nap[1] > 1.5 * slow[1]
-    assert course(3, float("inf"), 4).waited == 0
-
-
-def test_steps_follow_one_another_until_the_end():
-    for steps in course(3, 2, 4).workers:
-        assert all(a.end <= a.answered == b.start for a, b in itertools.pairwise(steps))
-        assert max(step.answered for step in steps) >= END_MS
-
-
-@pytest.mark.parametrize("wrong", [(0, 1, 1), (2, -1, 1), (2, 1, 0.5)])
-def test_workers_that_cannot_be_are_refused(wrong):
-    with pytest.raises(CourseError, match="at least one worker"):
-        course(*wrong)
-
-
 STATES = itertools.product(STRATEGIES, (1, 2, 4, 8), (10, 10_000), OPTIMIZERS, (0.1, 300), DEATHS)
 
 
 @pytest.mark.parametrize("state", list(STATES)[::7], ids=str)
 def test_every_state_of_the_strategies_fits_its_card(state):
-    picture = draw_strategies(*state)
+    picture = draw(*state)
     assert_fits(picture)
     assert "nan" not in picture and "e+" not in picture
 
 
-@pytest.mark.parametrize(
-    "state", list(itertools.product((1, 3, 6), (0, 5, UNBOUNDED), (1, 8), (True, False))), ids=str
-)
-def test_every_state_of_staleness_fits_its_card(state):
-    assert_fits(draw_staleness(*state))
-
-
 def test_titles_say_what_the_state_shows():
-    assert "everything stops" in strategies_explorable(strategy=WORKERS, dies=WORKER).picture
-    assert "3 devices of 4 go on" in strategies_explorable(strategy=SERVER, dies=WORKER).picture
-    assert "has no centre" in strategies_explorable(dies=CENTRE).picture
-    assert "nothing moves" in strategies_explorable(devices=1).picture
-    assert NOTHING in strategies_explorable().values["dies"]
-    assert "No bound" in staleness_explorable(bound=UNBOUNDED).picture
-    assert "Bound 0" in staleness_explorable(bound=0).picture
+    assert "everything stops" in explore.strategies(strategy=WORKERS, dies=WORKER).picture
+    assert "3 devices of 4 go on" in explore.strategies(strategy=SERVER, dies=WORKER).picture
+    assert "has no centre" in explore.strategies(dies=CENTRE).picture
+    assert "nothing moves" in explore.strategies(devices=1).picture
+    assert NOTHING in explore.strategies().values["dies"]

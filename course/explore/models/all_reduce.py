@@ -1,9 +1,10 @@
-"""All-reduce, algorithm by algorithm: who sends what to whom in each round, what that makes of the sums, what it costs.
+"""All-reduce, algorithm by algorithm: who sends what to whom in each round, and what it costs.
 
-Every rank has one port: in a round it sends at most one message and receives at most one, at the same time. A round
-lasts as long as its largest message. Sources: Patarasuk & Yuan, "Bandwidth optimal all-reduce algorithms for clusters
-of workstations" (J. Parallel Distrib. Comput. 69, 2009) for the ring and the lower bound 2(N−1)/N; Thakur, Rabenseifner
-& Gropp, "Optimization of collective communication operations in MPICH" (IJHPCA 19, 2005) for halving and doubling.
+Every rank has one port: in a round it sends at most one message and receives at most one, at the
+same time. A round lasts as long as its largest message. Sources: Patarasuk & Yuan, "Bandwidth
+optimal all-reduce algorithms for clusters of workstations" (J. Parallel Distrib. Comput. 69, 2009)
+for the ring and the lower bound 2(N−1)/N; Thakur, Rabenseifner & Gropp, "Optimization of collective
+communication operations in MPICH" (IJHPCA 19, 2005) for halving and doubling.
 """
 
 from collections.abc import Callable
@@ -14,15 +15,15 @@ from itertools import accumulate
 from course.core import CourseError
 from course.explore.models.alpha_beta import AlphaBeta
 
-Held = tuple[
-    tuple[frozenset[int], ...], ...
-]  # held[rank][chunk]: the ranks whose numbers are in that sum
+# held[rank][chunk]: the ranks whose numbers are in that sum
+Held = tuple[tuple[frozenset[int], ...], ...]
 
 
 @dataclass(frozen=True)
 class Send:
-    """One message: `chunks` go from `source` to `target`, which adds them to its own or keeps them instead of its own.
+    """One message: `chunks` go from `source` to `target`.
 
+    The target adds them to its own if the message `adds`, else it keeps them instead of its own.
     `first` sends what the source began with, not what it has added up since.
     """
 
@@ -67,7 +68,10 @@ class Plan:
 
     @property
     def everyones(self) -> float:
-        """How many buffers all ranks together send: what counts where they share one memory rather than own a port."""
+        """How many buffers all ranks together send.
+
+        That is what counts where they share one memory instead of having a port each.
+        """
         return sum(self.sent(self.messages))
 
     def seconds(self, network: AlphaBeta, size: float) -> float:
@@ -92,14 +96,13 @@ class Plan:
         for round in self.rounds[:step]:
             before = [list(row) for row in state]
             for send in round.sends:
+                mine = state[send.target]
                 for chunk in send.chunks:
                     new = frozenset({send.source}) if send.first else before[send.source][chunk]
-                    assert not (send.adds and new & state[send.target][chunk]), (
-                        "a number would be added twice"
-                    )
-                    state[send.target][chunk] = (
-                        state[send.target][chunk] | new if send.adds else new
-                    )
+                    if send.adds:
+                        assert not new & mine[chunk], "a number would be added twice"
+                        new = new | mine[chunk]
+                    mine[chunk] = new
         return tuple(tuple(row) for row in state)
 
 
@@ -113,20 +116,18 @@ def _star(ranks: int) -> Plan:
 
 def _all_to_all(ranks: int) -> Plan:
     """In round k every rank sends its own buffer to the rank k further on."""
-    rounds = [
-        Round(
-            "exchange",
-            tuple(
-                Send(rank, (rank + k) % ranks, (0,), adds=True, first=True) for rank in range(ranks)
-            ),
+
+    def exchange(k: int) -> Round:
+        sends = (
+            Send(rank, (rank + k) % ranks, (0,), adds=True, first=True) for rank in range(ranks)
         )
-        for k in range(1, ranks)
-    ]
-    return Plan("all-to-all", ranks, 1, tuple(rounds))
+        return Round("exchange", tuple(sends))
+
+    return Plan("all-to-all", ranks, 1, tuple(exchange(k) for k in range(1, ranks)))
 
 
 def _ring(ranks: int) -> Plan:
-    """Chunk sums travel round the ring until complete, then the complete sums travel round once more."""
+    """Sums of chunks travel round the ring until complete, then the complete ones once more."""
 
     def step(phase: str, shift: int, adds: bool) -> Round:
         sends = (
@@ -140,46 +141,51 @@ def _ring(ranks: int) -> Plan:
 
 
 def _halving_doubling(ranks: int) -> Plan:
-    """Partners ever nearer exchange halves ever smaller, then the other way; ranks past a power of two stand by."""
-    core = 1 << (ranks.bit_length() - 1)
-    whole = tuple(range(core))
-    spans = [(0, core)] * core
-    halving: list[Round] = []
-    reach = core // 2
+    """Partners ever nearer exchange halves ever smaller, then the other way round.
+
+    Only a power of two of ranks can do that. Each rank beyond it gives its buffer to another one
+    before, and gets the result from it afterwards.
+    """
+    core = 1 << (ranks.bit_length() - 1)  # the largest power of two
+    halving = _halving(core)
+    rounds = [*halving, *_back(halving, "doubling")]
+    if ranks > core:
+        whole = tuple(range(core))
+        sends = tuple(Send(rank, rank - core, whole, adds=True) for rank in range(core, ranks))
+        fold_in = Round("fold in", sends)
+        rounds = [fold_in, *rounds, *_back([fold_in], "fold out")]
+    return Plan("halving-doubling", ranks, core, tuple(rounds))
+
+
+def _halving(ranks: int) -> list[Round]:
+    """A reduce-scatter: in each round a rank keeps half of its chunks and gives the other half."""
+    spans = [(0, ranks)] * ranks  # the chunks that each rank still adds up
+    rounds: list[Round] = []
+    reach = ranks // 2  # how far away the partner is
     while reach:
         sends = []
         for rank, (low, high) in enumerate(spans):
             middle = (low + high) // 2
-            keep, give = (
-                ((low, middle), (middle, high))
-                if not rank & reach
-                else ((middle, high), (low, middle))
-            )
+            keep, give = (low, middle), (middle, high)
+            if rank & reach:
+                keep, give = give, keep
             sends.append(Send(rank, rank ^ reach, tuple(range(*give)), adds=True))
             spans[rank] = keep
-        halving.append(Round("halving", tuple(sends)))
+        rounds.append(Round("halving", tuple(sends)))
         reach //= 2
-    doubling = [
-        Round(
-            "doubling",
-            tuple(Send(send.target, send.source, send.chunks, adds=False) for send in round.sends),
-        )
-        for round in reversed(halving)
+    return rounds
+
+
+def _back(rounds: list[Round], phase: str) -> list[Round]:
+    """The same messages the other way, last round first: they carry complete sums."""
+    return [
+        Round(phase, tuple(Send(s.target, s.source, s.chunks, adds=False) for s in round.sends))
+        for round in reversed(rounds)
     ]
-    join = [
-        Round("fold in", tuple(Send(r, r - core, whole, adds=True) for r in range(core, ranks)))
-    ]
-    leave = [
-        Round("fold out", tuple(Send(r - core, r, whole, adds=False) for r in range(core, ranks)))
-    ]
-    extra = ranks > core
-    return Plan(
-        "halving-doubling", ranks, core, (*join * extra, *halving, *doubling, *leave * extra)
-    )
 
 
 def _tree(ranks: int) -> Plan:
-    """Sums climb a binomial tree to rank 0, in which the pairs are 1, 2, 4 … apart, and the result comes down."""
+    """Sums climb a binomial tree to rank 0 (pairs are 1, 2, 4 … apart); the result comes down."""
     up, reach = [], 1
     while reach < ranks:
         sends = (
@@ -187,25 +193,24 @@ def _tree(ranks: int) -> Plan:
         )
         up.append(Round("reduce", tuple(sends)))
         reach *= 2
-    down = [
-        Round(
-            "broadcast",
-            tuple(Send(send.target, send.source, (0,), adds=False) for send in round.sends),
-        )
-        for round in reversed(up)
-    ]
-    return Plan("tree", ranks, 1, (*up, *down))
+    return Plan("tree", ranks, 1, (*up, *_back(up, "broadcast")))
 
 
 ALGORITHMS: dict[str, Callable[[int], Plan]] = {
-    "reduce + broadcast": _star, "all-to-all": _all_to_all, "ring": _ring, "halving-doubling": _halving_doubling,
+    "reduce + broadcast": _star,
+    "all-to-all": _all_to_all,
+    "ring": _ring,
+    "halving-doubling": _halving_doubling,
     "tree": _tree,
-}  # fmt: skip
+}
 
 
 @cache
 def plan(name: str, ranks: int) -> Plan:
-    """The rounds of the algorithm `name` on `ranks` ranks; `CourseError` for another name or fewer than one rank."""
+    """The rounds of the algorithm `name` on `ranks` ranks.
+
+    Raises `CourseError` for a name that is not in `ALGORITHMS`, or fewer than one rank.
+    """
     if name not in ALGORITHMS:
         raise CourseError(
             f"There is no all-reduce called {name!r}; there are {', '.join(ALGORITHMS)}."

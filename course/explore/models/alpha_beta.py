@@ -1,8 +1,9 @@
-"""The α–β model: a message of m bytes takes α + β·m seconds, whatever it holds and wherever it goes.
+"""The α–β model: a message of m bytes takes α + β·m seconds, whatever it holds.
 
-α is what a message costs however small it is, β what each byte adds; 1/β is the bandwidth. An algorithm whose longest
-chain is a messages that carry b bytes in all then takes a·α + b·β. Hockney, "The communication challenge for MPP"
-(Parallel Computing 20, 1994) is the usual source of the model.
+α is what a message costs however small it is, β what each byte adds; 1/β is the bandwidth. An
+algorithm whose longest chain is a messages that carry b bytes in all then takes a·α + b·β. Hockney,
+"The communication challenge for MPP" (Parallel Computing 20, 1994) is the usual source of the
+model.
 """
 
 from collections.abc import Callable, Iterable
@@ -11,14 +12,13 @@ from itertools import pairwise
 
 from course.core import CourseError
 
-Point = tuple[
-    float, float, float
-]  # messages one after another, the bytes that they carry in all, seconds measured
+# Messages one after another, the bytes that they carry in all, the seconds measured.
+Point = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
 class AlphaBeta:
-    """A network: `alpha` seconds a message and `beta` seconds a byte."""
+    """A network: `alpha` seconds per message and `beta` seconds per byte."""
 
     alpha: float
     beta: float
@@ -50,9 +50,10 @@ class AlphaBeta:
 def fit(points: Iterable[Point]) -> AlphaBeta:
     """The α and β that miss the measured times least, in the squares of the *relative* errors.
 
-    Relative, since times span five orders of magnitude and the absolute errors of the long ones would drown the short
-    ones, which alone tell α. Neither becomes negative: where α or β would, it is 0 and the other is fitted alone.
-    Raises `CourseError` for fewer than two different points, or times that are not above 0.
+    Relative, since times span five orders of magnitude and the absolute errors of the long ones
+    would drown the short ones, which alone tell α. Neither becomes negative: where α or β would, it
+    is 0 and the other is fitted alone. Raises `CourseError` for fewer than two different points, or
+    times that are not above 0.
     """
     measured = [(float(a), float(b), float(t)) for a, b, t in points]
     if any(not t > 0 for _, _, t in measured):
@@ -72,9 +73,9 @@ def fit(points: Iterable[Point]) -> AlphaBeta:
 
 
 def crossover(first: Callable[[float], float], second: Callable[[float], float]) -> float | None:
-    """The size in bytes (1 B to 16 GiB) from which on `second` takes less time than `first`; None if there is none.
+    """The size in bytes from which on `second` takes less time than `first`.
 
-    Both give seconds for a size in bytes.
+    Both give seconds for a size in bytes. None if there is no such size from 1 B to 16 GiB.
     """
     sizes = [2.0 ** (i / 4) for i in range(34 * 4 + 1)]
     for small, large in pairwise(sizes):
@@ -91,9 +92,9 @@ def _bisect(rises_through_0: Callable[[float], float], low: float, high: float) 
 
 
 def bus_gb_per_s(size: float, seconds: float, ranks: int) -> float:
-    """The bus bandwidth of an all-reduce of `size` bytes, in GB/s, as NVIDIA's nccl-tests define it.
+    """The bus bandwidth of an all-reduce of `size` bytes in GB/s, as nccl-tests define it.
 
-    It is what each rank sends at the least, 2(N−1)/N of the buffer, by the time: a figure to hold against the link's
-    own, whatever the number of ranks and the algorithm.
+    It is what each rank sends at the least, 2(N−1)/N of the buffer, by the time: a figure to hold
+    against the link's own, whatever the number of ranks and the algorithm.
     """
     return 2 * (ranks - 1) / ranks * size / seconds / 1e9

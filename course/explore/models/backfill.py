@@ -1,7 +1,7 @@
-"""When jobs start on a small cluster: in their order, or slipped into the gaps that larger ones leave (backfill).
+"""When jobs start on a small cluster: in their order, or in gaps that others leave (backfill).
 
-The plan is the one that Slurm's sched/backfill makes: jobs are looked at in their order, each is given the earliest
-place that takes nothing from those before it, for as long as its time limit says
+The plan is the one that Slurm's sched/backfill makes: jobs are looked at in their order, each is
+given the earliest place that takes nothing from those before it, for as long as its time limit says
 (https://slurm.schedmd.com/sched_config.html#backfill).
 """
 
@@ -59,22 +59,20 @@ def plan(mine: Wish, backfill: bool = True, nodes: int = NODES, gpus: int = GPUS
 def place(
     wish: Wish, placed: list[Planned], earliest: float, nodes: int = NODES, gpus: int = GPUS
 ) -> Planned:
-    """The first place at or after `earliest` (hours) that is free for as long as the job may take."""
+    """The first place at or after `earliest` (hours) that stays free until the job's limit."""
     moments = sorted({earliest, *(job.end for job in placed if job.end > earliest)})
     for start in moments:
         free = [_free(node, start, start + wish.hours, placed, gpus) for node in range(nodes)]
         fits = [node for node in range(nodes) if len(free[node]) >= wish.gpus]
         if len(fits) >= wish.nodes:
-            return Planned(
-                wish, tuple((node, free[node][: wish.gpus]) for node in fits[: wish.nodes]), start
-            )
+            places = tuple((node, free[node][: wish.gpus]) for node in fits[: wish.nodes])
+            return Planned(wish, places, start)
     raise CourseError(f"{wish.name} can never run here.")
 
 
 def _free(node: int, start: float, end: float, placed: list[Planned], gpus: int) -> tuple[int, ...]:
     """The GPUs of a node that nobody has at any moment from `start` to `end`."""
-    taken = {
-        gpu for job in placed if job.start < end and job.end > start for where, held in job.places if where == node
-        for gpu in held
-    }  # fmt: skip
+    at_that_time = [job for job in placed if job.start < end and job.end > start]
+    places = [place for job in at_that_time for place in job.places]
+    taken = {gpu for where, held in places if where == node for gpu in held}
     return tuple(gpu for gpu in range(gpus) if gpu not in taken)

@@ -1,14 +1,12 @@
-"""DDP's gradient buckets: when each one is full, when its all-reduce runs, and what is left to wait for."""
+"""DDP's gradient buckets: when each is full, when it is all-reduced, what is left to wait for."""
 
 from dataclasses import dataclass
 
-from course.core import CourseError
+from course.core import CourseError, words
 
-MIB = 2**20
 DEFAULT_CAP_MIB = 25.0  # of DDP's bucket_cap_mb when it is not given ...
-DEFAULT_FIRST_MIB = (
-    1.0  # ... and then of its first bucket: torch.distributed._DEFAULT_FIRST_BUCKET_BYTES
-)
+# ... and then of its first bucket: torch.distributed._DEFAULT_FIRST_BUCKET_BYTES.
+DEFAULT_FIRST_MIB = 1.0
 CAPS_MIB = tuple(round(0.5 * 2 ** (i / 4), 2) for i in range(45))  # 0.5 … 1024, for the search
 
 
@@ -23,7 +21,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Bucket:
-    """Layers (as indices into the backward order) whose gradients travel together, and when, in ms."""
+    """Layers (indices into the backward order) whose gradients travel together, and when, in ms."""
 
     layers: tuple[int, ...]
     mib: float
@@ -62,7 +60,7 @@ class Schedule:
 
     @property
     def overlap(self) -> float:
-        """The share of communication that runs while the backward pass computes, 0 to 1 (1 if there is none)."""
+        """The share of communication during the backward pass, 0 to 1 (1 if there is none)."""
         hidden = sum(max(0.0, min(b.end_ms, self.compute_ms) - b.start_ms) for b in self.buckets)
         return hidden / self.comm_ms if self.comm_ms else 1.0
 
@@ -70,39 +68,46 @@ class Schedule:
 def all_reduce_ms(mib: float, ranks: int, gb_per_s: float, latency_ms: float = 0.0) -> float:
     """The time of one ring all-reduce of `mib` MiB over links of `gb_per_s` (10⁹ bytes a second).
 
-    Each rank sends 2(N-1)/N of the bytes; `latency_ms` is what an all-reduce costs however small it is.
+    Each rank sends 2(N-1)/N of the bytes; `latency_ms` is what an all-reduce costs however small it
+    is.
     """
     if ranks == 1:
         return 0.0
-    return latency_ms + 2 * (ranks - 1) / ranks * mib * MIB / (gb_per_s * 1e9) * 1e3
+    return latency_ms + 2 * (ranks - 1) / ranks * mib * words.MIB / (gb_per_s * 1e9) * 1e3
 
 
 def assign(sizes_mib: list[float], cap_mib: float | None) -> list[tuple[int, ...]]:
     """Put gradients, in the order in which they become ready, into buckets as DDP does.
 
-    A bucket is closed once it holds `cap_mib`, so it may exceed the cap by its last gradient. None is DDP's default:
-    25 MiB, but 1 MiB for the first bucket, so that the network starts early. A cap of your own holds for the first
-    bucket too (torch 2.13).
+    A bucket is closed once it holds `cap_mib`, so it may exceed the cap by its last gradient. None
+    is DDP's default: 25 MiB, but 1 MiB for the first bucket, so that the network starts early. A
+    cap of your own holds for the first bucket too (torch 2.13).
     """
-    limits = (DEFAULT_FIRST_MIB, DEFAULT_CAP_MIB) if cap_mib is None else (cap_mib, cap_mib)
+    first, others = (DEFAULT_FIRST_MIB, DEFAULT_CAP_MIB) if cap_mib is None else (cap_mib, cap_mib)
     buckets: list[tuple[int, ...]] = []
     open_bucket: list[int] = []
-    for index, _ in enumerate(sizes_mib):
+    for index in range(len(sizes_mib)):
         open_bucket.append(index)
-        if sum(sizes_mib[i] for i in open_bucket) >= limits[bool(buckets)]:
+        limit = others if buckets else first
+        if sum(sizes_mib[i] for i in open_bucket) >= limit:
             buckets.append(tuple(open_bucket))
             open_bucket = []
     return [*buckets, tuple(open_bucket)] if open_bucket else buckets
 
 
 def schedule(
-    layers: tuple[Layer, ...], cap_mib: float | None = None, gb_per_s: float = 10.0, ranks: int = 4,
-    latency_ms: float = 0.0, overlap: bool = True,
-) -> Schedule:  # fmt: skip
-    """When each bucket of `layers` (first layer of the model first) is full and when its all-reduce runs.
+    layers: tuple[Layer, ...],
+    cap_mib: float | None = None,
+    gb_per_s: float = 10.0,
+    ranks: int = 4,
+    latency_ms: float = 0.0,
+    overlap: bool = True,
+) -> Schedule:
+    """When each bucket of `layers` (the model's first layer first) is full and all-reduced.
 
-    An all-reduce starts when its bucket is full and the one before has left the network; without `overlap`, not
-    before the backward pass has ended. Raises `CourseError` for a model, cap, bandwidth or ranks that cannot be.
+    An all-reduce starts when its bucket is full and the one before has left the network; without
+    `overlap`, not before the backward pass has ended. Raises `CourseError` for a model, cap,
+    bandwidth or ranks that cannot be.
     """
     if not layers or min(gb_per_s, ranks, cap_mib or 1) <= 0:
         raise CourseError(
@@ -125,17 +130,15 @@ def by_cap(layers: tuple[Layer, ...], **network: float) -> list[tuple[float, flo
 
 
 def best_cap(curve: list[tuple[float, float]], now: tuple[float, float]) -> tuple[float, float]:
-    """The (cap, ms) to choose: where you are `now` if nothing is 1 % shorter, else the largest cap that is as good."""
-    least = min(ms for _, ms in [*curve, now])
-    return (
-        now
-        if now[1] <= least * 1.01
-        else [(cap, ms) for cap, ms in curve if ms <= least * 1.01][-1]
-    )
+    """The (cap, ms) to choose: `now` if nothing is 1 % shorter, else the largest cap that is."""
+    good = 1.01 * min(ms for _, ms in [*curve, now])
+    if now[1] <= good:
+        return now
+    return [(cap, ms) for cap, ms in curve if ms <= good][-1]
 
 
 def _bert_base() -> tuple[Layer, ...]:
-    """BERT-base in float32: 23.8 M embedding weights, 12 blocks of 7.1 M, a pooler of 0.6 M; 418 MiB."""
+    """BERT-base in float32, 418 MiB: embeddings of 23.8 M, 12 blocks of 7.1 M, a 0.6 M pooler."""
     blocks = [
         layer
         for i in range(12)
@@ -159,21 +162,15 @@ def _resnet50() -> tuple[Layer, ...]:
 
 
 def _vgg16() -> tuple[Layer, ...]:
-    """VGG-16 in float32: nearly all of its weights are in the layer whose gradient comes third; 528 MiB."""
-    convolutions = [
-        (0.01, 3.0),
-        (0.14, 9.0),
-        (0.28, 4.5),
-        (0.56, 8.0),
-        (1.1, 4.0),
-        (2.3, 7.5),
-        (2.3, 7.5),
-    ]
-    convolutions += [(4.5, 3.6), (9.0, 7.0), (9.0, 7.0), (9.0, 1.8), (9.0, 1.8), (9.0, 1.8)]
+    """VGG-16 in float32, 528 MiB: nearly all of it in the layer whose gradient comes third."""
+    mib = (0.01, 0.14, 0.28, 0.56, 1.1, 2.3, 2.3, 4.5, 9.0, 9.0, 9.0, 9.0, 9.0)
+    backward_ms = (3.0, 9.0, 4.5, 8.0, 4.0, 7.5, 7.5, 3.6, 7.0, 7.0, 1.8, 1.8, 1.8)
     return (
-        *(Layer(f"convolution {i}", mib, ms) for i, (mib, ms) in enumerate(convolutions)),
-        Layer("linear 0", 392.0, 1.6), Layer("linear 1", 64.0, 0.3), Layer("linear 2", 15.6, 0.1),
-    )  # fmt: skip
+        *(Layer(f"convolution {i}", mib[i], backward_ms[i]) for i in range(len(mib))),
+        Layer("linear 0", 392.0, 1.6),
+        Layer("linear 1", 64.0, 0.3),
+        Layer("linear 2", 15.6, 0.1),
+    )
 
 
 # Sizes are the models' own; times are of a GPU at about 30 TFLOP/s with a batch of 32, rounded.

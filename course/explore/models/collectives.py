@@ -1,4 +1,4 @@
-"""The collectives as flows of numbers between ranks: what each rank holds before and after, and who sends to whom."""
+"""The collectives as flows of numbers: what each rank holds before and after, who sends to whom."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,57 +8,64 @@ from course.core import CourseError
 OPS: dict[str, Callable[[list[int]], int]] = {"sum": sum, "max": max}
 NOUNS = {"sum": "sum", "max": "maximum"}
 Place = tuple[int, int]  # a rank, and the place of one number among those that it holds
-Flows = dict[
-    Place, list[Place]
-]  # for each place afterwards: the places beforehand whose numbers are in it
+# For each place afterwards: the places beforehand whose numbers are in it.
+Flows = dict[Place, list[Place]]
 
 
 @dataclass(frozen=True)
 class Collective:
-    """One collective: its `call` in torch, its `point` in a sentence, and whether it has a root or reduces."""
+    """One collective: its `call` in torch, its `point` in a sentence, and its `flows`."""
 
     call: str
     point: str
     flows: Callable[[int, int], Flows]  # of the world size and the root
-    rooted: bool = False
-    reduces: bool = False
 
 
 COLLECTIVES = {
     "broadcast": Collective(
-        "dist.broadcast(x, src={root})", "everyone gets rank {root}'s number",
-        lambda n, root: {(rank, 0): [(root, 0)] for rank in range(n)}, rooted=True,
+        "dist.broadcast(x, src={root})",
+        "everyone gets rank {root}'s number",
+        lambda n, root: {(rank, 0): [(root, 0)] for rank in range(n)},
     ),
     "scatter": Collective(
-        "dist.scatter(x, parts, src={root})", "rank {root} deals its numbers out, one to each rank",
-        lambda n, root: {(rank, 0): [(root, rank)] for rank in range(n)}, rooted=True,
+        "dist.scatter(x, parts, src={root})",
+        "rank {root} deals its numbers out, one to each rank",
+        lambda n, root: {(rank, 0): [(root, rank)] for rank in range(n)},
     ),
     "gather": Collective(
-        "dist.gather(x, everyones, dst={root})", "rank {root} collects one number from each rank",
-        lambda n, root: {(root, rank): [(rank, 0)] for rank in range(n)}, rooted=True,
+        "dist.gather(x, everyones, dst={root})",
+        "rank {root} collects one number from each rank",
+        lambda n, root: {(root, rank): [(rank, 0)] for rank in range(n)},
     ),
     "reduce": Collective(
-        "dist.reduce(x, dst={root}, op=ReduceOp.{OP})", "rank {root} gets the {noun}",
-        lambda n, root: {(root, 0): [(rank, 0) for rank in range(n)]}, rooted=True, reduces=True,
+        "dist.reduce(x, dst={root}, op=ReduceOp.{OP})",
+        "rank {root} gets the {noun}",
+        lambda n, root: {(root, 0): [(rank, 0) for rank in range(n)]},
     ),
     "all-reduce": Collective(
-        "dist.all_reduce(x, op=ReduceOp.{OP})", "everyone gets the {noun}",
-        lambda n, root: {(to, 0): [(rank, 0) for rank in range(n)] for to in range(n)}, reduces=True,
+        "dist.all_reduce(x, op=ReduceOp.{OP})",
+        "everyone gets the {noun}",
+        lambda n, root: {(to, 0): [(rank, 0) for rank in range(n)] for to in range(n)},
     ),
     "all-gather": Collective(
-        "dist.all_gather(everyones, x)", "everyone collects one number from each rank",
+        "dist.all_gather(everyones, x)",
+        "everyone collects one number from each rank",
         lambda n, root: {(to, rank): [(rank, 0)] for to in range(n) for rank in range(n)},
     ),
     "reduce-scatter": Collective(
-        "dist.reduce_scatter(x, parts, op=ReduceOp.{OP})", "rank r gets the {noun} of everyone's r-th number",
-        lambda n, root: {(to, 0): [(rank, to) for rank in range(n)] for to in range(n)}, reduces=True,
+        "dist.reduce_scatter(x, parts, op=ReduceOp.{OP})",
+        "rank r gets the {noun} of everyone's r-th number",
+        lambda n, root: {(to, 0): [(rank, to) for rank in range(n)] for to in range(n)},
     ),
     "all-to-all": Collective(
-        "dist.all_to_all(received, parts)", "rank r gets everyone's r-th number",
+        "dist.all_to_all(received, parts)",
+        "rank r gets everyone's r-th number",
         lambda n, root: {(to, rank): [(rank, to)] for to in range(n) for rank in range(n)},
     ),
-    "barrier": Collective("dist.barrier()", "nobody leaves before the last has come", lambda n, root: {}),
-}  # fmt: skip
+    "barrier": Collective(
+        "dist.barrier()", "nobody leaves before the last has come", lambda n, root: {}
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -74,7 +81,7 @@ Held = list[list[Cell]]  # by rank
 
 @dataclass(frozen=True)
 class Example:
-    """One call of a collective; ``numbers[r]`` are the numbers that rank r begins with, as many as there are ranks."""
+    """One call of a collective; rank r begins with ``numbers[r]``, as many as there are ranks."""
 
     name: str
     numbers: tuple[tuple[int, ...], ...]
@@ -126,7 +133,7 @@ class Example:
         ]
 
     def after(self) -> Held:
-        """What each rank holds once the call has ended; nothing where the collective leaves nothing defined."""
+        """What each rank holds once the call has ended; nothing where the result is undefined."""
         held: Held = [[] for _ in range(self.ranks)]
         for (rank, _), sources in sorted(self.flows.items()):
             number = OPS[self.op]([self.numbers[source][place] for source, place in sources])
@@ -134,7 +141,10 @@ class Example:
         return held
 
     def pairs(self) -> list[tuple[int, int]]:
-        """(from, to) for every two ranks between which a number passes, as the result asks, not as it is routed."""
+        """(from, to) for every two ranks between which a number passes.
+
+        That is what the result needs; how a network routes it is another matter.
+        """
         flows = self.flows.items()
         return sorted(
             {(source, to) for (to, _), sources in flows for source, _ in sources if source != to}

@@ -1,7 +1,8 @@
-"""All-reduce across nodes: fast links inside a node, one or several network ports (NICs) out of it, priced with α–β.
+"""All-reduce across nodes, priced with α–β: fast links inside, a few network ports (NICs) out.
 
-The hierarchical way is a reduce-scatter inside each node, an all-reduce of each piece between the nodes, and an
-all-gather inside; see Cho et al., "BlueConnect" (MLSys 2019), and NCCL's and Horovod's own hierarchical all-reduces.
+The hierarchical way is a reduce-scatter inside each node, an all-reduce of each piece between the
+nodes, and an all-gather inside; see Cho et al., "BlueConnect" (MLSys 2019), and NCCL's and
+Horovod's own hierarchical all-reduces.
 """
 
 from dataclasses import dataclass
@@ -12,7 +13,10 @@ from course.explore.models.alpha_beta import AlphaBeta
 
 @dataclass(frozen=True)
 class Cluster:
-    """`nodes` of `gpus` each, with links `inside` a node, and `nics` ports of a node to the `network` between them."""
+    """`nodes` of `gpus` each, with links `inside` a node and a `network` between the nodes.
+
+    Each node has `nics` ports to the network.
+    """
 
     nodes: int
     gpus: int
@@ -23,17 +27,17 @@ class Cluster:
     def __post_init__(self) -> None:
         if min(self.nodes, self.gpus, self.nics) < 1:
             raise CourseError(
-                "A cluster needs at least one node, one GPU a node and one network port a node."
+                "A cluster needs at least one node, one GPU per node and one network port per node."
             )
 
     def across(self, size: float, flows: int) -> float:
-        """The seconds of messages of `size` bytes that leave a node at the same time, `flows` of them."""
+        """The seconds of `flows` messages of `size` bytes that leave a node at the same time."""
         return self.network.seconds(1, -(-flows // self.nics) * size)
 
 
 @dataclass(frozen=True)
 class Phase:
-    """A stretch of an all-reduce: what it is, whether the network between nodes sets its pace, and its seconds."""
+    """A part of an all-reduce: its name, whether the network sets its pace, and its seconds."""
 
     name: str
     crosses: bool
@@ -56,7 +60,7 @@ class Way:
 
 
 def ways(cluster: Cluster, size: float) -> list[Way]:
-    """A ring dealt out over the nodes, a ring that goes node by node, and the hierarchical way, for `size` bytes."""
+    """Three ways for `size` bytes: a ring dealt out over nodes, one node by node, two levels."""
     return [
         _flat(cluster, size, dealt=True),
         _flat(cluster, size, dealt=False),
@@ -65,24 +69,26 @@ def ways(cluster: Cluster, size: float) -> list[Way]:
 
 
 def _flat(cluster: Cluster, size: float, dealt: bool) -> Way:
-    """One ring through all GPUs; `dealt` puts each one's neighbour on another node, so that every message crosses."""
+    """One ring through all GPUs.
+
+    If it is `dealt` out, each one's neighbour is on another node, so that every message crosses.
+    """
     ranks = cluster.nodes * cluster.gpus
     steps, piece = 2 * (ranks - 1), size / ranks
-    crosses = cluster.nodes > 1
-    flows = (cluster.gpus if dealt else 1) * crosses
-    inside = (
-        cluster.inside.seconds(1, piece) if cluster.gpus > 1 and not (dealt and crosses) else 0.0
-    )
-    between = cluster.across(piece, flows) if crosses else 0.0
-    phase = Phase(
-        "ring", between > inside, steps * max(inside, between)
-    )  # all ranks wait for the slowest link of a step
     name = "one ring, ranks dealt out" if dealt else "one ring, node by node"
-    return Way(name, (phase,), steps * piece * flows, steps * crosses)
+    between, flows, crossing = 0.0, 0, 0
+    if cluster.nodes > 1:
+        flows = cluster.gpus if dealt else 1  # messages that leave a node in a step
+        between, crossing = cluster.across(piece, flows), steps
+    all_cross = dealt and cluster.nodes > 1
+    inside = 0.0 if all_cross or cluster.gpus == 1 else cluster.inside.seconds(1, piece)
+    # In each step all ranks wait for the slowest link.
+    phase = Phase("ring", between > inside, steps * max(inside, between))
+    return Way(name, (phase,), steps * piece * flows, crossing)
 
 
 def _hierarchical(cluster: Cluster, size: float) -> Way:
-    """Inside each node a reduce-scatter, then `gpus` rings between nodes, each for a piece, then an all-gather."""
+    """A reduce-scatter in each node, a ring between nodes for each piece, an all-gather in each."""
     piece = size / cluster.gpus
     inside = cluster.inside.seconds(cluster.gpus - 1, (cluster.gpus - 1) * piece)
     steps = 2 * (cluster.nodes - 1)

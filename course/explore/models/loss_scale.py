@@ -1,4 +1,4 @@
-"""What becomes of measured gradients in a format of few bits while the loss, and so each of them, is scaled."""
+"""What becomes of measured gradients in a narrow format when the loss is scaled."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -8,14 +8,13 @@ from course.core import CourseError
 from course.explore.models.number_formats import FORMATS
 
 ADVICE = "log rows such as log(where='weights', exponent=-12, count=340) and give run.metrics"
-Histogram = dict[
-    int, int
-]  # how many gradients have a size from 2^exponent up to 2^(exponent+1); zeros are left out
+# By exponent: how many gradients have a size from 2^exponent up to 2^(exponent+1). No zeros.
+Histogram = dict[int, int]
 
 
 @dataclass(frozen=True)
 class Fate:
-    """The share (0 to 1) of the gradients that become 0, that lose digits, that stay whole, that become infinite."""
+    """The shares (0 to 1) of gradients that become 0, lose digits, stay whole, become infinite."""
 
     zero: float
     subnormal: float
@@ -41,11 +40,10 @@ def histograms(rows: Iterable[Mapping[str, object]]) -> dict[str, Histogram]:
 
 
 def zone(name: str, exponent: int) -> str:
-    """What the format called `name` makes of sizes from 2^exponent on: ``zero subnormal whole infinite``."""
+    """What format `name` makes of sizes from 2^exponent on: zero, subnormal, whole or infinite."""
     known = FORMATS[name]
-    if (
-        exponent < math.log2(known.smallest) - 1
-    ):  # half of the smallest number and more is rounded up to it
+    half = math.log2(known.smallest) - 1  # from half of the smallest number on, one rounds up to it
+    if exponent < half:
         return "zero"
     if exponent < math.log2(known.smallest_normal):
         return "subnormal"
@@ -53,7 +51,7 @@ def zone(name: str, exponent: int) -> str:
 
 
 def fate(name: str, histogram: Histogram, power: int) -> Fate:
-    """The fate of the gradients of `histogram` in the format called `name` with a loss scale of 2^power."""
+    """The fate of the gradients of `histogram` in format `name` with a loss scale of 2^power."""
     counts = dict.fromkeys(("zero", "subnormal", "whole", "infinite"), 0)
     for exponent, count in histogram.items():
         counts[zone(name, exponent + power)] += count

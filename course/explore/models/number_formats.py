@@ -1,4 +1,4 @@
-"""Floating-point formats: how many bits, which range, how far apart their numbers are, and what rounding does."""
+"""Floating-point formats: their bits, their range, the gaps between their numbers, rounding."""
 
 import math
 from dataclasses import dataclass
@@ -8,11 +8,12 @@ from course.core import CourseError
 
 @dataclass(frozen=True)
 class Format:
-    """A sign, `exponent` bits that set the range, `fraction` bits that set the precision, `bits` in memory.
+    """A sign, `exponent` bits for the range, `fraction` bits for the precision; `bits` in memory.
 
-    IEEE 754's rules, with subnormal numbers. The largest exponent is kept for infinity and nan; without `infinity`
-    (fp8 e4m3: Micikevicius et al. 2022, "FP8 Formats for Deep Learning") only its largest fraction is, for nan, and
-    what is too large becomes the largest number, as torch 2.13 has it.
+    IEEE 754's rules, with subnormal numbers. The largest exponent is kept for infinity and nan;
+    without `infinity` (fp8 e4m3: Micikevicius et al. 2022, "FP8 Formats for Deep Learning") only
+    its largest fraction is, for nan, and what is too large becomes the largest number, as torch
+    2.13 has it.
     """
 
     name: str
@@ -75,26 +76,18 @@ class Format:
             fraction = 0 if math.isinf(value) else 2**self.fraction - 1
             return sign, "1" * self.exponent, f"{fraction:0{self.fraction}b}"
         step = self.spacing(value)
-        stored, exponent = (
-            round(abs(value) / step),
-            round(math.log2(step)) + self.fraction + self.bias,
-        )
-        if stored < 2**self.fraction:
-            return sign, "0" * self.exponent, f"{stored:0{self.fraction}b}"
-        return (
-            sign,
-            f"{exponent:0{self.exponent}b}",
-            f"{stored - 2**self.fraction:0{self.fraction}b}",
-        )
+        stored, exponent = round(abs(value) / step), 0
+        if stored >= 2**self.fraction:  # a normal number: its first digit, a 1, is not stored
+            stored -= 2**self.fraction
+            exponent = round(math.log2(step)) + self.fraction + self.bias
+        return sign, f"{exponent:0{self.exponent}b}", f"{stored:0{self.fraction}b}"
 
 
 FORMATS = {
     known.name: known
     for known in (
         Format("fp32", 8, 23, 32),
-        Format(
-            "tf32", 8, 10, 32
-        ),  # a tensor core's way to read fp32; in memory it stays 32 bits wide
+        Format("tf32", 8, 10, 32),  # how tensor cores read fp32; in memory it stays 32 bits wide
         Format("fp16", 5, 10, 16),
         Format("bf16", 8, 7, 16),
         Format("fp8 e4m3", 4, 3, 8, infinity=False),
@@ -114,7 +107,7 @@ class Update:
 
     @property
     def arrived(self) -> float:
-        """How much of the change the weight takes: 0 if it is lost, 1 if all of it arrives; nan if there is no sum."""
+        """The share of the change that the weight takes: 0 if lost, nan if there is no sum."""
         if not math.isfinite(self.got):
             return math.nan
         return (self.got - self.weight) / (self.wanted - self.weight) if self.change else 0.0

@@ -1,4 +1,4 @@
-"""Who is who in a job: nodes, the processes on each, and the numbers that the launcher gives them."""
+"""Who is who in a job: nodes, the processes on each, and the numbers that they are given."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from course.core import CourseError
 
 @dataclass(frozen=True)
 class Process:
-    """One process of a job: its `rank` counts over all nodes, its `local_rank` within its own `node`."""
+    """One process of a job: `rank` counts over all nodes, `local_rank` within its own `node`."""
 
     rank: int
     local_rank: int
@@ -15,7 +15,10 @@ class Process:
 
 
 def job(nodes: int, per_node: int) -> list[Process]:
-    """The processes of a job in the order of their ranks, as torchrun numbers them; `CourseError` without any."""
+    """The processes of a job in the order of their ranks, as torchrun numbers them.
+
+    Raises `CourseError` where there is not a single one.
+    """
     if min(nodes, per_node) < 1:
         raise CourseError("A job has at least one node, and at least one process on each.")
     ranks = range(nodes * per_node)

@@ -1,4 +1,4 @@
-"""nn.DataParallel in bytes: what each device holds over a training step, and what moves between them."""
+"""nn.DataParallel in bytes: what each device holds in a training step, and what moves."""
 
 from dataclasses import dataclass
 
@@ -7,19 +7,21 @@ from course.core import CourseError
 FLOAT = 4  # bytes
 ID = 8  # bytes of a token's number or label
 TOKENS = 128  # of a sequence
-ADAM = 2  # AdamW keeps two moments a weight
+ADAM = 2  # AdamW keeps two moments per weight
 PARTIAL_LOSS = FLOAT + ID  # a sum and a count
-# What cross-entropy makes of logits: log-probabilities, and on the way back their gradient and that of the logits.
+# What cross-entropy makes of logits: log-probabilities, and on the way back their gradient and
+# that of the logits.
 LOSS_TENSORS = 3
-# What autograd keeps of a transformer layer, for each token and unit of width, without dropout and attention maps:
-# Korthikanti et al. 2022, "Reducing Activation Recomputation in Large Transformer Models", at 4 bytes a number.
+# What autograd keeps of a transformer layer, for each token and unit of width, without dropout and
+# attention maps, at 4 bytes per number: Korthikanti et al. 2022, "Reducing Activation Recomputation
+# in Large Transformer Models".
 ACTIVATION = 66
 DEPTH = 64  # width of a BERT for each of its layers (Turc et al. 2019): 768 wide, 12 deep
 
 
 @dataclass(frozen=True)
 class Device:
-    """What one device holds, in bytes by name; `extra` is what only the first one holds, since it is the master."""
+    """What a device holds, in bytes by name; `extra` is what only the first, the master, holds."""
 
     samples: int
     held: dict[str, float]
@@ -59,13 +61,13 @@ class Step:
 
 
 def shares(batch: int, devices: int) -> list[int]:
-    """How many samples each device gets: as `Tensor.chunk` cuts, so the last ones may get fewer, or none."""
+    """How many samples each device gets, as `Tensor.chunk` cuts: the last gets fewer, or none."""
     size = -(-batch // devices)
     return [max(0, min(size, batch - i * size)) for i in range(devices)]
 
 
 def width(parameters: float, vocabulary: int) -> float:
-    """How wide a BERT of that many weights is: ``12 width²`` in each of its layers, and `vocabulary` embeddings."""
+    """The width of a BERT of that many weights: ``12 width²`` per layer, and the embeddings."""
     low, high = 0.0, 1e5
     for _ in range(60):
         middle = (low + high) / 2
@@ -77,10 +79,10 @@ def width(parameters: float, vocabulary: int) -> float:
 def step(
     devices: int, batch: int, parameters: float, vocabulary: int, inside: bool = False
 ) -> Step:
-    """A step of a model that predicts one of `vocabulary` words for each of the tokens, trained with AdamW.
+    """A step, with AdamW, of a model that predicts one of `vocabulary` words for each token.
 
-    `batch` counts sequences of `TOKENS` tokens; with `inside`, each device computes the loss of its share in `forward`.
-    Nothing is freed within the step. Raises `CourseError` for numbers below 1.
+    `batch` counts sequences of `TOKENS` tokens; with `inside`, each device computes the loss of its
+    share in `forward`. Nothing is freed within the step. Raises `CourseError` for numbers below 1.
     """
     if min(devices, batch, parameters, vocabulary) < 1:
         raise CourseError("A step needs at least one device, sample, parameter and word.")
@@ -89,37 +91,39 @@ def step(
     per_sample = TOKENS * ACTIVATION * width(parameters, vocabulary) ** 2 / DEPTH
     logits = TOKENS * vocabulary * FLOAT  # of a sample
     alone = sizes[0] == batch  # then nothing is copied: the model runs as it is
-    loss_here = inside or alone
-    held = [
-        {
-            "weights": weights, "gradients": weights, "activations": size * per_sample,
-            "outputs": size * logits * (1 + LOSS_TENSORS if loss_here else 2),  # their gradient comes back else
-        } if size else {}
-        for size in sizes
-    ]  # fmt: skip
+    # Beside the outputs there are the loss's tensors, or elsewhere computed gradients that return.
+    outputs = logits * (1 + LOSS_TENSORS if inside or alone else 2)
+
+    def held(size: int) -> dict[str, float]:
+        if not size:
+            return {}
+        return {
+            "weights": weights,
+            "gradients": weights,
+            "activations": size * per_sample,
+            "outputs": size * outputs,
+        }
+
     extra = {"AdamW's moments": ADAM * weights}
     if not alone:
         extra["sum of gradients"] = weights
         extra["gathered outputs"] = 0.0 if inside else batch * logits * (1 + LOSS_TENSORS)
-    made = [
-        Device(size, what, {} if i else extra)
-        for i, (size, what) in enumerate(zip(sizes, held, strict=True))
-    ]
-    return Step(
-        tuple(made), _moved(sizes, weights, logits, inside), 4 * (devices - 1) / devices * weights
-    )
+    made = [Device(size, held(size), {} if i else extra) for i, size in enumerate(sizes)]
+    ddp_link = 4 * (devices - 1) / devices * weights
+    return Step(tuple(made), _moved(sizes, weights, logits, inside), ddp_link)
 
 
 def _moved(sizes: list[int], weights: float, logits: float, inside: bool) -> dict[str, float]:
     """The bytes of each stage; what stays on the master does not move."""
     others = sum(size > 0 for size in sizes[1:])
     samples = sum(sizes[1:])
-    inputs = (
-        samples * TOKENS * ID * (3 if inside else 2)
-    )  # words and mask, and labels where the loss is
+    per_token = 3 if inside else 2  # words and mask, and labels where the loss is
     outputs = others * PARTIAL_LOSS if inside else samples * logits
     back = others * FLOAT if inside else outputs
     return {
-        "inputs out": inputs, "weights out": others * weights, "losses back" if inside else "logits back": outputs,
-        "their gradients out": back, "gradients back": others * weights,
-    }  # fmt: skip
+        "inputs out": samples * TOKENS * ID * per_token,
+        "weights out": others * weights,
+        "losses back" if inside else "logits back": outputs,
+        "their gradients out": back,
+        "gradients back": others * weights,
+    }

@@ -1,4 +1,4 @@
-"""How throughput grows with GPUs: what a step computes, its all-reduce over the links, and what of that can hide."""
+"""How throughput grows with GPUs: a step's computing, its all-reduce, and what of that can hide."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,14 +8,16 @@ from course.explore.models import alpha_beta
 from course.explore.models.alpha_beta import AlphaBeta
 from course.explore.models.hierarchy import Cluster, ways
 
-BACKWARD = (
-    2 / 3
-)  # the backward pass's share of a step's computation: twice as many products as the forward pass
+# The backward pass's share of a step's computing: twice as many products as the forward pass.
+BACKWARD = 2 / 3
 
 
 @dataclass(frozen=True)
 class Workload:
-    """A model in training on one GPU: seconds `fixed` a step and `each` a sample; its gradients have `size` bytes."""
+    """A model in training on one GPU: `fixed` seconds per step and `each` per sample.
+
+    Its gradients have `size` bytes.
+    """
 
     fixed: float
     each: float
@@ -28,7 +30,10 @@ class Workload:
 
 @dataclass(frozen=True)
 class Fleet:
-    """Nodes of `per_node` GPUs, as many as it takes; links `inside` a node, `nics` ports of each to the `network`."""
+    """Nodes of `per_node` GPUs, as many as it takes, with links `inside` a node.
+
+    Each node has `nics` ports to the `network`.
+    """
 
     per_node: int
     inside: AlphaBeta
@@ -44,7 +49,7 @@ class Fleet:
 
 @dataclass(frozen=True)
 class Step:
-    """One step's seconds: computing, communicating, and the part of communication that nothing hides."""
+    """One step's seconds: computing, communicating, and the communication that nothing hides."""
 
     compute: float
     comm: float
@@ -57,10 +62,10 @@ class Step:
 
 
 def step(work: Workload, fleet: Fleet, gpus: int, batch: float, hidden: float) -> Step:
-    """A step of `gpus` GPUs with `batch` samples each; the share `hidden` of the communication may hide.
+    """A step of `gpus` GPUs, `batch` samples each; the share `hidden` of communication may hide.
 
-    It hides behind the backward pass, so never more of it than that pass is long. Raises `CourseError` for fewer than
-    one GPU, no sample, or a share that is none.
+    It hides behind the backward pass, so never more of it than that pass is long. Raises
+    `CourseError` for fewer than one GPU, no sample, or a share that is none.
     """
     if gpus < 1 or batch <= 0 or not 0 <= hidden <= 1:
         raise CourseError(
@@ -71,7 +76,7 @@ def step(work: Workload, fleet: Fleet, gpus: int, batch: float, hidden: float) -
 
 
 def throughput(work: Workload, fleet: Fleet, gpus: int, batch: float, hidden: float) -> float:
-    """Samples a second of all GPUs together."""
+    """Samples per second of all GPUs together."""
     return gpus * batch / step(work, fleet, gpus, batch, hidden).seconds
 
 
@@ -80,7 +85,8 @@ def efficiency(
 ) -> float:
     """Throughput as a share of `gpus` times one GPU's.
 
-    Weak scaling: every GPU has `batch` samples, however many there are. Strong: together they have `batch`.
+    Weak scaling: every GPU has `batch` samples, however many there are. Strong: together they have
+    `batch`.
     """
     each = batch / gpus if strong else batch
     return throughput(work, fleet, gpus, each, hidden) / (
@@ -89,9 +95,10 @@ def efficiency(
 
 
 def fit(points: Sequence[tuple[float, float]], size: float) -> Workload:
-    """The workload through measured (batch, seconds a step) of one GPU; `size` bytes of gradients.
+    """The workload through measured (batch, seconds per step) of one GPU.
 
-    Raises `CourseError` for fewer than two different batches.
+    `size` is that of the gradients, in bytes. Raises `CourseError` for fewer than two different
+    batches.
     """
     line = alpha_beta.fit((1, batch, seconds) for batch, seconds in points)
     return Workload(line.alpha, line.beta, size)
@@ -103,7 +110,7 @@ WORKLOADS = {
     "BERT-base": Workload(6e-3, 3.4e-3, 438e6),
     "VGG-16": Workload(3e-3, 2.3e-3, 553e6),
 }
-# Round figures: latency of a message in µs, and GB/s of a GPU's links, or of all ports of a node together.
+# Round figures: latency of a message in µs, and GB/s of a GPU's links, or of all ports of a node.
 INSIDE = {"PCIe 3": AlphaBeta.of(8, 10), "NVLink": AlphaBeta.of(6, 120)}
 NETWORKS = {
     "1 Gbit/s": AlphaBeta.of(50, 0.117),

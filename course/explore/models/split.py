@@ -1,4 +1,4 @@
-"""A network split by data or by layers: which rank computes what, when, and how long it waits for the others."""
+"""A network split by data or by layers: which rank computes what and when, and how it waits."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,10 @@ class Piece:
 
 
 def by_data(ranks: int) -> list[list[Piece]]:
-    """Every rank has all layers and its share of the batch; one unit of time is the forward pass of it all."""
+    """Every rank has all layers and its share of the batch.
+
+    One unit of time is the forward pass of the whole batch through all layers.
+    """
     share = 1 / ranks
     return [
         [Piece("forward", rank, 0, share), Piece("backward", rank, share, share * (1 + BACKWARD))]
@@ -27,9 +30,10 @@ def by_data(ranks: int) -> list[list[Piece]]:
 
 
 def by_layers(ranks: int, parts: int) -> list[list[Piece]]:
-    """Rank r has the r-th share of the layers; the batch goes through in `parts`, all forward, then all backward.
+    """Rank r has the r-th share of the layers; all `parts` of the batch go forward, then backward.
 
-    Sending costs nothing here. The schedule is that of Huang et al. 2019, "GPipe". Raises `CourseError` for no parts.
+    Sending costs nothing here. The schedule is that of Huang et al. 2019, "GPipe". Raises
+    `CourseError` for no parts.
     """
     if min(ranks, parts) < 1:
         raise CourseError("A pipeline has at least one rank, and the batch at least one part.")

@@ -1,4 +1,4 @@
-"""A parameter server with bounded staleness: when workers compute, when they wait, and how stale their updates are."""
+"""A parameter server with bounded staleness: when workers compute and wait, how stale they are."""
 
 import math
 from dataclasses import dataclass
@@ -12,20 +12,20 @@ UNBOUNDED = 12  # the bound that stands for none, where a slider needs a number
 
 
 @dataclass(frozen=True)
-class Stretch:
-    """A worker's step from `start` to `end`, then its wait until `answered`, in ms; `staleness` is of its update."""
+class WorkerStep:
+    """A worker's step from `start` to `end`, then its wait until `answered`, in ms."""
 
     start: float
     end: float
     answered: float
-    staleness: int
+    staleness: int  # of its update: how many updates of others came during the step
 
 
 @dataclass(frozen=True)
-class Course:
+class History:
     """What every worker did until `END_MS`."""
 
-    workers: tuple[tuple[Stretch, ...], ...]
+    workers: tuple[tuple[WorkerStep, ...], ...]
 
     @property
     def updates(self) -> int:
@@ -50,7 +50,7 @@ class Course:
 
 
 def durations(workers: int, slow: float, nap: bool) -> list[list[float]]:
-    """The length of each step in ms: the last worker is `slow` times as slow, or naps as long once if `nap`."""
+    """The length of each step in ms; the last worker is slow throughout, or in one step (`nap`)."""
     count = math.ceil(END_MS / STEP_MS) + 1
     steps = [[STEP_MS * (1 + UNEVEN * i)] * count for i in range(workers)]
     if nap:
@@ -60,11 +60,11 @@ def durations(workers: int, slow: float, nap: bool) -> list[list[float]]:
     return steps
 
 
-def course(workers: int, bound: float, slow: float, nap: bool = False) -> Course:
+def simulate(workers: int, bound: float, slow: float, nap: bool = False) -> History:
     """Let workers compute, each held back while it is more than `bound` steps ahead of the slowest.
 
-    Messages take no time. A step that ends at the same time as another's is applied in order of rank. Raises
-    `CourseError` for a bound below 0 or fewer than one worker.
+    Messages take no time. A step that ends at the same time as another's is applied in order of
+    rank. Raises `CourseError` for a bound below 0 or fewer than one worker.
     """
     if workers < 1 or bound < 0 or slow < 1:
         raise CourseError(
@@ -72,24 +72,23 @@ def course(workers: int, bound: float, slow: float, nap: bool = False) -> Course
         )
     lengths = durations(workers, slow, nap)
     done, version = [0] * workers, 0
-    running = {
-        worker: (0.0, lengths[worker][0], 0) for worker in range(workers)
-    }  # start, end, version read
+    # Start, end, and the version that was read.
+    running = {worker: (0.0, lengths[worker][0], 0) for worker in range(workers)}
     waiting: dict[int, tuple[float, float, int]] = {}  # start, end, staleness
-    steps: list[list[Stretch]] = [[] for _ in range(workers)]
+    steps: list[list[WorkerStep]] = [[] for _ in range(workers)]
     while running:
         worker = min(running, key=lambda w: (running[w][1], w))
         start, now, read = running.pop(worker)
         if now > END_MS:
-            steps[worker].append(Stretch(start, now, now, version - read))
+            steps[worker].append(WorkerStep(start, now, now, version - read))
             continue
         waiting[worker] = (start, now, version - read)
         version += 1
         done[worker] += 1
         for ready in [w for w in waiting if done[w] - min(done) <= bound]:
             begun, ended, stale = waiting.pop(ready)
-            steps[ready].append(Stretch(begun, ended, now, stale))
+            steps[ready].append(WorkerStep(begun, ended, now, stale))
             running[ready] = (now, now + lengths[ready][done[ready]], version)
     for worker, (begun, ended, stale) in waiting.items():
-        steps[worker].append(Stretch(begun, ended, END_MS, stale))
-    return Course(tuple(tuple(each) for each in steps))
+        steps[worker].append(WorkerStep(begun, ended, END_MS, stale))
+    return History(tuple(tuple(each) for each in steps))

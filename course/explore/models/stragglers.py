@@ -1,4 +1,4 @@
-"""Ranks that wait for the slowest of them: what jitter costs at every synchronization, and what one slow rank."""
+"""Ranks that wait for the slowest: what jitter costs at every all-reduce, and a slow rank."""
 
 import random
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from course.core import CourseError
 
 COMPUTE_MS = 100.0  # of a pass, forward and backward, of an ordinary rank
 ALL_REDUCE_MS = 12.0
-MANY = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)  # ranks, of the curve
+COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)  # ranks, of the curve
 GRID = 400  # points of the numerical integral
 
 
 @dataclass(frozen=True)
-class Stretch:
-    """What one rank does between two synchronizations: its passes end at `ends_ms`, then it waits until `all_ms`."""
+class Period:
+    """A rank between two all-reduces: its passes end at `ends_ms`, then it waits until `all_ms`."""
 
     start_ms: float
     ends_ms: tuple[float, ...]
@@ -28,9 +28,9 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Race:
-    """The stretches of each rank, ``ranks[0]`` those of rank 0; every stretch ends with an all-reduce of all."""
+    """The periods of each rank, ``ranks[0]`` those of rank 0; an all-reduce ends each."""
 
-    ranks: tuple[tuple[Stretch, ...], ...]
+    ranks: tuple[tuple[Period, ...], ...]
     passes: int  # of each rank, in all
 
     @property
@@ -45,31 +45,31 @@ class Race:
 
     def waited(self, rank: int) -> float:
         """The share of the time in which `rank` waits, 0 to 1."""
-        return sum(stretch.wait_ms for stretch in self.ranks[rank]) / self.total_ms
+        return sum(period.wait_ms for period in self.ranks[rank]) / self.total_ms
 
 
 def race(
     ranks: int, slower: float, jitter: float, every: int = 1, passes: int = 8, seed: int = 4
 ) -> Race:
-    """Let `ranks` run `passes` passes and meet after `every` of them; the last rank takes `1 + slower` times as long.
+    """Let `ranks` run `passes` passes and meet after `every` of them.
 
-    A pass takes a normally distributed time of mean `COMPUTE_MS` and of `jitter` times that as standard deviation.
-    Raises `CourseError` for numbers that cannot be.
+    The last rank takes `1 + slower` times as long.
+    A pass takes a normally distributed time of mean `COMPUTE_MS` and of `jitter` times that as
+    standard deviation. Raises `CourseError` for numbers that cannot be.
     """
     if ranks < 1 or every < 1 or passes % every or min(slower, jitter) < 0:
         raise CourseError(
             "A race needs a rank, passes that divide by `every`, and no negative share."
         )
     draw = random.Random(seed)
-    done: list[list[Stretch]] = [[] for _ in range(ranks)]
+    done: list[list[Period]] = [[] for _ in range(ranks)]
     start = 0.0
     for _ in range(passes // every):
-        ends = [
-            _ends(start, rank == ranks - 1 and slower, jitter, every, draw) for rank in range(ranks)
-        ]
+        usual = [_ends(start, 0.0, jitter, every, draw) for _ in range(ranks - 1)]
+        ends = [*usual, _ends(start, slower, jitter, every, draw)]
         last = max(end[-1] for end in ends)
         for rank, end in enumerate(ends):
-            done[rank].append(Stretch(start, end, last))
+            done[rank].append(Period(start, end, last))
         start = last + ALL_REDUCE_MS
     return Race(tuple(map(tuple, done)), passes)
 
@@ -86,10 +86,10 @@ def _ends(
 
 
 def expected_ms(ranks: int, slower: float, jitter: float, every: int = 1) -> float:
-    """The mean cost of a pass in ms: that of the last of `ranks` to have done `every` passes, and its all-reduce.
+    """The mean cost of a pass in ms: until the last rank has done `every` passes, and all-reduce.
 
-    The mean of the largest of independent normal times, by integrating 1 - F(t), where F is the product of their
-    distribution functions.
+    The mean of the largest of independent normal times, by integrating 1 - F(t), where F is the
+    product of their distribution functions.
     """
     means = [COMPUTE_MS, COMPUTE_MS * (1 + slower)]
     if jitter == 0:

@@ -1,16 +1,11 @@
-"""Distribution strategies: where the variables live, what moves in a step, and who goes on when a worker dies."""
+"""Distribution strategies: where variables live, what a step moves, who outlives a worker."""
 
 from dataclasses import dataclass
 
-from course.core import CourseError
+from course.core import CourseError, words
 
-MIB = 2**20
-MIRRORED, CENTRAL, WORKERS, SERVER = (
-    "Mirrored",
-    "CentralStorage",
-    "MultiWorkerMirrored",
-    "ParameterServer",
-)
+MIRRORED, CENTRAL = "Mirrored", "CentralStorage"
+WORKERS, SERVER = "MultiWorkerMirrored", "ParameterServer"
 STRATEGIES = (MIRRORED, CENTRAL, WORKERS, SERVER)
 OPTIMIZERS = {"SGD": 0, "momentum": 1, "Adam": 2}  # numbers kept for each weight
 NOTHING, WORKER, CENTRE = "nothing", "a worker", "the centre"
@@ -19,7 +14,7 @@ DEATHS = (NOTHING, WORKER, CENTRE)
 
 @dataclass(frozen=True)
 class Place:
-    """A device or the centre, and what it holds in MiB; `fate` is ``goes on``, ``stops`` or ``dead``."""
+    """A device or the centre: what it holds in MiB; `fate` is "goes on", "stops" or "dead"."""
 
     name: str
     weights: float
@@ -37,8 +32,9 @@ class Place:
 class Plan:
     """A strategy on so many devices: its places, and one step of all replicas together.
 
-    `centre` is None where there is none. A replica sends `sent` MiB and receives as much; the busiest link carries
-    `busiest` MiB in `transfer_ms`. The replicas make `updates` updates of the variables in a step.
+    `centre` is None where there is none. A replica sends `sent` MiB and receives as much; the
+    busiest link carries `busiest` MiB in `transfer_ms`. The replicas make `updates` updates of the
+    variables in a step.
     """
 
     strategy: str
@@ -63,16 +59,18 @@ class Plan:
 def plan(
     strategy: str, devices: int, mib: float, optimizer: str, gb_per_s: float, dies: str = NOTHING
 ) -> Plan:
-    """Where the variables of a model of `mib` MiB live, and what a step moves over links of `gb_per_s` each way.
+    """Where the variables of a model of `mib` MiB live, and what a step moves.
 
-    The mirrored strategies use a ring all-reduce: 2(N-1)/N of the gradients leave every device. At a centre, N sets of
-    gradients arrive and N sets of weights leave: one after the other for CentralStorage, since the weights wait for the
-    update; both ways at once for a busy server. Raises `CourseError` for what cannot be.
+    The links carry `gb_per_s` each way.
+
+    The mirrored strategies use a ring all-reduce: 2(N-1)/N of the gradients leave every device. At
+    a centre, N sets of gradients arrive and N sets of weights leave: one after the other for
+    CentralStorage, since the weights wait for the update; both ways at once for a busy server.
+    Raises `CourseError` for what cannot be.
     """
     if strategy not in STRATEGIES or optimizer not in OPTIMIZERS or dies not in DEATHS:
-        raise CourseError(
-            f"A plan is for one of {', '.join(STRATEGIES)}, {', '.join(OPTIMIZERS)}, {', '.join(DEATHS)}."
-        )
+        known = ", ".join((*STRATEGIES, *OPTIMIZERS, *DEATHS))
+        raise CourseError(f"A plan is for one of {known}.")
     if min(devices, mib, gb_per_s) <= 0:
         raise CourseError("A plan needs at least one device, and a model and a link above 0.")
     state, central = OPTIMIZERS[optimizer] * mib, strategy in (CENTRAL, SERVER)
@@ -81,17 +79,15 @@ def plan(
         Place(str(i), mib, mib, 0 if central else state, fate)
         for i, fate in enumerate(fates[:devices])
     )
-    centre = (
-        Place("server" if strategy == SERVER else "host", mib, mib, state, fates[-1])
-        if central
-        else None
-    )
+    centre = None
+    if central:
+        name = "server" if strategy == SERVER else "host"
+        centre = Place(name, mib, mib, state, fates[-1])
     sent = mib if central else 2 * (devices - 1) / devices * mib
     busiest = {CENTRAL: 2 * devices * mib, SERVER: devices * mib}.get(strategy, sent)
-    transfer_ms = busiest * MIB / (gb_per_s * 1e9) * 1e3
-    return Plan(
-        strategy, places, centre, sent, busiest, transfer_ms, devices if strategy == SERVER else 1
-    )
+    transfer_ms = busiest * words.MIB / (gb_per_s * 1e9) * 1e3
+    updates = devices if strategy == SERVER else 1
+    return Plan(strategy, places, centre, sent, busiest, transfer_ms, updates)
 
 
 def _fates(strategy: str, devices: int, dies: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Tensor fusion as Horovod does it: cycles in which ready tensors are agreed on, and messages that they share."""
+"""Tensor fusion as Horovod does it: in cycles, tensors that are ready share messages."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ NEGOTIATION_MS = 0.1  # what a cycle costs, however little there is to say
 
 @dataclass(frozen=True)
 class Message:
-    """Tensors (by number, in the order in which they became ready) that travel together, and when, in ms."""
+    """Tensors (numbered in the order in which they become ready) of one message; times in ms."""
 
     tensors: tuple[int, ...]
     mib: float
@@ -20,8 +20,8 @@ class Message:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """A backward pass whose gradients are reduced by an engine beside it; times in ms since the pass began."""
+class Schedule:
+    """A backward pass whose gradients an engine reduces; times in ms since the pass began."""
 
     ready_ms: tuple[float, ...]  # when each tensor is there
     cycles_ms: tuple[float, ...]  # when each cycle began
@@ -50,9 +50,9 @@ class Plan:
 
 
 def fuse(sizes_mib: list[float], threshold_mib: float) -> list[tuple[int, ...]]:
-    """Tensors of one kind, as positions, in messages of up to the threshold; a larger one goes alone.
+    """Tensors of one kind, as positions, in messages of up to the threshold.
 
-    A tensor joins the first message that has room for it.
+    A larger tensor goes alone. Another one joins the first message that has room for it.
     """
     messages: list[list[int]] = []
     room: list[float] = []
@@ -67,22 +67,28 @@ def fuse(sizes_mib: list[float], threshold_mib: float) -> list[tuple[int, ...]]:
     return [tuple(message) for message in messages]
 
 
-def plan(
-    tensors: int, kib: float, threshold_mib: float, cycle_ms: float, *, backward_ms: float = 20.0, ranks: int = 4,
-    gb_per_s: float = 10.0, latency_ms: float = 0.3, hurry: bool = False,
-) -> Plan:  # fmt: skip
-    """When `tensors` of `kib` each, ready one after another at equal intervals, are agreed on, fused and reduced.
+def schedule(
+    tensors: int,
+    kib: float,
+    threshold_mib: float,
+    cycle_ms: float,
+    *,
+    backward_ms: float = 20.0,
+    ranks: int = 4,
+    gb_per_s: float = 10.0,
+    latency_ms: float = 0.3,
+    hurry: bool = False,
+) -> Schedule:
+    """When `tensors` of `kib` each, ready at equal intervals, are agreed on, fused and reduced.
 
-    A cycle takes what is ready when it begins. It begins `cycle_ms` after the one before, later if messages are
-    still under way or nothing is ready; with `hurry`, no later than when the pass is over and the program waits.
-    Raises `CourseError` for what cannot be.
+    A cycle takes what is ready when it begins. It begins `cycle_ms` after the one before, later if
+    messages are still under way or nothing is ready; with `hurry`, no later than when the pass is
+    over and the program waits. Raises `CourseError` for what cannot be.
     """
-    if (
-        min(tensors, kib, cycle_ms, backward_ms, ranks, gb_per_s) <= 0
-        or min(threshold_mib, latency_ms) < 0
-    ):
+    above_0 = (tensors, kib, cycle_ms, backward_ms, ranks, gb_per_s)
+    if min(above_0) <= 0 or min(threshold_mib, latency_ms) < 0:
         raise CourseError(
-            "A plan needs tensors, ranks, a size, a cycle time, a pass and a bandwidth above 0."
+            "A schedule needs tensors, ranks, a size, a cycle time, a pass and a bandwidth above 0."
         )
     ready = [backward_ms * (i + 1) / tensors for i in range(tensors)]
     cycles: list[float] = []
@@ -100,4 +106,4 @@ def plan(
             start, free = free, free + all_reduce_ms(mib, ranks, gb_per_s, latency_ms)
             messages.append(Message(tuple(sent + i for i in group), mib, start, free))
         sent += count
-    return Plan(tuple(ready), tuple(cycles), tuple(messages))
+    return Schedule(tuple(ready), tuple(cycles), tuple(messages))

@@ -1,12 +1,12 @@
-"""The picture of two all-reduces side by side: who sends what, which sums are complete, bytes and time so far."""
+"""The picture of two all-reduces side by side: who sends what, and what that makes."""
 
 import math
 from itertools import pairwise
 
+from course.core import words
 from course.drawing import palette, svg
 from course.explore.models import all_reduce as model
 from course.explore.models.alpha_beta import AlphaBeta
-from course.explore.widget import Choice, Explorable, Slider, Steps
 
 HALF = 340  # pixels for one algorithm
 STARTS = (svg.MARGIN, svg.WIDTH - svg.MARGIN - HALF)  # where each begins
@@ -15,29 +15,6 @@ STRETCH = 1.7  # of the circle on which the ranks stand, to the sides
 MATRIX_Y = 332
 NAME_WIDTH = 58  # of a rank's name left of its chunks
 GREY = palette.MUTED
-
-
-def all_reduces(**values: object) -> Explorable:
-    """Two all-reduces side by side, round by round, with their times under the α–β model.
-
-    `values` are the controls' first values, such as ``ranks=8``; a value that a control cannot take is a `CourseError`.
-    """
-    names = tuple(model.ALGORITHMS)
-    controls = {
-        "left": Choice("Left", names, "reduce + broadcast"),
-        "right": Choice("Right", names, "ring"),
-        "ranks": Slider("Ranks", 2, 8, 4),
-        "size": Slider("Buffer", 0.001, 1000, 1, step=10**0.2, unit="MB", log=True),
-        "latency": Slider("α, a message", 1, 1000, 20, step=10**0.2, unit="µs", log=True),
-        "bandwidth": Slider("1/β, bandwidth", 0.1, 400, 10, step=10**0.2, unit="GB/s", log=True),
-        "step": Steps("Round", lambda values: _rounds(values) + 1),
-    }
-    return Explorable(draw, **controls).at(**values)
-
-
-def _rounds(values: dict[str, object]) -> int:
-    """Of the longer of the two."""
-    return max(model.plan(values[side], values["ranks"]).messages for side in ("left", "right"))
 
 
 def draw(
@@ -53,29 +30,19 @@ def draw(
     for plan, clock, x in zip(plans, clocks, STARTS, strict=True):
         at = min(step, plan.messages)
         parts += [*_heading(plan, at, x), *_circle(plan, at, x), *_matrix(plan, at, x, row)]
-        parts += _figures(plan, at, clock, size, x, MATRIX_Y + ranks * row + 22)
+        parts += _so_far(plan, at, clock, size, x, MATRIX_Y + ranks * row + 22)
     middle = svg.WIDTH / 2
     parts.append(svg.line(middle, HEADING_Y - 12, middle, lanes_y - 40))
     parts += _lanes(plans, clocks, step, lanes_y)
     return svg.card(
-        lanes_y + 112, _title(plans, clocks), parts,
-        subtitle=f"{ranks} ranks, {svg.significant(size)} MB; a message costs {svg.significant(latency)} µs, "
-        f"and each of its bytes {svg.significant(1 / bandwidth)} ns",
+        lanes_y + 112,
+        _title(plans, clocks),
+        parts,
+        subtitle=f"{ranks} ranks, {words.significant(size)} MB; "
+        f"a message costs {words.significant(latency)} µs, "
+        f"and each of its bytes {words.significant(1 / bandwidth)} ns",
         alt=" ".join(_told(plan, min(step, plan.messages)) for plan in plans),
-    )  # fmt: skip
-
-
-def figures() -> dict[str, str]:
-    """The stills for images/, by file name."""
-    return {"all_reduce_ring.svg": all_reduces(step=3).picture}
-
-
-def seconds(value: float) -> str:
-    """A time for a reader, in µs, ms or s."""
-    for unit, factor in (("µs", 1e6), ("ms", 1e3)):
-        if value * factor < 999.5:
-            return f"{svg.significant(value * factor, 3)} {unit}"
-    return f"{svg.significant(value, 3)} s"
+    )
 
 
 def _title(plans: list[model.Plan], clocks: list[list[float]]) -> str:
@@ -83,29 +50,33 @@ def _title(plans: list[model.Plan], clocks: list[list[float]]) -> str:
         ((clock[-1], plan.name) for plan, clock in zip(plans, clocks, strict=True)),
         key=lambda pair: pair[0],
     )
-    if long < short * 1.005:
-        return f"{fast.capitalize()}: {seconds(short)}" + (
-            f", and so is {slow}" if slow != fast else ""
-        )
-    return f"{fast.capitalize()} {seconds(short)}, {slow} {seconds(long)}: {svg.significant(long / short)} times"
+    if long >= short * 1.005:
+        times = f"{words.significant(long / short)} times"
+        both = f"{fast.capitalize()} {words.duration(short)}, {slow} {words.duration(long)}"
+        return f"{both}: {times}"
+    title = f"{fast.capitalize()}: {words.duration(short)}"
+    return f"{title}, and so is {slow}" if slow != fast else title
 
 
 def _told(plan: model.Plan, step: int) -> str:
     """The state in words."""
+    after = f"{plan.name.capitalize()} after {step} of {plan.messages} rounds"
+    return f"{after}: {_complete(plan, step)} sums complete."
+
+
+def _complete(plan: model.Plan, step: int) -> str:
+    """How many of the sums are complete."""
     complete = sum(len(held) == plan.ranks for row in plan.held(step) for held in row)
-    return (
-        f"{plan.name.capitalize()} after {step} of {plan.messages} rounds: {complete} of {plan.ranks * plan.chunks} "
-        f"sums complete."
-    )
+    return f"{complete} of {plan.ranks * plan.chunks}"
 
 
 def _heading(plan: model.Plan, step: int, x: float) -> list[str]:
-    phase = (
-        f"round {step} of {plan.messages}: {plan.rounds[step - 1].phase}"
-        if step
-        else "every rank has its numbers"
-    )
-    phase = "done" if step == plan.messages and plan.messages else phase
+    if step == 0:
+        phase = "every rank has its numbers"
+    elif step == plan.messages:
+        phase = "done"
+    else:
+        phase = f"round {step} of {plan.messages}: {plan.rounds[step - 1].phase}"
     return [
         svg.text(x, HEADING_Y, plan.name.capitalize(), bold=True, size=14),
         svg.text(x + HALF, HEADING_Y, phase, colour=GREY, anchor="end"),
@@ -124,34 +95,27 @@ def _circle(plan: model.Plan, step: int, x: float) -> list[str]:
     nodes = [_place(rank, plan.ranks, x) for rank in range(plan.ranks)]
     pairs = {(send.target, send.source) for send in sends}
     arrows, labels = [], []
-    taken = [
-        (cx, cy, NODE + 2, NODE + 2) for cx, cy in nodes
-    ]  # middles and half sizes of what no label may cover
+    taken = [(cx, cy, NODE + 2, NODE + 2) for cx, cy in nodes]  # no label may cover these
     for send in sends:
-        aside = (
-            5 if (send.source, send.target) in pairs else 0
-        )  # two arrows between partners run side by side
+        # Two arrows between partners run side by side.
+        aside = 5 if (send.source, send.target) in pairs else 0
         start, end = _beside(nodes[send.source], nodes[send.target], aside)
         colour = palette.rank_colour(send.source)
-        arrows.append(
-            svg.arrow(*start, *end, colour=colour, width=1.2 + 2.8 * len(send.chunks) / plan.chunks)
-        )
-        words = _named(send.chunks, plan.chunks)
-        box = _free(start, end, svg.text_width(words, 11) / 2 + 3, taken)
-        taken.append(box)
-        labels += _label(words, box, colour)
+        width = 1.2 + 2.8 * len(send.chunks) / plan.chunks
+        arrows.append(svg.arrow(*start, *end, colour=colour, width=width))
+        label = _named(send.chunks, plan.chunks)
+        place = _free(start, end, svg.text_width(label, 11) / 2 + 3, taken)
+        taken.append(place)
+        labels += _label(label, place, colour)
     for rank, (cx, cy) in enumerate(nodes):
         arrows.append(svg.circle(cx, cy, NODE, palette.rank_colour(rank)))
-        labels.append(
-            svg.text(
-                cx, cy + 4.5, str(rank), anchor="middle", bold=True, size=13, colour=palette.CARD
-            )
-        )
+        style = {"anchor": "middle", "bold": True, "size": 13, "colour": palette.CARD}
+        labels.append(svg.text(cx, cy + 4.5, str(rank), **style))
     return [*arrows, *labels]
 
 
 Spot = tuple[float, float]
-Box = tuple[float, float, float, float]
+Label = tuple[float, float, float, float]  # its middle, half of its width and of its height
 
 
 def _beside(source: Spot, target: Spot, aside: float) -> tuple[Spot, Spot]:
@@ -163,7 +127,7 @@ def _beside(source: Spot, target: Spot, aside: float) -> tuple[Spot, Spot]:
     return (x1 + ux * rim + dx, y1 + uy * rim + dy), (x2 - ux * rim + dx, y2 - uy * rim + dy)
 
 
-def _free(start: Spot, end: Spot, half: float, taken: list[Box]) -> Box:
+def _free(start: Spot, end: Spot, half: float, taken: list[Label]) -> Label:
     """A place for a label on an arrow, as near to its middle as others leave room for."""
     for share in (0.45, 0.35, 0.55, 0.25, 0.65, 0.15, 0.75):
         x, y = (start[i] + share * (end[i] - start[i]) for i in (0, 1))
@@ -184,34 +148,24 @@ def _letter(chunk: int) -> str:
     return chr(ord("A") + chunk)
 
 
-def _label(words: str, box: Box, colour: str) -> list[str]:
-    x, y, half, tall = box
+def _label(label: str, place: Label, colour: str) -> list[str]:
+    x, y, half, tall = place
+    paper = (x - half, y - tall, 2 * half, 2 * tall - 1, palette.CARD)
     return [
-        svg.rect(
-            x - half,
-            y - tall,
-            2 * half,
-            2 * tall - 1,
-            palette.CARD,
-            rx=4,
-            stroke=colour,
-            stroke_width=1,
-        ),
-        svg.text(x, y + 3.5, words, anchor="middle", size=11),
+        svg.rect(*paper, rx=4, stroke=colour, stroke_width=1),
+        svg.text(x, y + 3.5, label, anchor="middle", size=11),
     ]
 
 
 def _matrix(plan: model.Plan, step: int, x: float, row: float) -> list[str]:
-    """A row a rank, a column a chunk: stripes in the colours of the ranks whose numbers are in the sum."""
+    """One row per rank, one column per chunk: stripes for the ranks whose numbers are in it."""
     held, wide = plan.held(step), (HALF - NAME_WIDTH) / plan.chunks
     sends = plan.rounds[step - 1].sends if step else ()
     new = {(send.target, chunk) for send in sends for chunk in send.chunks}
     parts = []
     for chunk in range(plan.chunks):
-        name, middle = (
-            _letter(chunk) if plan.chunks > 1 else "all",
-            x + NAME_WIDTH + (chunk + 0.5) * wide,
-        )
+        name = _letter(chunk) if plan.chunks > 1 else "all"
+        middle = x + NAME_WIDTH + (chunk + 0.5) * wide
         parts.append(svg.text(middle, MATRIX_Y - 7, name, anchor="middle", colour=GREY, size=11))
     for rank in range(plan.ranks):
         y, colour = MATRIX_Y + rank * row, palette.rank_colour(rank)
@@ -222,61 +176,54 @@ def _matrix(plan: model.Plan, step: int, x: float, row: float) -> list[str]:
     return parts
 
 
+Box = tuple[float, float, float, float]  # left, top, width, height
+
+
 def _cell(held: frozenset[int], ranks: int, box: Box, new: bool) -> list[str]:
-    """One chunk of one rank; a sum that has just come in is framed in black, another complete one in green."""
+    """One chunk of one rank; framed in black if it has just come in, in green if complete."""
     x, y, wide, tall = box[0] + 2, box[1] + 2, box[2] - 4, box[3] - 4
     complete, stripe = len(held) == ranks, wide / ranks
-    tip = (
-        "the complete sum"
-        if complete
-        else f"the numbers of rank {', '.join(map(str, sorted(held)))}"
-    )
+    whose = ", ".join(map(str, sorted(held)))
+    tip = "the complete sum" if complete else f"the numbers of rank {whose}"
     parts = [svg.rect(x, y, wide, tall, palette.WAIT, tip=tip)]
     for rank in sorted(held):
         colour = palette.rank_colour(rank)
         parts.append(svg.rect(x + rank * stripe, y, stripe, tall, colour, pointer_events="none"))
-    if new or complete:
-        frame = (
-            {"stroke": palette.INK, "stroke_width": 2.5}
-            if new
-            else {"stroke": palette.GOOD, "stroke_width": 2}
-        )
-        parts.append(svg.rect(x, y, wide, tall, "none", **frame))
+    if new:
+        parts.append(svg.rect(x, y, wide, tall, "none", stroke=palette.INK, stroke_width=2.5))
+    elif complete:
+        parts.append(svg.rect(x, y, wide, tall, "none", stroke=palette.GOOD, stroke_width=2))
     return parts
 
 
-def _figures(
+def _so_far(
     plan: model.Plan, step: int, clock: list[float], size: float, x: float, y: float
 ) -> list[str]:
     """Sums complete, bytes and time so far."""
-    complete = sum(len(held) == plan.ranks for row in plan.held(step) for held in row)
     most = max(plan.sent(step))
-    words = f"busiest rank has sent {svg.significant(most * size, 3)} MB, {svg.significant(most, 3)} × the buffer"
+    sent = f"{words.significant(most * size, 3)} MB, {words.significant(most, 3)} × the buffer"
     return [
-        svg.text(x, y, f"{complete} of {plan.ranks * plan.chunks} sums complete", colour=GREY),
-        svg.text(x + HALF, y, f"{seconds(clock[step])} so far", anchor="end", bold=True),
-        svg.text(x, y + 17, words, colour=GREY),
+        svg.text(x, y, f"{_complete(plan, step)} sums complete", colour=GREY),
+        svg.text(x + HALF, y, f"{words.duration(clock[step])} so far", anchor="end", bold=True),
+        svg.text(x, y + 17, f"busiest rank has sent {sent}", colour=GREY),
     ]
 
 
 def _lanes(plans: list[model.Plan], clocks: list[list[float]], step: int, y: float) -> list[str]:
-    """Both algorithms' rounds on one time axis: hatched if they have been, pale if they are to come."""
+    """Both algorithms' rounds on one time axis: hatched if over, pale if still to come."""
     left, width = 172, svg.WIDTH - svg.MARGIN - 172
     longest = max(clock[-1] for clock in clocks)
-    unit, factor = ("µs", 1e6) if longest < 1e-3 else ("ms", 1e3) if longest < 1 else ("s", 1.0)
-    top = longest * factor
-    parts = [svg.axis(left, y + 68, width, top, unit, rise=74)]
+    unit, factor = words.time_unit(longest)
+    parts = [svg.axis(left, y + 68, width, longest * factor, unit, rise=74)]
     for lane, (plan, clock) in enumerate(zip(plans, clocks, strict=True)):
         top_y = y + lane * 34
         parts.append(svg.text(left - 12, top_y + 17, plan.name.capitalize(), anchor="end"))
         for number, (start, end) in enumerate(pairwise(clock), start=1):
             x1, x2 = left + width * start / longest, left + width * end / longest
             shown = (x1, top_y, x2 - x1 - min(1.5, (x2 - x1) / 4), 26)
-            tip = f"round {number}, {plan.rounds[number - 1].phase}: {seconds(end - start)}"
-            colour = palette.rank_colour(0)
-            parts.append(
-                svg.hatched(*shown, colour, tip=tip)
-                if number <= step
-                else svg.rect(*shown, palette.WAIT, tip=tip)
-            )
+            tip = f"round {number}, {plan.rounds[number - 1].phase}: {words.duration(end - start)}"
+            if number <= step:
+                parts.append(svg.hatched(*shown, palette.rank_colour(0), tip=tip))
+            else:
+                parts.append(svg.rect(*shown, palette.WAIT, tip=tip))
     return parts

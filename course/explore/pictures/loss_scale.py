@@ -1,10 +1,9 @@
-"""The picture of gradients in a format as the loss scale moves them, and the explorable made of it."""
+"""The picture of gradients in a format as the loss scale moves them."""
 
+from course.core import words
 from course.drawing import palette, svg
 from course.explore.models import loss_scale as model
 from course.explore.models.number_formats import FORMATS
-from course.explore.pictures.number_formats import SUPERSCRIPTS
-from course.explore.widget import Choice, Explorable, Slider
 
 LEFT, RIGHT = svg.MARGIN, svg.WIDTH - svg.MARGIN
 TOP, BOTTOM = 118, 318
@@ -16,7 +15,7 @@ COLOURS = {
     "whole": palette.RANKS[0],
     "infinite": palette.INK,
 }
-WORDS = {
+LABELS = {
     "zero": "become 0",
     "subnormal": "lose digits",
     "whole": "keep all",
@@ -24,69 +23,47 @@ WORDS = {
 }
 
 
-def loss_scale(metrics, **values: object) -> Explorable:
-    """Gradients that a run logged as a histogram, in a format of your choice, under a loss scale of your choice.
-
-    `metrics` is the table of a run (`run.metrics`) with rows of `where`, `exponent` and `count`; a table without them
-    is a `CourseError`. `values` are the controls' first values, such as ``power=16``.
-    """
-    measured = model.histograms(metrics.to_dict("records"))
-    controls = {
-        "where": Choice("Gradients of", tuple(measured), next(iter(measured))),
-        "format": Choice("Format", NARROW, "fp16"),
-        "power": Slider("Loss scale: 2 to the power of", 0, 32, 0),
-    }
-    return Explorable(lambda where, **rest: draw(measured[where], where, **rest), **controls).at(
-        **values
-    )
-
-
 def draw(histogram: model.Histogram, where: str, format: str, power: int) -> svg.Picture:
-    """One state of the explorable: the `histogram` of the gradients of `where`, scaled by 2^power."""
+    """One state: the `histogram` of the gradients of `where`, scaled by 2^power."""
     fate = model.fate(format, histogram, power)
-    title = f"{format}, loss × {2**power:,}: {_percent(fate.zero)} become 0, {_percent(fate.subnormal)} lose digits"
-    if fate.infinite:
-        title = (
-            f"{format}, loss × {2**power:,}: {_percent(fate.infinite)} {_words(format)['infinite']}"
-        )
-        title += ", so the step is lost" * FORMATS[format].infinity
     best = model.highest_power(format, histogram)
-    advice = (
-        f"no overflow up to a scale of {_power(best)}"
-        if best >= 0
-        else "some overflow even unscaled"
+    advice = "some overflow even unscaled"
+    if best >= 0:
+        advice = f"no overflow up to a scale of {words.power(2, best)}"
+    shares = ", ".join(
+        f"{_percent(getattr(fate, zone))} {label}" for zone, label in _labels(format).items()
     )
     return svg.card(
         BOTTOM + 62,
-        title,
+        f"{format}, loss × {2**power:,}: {_outcome(format, fate)}",
         [*_zones(format), *_bars(format, histogram, power), *_axis()],
         subtitle=f"Gradients of the {where}, {sum(histogram.values()):,} that are not 0; {advice}",
-        alt=f"A histogram of the sizes of gradients over powers of two, in the zones of {format}: "
-        + ", ".join(
-            f"{_percent(getattr(fate, zone))} {words}" for zone, words in _words(format).items()
-        ),
+        alt="A histogram of the sizes of gradients over powers of two, "
+        f"in the zones of {format}: {shares}",
     )
 
 
-def _words(name: str) -> dict[str, str]:
+def _outcome(name: str, fate: model.Fate) -> str:
+    """What happens to the gradients, for the title."""
+    if not fate.infinite:
+        return f"{_percent(fate.zero)} become 0, {_percent(fate.subnormal)} lose digits"
+    lost = ", so the step is lost" if FORMATS[name].infinity else ""
+    return f"{_percent(fate.infinite)} {_labels(name)['infinite']}{lost}"
+
+
+def _labels(name: str) -> dict[str, str]:
     """What to call each fate in the format called `name`."""
     known = FORMATS[name]
-    return WORDS if known.infinity else WORDS | {"infinite": f"are cut to {known.largest:g}"}
+    return LABELS if known.infinity else LABELS | {"infinite": f"are cut to {known.largest:g}"}
 
 
 def _percent(share: float) -> str:
     """A share as a percentage that says 0 only where there is none."""
     if 0 < share < 0.0001:
         return "under 0.01 %"
-    return (
-        f"{svg.significant(100 * share, 2)} %"
-        if share < 0.995 or share == 1
-        else f"{100 * share:.2f} %"
-    )
-
-
-def _power(exponent: int) -> str:
-    return f"2{str(exponent).translate(SUPERSCRIPTS)}"
+    if 0.995 <= share < 1:
+        return f"{100 * share:.2f} %"  # never rounded up to 100
+    return f"{words.significant(100 * share)} %"
 
 
 def _x(power: float) -> float:
@@ -100,24 +77,18 @@ def _zones(name: str) -> list[str]:
         zone = model.zone(name, start)
         if power < HIGHEST and model.zone(name, power) == zone:
             continue
-        left, right = _x(start), _x(power)
-        parts.append(
-            svg.rect(
-                left, TOP - 30, right - left, BOTTOM - TOP + 30, palette.tint(COLOURS[zone], 0.9)
-            )
-        )
-        words = _words(name)[zone]
-        if svg.text_width(words) * 0.9 < right - left:
-            middle = (left + right) / 2
-            parts.append(
-                svg.text(middle, TOP - 13, words, anchor="middle", bold=True, colour=COLOURS[zone])
-            )
+        left, width, colour = _x(start), _x(power) - _x(start), COLOURS[zone]
+        ground = palette.tint(colour, 0.9)
+        parts.append(svg.rect(left, TOP - 30, width, BOTTOM - TOP + 30, ground))
+        label, style = _labels(name)[zone], {"anchor": "middle", "bold": True, "colour": colour}
+        if svg.text_width(label) * 0.9 < width:
+            parts.append(svg.text(left + width / 2, TOP - 13, label, **style))
         start = power
     return parts
 
 
 def _bars(name: str, histogram: model.Histogram, power: int) -> list[str]:
-    """A bar for each power of two, in the colour of its fate; what is off the axis is gathered at its end."""
+    """A bar for each power of two in the colour of its fate; the ends gather what is beyond."""
     shown: dict[int, int] = {}
     for exponent, count in histogram.items():
         place = min(max(exponent + power, LOWEST), HIGHEST - 1)
@@ -126,27 +97,18 @@ def _bars(name: str, histogram: model.Histogram, power: int) -> list[str]:
     width = _x(LOWEST + 1) - _x(LOWEST)
     parts = []
     for place, count in sorted(shown.items()):
-        height = (BOTTOM - TOP) * count / highest
-        tip = f"{_power(place)} to {_power(place + 1)}: {100 * count / total:.3g} %"
-        colour = COLOURS[model.zone(name, place)]
-        parts.append(
-            svg.rect(
-                _x(place), BOTTOM - max(height, 1.5), width - 1, max(height, 1.5), colour, tip=tip
-            )
-        )
+        height = max(1.5, (BOTTOM - TOP) * count / highest)
+        sizes = f"{words.power(2, place)} to {words.power(2, place + 1)}"
+        tip, colour = f"{sizes}: {100 * count / total:.3g} %", COLOURS[model.zone(name, place)]
+        parts.append(svg.rect(_x(place), BOTTOM - height, width - 1, height, colour, tip=tip))
     return parts
 
 
 def _axis() -> list[str]:
-    parts = [svg.line(LEFT, BOTTOM, RIGHT, BOTTOM)]
+    parts, grey = [svg.line(LEFT, BOTTOM, RIGHT, BOTTOM)], palette.MUTED
     for power in range(-50, HIGHEST, 10):
-        parts.append(svg.line(_x(power), BOTTOM, _x(power), BOTTOM + 4))
-        parts.append(
-            svg.text(_x(power), BOTTOM + 17, _power(power), colour=palette.MUTED, anchor="middle")
-        )
-    return [
-        *parts,
-        svg.text(
-            RIGHT, BOTTOM + 36, "size of a gradient, scaled", colour=palette.MUTED, anchor="end"
-        ),
-    ]
+        x, label = _x(power), words.power(2, power)
+        parts.append(svg.line(x, BOTTOM, x, BOTTOM + 4))
+        parts.append(svg.text(x, BOTTOM + 17, label, colour=grey, anchor="middle"))
+    label = "size of a gradient, scaled"
+    return [*parts, svg.text(RIGHT, BOTTOM + 36, label, colour=grey, anchor="end")]

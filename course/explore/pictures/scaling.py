@@ -1,11 +1,11 @@
-"""The picture of a fleet's scaling: what each step is made of, and the efficiency curve up to 1024 GPUs."""
+"""The picture of a fleet's scaling: its efficiency up to 1024 GPUs, and what a step is made of."""
 
 import math
 from collections.abc import Sequence
 
+from course.core import words
 from course.drawing import palette, svg
 from course.explore.models import scaling as model
-from course.explore.widget import Choice, Explorable, Slider, Toggle
 
 LEFT, RIGHT = 92, svg.WIDTH - svg.MARGIN
 TOP, HEIGHT = 112, 210
@@ -18,29 +18,18 @@ SAMPLES = 1_281_167  # images of ImageNet's training set
 Point = tuple[float, float]  # GPUs (or ranks), efficiency measured
 
 
-def scaling(points: Sequence[Point] = (), **values: object) -> Explorable:
-    """Efficiency against GPUs: change the model, the batch and the links; `points` are your own (ranks, efficiency).
-
-    `values` are the controls' first values, such as ``gpus=64``; what a control cannot take is a `CourseError`.
-    """
-    controls = {
-        "work": Choice("Model", tuple(model.WORKLOADS), "ResNet-50"),
-        "gpus": Slider("GPUs", 1, 1024, 16, step=2, log=True),
-        "batch": Slider("Batch", 1, 1024, 64, step=2, log=True),
-        "per_node": Slider("GPUs a node", 1, 16, 8, step=2, log=True),
-        "inside": Choice("Inside a node", tuple(model.INSIDE), "NVLink"),
-        "network": Choice("Between nodes", tuple(model.NETWORKS), "100 Gbit/s"),
-        "hidden": Slider("May hide", 0, 100, 80, step=5, unit="%"),
-        "strong": Toggle("The batch is shared by all GPUs", False),
-    }
-    return Explorable(lambda **state: draw(points=tuple(points), **state), **controls).at(**values)
-
-
 def draw(
-    work: str, gpus: int, batch: int, per_node: int, inside: str, network: str, hidden: float, strong: bool,
+    work: str,
+    gpus: int,
+    batch: int,
+    per_node: int,
+    inside: str,
+    network: str,
+    hidden: float,
+    strong: bool,
     points: Sequence[Point] = (),
-) -> svg.Picture:  # fmt: skip
-    """One state of the explorable; `batch` in samples (a GPU, or of all if `strong`), `hidden` in per cent."""
+) -> svg.Picture:
+    """One state; `batch` in samples (per GPU, or of all if `strong`), `hidden` in per cent."""
     load, share = model.WORKLOADS[work], hidden / 100
     fleet = model.Fleet(per_node, model.INSIDE[inside], model.NETWORKS[network])
 
@@ -52,40 +41,29 @@ def draw(
     each = batch / gpus if strong else batch
     step = model.step(load, fleet, gpus, each, share)
     rate = gpus * each / step.seconds
-    hours = SAMPLES * EPOCHS / rate / 3600
-    global_batch = svg.significant(batch if strong else batch * gpus, 3)
+    lasts = words.long_duration(SAMPLES * EPOCHS / rate)
+    global_batch = words.significant(batch if strong else batch * gpus, 3)
     return svg.card(
         BAR_Y + BAR + 34,
         _title(gpus, now[1]),
         [*_axes(), *_curve(curve, now, points), *_bar(step)],
-        subtitle=f"{svg.significant(rate, 3)} samples/s with a global batch of {global_batch}; "
-        f"{EPOCHS} × {SAMPLES / 1e6:.2f} M samples in {_hours(hours)}",
-        alt=f"Efficiency against GPUs from 1 to 1024: {_readable(curve)}. Now: {100 * now[1]:.0f} % at {gpus}. Below, "
-        f"one step: computes {_ms(step.compute)}, waits {_ms(step.exposed)} for the network.",
+        subtitle=f"{words.significant(rate, 3)} samples/s with a global batch of {global_batch}; "
+        f"{EPOCHS} × {SAMPLES / 1e6:.2f} M samples in {lasts}",
+        alt=f"Efficiency against GPUs from 1 to 1024: {_readable(curve)}. "
+        f"Now: {100 * now[1]:.0f} % at {gpus}. Below, one step: computes {_time(step.compute)}, "
+        f"waits {_time(step.exposed)} for the network.",
     )
-
-
-def figures() -> dict[str, str]:
-    """The still for images/, by file name."""
-    return {"scaling.svg": scaling().picture}
 
 
 def _title(gpus: int, efficient: float) -> str:
     if gpus == 1:
         return "One GPU has nobody to wait for"
-    return f"{gpus:,} GPUs train {svg.significant(efficient * gpus, 3)} times as fast: {100 * efficient:.0f} % efficient"
+    speed = f"{words.significant(efficient * gpus, 3)} times as fast"
+    return f"{gpus:,} GPUs train {speed}: {100 * efficient:.0f} % efficient"
 
 
-def _hours(hours: float) -> str:
-    if hours >= 48:
-        return f"{svg.significant(hours / 24)} days"
-    return f"{svg.significant(hours)} h" if hours >= 1 else f"{svg.significant(60 * hours)} min"
-
-
-def _ms(seconds: float) -> str:
-    return (
-        f"{svg.significant(seconds * 1e3)} ms" if seconds < 1 else f"{svg.significant(seconds)} s"
-    )
+def _time(seconds: float) -> str:
+    return words.duration(seconds, digits=2)
 
 
 def _readable(curve: Sequence[Point]) -> str:
@@ -103,17 +81,13 @@ def _axes() -> list[str]:
     bottom = TOP + HEIGHT
     parts = [svg.text(RIGHT, bottom + 34, "GPUs", colour=palette.MUTED, anchor="end")]
     for percent in (0, 25, 50, 75, 100):
-        y = _at(1, percent / 100)[1]
-        parts += [
-            svg.line(LEFT, y, RIGHT, y),
-            svg.text(LEFT - 10, y + 4, f"{percent} %", colour=palette.MUTED, anchor="end"),
-        ]
+        y, label = _at(1, percent / 100)[1], f"{percent} %"
+        parts.append(svg.line(LEFT, y, RIGHT, y))
+        parts.append(svg.text(LEFT - 10, y + 4, label, colour=palette.MUTED, anchor="end"))
     for count in COUNTS:
-        x = _at(count, 0)[0]
-        parts += [
-            svg.line(x, bottom, x, bottom + 4),
-            svg.text(x, bottom + 17, str(count), colour=palette.MUTED, anchor="middle"),
-        ]
+        x, label = _at(count, 0)[0], str(count)
+        parts.append(svg.line(x, bottom, x, bottom + 4))
+        parts.append(svg.text(x, bottom + 17, label, colour=palette.MUTED, anchor="middle"))
     return parts
 
 
@@ -124,16 +98,14 @@ def _curve(curve: Sequence[Point], now: Point, points: Sequence[Point]) -> list[
     ]
     if points:
         entries.append(("ring", ORANGE, "measured on this machine"))
-    shown = [(count, min(share, 1.05)) for count, share in points if count <= COUNTS[-1]]
+    shown = [_at(count, min(share, 1.05)) for count, share in points if count <= COUNTS[-1]]
+    ring = {"fill": palette.CARD, "stroke": ORANGE, "stroke_width": 2.5}
     return [
         svg.legend(LEFT, 88, entries),
         svg.line(*_at(1, 1), *_at(COUNTS[-1], 1), colour=palette.WAIT, width=6),
         svg.polyline([_at(*point) for point in curve], colour=BLUE),
         svg.line(*_at(now[0], 0), *_at(*now), colour=BLUE, dash="2 3"),
-        *(
-            svg.circle(*_at(*point), 5, palette.CARD, stroke=ORANGE, stroke_width=2.5)
-            for point in shown
-        ),
+        *(svg.circle(*place, 5, **ring) for place in shown),
         svg.circle(*_at(*now), 5, BLUE),
     ]
 
@@ -143,22 +115,19 @@ def _bar(step: model.Step) -> list[str]:
     scale = (RIGHT - LEFT) / step.seconds
     hidden = step.comm - step.exposed
     backward = LEFT + step.compute * scale  # communication hides behind the end of the computation
-    words = f"One step, {_ms(step.seconds)}"
+    label = f"One step, {_time(step.seconds)}"
     marks = (
-        ("solid", BLUE, f"computing {_ms(step.compute)}"),
-        ("hatched", BLUE, f"communicating {_ms(step.comm)}"),
-        ("solid", palette.WAIT, f"waiting {_ms(step.exposed)}"),
+        ("solid", BLUE, f"computing {_time(step.compute)}"),
+        ("hatched", BLUE, f"communicating {_time(step.comm)}"),
+        ("solid", palette.WAIT, f"waiting {_time(step.exposed)}"),
     )
     parts = [
-        svg.text(LEFT, BAR_Y - 34, words, bold=True),
+        svg.text(LEFT, BAR_Y - 34, label, bold=True),
         svg.legend(LEFT, BAR_Y - 12, marks),
         svg.rect(LEFT, BAR_Y, step.compute * scale, BAR / 2, BLUE),
         svg.rect(backward, BAR_Y, step.exposed * scale, BAR / 2, palette.WAIT),
     ]
     if step.comm:
-        parts.append(
-            svg.hatched(
-                backward - hidden * scale, BAR_Y + BAR / 2 + 3, step.comm * scale, BAR / 2, BLUE
-            )
-        )
+        left, y = backward - hidden * scale, BAR_Y + BAR / 2 + 3
+        parts.append(svg.hatched(left, y, step.comm * scale, BAR / 2, BLUE))
     return parts

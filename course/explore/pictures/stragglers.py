@@ -1,32 +1,18 @@
-"""The picture of ranks that wait for the slowest, and the explorable made of it."""
+"""The picture of ranks that wait for the slowest."""
 
 import math
+from itertools import pairwise
 
+from course.core import words
 from course.drawing import palette, svg
 from course.explore.models import stragglers as model
-from course.explore.widget import Explorable, Slider
 
 LEFT = 116  # where the lanes' time begins, in pixels
 RIGHT = svg.WIDTH - svg.MARGIN
 LANE, NEXT = 20, 30  # a lane, and from one lane to the next, in pixels
 TOP = 106
 CURVE_HEIGHT = 110
-SHOWN_MS = 1400.0  # of the lanes; a slower run leaves the picture, as it would be late
-
-
-def stragglers(**values: object) -> Explorable:
-    """Ranks that meet at every all-reduce: slow one down, make all of them jitter, let them meet less often.
-
-    `values` are the controls' first values, such as ``slower=50``; a value that a control cannot take is a
-    `CourseError`.
-    """
-    controls = {
-        "ranks": Slider("Ranks", 2, 8, 4),
-        "slower": Slider("Last rank slower by", 0, 100, 30, step=5, unit="%"),
-        "jitter": Slider("Jitter of every pass", 0, 30, 0, step=2, unit="%"),
-        "every": Slider("Passes in a step", 1, 8, 1, step=2, log=True),
-    }
-    return Explorable(draw, **controls).at(**values)
+SHOWN_MS = 1400.0  # of the lanes; a slower run leaves the picture
 
 
 def draw(ranks: int, slower: float, jitter: float, every: int) -> svg.Picture:
@@ -34,7 +20,9 @@ def draw(ranks: int, slower: float, jitter: float, every: int) -> svg.Picture:
     state = (slower / 100, jitter / 100, every)
     run = model.race(ranks, *state)
     now, ideal = model.expected_ms(ranks, *state), model.ideal_ms(every)
-    curve = [(count, 100 * (model.expected_ms(count, *state) / ideal - 1)) for count in model.MANY]
+    curve = [
+        (count, 100 * (model.expected_ms(count, *state) / ideal - 1)) for count in model.COUNTS
+    ]
     excess = 100 * (now / ideal - 1)
     curve_y = TOP + ranks * NEXT + 104
     waits = max(run.waited(rank) for rank in range(ranks))
@@ -42,11 +30,12 @@ def draw(ranks: int, slower: float, jitter: float, every: int) -> svg.Picture:
         curve_y + CURVE_HEIGHT + 58,
         _title(ranks, slower, jitter, every, excess),
         [*_lanes(run), *_curve(curve, (ranks, excess), curve_y)],
-        subtitle=f"On the whole a pass costs {_ms(now)} instead of {_ms(ideal)}; here the ranks wait up to "
-        f"{100 * waits:.0f} % of the time",
-        alt=f"{ranks} ranks as lanes over time: each computes {every} "
-        f"pass{'es'[: 2 * (every > 1)]}, waits for the last rank, then all of them communicate. Below, "
-        f"what waiting adds to a pass against the number of ranks: {curve[0][1]:.0f} % with one, "
+        subtitle=f"On the whole a pass costs {words.milliseconds(now)} "
+        f"instead of {words.milliseconds(ideal)}; "
+        f"here the ranks wait up to {100 * waits:.0f} % of the time",
+        alt=f"{ranks} ranks as lanes over time: each computes {words.plural(every, 'pass')}, "
+        "waits for the last rank, then all of them communicate. Below, what waiting adds to a pass "
+        f"against the number of ranks: {curve[0][1]:.0f} % with one, "
         f"{curve[-1][1]:.0f} % with {curve[-1][0]}.",
     )
 
@@ -63,10 +52,6 @@ def _title(ranks: int, slower: float, jitter: float, every: int, excess: float) 
     return f"A slow rank and jitter, meeting {often}: all {ranks} pay {cost}"
 
 
-def _ms(value: float) -> str:
-    return f"{svg.significant(value, 3)} ms"
-
-
 def _lanes(run: model.Race) -> list[str]:
     """Each rank's passes (solid), waits (pale) and all-reduces (hatched)."""
     scale = (RIGHT - LEFT) / SHOWN_MS
@@ -79,37 +64,29 @@ def _lanes(run: model.Race) -> list[str]:
     )
     parts = [svg.legend(LEFT, 84, marks)]
     parts.append(svg.axis(LEFT, bottom, RIGHT - LEFT, SHOWN_MS, "ms", rise=bottom - TOP + 6))
-    for rank, stretches in enumerate(run.ranks):
+    for rank, periods in enumerate(run.ranks):
         y, colour = TOP + rank * NEXT, palette.rank_colour(rank)
-        parts.append(
-            svg.text(LEFT - 14, y + 14, f"Rank {rank}", anchor="end", bold=True, colour=colour)
-        )
-        for stretch in stretches:
-            parts += _stretch(stretch, y, colour, scale)
+        name = f"Rank {rank}"
+        parts.append(svg.text(LEFT - 14, y + 14, name, anchor="end", bold=True, colour=colour))
+        for period in periods:
+            parts += _period(period, y, colour, scale)
     return parts
 
 
-def _stretch(stretch: model.Stretch, y: float, colour: str, scale: float) -> list[str]:
-    begins = (stretch.start_ms, *stretch.ends_ms[:-1])
-    marks = [
-        (begin, end, colour, "a pass") for begin, end in zip(begins, stretch.ends_ms, strict=True)
-    ]
-    marks.append((stretch.ends_ms[-1], stretch.all_ms, palette.WAIT, "waits"))
+def _period(period: model.Period, y: float, colour: str, scale: float) -> list[str]:
+    moments = (period.start_ms, *period.ends_ms)
+    marks = [(begin, end, colour, "a pass") for begin, end in pairwise(moments)]
+    marks.append((period.ends_ms[-1], period.all_ms, palette.WAIT, "waits"))
     parts = []
     for begin, end, fill, what in marks:
         x, width = _clipped(begin, end, scale)
         if width > 0:
-            hair = min(1, width / 4)
-            parts.append(
-                svg.rect(x, y, width - hair, LANE, fill, tip=f"{what}: {_ms(end - begin)}")
-            )
-    x, width = _clipped(stretch.all_ms, stretch.all_ms + model.ALL_REDUCE_MS, scale)
+            tip = f"{what}: {words.milliseconds(end - begin)}"
+            parts.append(svg.rect(x, y, width - svg.hair(width), LANE, fill, tip=tip))
+    x, width = _clipped(period.all_ms, period.all_ms + model.ALL_REDUCE_MS, scale)
     if width > 1:
-        parts.append(
-            svg.hatched(
-                x, y, width - 1, LANE, colour, tip=f"all-reduce: {_ms(model.ALL_REDUCE_MS)}"
-            )
-        )
+        tip = f"all-reduce: {words.milliseconds(model.ALL_REDUCE_MS)}"
+        parts.append(svg.hatched(x, y, width - 1, LANE, colour, tip=tip))
     return parts
 
 
@@ -133,18 +110,13 @@ def _curve(curve: list[tuple[int, float]], now: tuple[int, float], y: float) -> 
         svg.legend(LEFT, y - 22, [("dot", blue, f"{now[1]:.0f} % with {now[0]} ranks")]),
     ]
     for percent in (0, top / 2, top):
-        height = at(1, percent)[1]
-        words = f"{svg.significant(percent, 3)} %"
-        parts += [
-            svg.line(LEFT, height, RIGHT, height),
-            svg.text(LEFT - 10, height + 4, words, colour=palette.MUTED, anchor="end"),
-        ]
+        height, label = at(1, percent)[1], f"{words.significant(percent, 3)} %"
+        parts.append(svg.line(LEFT, height, RIGHT, height))
+        parts.append(svg.text(LEFT - 10, height + 4, label, colour=palette.MUTED, anchor="end"))
     for count, _ in curve:
-        x = at(count, 0)[0]
-        parts += [
-            svg.line(x, bottom, x, bottom + 4),
-            svg.text(x, bottom + 17, str(count), colour=palette.MUTED, anchor="middle"),
-        ]
+        x, label = at(count, 0)[0], str(count)
+        parts.append(svg.line(x, bottom, x, bottom + 4))
+        parts.append(svg.text(x, bottom + 17, label, colour=palette.MUTED, anchor="middle"))
     return [
         *parts,
         svg.text(RIGHT, bottom + 33, "ranks", colour=palette.MUTED, anchor="end"),

@@ -1,11 +1,11 @@
-"""The picture of tensor fusion, and the explorable made of it."""
+"""The picture of tensor fusion."""
 
 import math
 from collections.abc import Callable, Sequence
 
+from course.core import words
 from course.drawing import palette, svg
 from course.explore.models import tensor_fusion as model
-from course.explore.widget import Explorable, Slider, Toggle
 
 BLUE = palette.rank_colour(0)
 LEFT, RIGHT = 116, svg.WIDTH - svg.MARGIN
@@ -17,23 +17,6 @@ CYCLES = tuple(0.1 * 2 ** (i / 3) for i in range(28))  # ms, 0.1 … 51
 Point = tuple[float, float]
 
 
-def tensor_fusion(**values: object) -> Explorable:
-    """Tensors that become ready one after another: see the messages, the waiting and the time it all takes.
-
-    `values` are the controls' first values, such as ``cycle=9``; a value that a control cannot take is a `CourseError`.
-    """
-    controls = {
-        "tensors": Slider("Tensors", 1, 400, 100, step=10**0.1, log=True),
-        "size": Slider("Size of each", 4, 4096, 256, step=2**0.5, unit="KiB", log=True),
-        "threshold": Slider("Fusion threshold", 0.01, 128, 128, step=2**0.5, unit="MiB", log=True),
-        "cycle": Slider("Cycle time", 0.1, 50, 1, step=10**0.1, unit="ms", log=True),
-        "latency": Slider("Start of a message", 0, 2, 0.5, step=0.05, unit="ms"),
-        "bandwidth": Slider("Network", 0.1, 300, 10, step=10**0.1, unit="GB/s", log=True),
-        "hurry": Toggle("Begin a cycle when the program waits", False),
-    }
-    return Explorable(draw, **controls).at(**values)
-
-
 def draw(
     tensors: int,
     size: float,
@@ -43,71 +26,53 @@ def draw(
     bandwidth: float,
     hurry: bool = False,
 ) -> svg.Picture:
-    """One state of the explorable; `size` in KiB, `threshold` in MiB, `cycle` and `latency` in ms."""
+    """One state; `size` in KiB, `threshold` in MiB, `cycle` and `latency` in ms."""
 
-    def plan(threshold: float, cycle: float) -> model.Plan:
+    def schedule(threshold: float, cycle: float) -> model.Schedule:
         network = {"gb_per_s": bandwidth, "latency_ms": latency, "hurry": hurry}
-        return model.plan(tensors, size, threshold, cycle, **network)
+        return model.schedule(tensors, size, threshold, cycle, **network)
 
-    now = plan(threshold, cycle)
-    curves = (
-        (
-            "fusion threshold, MiB",
-            [(t, plan(t, cycle).done_ms) for t in THRESHOLDS],
-            (threshold, now.done_ms),
-        ),
-        ("cycle time, ms", [(c, plan(threshold, c).done_ms) for c in CYCLES], (cycle, now.done_ms)),
-    )
-    total = svg.significant(tensors * size / model.KIB_PER_MIB)
-    what = f"{_many(tensors, 'tensor')} of {svg.significant(size, 3)} KiB, {total} MiB on 4 ranks"
-    told = f"{_many(len(now.messages), 'message')}; a tensor waits {_ms(now.wait_ms)} on average before it travels"
+    now = schedule(threshold, cycle)
+    done = words.milliseconds(now.done_ms)
+    thresholds = [(each, schedule(each, cycle).done_ms) for each in THRESHOLDS]
+    cycles = [(each, schedule(threshold, each).done_ms) for each in CYCLES]
+    total = words.significant(tensors * size / model.KIB_PER_MIB)
     return svg.card(
         CURVE_Y + CURVE_HEIGHT + 58,
         _title(now, 0.0 if hurry else cycle, latency),
         [
             *_lanes(now),
-            *(_curve(LEFT + i * (CURVE_WIDTH + 68), *curve) for i, curve in enumerate(curves)),
+            _curve(LEFT, "fusion threshold, MiB", thresholds, (threshold, now.done_ms)),
+            _curve(LEFT + CURVE_WIDTH + 68, "cycle time, ms", cycles, (cycle, now.done_ms)),
         ],
-        subtitle=f"{what}: {told}",
-        alt=f"Three lanes over time: tensors become ready, cycles begin, messages travel. All is done after "
-        f"{_ms(now.done_ms)}. Below, that time against the fusion threshold and against the cycle time.",
+        subtitle=f"{words.plural(tensors, 'tensor')} of {words.significant(size, 3)} KiB, "
+        f"{total} MiB on 4 ranks: {words.plural(len(now.messages), 'message')}; "
+        f"a tensor waits {words.milliseconds(now.wait_ms)} on average before it travels",
+        alt="Three lanes over time: tensors become ready, cycles begin, messages travel. "
+        f"All is done after {done}. Below, that time against the fusion threshold and against the "
+        "cycle time.",
     )
 
 
-def figures() -> dict[str, str]:
-    """The stills for images/, by file name."""
-    return {
-        "fusion.svg": tensor_fusion().picture,
-        "fusion_off.svg": tensor_fusion(threshold=0.01).picture,
-    }
-
-
-def _title(now: model.Plan, cycle: float, latency: float) -> str:
-    step = f"{_ms(now.done_ms)}, of which backward {_ms(now.compute_ms)}"
+def _title(now: model.Schedule, cycle: float, latency: float) -> str:
+    done, backward = words.milliseconds(now.done_ms), words.milliseconds(now.compute_ms)
+    step = f"{done}, of which backward {backward}"
     starts, late = latency * len(now.messages), now.done_ms - now.compute_ms
     if late <= 0.15 * now.compute_ms:
         return f"Nearly all of it beside the computation: {step}"
     if len(now.messages) > 1 and starts > 0.5 * now.comm_ms and now.comm_ms > now.compute_ms:
-        return f"The starts of {len(now.messages)} messages cost {_ms(starts)}: {step}"
-    if cycle > 0.3 * now.compute_ms and cycle > now.messages[-1].end_ms - now.messages[-1].start_ms:
+        cost = f"The starts of {len(now.messages)} messages cost {words.milliseconds(starts)}"
+        return f"{cost}: {step}"
+    last = now.messages[-1]
+    if cycle > 0.3 * now.compute_ms and cycle > last.end_ms - last.start_ms:
         return f"Tensors wait for the next cycle: {step}"
-    return (
-        f"The network is the bottleneck: {step}"
-        if now.comm_ms > now.compute_ms
-        else f"The last message shows: {step}"
-    )
+    if now.comm_ms > now.compute_ms:
+        return f"The network is the bottleneck: {step}"
+    return f"The last message shows: {step}"
 
 
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}" + "s" * (count != 1)
-
-
-def _ms(value: float) -> str:
-    return f"{svg.significant(value, 2 if value < 100 else 3)} ms"
-
-
-def _lanes(now: model.Plan) -> list[str]:
-    top = _round_up(now.done_ms)
+def _lanes(now: model.Schedule) -> list[str]:
+    top = svg.round_up(now.done_ms)
     bottom = NETWORK_Y + LANE + 12
 
     def x(ms: float) -> float:
@@ -117,29 +82,25 @@ def _lanes(now: model.Plan) -> list[str]:
         ("solid", BLUE, "computing"),
         ("dot", palette.INK, "cycle begins"),
         ("hatched", BLUE, "all-reduce"),
+        ("solid", palette.WAIT, "waiting"),
     )
-    wait = svg.rect(
-        x(now.compute_ms),
-        READY_Y,
-        x(now.done_ms) - x(now.compute_ms),
-        LANE,
-        palette.WAIT,
-        tip="waits",
-    )
+    unit, rise = "ms since the backward pass began", bottom - READY_Y + 6
+    waits = (x(now.compute_ms), READY_Y, x(now.done_ms) - x(now.compute_ms), LANE, palette.WAIT)
     parts = [
-        svg.legend(LEFT, 88, [*marks, ("solid", palette.WAIT, "waiting")]),
-        svg.axis(LEFT, bottom, RIGHT - LEFT, top, "ms since the backward pass began", rise=bottom - READY_Y + 6),
-        *(svg.text(LEFT - 14, y, words, anchor="end") for y, words in (
-            (READY_Y + 19, "Gradients"), (CYCLE_Y + 16, "Cycles"), (NETWORK_Y + 19, "Messages"))),
-        wait,
-    ]  # fmt: skip
+        svg.legend(LEFT, 88, marks),
+        svg.axis(LEFT, bottom, RIGHT - LEFT, top, unit, rise=rise),
+        svg.text(LEFT - 14, READY_Y + 19, "Gradients", anchor="end"),
+        svg.text(LEFT - 14, CYCLE_Y + 16, "Cycles", anchor="end"),
+        svg.text(LEFT - 14, NETWORK_Y + 19, "Messages", anchor="end"),
+        svg.rect(*waits, tip="waits"),
+    ]
     for number, message in enumerate(now.messages):
         parts += _message(now, message, number, x)
     return parts + [svg.circle(x(ms), CYCLE_Y + 12, 2.5, palette.INK) for ms in now.cycles_ms]
 
 
 def _message(
-    now: model.Plan, message: model.Message, number: int, x: Callable[[float], float]
+    now: model.Schedule, message: model.Message, number: int, x: Callable[[float], float]
 ) -> list[str]:
     """The tensors of one message, the message, and the ribbon between them."""
     shade = palette.tint(BLUE, 0.0 if number % 2 == 0 else 0.28)
@@ -147,53 +108,41 @@ def _message(
     left, right = x(now.ready_ms[first - 1] if first else 0.0), x(now.ready_ms[message.tensors[-1]])
     start, end = x(message.start_ms), x(message.end_ms)
     ribbon = [(left, READY_Y + LANE), (right, READY_Y + LANE), (end, NETWORK_Y), (start, NETWORK_Y)]
-    many = _many(len(message.tensors), "tensor")
-    sent = f"message {number + 1}: {many}, {svg.significant(message.mib)} MiB, {_ms(message.end_ms - message.start_ms)}"
+    count = words.plural(len(message.tensors), "tensor")
+    sent = f"{words.significant(message.mib)} MiB"
+    took = words.milliseconds(message.end_ms - message.start_ms)
+    tip = f"message {number + 1}: {count}, {sent}, {took}"
+    wide, long = right - left, end - start
     return [
         svg.polygon(ribbon, shade, fill_opacity=0.16),
-        svg.rect(left, READY_Y, right - left - min(1, (right - left) / 4), LANE, shade, tip=many),
-        svg.hatched(
-            start, NETWORK_Y, end - start - min(1, (end - start) / 4), LANE, shade, tip=sent
-        ),
+        svg.rect(left, READY_Y, wide - svg.hair(wide), LANE, shade, tip=count),
+        svg.hatched(start, NETWORK_Y, long - svg.hair(long), LANE, shade, tip=tip),
     ]
 
 
 def _curve(left: float, unit: str, curve: Sequence[Point], now: Point) -> str:
     """How long it all takes against one of the two settings, with where we are."""
-    top, bottom = _round_up(max(ms for _, ms in [*curve, now])), CURVE_Y + CURVE_HEIGHT
+    top, bottom = svg.round_up(max(ms for _, ms in [*curve, now])), CURVE_Y + CURVE_HEIGHT
     low, high = curve[0][0], curve[-1][0]
 
     def at(value: float, ms: float) -> Point:
         share = math.log(value / low) / math.log(high / low)
         return left + min(max(share, 0), 1) * CURVE_WIDTH, bottom - CURVE_HEIGHT * ms / top
 
-    parts = [svg.text(left, CURVE_Y - 16, f"Until all is reduced: {_ms(now[1])}")]
+    until = f"Until all is reduced: {words.milliseconds(now[1])}"
+    parts, grey = [svg.text(left, CURVE_Y - 16, until)], palette.MUTED
     for value in svg.ticks(top, 4):
-        y = at(low, value)[1]
-        words = svg.text(
-            left - 10, y + 4, svg.significant(value, 3), colour=palette.MUTED, anchor="end"
-        )
-        parts += [svg.line(left, y, left + CURVE_WIDTH, y), words]
+        y, label = at(low, value)[1], words.significant(value, 3)
+        parts.append(svg.line(left, y, left + CURVE_WIDTH, y))
+        parts.append(svg.text(left - 10, y + 4, label, colour=grey, anchor="end"))
     for power in range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high)) + 1):
-        x = at(10.0**power, 0)[0]
-        words = svg.text(
-            x, bottom + 17, svg.significant(10.0**power, 1), colour=palette.MUTED, anchor="middle"
-        )
-        parts += [svg.line(x, bottom, x, bottom + 4), words]
-    return "".join([
-        *parts,
-        svg.text(left + CURVE_WIDTH, bottom + 33, unit, colour=palette.MUTED, anchor="end"),
+        x, label = at(10.0**power, 0)[0], words.significant(10.0**power, 1)
+        parts.append(svg.line(x, bottom, x, bottom + 4))
+        parts.append(svg.text(x, bottom + 17, label, colour=grey, anchor="middle"))
+    parts += [
+        svg.text(left + CURVE_WIDTH, bottom + 33, unit, colour=grey, anchor="end"),
         svg.line(at(*now)[0], bottom, *at(*now), colour=BLUE, dash="2 3"),
         svg.polyline([at(*point) for point in curve], colour=BLUE),
         svg.circle(*at(*now), 4, BLUE),
-    ])  # fmt: skip
-
-
-def _round_up(value: float) -> float:
-    """The next of 1, 1.5, 2, 3, 4, 5, 6, 8, 10 × a power of ten: an axis that stays while a control moves a little."""
-    power = 10 ** math.floor(math.log10(value))
-    return next(
-        power * factor
-        for factor in (1, 1.5, 2, 3, 4, 5, 6, 8, 10)
-        if power * factor >= value * 0.9999
-    )
+    ]
+    return "".join(parts)

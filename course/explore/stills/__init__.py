@@ -1,1 +1,21 @@
 """Drawings that do not move, for images/."""
+
+from course.explore.stills import (
+    by_name,
+    collectives,
+    ddp,
+    dp_step,
+    hierarchy,
+    nodes,
+    snapshot,
+)
+
+__all__ = [
+    "by_name",
+    "collectives",
+    "ddp",
+    "dp_step",
+    "hierarchy",
+    "nodes",
+    "snapshot",
+]

@@ -1,19 +1,12 @@
-"""A still picture: what is added up when calls are matched by their order, and when they are matched by name."""
+"""What is added up when calls are matched by their order, and when they are matched by name."""
 
 from course.drawing import palette, svg
 
 WIDTH, HEIGHT, APART = 62, 34, 54  # of a call, and from one to the next, in pixels
 TOP = 126
-CALLS = (
-    ("a", "b", "c"),
-    ("c", "a", "b"),
-)  # by rank, in the order in which its gradients become ready
+# By rank, in the order in which its gradients become ready.
+CALLS = (("a", "b", "c"), ("c", "a", "b"))
 PANEL = 330  # pixels wide
-
-
-def figures() -> dict[str, str]:
-    """The stills for images/, by file name."""
-    return {"by_name.svg": by_name()}
 
 
 def by_name() -> svg.Picture:
@@ -28,8 +21,9 @@ def by_name() -> svg.Picture:
             *_panel(svg.MARGIN + PANEL + 44, "Matched by name", by_label),
         ],
         subtitle="Two ranks, three gradients; time goes down",
-        alt="Left, calls are matched by their order: rank 0's a is added to rank 1's c, b to a, c to b. Right, they "
-        "are matched by name: a with a, b with b, c with c, by lines that cross.",
+        alt="Left, calls are matched by their order: rank 0's a is added to rank 1's c, b to a, "
+        "c to b. Right, they are matched by name: a with a, b with b, c with c, by lines that "
+        "cross.",
     )
 
 
@@ -38,25 +32,13 @@ def _panel(left: float, heading: str, pairs: list[tuple[int, int]]) -> list[str]
     columns = (left + 20, left + PANEL - 20 - WIDTH)
     parts = [svg.text(left + 20, TOP - 40, heading, bold=True, size=13)]
     for rank, x in enumerate(columns):
-        colour = palette.rank_colour(rank)
-        parts.append(
-            svg.text(
-                x + WIDTH / 2, TOP - 12, f"Rank {rank}", anchor="middle", bold=True, colour=colour
-            )
-        )
+        colour, centred = palette.rank_colour(rank), {"anchor": "middle", "bold": True}
+        middle = x + WIDTH / 2
+        parts.append(svg.text(middle, TOP - 12, f"Rank {rank}", colour=colour, **centred))
         for place, name in enumerate(CALLS[rank]):
             y = TOP + place * APART
             parts.append(svg.rect(x, y, WIDTH, HEIGHT, colour, rx=4))
-            words = svg.text(
-                x + WIDTH / 2,
-                y + 22,
-                name,
-                anchor="middle",
-                bold=True,
-                colour=palette.CARD,
-                size=14,
-            )
-            parts.append(words)
+            parts.append(svg.text(middle, y + 22, name, colour=palette.CARD, size=14, **centred))
     for first, second in pairs:
         right = CALLS[0][first] == CALLS[1][second]
         ends = [(columns[0] + WIDTH + 5, _middle(first)), (columns[1] - 5, _middle(second))]

@@ -1,8 +1,8 @@
-"""Two still pictures of DDP: what its constructor does, and what a step looks like on two ranks."""
+"""DDP twice: what its constructor does, and what a step looks like on two ranks."""
 
 from course.drawing import Section, Span, lanes, palette, svg
 
-# A small step, in ms: two ranks of which the second is a little slower, four layers in three buckets.
+# A small step, in ms, of two ranks, the second a little slower: four layers in three buckets.
 FORWARD_MS, LAYER_MS, OPTIMIZER_MS = 14.0, 7.0, 6.0
 SPEEDS = (1.0, 1.15)
 BUCKETS = (((4, 3), 6.0), ((2,), 5.0), ((1,), 5.0))  # (layers, ms of the all-reduce)
@@ -16,27 +16,23 @@ WEIGHTS = (
 )
 
 
-def figures() -> dict[str, str]:
-    """The stills for images/, by file name."""
-    return {"ddp_step.svg": step(), "ddp_constructor.svg": constructor()}
-
-
 def step() -> svg.Picture:
-    """One step of two ranks: forward, backward with the all-reduces during it, the same update on both."""
+    """One step of two ranks: forward, backward with all-reduces beside it, equal updates."""
     transfers, free = [], 0.0
     for layers, duration in BUCKETS:
-        start = max(
-            free, *(FORWARD_MS * speed + LAYER_MS * speed * (5 - min(layers)) for speed in SPEEDS)
-        )
+        computed_ms = FORWARD_MS + LAYER_MS * (5 - min(layers))
+        start = max(free, *(computed_ms * speed for speed in SPEEDS))
         free = start + duration
         transfers.append(Span(start, free, "comm", " + ".join(map(str, layers))))
     ranks = {rank: [*_computing(speed, free), *transfers] for rank, speed in enumerate(SPEEDS)}
     return lanes.draw(
         [Section("", ranks)],
         "Gradients travel while earlier layers are still computed",
-        "One step of DDP. Layers 4 + 3 share a bucket; its all-reduce begins when the slower rank has both gradients",
-        "Two ranks over time. Each computes forward, then backward from layer 4 to layer 1. Three all-reduces, the "
-        "same on both ranks, begin when both have the gradients; two of them run during backward. Both then step.",
+        "One step of DDP. Layers 4 + 3 share a bucket; "
+        "its all-reduce begins when the slower rank has both gradients",
+        "Two ranks over time. Each computes forward, then backward from layer 4 to layer 1. "
+        "Three all-reduces, the same on both ranks, begin when both have the gradients; "
+        "two of them run during backward. Both then step.",
     )
 
 
@@ -58,39 +54,30 @@ def constructor() -> svg.Picture:
     """DDP's constructor: the weights of rank 0 arrive at every rank."""
     width, height, first, apart = 200, 52, 106, 70
     before, after = 104, svg.WIDTH - svg.MARGIN - width
+    between = (before + width + after) / 2
     parts = [
         svg.text(before + width / 2, 88, "model", anchor="middle", bold=True, size=13),
         svg.text(after + width / 2, 88, "DDP(model)", anchor="middle", bold=True, size=13),
-        svg.text(
-            (before + width + after) / 2,
-            first + 16,
-            "broadcast",
-            anchor="middle",
-            colour=palette.MUTED,
-        ),
+        svg.text(between, first + 16, "broadcast", anchor="middle", colour=palette.MUTED),
     ]
     start = (before + width + 6, first + height / 2)
     for rank, weights in enumerate(WEIGHTS):
         y, colour = first + rank * apart, palette.rank_colour(rank)
-        parts.append(
-            svg.text(
-                before - 16,
-                y + height / 2 + 4,
-                f"Rank {rank}",
-                anchor="end",
-                bold=True,
-                colour=colour,
-            )
-        )
-        parts += _weights(before, y, width, height, weights, colour, faded=rank > 0)
-        parts += _weights(after, y, width, height, WEIGHTS[0], palette.rank_colour(0), faded=False)
+        name, style = f"Rank {rank}", {"anchor": "end", "bold": True, "colour": colour}
+        parts.append(svg.text(before - 16, y + height / 2 + 4, name, **style))
+        shade = palette.tint(colour, 0.55) if rank else colour  # faded: about to be overwritten
+        parts += _weights(before, y, width, height, weights, shade)
+        parts += _weights(after, y, width, height, WEIGHTS[0], palette.rank_colour(0))
         parts.append(svg.arrow(*start, after - 6, y + height / 2, colour=palette.rank_colour(0)))
     return svg.card(
-        first + 4 * apart + 12, "The constructor copies rank 0's weights to every rank, once", parts,
-        subtitle="After that no weights travel: equal weights and equal averaged gradients stay equal",
-        alt="Left, four ranks with different weights. Arrows lead from rank 0 to all four ranks on the right, "
-        "which now hold rank 0's weights.",
-    )  # fmt: skip
+        first + 4 * apart + 12,
+        "The constructor copies rank 0's weights to every rank, once",
+        parts,
+        subtitle="After that no weights travel: "
+        "equal weights and equal averaged gradients stay equal",
+        alt="Left, four ranks with different weights. Arrows lead from rank 0 to all four ranks "
+        "on the right, which now hold rank 0's weights.",
+    )
 
 
 def _weights(
@@ -99,12 +86,9 @@ def _weights(
     width: float,
     height: float,
     weights: tuple[float, ...],
-    colour: str,
-    *,
-    faded: bool,
+    shade: str,
 ) -> list[str]:
-    """Weights as bars in a box; faded where they are about to be overwritten."""
-    shade = palette.tint(colour, 0.55) if faded else colour
+    """Weights as bars in a box."""
     parts = [svg.rect(x, y, width, height, palette.CARD, stroke=shade, stroke_width=1.5, rx=5)]
     slot = (width - 24) / len(weights)
     for i, weight in enumerate(weights):

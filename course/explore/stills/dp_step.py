@@ -1,22 +1,24 @@
-"""A still of one step of nn.DataParallel on three devices: four stages out, and their mirrors on the way back."""
+"""A step of nn.DataParallel on three devices: stages out, and their mirrors on the way back."""
 
-from course.charts.device_lanes import STAGES, TOGETHER, Stretch, draw
-from course.drawing import svg
+from course.charts import STAGES, TOGETHER, Stretch, draw_stages
+from course.drawing import Picture
 
 # A small step, in ms; each stage long enough to hold its name.
 LENGTHS = {
-    "scatter": 9, "replicate": 11, "forward": 13, "gather": 8, "loss": 6, "scatter back": 14.5, "backward": 20,
-    "reduce": 8, "step": 6,
-}  # fmt: skip
+    "scatter": 9,
+    "replicate": 11,
+    "forward": 13,
+    "gather": 8,
+    "loss": 6,
+    "scatter back": 14.5,
+    "backward": 20,
+    "reduce": 8,
+    "step": 6,
+}
 SPEEDS = (1.0, 0.94, 0.97)  # of the devices' computing
 
 
-def figures() -> dict[str, svg.Picture]:
-    """The stills for images/, by file name."""
-    return {"dp_step.svg": step()}
-
-
-def step() -> svg.Picture:
+def step() -> Picture:
     """One step: what the master does alone stands between what all devices do together."""
     stretches, begin = [], 0.0
     for stage in STAGES:
@@ -26,7 +28,7 @@ def step() -> svg.Picture:
             for i, speed in enumerate(speeds)
         ]
         begin += LENGTHS[stage]
-    return draw(
+    return draw_stages(
         {"": stretches},
         "The master does all but forward and backward by itself",
         "Each copy has its mirror on the way back: scatter and gather, replicate and reduce",

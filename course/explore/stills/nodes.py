@@ -1,15 +1,10 @@
-"""Two still pictures of two nodes: how their agents meet, and what an all-reduce sends through the cable."""
+"""Two nodes twice: how their agents meet, and what an all-reduce sends through the cable."""
 
 from course.drawing import palette, svg
 
 NODE, TOP, TALL = 250, 76, 178  # width, upper edge and height of a node
 LEFTS = (svg.MARGIN + 20, svg.WIDTH - svg.MARGIN - 20 - NODE)
 NAMES = ("node0", "node1")
-
-
-def figures() -> dict[str, str]:
-    """The stills for images/, by file name."""
-    return {"two_nodes.svg": meeting(), "two_nodes_levels.svg": levels()}
 
 
 def meeting() -> svg.Picture:
@@ -22,12 +17,10 @@ def meeting() -> svg.Picture:
             rank, x = 2 * node + local, left + 20 + local * 110
             parts += _box(x, TOP + 122, 100, 34, palette.rank_colour(rank), f"rank {rank}")
             middle = x + 50
-            parts.append(
-                svg.arrow(middle, TOP + 72, middle, TOP + 119, colour=palette.MUTED, width=1.5)
-            )
-        parts.append(
-            svg.text(left + NODE / 2, TOP + 100, "2. starts", anchor="middle", colour=palette.MUTED)
-        )
+            ends = (middle, TOP + 72, middle, TOP + 119)
+            parts.append(svg.arrow(*ends, colour=palette.MUTED, width=1.5))
+        style = {"anchor": "middle", "colour": palette.MUTED}
+        parts.append(svg.text(left + NODE / 2, TOP + 100, "2. starts", **style))
     inner, outer = LEFTS[0] + NODE - 20, LEFTS[1] + 20
     middle = (inner + outer) / 2
     parts += [
@@ -38,59 +31,70 @@ def meeting() -> svg.Picture:
         svg.text(middle, TOP + 170, "3. collectives", anchor="middle"),
     ]
     return svg.card(
-        TOP + TALL + 18, "One agent on each node; they meet, number the ranks and start them", parts,
+        TOP + TALL + 18,
+        "One agent on each node; they meet, number the ranks and start them",
+        parts,
         subtitle="torchrun, typed on both nodes; afterwards the ranks talk to each other directly",
-        alt="Two nodes side by side. Node1's agent goes to node0's address. Each agent starts two ranks: 0 and 1 on "
-        "node0, 2 and 3 on node1. An arrow in both directions joins the ranks of the two nodes.",
-    )  # fmt: skip
+        alt="Two nodes side by side. Node1's agent goes to node0's address. Each agent starts two "
+        "ranks: 0 and 1 on node0, 2 and 3 on node1. An arrow in both directions joins the ranks "
+        "of the two nodes.",
+    )
 
 
 def levels() -> svg.Picture:
     """One ring over four ranks, and two levels: what crosses the cable."""
-    parts = []
-    for row, (name, told) in enumerate(
-        (("one ring", "1.5 × the tensor"), ("two levels", "1.0 × the tensor"))
-    ):
-        top = TOP + row * 128
-        for node, left in enumerate(LEFTS):
-            parts += _node(left, NAMES[node], top, 104)
-            for local in range(2):
-                rank, x = 2 * node + local, left + 20 + local * 120
-                shade = 0.0 if row == 0 or local == 0 else 0.45
-                parts += _box(
-                    x,
-                    top + 42,
-                    90,
-                    34,
-                    palette.tint(palette.rank_colour(rank), shade),
-                    f"rank {rank}",
-                )
-            inside = left + 112
-            parts += _both_ways(inside, inside + 26, top + 59)
-        inner, outer = LEFTS[0] + NODE - 20, LEFTS[1] + 20
-        middle = (inner + outer) / 2
-        if row == 0:  # from rank 1 to rank 2, and from rank 3 back to rank 0
-            parts += _both_ways(inner, outer, top + 59)
-        else:  # between the leaders, past rank 1
-            y = top + 90
-            parts += [
-                svg.line(LEFTS[0] + 65, top + 77, LEFTS[0] + 65, y, colour=palette.INK, width=2)
-            ]
-            parts += [svg.line(LEFTS[0] + 65, y, LEFTS[1] + 65, y, colour=palette.INK, width=2)]
-            parts += [
-                svg.arrow(LEFTS[1] + 65, y, LEFTS[1] + 65, top + 77),
-                svg.arrow(LEFTS[0] + 65, y, LEFTS[0] + 65, top + 77),
-            ]
-        parts += [
-            svg.text(middle, top + 26, name, bold=True, anchor="middle", size=13),
-            svg.text(middle, top + 44, told, anchor="middle"),
-        ]
+    lower = TOP + 128
+    inner, outer = LEFTS[0] + NODE - 20, LEFTS[1] + 20
+    parts = [
+        *_both_nodes(TOP, others=0.0),
+        *_both_ways(inner, outer, TOP + 59),  # from rank 1 to rank 2, from rank 3 back to rank 0
+        *_named("one ring", "1.5 × the tensor", TOP),
+        *_both_nodes(lower, others=0.45),
+        *_between_leaders(lower),
+        *_named("two levels", "1.0 × the tensor", lower),
+    ]
     return svg.card(
-        TOP + 2 * 128, "One ring sends 1.5 times the data through the cable, two levels 1.0 times", parts,
+        TOP + 2 * 128,
+        "One ring sends 1.5 times the data through the cable, two levels 1.0 times",
+        parts,
         subtitle="four ranks on two nodes; in each direction of the cable",
-        alt="Above, ranks 0 to 3 in one ring that crosses the cable between the nodes. Below, the two ranks of each "
-        "node add up first, and only ranks 0 and 2, the leaders, exchange through the cable.",
-    )  # fmt: skip
+        alt="Above, ranks 0 to 3 in one ring that crosses the cable between the nodes. Below, the "
+        "two ranks of each node add up first, and only ranks 0 and 2, the leaders, exchange "
+        "through the cable.",
+    )
+
+
+def _both_nodes(top: float, others: float) -> list[str]:
+    """Two nodes with two ranks each; those that are not leaders are paler by `others` (0 to 1)."""
+    parts = []
+    for node, left in enumerate(LEFTS):
+        parts += _node(left, NAMES[node], top, 104)
+        for local in range(2):
+            rank, x = 2 * node + local, left + 20 + local * 120
+            colour = palette.tint(palette.rank_colour(rank), others if local else 0.0)
+            parts += _box(x, top + 42, 90, 34, colour, f"rank {rank}")
+        parts += _both_ways(left + 112, left + 138, top + 59)
+    return parts
+
+
+def _between_leaders(top: float) -> list[str]:
+    """The way between ranks 0 and 2, below rank 1."""
+    first, second = (left + 65 for left in LEFTS)
+    y, ink = top + 90, {"colour": palette.INK, "width": 2}
+    return [
+        svg.line(first, top + 77, first, y, **ink),
+        svg.line(first, y, second, y, **ink),
+        svg.arrow(second, y, second, top + 77),
+        svg.arrow(first, y, first, top + 77),
+    ]
+
+
+def _named(name: str, sent: str, top: float) -> list[str]:
+    middle = svg.WIDTH / 2
+    return [
+        svg.text(middle, top + 26, name, bold=True, anchor="middle", size=13),
+        svg.text(middle, top + 44, sent, anchor="middle"),
+    ]
 
 
 def _node(left: float, name: str, top: float, tall: float) -> list[str]:
@@ -100,12 +104,11 @@ def _node(left: float, name: str, top: float, tall: float) -> list[str]:
     ]
 
 
-def _box(x: float, y: float, width: float, tall: float, colour: str, words: str) -> list[str]:
+def _box(x: float, y: float, width: float, tall: float, colour: str, label: str) -> list[str]:
+    style = {"colour": palette.CARD, "anchor": "middle", "bold": True}
     return [
         svg.rect(x, y, width, tall, colour, rx=4),
-        svg.text(
-            x + width / 2, y + tall / 2 + 4, words, colour=palette.CARD, anchor="middle", bold=True
-        ),
+        svg.text(x + width / 2, y + tall / 2 + 4, label, **style),
     ]
 
 

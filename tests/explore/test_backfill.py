@@ -1,4 +1,4 @@
-"""The queue's explorable: the plan worked out by hand, what backfill may and may not do, pictures at every setting."""
+"""A cluster's queue: the plan by hand, what backfill may do, pictures at every setting."""
 
 import itertools
 import xml.etree.ElementTree as ElementTree
@@ -6,11 +6,12 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from course import explore
+from course.core import words
 from course.core.errors import CourseError
 from course.drawing import svg
 from course.explore.models.backfill import GPUS, NODES, RUNNING, WAITING, Wish, place, plan
-from course.explore.pictures import backfill
-from course.explore.stills import nodes
+from course.explore.pictures.backfill import draw
+from course.explore.stills.nodes import levels, meeting
 
 SETTINGS = list(
     itertools.product(range(1, NODES + 1), range(1, GPUS + 1), (0.5, 3, 6, 6.5, 12), (True, False))
@@ -18,7 +19,8 @@ SETTINGS = list(
 
 
 def test_a_plan_worked_out_by_hand():
-    # Ben's six hours keep Chi, who wants every GPU, until 6; Chi's five keep Dan, and you, unless you end by 6.
+    # Ben's six hours keep Chi, who wants every GPU, until 6; Chi's five keep Dan, and you unless
+    # you end by 6.
     starts = {job.wish.name.partition(":")[0]: job.start for job in plan(Wish("You", 1, 2, 8))}
     assert starts == {"Ana": 0, "Ben": 0, "Chi": 6, "Dan": 11, "You": 11}
     assert plan(Wish("You", 1, 2, 6))[-1].start == 0
@@ -45,10 +47,10 @@ def test_nobody_before_you_waits_longer_and_no_gpu_is_given_twice(nodes, gpus, h
 
 @pytest.mark.parametrize(("nodes", "gpus", "hours", "backfill"), SETTINGS)
 def test_the_picture_says_when_you_start_and_is_well_formed(nodes, gpus, hours, backfill):
-    picture = backfill.draw(nodes, gpus, hours, backfill)
+    picture = draw(nodes, gpus, hours, backfill)
     ElementTree.fromstring(picture)
     title = picture.alt.partition(" h")[0] + " h"
-    assert title.startswith(f"Ask for {svg.significant(hours)} h")
+    assert title.startswith(f"Ask for {words.significant(hours)} h")
     whole = picture[picture.index("<title>") + 7 : picture.index("</title>")]
     assert len(whole) <= svg.TITLE_CHARACTERS
     assert whole.endswith("you start at once") == (
@@ -65,7 +67,7 @@ def test_what_can_never_run_is_refused():
 
 
 def test_the_explorable_and_the_stills():
-    widget = explore.queue(hours=3)
+    widget = explore.backfill(hours=3)
     assert "start at once" in widget.picture
-    for figure in (backfill.figures() | nodes.figures()).values():
+    for figure in (widget.picture, meeting(), levels()):
         ElementTree.fromstring(figure)

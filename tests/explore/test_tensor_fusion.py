@@ -1,28 +1,27 @@
-"""The explorable of tensor fusion: its model worked out by hand and against the lesson's code, its pictures."""
+"""Tensor fusion: the model by hand and against the lesson's code, pictures that fit."""
 
 import importlib.util
 import itertools
-import json
 import random
 import sys
 
 import pytest
-from support.mutants import write
+from support import solutions
 from support.pictures import assert_fits
 
 from course import explore
-from course.charts.tensor_timeline import tensor_timeline
 from course.core.errors import CourseError
-from course.explore.models.tensor_fusion import NEGOTIATION_MS, fuse, plan
+from course.explore.models.tensor_fusion import NEGOTIATION_MS, fuse, schedule
 from course.explore.pictures.tensor_fusion import draw
 from course.explore.stills.by_name import by_name
 
 MB_PER_S = {"gb_per_s": 2**20 / 1e6, "ranks": 2, "latency_ms": 0.0}  # 1 MiB takes 1 ms
 
 
-def test_a_plan_worked_out_by_hand():
-    # Ready at 2, 4, 6 and 8 ms; the first cycle takes one, whose message lasts until 5.1 ms; the next begins then.
-    got = plan(4, kib=3 * 1024, threshold_mib=100, cycle_ms=1, backward_ms=8, **MB_PER_S)
+def test_a_schedule_worked_out_by_hand():
+    # Ready at 2, 4, 6 and 8 ms; the first cycle takes one, whose message lasts until 5.1 ms; the
+    # next begins then.
+    got = schedule(4, kib=3 * 1024, threshold_mib=100, cycle_ms=1, backward_ms=8, **MB_PER_S)
     assert NEGOTIATION_MS == 0.1
     assert got.ready_ms == (2, 4, 6, 8)
     assert [m.tensors for m in got.messages] == [(0,), (1,), (2, 3)]
@@ -34,7 +33,7 @@ def test_a_plan_worked_out_by_hand():
 
 
 def test_a_long_cycle_makes_tensors_wait_for_it():
-    got = plan(4, kib=1, threshold_mib=100, cycle_ms=50, backward_ms=8, **MB_PER_S)
+    got = schedule(4, kib=1, threshold_mib=100, cycle_ms=50, backward_ms=8, **MB_PER_S)
     assert [len(m.tensors) for m in got.messages] == [1, 3] and got.messages[
         1
     ].start_ms == pytest.approx(52.1)
@@ -42,22 +41,22 @@ def test_a_long_cycle_makes_tensors_wait_for_it():
 
 def test_a_cycle_that_begins_when_the_program_waits_is_never_too_long():
     slow, quick = (
-        plan(4, 1, 100, cycle_ms=50, backward_ms=8, hurry=hurry, **MB_PER_S)
+        schedule(4, 1, 100, cycle_ms=50, backward_ms=8, hurry=hurry, **MB_PER_S)
         for hurry in (False, True)
     )
     assert slow.cycles_ms == (2, 52) and quick.cycles_ms == (2, 8)
 
 
 def test_without_fusion_every_tensor_has_its_own_message():
-    assert len(plan(40, kib=8, threshold_mib=0, cycle_ms=5).messages) == 40
+    assert len(schedule(40, kib=8, threshold_mib=0, cycle_ms=5).messages) == 40
 
 
 @pytest.mark.parametrize(
     "state", list(itertools.product((1, 7, 400), (4, 4096), (0.01, 1, 128), (0.1, 50), (0.1, 300)))
 )
-def test_a_plan_loses_no_tensor_and_sends_none_before_it_is_ready(state):
+def test_a_schedule_loses_no_tensor_and_sends_none_before_it_is_ready(state):
     tensors, kib, threshold, cycle, bandwidth = state
-    got = plan(tensors, kib, threshold, cycle, gb_per_s=bandwidth)
+    got = schedule(tensors, kib, threshold, cycle, gb_per_s=bandwidth)
     assert sorted(i for m in got.messages for i in m.tensors) == list(range(tensors))
     assert all(m.start_ms >= got.ready_ms[i] for m in got.messages for i in m.tensors)
     assert all(a.end_ms <= b.start_ms + 1e-9 for a, b in itertools.pairwise(got.messages))
@@ -65,7 +64,7 @@ def test_a_plan_loses_no_tensor_and_sends_none_before_it_is_ready(state):
 
 
 def test_the_model_fuses_as_the_lessons_code_does(tmp_path, monkeypatch):
-    write("06_horovod_style", tmp_path)
+    solutions.write("06_horovod_style", tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     learners, negotiation = (_load(tmp_path, name) for name in ("hvd_fusion", "hvd_negotiation"))
     for seed in range(20):
@@ -94,9 +93,9 @@ def _load(folder, name):
 @pytest.mark.parametrize(
     "wrong", [{"tensors": 0}, {"kib": 0}, {"cycle_ms": 0}, {"threshold_mib": -1}]
 )
-def test_a_plan_that_cannot_be_is_refused(wrong):
+def test_a_schedule_that_cannot_be_is_refused(wrong):
     with pytest.raises(CourseError, match="above 0"):
-        plan(**{"tensors": 1, "kib": 1, "threshold_mib": 1, "cycle_ms": 1} | wrong)
+        schedule(**{"tensors": 1, "kib": 1, "threshold_mib": 1, "cycle_ms": 1} | wrong)
 
 
 EXTREMES = list(
@@ -124,22 +123,3 @@ def test_the_stills_fit():
         *(explore.figures()[name] for name in ("fusion.svg", "fusion_off.svg")),
     ):
         assert_fits(picture)
-
-
-def test_a_timeline_of_many_long_names_fits(tmp_path):
-    events = []
-    for i in range(20):
-        events.append(
-            {"ph": "M", "pid": i, "args": {"name": f"a.very.long.name.of.a.parameter.{i}"}}
-        )
-        events += [
-            {"ph": "i", "pid": i, "ts": 100.0 * i, "args": {"rank": rank}} for rank in range(4)
-        ]
-        for place, what in enumerate(("NEGOTIATE_ALLREDUCE", "QUEUE", "ALLREDUCE")):
-            events.append(
-                {"ph": "X", "name": what, "pid": i, "ts": 100.0 * (i + place), "dur": 90.0}
-            )
-    (tmp_path / "t.json").write_text(json.dumps({"traceEvents": events}))
-    picture = tensor_timeline(tmp_path / "t.json")
-    assert_fits(picture)
-    assert "14 tensors" in picture and "6 more" in picture

@@ -1,9 +1,7 @@
-"""The explorables: the bucket model against torch's own bucketing, the widget's controls, and pictures that fit."""
+"""DDP's buckets: the model against torch's own bucketing, pictures that fit."""
 
 import itertools
 import random
-import re
-import xml.etree.ElementTree as ElementTree
 
 import pytest
 import torch
@@ -12,11 +10,9 @@ from support.pictures import assert_fits
 
 from course import explore
 from course.core.errors import CourseError
-from course.drawing import palette, svg
-from course.explore import Choice, Explorable, Slider, Steps, Toggle
+from course.core.words import MIB
 from course.explore.models.buckets import (
     DEFAULT_FIRST_MIB,
-    MIB,
     MODELS,
     Layer,
     all_reduce_ms,
@@ -114,132 +110,9 @@ def test_every_state_of_the_buckets_fits_its_card(state):
     assert "nan" not in picture and "e+" not in picture
 
 
-def test_every_still_fits_and_is_the_same_when_drawn_again():
-    stills = explore.figures()
-    assert {"buckets.svg", "buckets_off.svg", "ddp_step.svg", "ddp_constructor.svg"} <= set(stills)
-    for name, picture in stills.items():
-        assert_fits(picture)
-        assert " id=" not in picture, name
-    assert explore.figures() == stills
-
-
 def test_titles_say_what_the_state_shows():
     assert "Without overlap" in explore.buckets(overlap=False).picture
     assert "Too few buckets" in explore.buckets(cap=1024).picture
     assert "Too many buckets" in explore.buckets(cap=0.5, latency=2).picture
     assert "Communication hidden" in explore.buckets(layers="VGG-16").picture
     assert "nobody to talk to" in explore.buckets(ranks=1).picture
-
-
-def _sample(ranks, step, kind, fast):
-    return svg.card(100, f"{ranks} ranks, step {step}, {kind}, {fast}", [])
-
-
-@pytest.fixture
-def sample():
-    return Explorable(
-        _sample,
-        ranks=Slider("Ranks", 2, 8, 4),
-        step=Steps("Step", lambda values: 2 * (values["ranks"] - 1) + 1),
-        kind=Choice("Kind", ("ring", "tree"), "ring"),
-        fast=Toggle("Fast", False),
-    )
-
-
-def test_moving_a_control_draws_again(sample):
-    assert "4 ranks, step 0, ring, False" in sample.picture
-    sample.values = {**sample.values, "ranks": 3}  # what the front end does
-    assert "3 ranks" in sample.picture
-    assert "tree, True" in sample.at(kind="tree", fast=True).picture
-
-
-def test_steps_follow_the_control_that_they_depend_on(sample):
-    sample.at(step=6)
-    assert _control(sample, "step")["last"] == 6
-    sample.at(ranks=2)
-    assert (sample.values["step"], _control(sample, "step")["last"]) == (2, 2)
-
-
-def _control(explorable, name):
-    return next(control for control in explorable.controls if control["name"] == name)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "says"),
-    [
-        ({"ranks": 9}, "Ranks takes a number from 2 to 8, not 9."),
-        ({"ranks": "four"}, "Ranks takes a number from 2 to 8, not 'four'."),
-        ({"ranks": float("nan")}, "not nan"),
-        ({"kind": "star"}, "Kind is one of ring, tree, not 'star'."),
-        ({"fast": 1}, "Fast is True or False, not 1."),
-        ({"step": -1}, "Step is a step, counted from 0, not -1."),
-        ({"speed": 1}, "There is no control 'speed' here; there are ranks, step, kind, fast."),
-    ],
-)
-def test_a_bad_value_is_one_clear_sentence_and_changes_nothing(sample, wrong, says):
-    before = sample.values
-    with pytest.raises(CourseError, match=re.escape(says)):
-        sample.at(**wrong)
-    assert sample.values == before
-
-
-def test_slider_stops_are_round_rise_and_hold_the_first_value():
-    stops = Slider("Cap", 0.5, 1024, 25, step=2**0.25, log=True).stops()
-    assert stops == sorted(set(stops)) and {0.5, 25, 1024} <= set(stops) and 30 < len(stops) < 60
-    assert Slider("Delay", 0, 0.3, 0.1, step=0.1).stops() == [0, 0.1, 0.2, 0.3]
-    assert explore.buckets(cap=24.4).values["cap"] == 25  # the nearest stop
-
-
-def test_the_mimebundle_carries_the_widget_and_a_still_with_its_alt_text(sample):
-    data, _ = sample._repr_mimebundle_()
-    assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == sample.model_id
-    assert data["image/svg+xml"] == sample.picture
-    assert data["text/plain"].startswith("4 ranks, step 0")
-
-
-def test_nothing_is_fetched_from_a_network():
-    assert not re.search(r"https?:|import\s", Explorable._esm + Explorable._css)
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        (0, "0"),
-        (0.256, "0.26"),
-        (6.84, "6.8"),
-        (41.3, "41"),
-        (8619.2, "8,619"),
-        (1000, "1,000"),
-        (100, "100"),
-    ],
-)
-def test_numbers_for_readers(value, shown):
-    assert svg.significant(value) == shown
-
-
-@pytest.mark.parametrize(
-    ("value", "written"), [(1.0, "1"), (0.001, "0"), (-0.001, "0"), (2.345, "2.35"), (100, "100")]
-)
-def test_numbers_in_drawings_have_one_form(value, written):
-    assert svg.number(value) == written
-
-
-def test_hatching_stays_inside_its_rectangle():
-    lines = re.findall(
-        r"M([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)", svg.hatched(10, 20, 47, 30, "#0072B2")
-    )
-    assert len(lines) > 5
-    for x1, y1, x2, y2 in (map(float, line) for line in lines):
-        assert min(x1, x2) >= 10 and max(x1, x2) <= 57 and min(y1, y2) >= 20 and max(y1, y2) <= 50
-
-
-def test_words_are_escaped():
-    picture = svg.card(90, "a < b & c", [svg.text(30, 70, "x > y")])
-    assert ElementTree.fromstring(picture)[0].text == "a < b & c" and picture.alt.startswith(
-        "a < b & c"
-    )
-
-
-def test_tints_go_from_the_colour_to_the_card():
-    assert palette.tint("#0072B2", 0) == "#0072b2" and palette.tint("#0072B2", 1) == palette.CARD
-    assert palette.tint("#000000", 0.5) == "#808080"

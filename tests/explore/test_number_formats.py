@@ -1,31 +1,32 @@
-"""The explorables of lab 05: number formats against torch's own rounding, gradients under a loss scale, curves."""
+"""Number formats against torch's own rounding, pictures that fit."""
 
 import itertools
 import math
 import random
 
-import pandas as pd
 import pytest
 import torch
 from support.pictures import assert_fits
 
 from course import explore
 from course.core.errors import CourseError
-from course.explore.models.loss_scale import fate, highest_power, histograms, zone
 from course.explore.models.number_formats import FORMATS, add
-from course.explore.pictures.loss_scale import NARROW
-from course.explore.pictures.loss_scale import draw as draw_gradients
 from course.explore.pictures.number_formats import draw, readable
 
 TORCHS = {
-    "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16, "fp8 e4m3": torch.float8_e4m3fn,
+    "fp32": torch.float32,
+    "fp16": torch.float16,
+    "bf16": torch.bfloat16,
+    "fp8 e4m3": torch.float8_e4m3fn,
     "fp8 e5m2": torch.float8_e5m2,
-}  # fmt: skip
+}
+
+
 INTEGERS = {32: torch.int32, 16: torch.int16, 8: torch.int8}
 
 
 def samples(name: str) -> torch.Tensor:
-    """Numbers of every size that the format holds, and a little beyond, with ties between neighbours."""
+    """Numbers of every size that the format holds and a little beyond, with ties between two."""
     known, generator = FORMATS[name], random.Random(0)
     low, high = math.log2(known.smallest) - 3, math.log2(known.largest)
     sizes = [
@@ -121,7 +122,7 @@ def test_the_title_of_the_formats_says_what_happens():
         ({"weight": 1e-8}, "kept as 0, below its range"),
         ({"format": "fp8 e5m2", "change": 1e-9}, "0 before it is added"),
     ):
-        assert says in explore.formats(**values).picture
+        assert says in explore.number_formats(**values).picture
 
 
 @pytest.mark.parametrize(
@@ -138,65 +139,3 @@ def test_the_title_of_the_formats_says_what_happens():
 )
 def test_numbers_of_any_size_are_readable(number, text):
     assert readable(number) == text
-
-
-def gradients(middle: int = -18) -> dict[int, int]:
-    """A bell of gradients around 2^middle."""
-    return {middle + i: round(1000 * math.exp(-(i**2) / 8)) for i in range(-7, 8)}
-
-
-def test_the_fate_of_gradients_is_that_of_the_numbers():
-    for name, power in itertools.product(NARROW, (0, 8, 30)):
-        known, histogram = FORMATS[name], gradients()
-        shares = fate(name, histogram, power)
-        kept = {e: known.round(1.5 * 2.0 ** (e + power)) for e in histogram}
-        assert shares.zero == sum(histogram[e] for e in kept if kept[e] == 0) / sum(
-            histogram.values()
-        )
-        assert sum(vars(shares).values()) == pytest.approx(1)
-    assert [zone("fp16", e) for e in (-26, -25, -15, -14, 15, 16)] == [
-        "zero", "subnormal", "subnormal", "whole", "whole", "infinite",
-    ]  # fmt: skip
-
-
-def test_the_highest_scale_is_the_last_without_overflow():
-    for name in NARROW:
-        best = highest_power(name, gradients())
-        assert (
-            fate(name, gradients(), best).infinite == 0 < fate(name, gradients(), best + 1).infinite
-        )
-
-
-@pytest.mark.parametrize(
-    ("name", "power", "middle"), list(itertools.product(NARROW, (0, 14, 32), (-45, -18, 3)))
-)
-def test_every_state_of_the_loss_scale_fits_its_card(name, power, middle):
-    assert_fits(draw_gradients(gradients(middle), "activations", name, power))
-
-
-def test_a_run_with_a_histogram_becomes_an_explorable():
-    rows = [{"where": "weights", "exponent": e, "count": n} for e, n in gradients().items()]
-    metrics = pd.DataFrame([{"step": 1, "loss": 0.5}, *rows])
-    assert histograms(metrics.to_dict("records")) == {"weights": gradients()}
-    assert "lose digits" in explore.loss_scale(metrics).picture
-    assert "so the step is lost" in explore.loss_scale(metrics, power=32).picture
-    assert "are cut to 448" in explore.loss_scale(metrics, power=32, format="fp8 e4m3").picture
-    with pytest.raises(CourseError, match="no histogram of gradients"):
-        explore.loss_scale(pd.DataFrame([{"loss": 0.5}]))
-
-
-@pytest.mark.parametrize("log", [True, False])
-def test_curves_fit_also_where_they_end_together_or_break_off(log):
-    curves = {
-        f"O{i}": [(step, math.exp(-step / 300) + i * 1e-4) for step in range(0, 1001, 20)]
-        for i in range(4)
-    }
-    curves["broken"] = [(0, 1.0), (20, 0.8), (40, math.nan), (60, 0.5)]
-    picture = explore.loss_curves(curves, "Four that agree and one that breaks off", log=log)
-    assert_fits(picture)
-    assert "broken 0.8" in picture.alt and "nan" not in picture
-
-
-def test_curves_without_a_point_are_a_clear_sentence():
-    with pytest.raises(CourseError, match="no curve to draw"):
-        explore.loss_curves({"O3": [(0, math.nan)]}, "Nothing")

@@ -1,0 +1,127 @@
+"""The controls of explorables: what each lets a learner choose, and what the front end shows."""
+
+import bisect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from course.core import CourseError, words
+
+
+@dataclass(frozen=True)
+class Slider:
+    """A number from `min` to `max`, which moves in steps.
+
+    `step` is what separates two stops, or if `log`, the factor between them. If it counts things,
+    its stops are `whole` numbers.
+    """
+
+    label: str
+    min: float
+    max: float
+    value: float
+    step: float = 1
+    unit: str = ""
+    log: bool = False
+    whole: bool = False
+
+    def stops(self) -> list[float]:
+        """Every value that the slider can take, rising; the one it starts with is among them."""
+        stops, value = {self.min, self.max, self.value}, self.min
+        while value < self.max:
+            stops.add(self._rounded(value))
+            value = value * self.step if self.log else value + self.step
+        return sorted(int(stop) if float(stop).is_integer() else stop for stop in stops)
+
+    def _rounded(self, value: float) -> float:
+        """A stop for the reader: 1, 1.3, 1.6, … 10, 13, 16, but 2, 4, … 256 as they are."""
+        exact = not self.log or float(self.step).is_integer()
+        stop = round(value, 9) if exact else float(f"{value:.2g}")
+        return round(stop) if self.whole else stop
+
+    def spec(self, values: dict[str, Any]) -> dict[str, Any]:
+        """What the front end needs to show it."""
+        return {
+            "stops": self.stops(),
+            "texts": [f"{words.significant(stop)} {self.unit}".strip() for stop in self.stops()],
+        }
+
+    def accept(self, value: Any, values: dict[str, Any]) -> float:
+        """The stop nearest to `value`; raise `CourseError` if that is not from `min` to `max`."""
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not number or not self.min <= value <= self.max:
+            raise CourseError(
+                f"{self.label} takes a number from {self.min} to {self.max}, not {value!r}."
+            )
+        stops = self.stops()
+        after = bisect.bisect_left(stops, value)
+        return min(stops[max(after - 1, 0) : after + 1], key=lambda stop: abs(stop - value))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few named `options`."""
+
+    label: str
+    options: tuple[str, ...]
+    value: str
+
+    def spec(self, values: dict[str, Any]) -> dict[str, Any]:
+        """What the front end needs to show it."""
+        return {"options": list(self.options)}
+
+    def accept(self, value: Any, values: dict[str, Any]) -> str:
+        """`value`; raise `CourseError` if it is not an option."""
+        if value not in self.options:
+            raise CourseError(f"{self.label} is one of {', '.join(self.options)}, not {value!r}.")
+        return value
+
+
+@dataclass(frozen=True)
+class Toggle:
+    """On or off."""
+
+    label: str
+    value: bool = True
+
+    def spec(self, values: dict[str, Any]) -> dict[str, Any]:
+        """What the front end needs to show it."""
+        return {}
+
+    def accept(self, value: Any, values: dict[str, Any]) -> bool:
+        """`value`; raise `CourseError` if it is neither True nor False."""
+        if not isinstance(value, bool):
+            raise CourseError(f"{self.label} is True or False, not {value!r}.")
+        return value
+
+
+@dataclass(frozen=True)
+class Steps:
+    """An animation of pictures 0 … count-1, played at one step per second.
+
+    `count` may depend on the other values.
+    """
+
+    label: str
+    count: int | Callable[[dict[str, Any]], int]
+    value: int = 0
+
+    def last(self, values: dict[str, Any]) -> int:
+        """The number of the last picture while the other controls have `values`."""
+        return (self.count(values) if callable(self.count) else self.count) - 1
+
+    def spec(self, values: dict[str, Any]) -> dict[str, Any]:
+        """What the front end needs to show it."""
+        return {"last": self.last(values)}
+
+    def accept(self, value: Any, values: dict[str, Any]) -> int:
+        """`value`, or the last step if another control left fewer.
+
+        Raises `CourseError` if it is not a step at all.
+        """
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise CourseError(f"{self.label} is a step, counted from 0, not {value!r}.")
+        return min(value, self.last(values))
+
+
+Control = Slider | Choice | Toggle | Steps

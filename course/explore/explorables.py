@@ -1,0 +1,238 @@
+"""Every explorable: what draws it, and which controls it has with which first values."""
+
+from collections.abc import Sequence
+
+from course.drawing import Picture
+from course.explore import models, pictures
+from course.explore.controls import Choice, Slider, Steps, Toggle
+from course.explore.factory import Description, explorable
+
+FINE, COARSE = 10**0.1, 10**0.2  # ten or five stops of a slider for each power of ten
+
+
+@explorable
+def all_reduce() -> Description:
+    """Two all-reduces side by side, round by round, with their times under the α–β model."""
+    names = tuple(models.all_reduce.ALGORITHMS)
+
+    def pictures_of(values: dict[str, object]) -> int:
+        """One before the first round, and one after each round of the longer of the two."""
+        plans = [
+            models.all_reduce.plan(values[side], values["ranks"]) for side in ("left", "right")
+        ]
+        return max(plan.messages for plan in plans) + 1
+
+    return pictures.all_reduce.draw, {
+        "left": Choice("Left", names, "reduce + broadcast"),
+        "right": Choice("Right", names, "ring"),
+        "ranks": Slider("Ranks", 2, 8, 4),
+        "size": Slider("Buffer", 0.001, 1000, 1, step=COARSE, unit="MB", log=True),
+        "latency": Slider("α, a message", 1, 1000, 20, step=COARSE, unit="µs", log=True),
+        "bandwidth": Slider("1/β, bandwidth", 0.1, 400, 10, step=COARSE, unit="GB/s", log=True),
+        "step": Steps("Round", pictures_of),
+    }
+
+
+@explorable
+def backfill() -> Description:
+    """A cluster's board with your job in it: change its size and its time limit, see its start."""
+    return pictures.backfill.draw, {
+        "nodes": Slider("Servers", 1, models.backfill.NODES, 1),
+        "gpus": Slider("GPUs a server", 1, models.backfill.GPUS, 2),
+        "hours": Slider("Time limit", 0.5, 12, 8, step=0.5, unit="h"),
+        "backfill": Toggle("Backfill", True),
+    }
+
+
+@explorable
+def buckets() -> Description:
+    """DDP's buckets over time: change the model, the bucket cap and the network.
+
+    See what is left to wait for.
+    """
+    names, cap = tuple(models.buckets.MODELS), models.buckets.DEFAULT_CAP_MIB
+    return pictures.buckets.draw, {
+        "layers": Choice("Model", names, "BERT-base"),
+        "cap": Slider("Bucket cap", 0.5, 1024, cap, step=2**0.25, unit="MiB", log=True),
+        "bandwidth": Slider("Network", 0.1, 300, 25, step=FINE, unit="GB/s", log=True),
+        "ranks": Slider("Ranks", 1, 64, 4),
+        "latency": Slider("Start of an all-reduce", 0, 2, 0.2, step=0.05, unit="ms"),
+        "overlap": Toggle("Overlap with backward", True),
+    }
+
+
+@explorable
+def collectives() -> Description:
+    """Every collective, for 2 to 6 ranks: what each holds before and after, who sends to whom."""
+    names, ops = tuple(models.collectives.COLLECTIVES), tuple(models.collectives.OPS)
+    most, after = pictures.collectives.MOST, pictures.collectives.AFTER
+
+    def draw(collective: str, moment: int, ranks: int, root: int, op: str) -> Picture:
+        numbers = models.collectives.counted(ranks)
+        example = models.collectives.Example(collective, numbers, min(root, ranks - 1), op)
+        return pictures.collectives.draw(example, moment)
+
+    return draw, {
+        "collective": Choice("Collective", names, "all-reduce"),
+        "moment": Steps("Before, on the way, after", 3, after),
+        "ranks": Slider("Ranks", 2, most, 4),
+        "root": Slider("Root", 0, most - 1, 0),
+        "op": Choice("Reduction", ops, "sum"),
+    }
+
+
+@explorable
+def hierarchy() -> Description:
+    """All-reduce across nodes: one ring or two levels, under the α–β model."""
+    one, each = pictures.hierarchy.ONE, pictures.hierarchy.EACH
+    return pictures.hierarchy.draw, {
+        "nodes": Slider("Nodes", 1, 64, 8),
+        "gpus": Slider("GPUs a node", 1, 8, 8),
+        "size": Slider("Buffer", 0.01, 1000, 1, step=COARSE, unit="MB", log=True),
+        "inside": Slider("1/β inside a node", 1, 900, 200, step=COARSE, unit="GB/s", log=True),
+        "network": Slider("1/β of a NIC", 0.1, 100, 25, step=COARSE, unit="GB/s", log=True),
+        "latency": Slider("α of the network", 1, 1000, 20, step=COARSE, unit="µs", log=True),
+        "nics": Choice("NICs", (one, each), one),
+    }
+
+
+@explorable
+def loss_scale(metrics) -> Description:
+    """The gradients of a run, in a format of your choice, under a loss scale of your choice.
+
+    `metrics` is the table of a run (`run.metrics`) with rows of `where`, `exponent` and `count`: a
+    histogram. A table without such rows is a `CourseError`. The controls are `where`, `format`
+    and `power`.
+    """
+    measured = models.loss_scale.histograms(metrics.to_dict("records"))
+
+    def draw(where: str, format: str, power: int) -> Picture:
+        return pictures.loss_scale.draw(measured[where], where, format, power)
+
+    return draw, {
+        "where": Choice("Gradients of", tuple(measured), next(iter(measured))),
+        "format": Choice("Format", pictures.loss_scale.NARROW, "fp16"),
+        "power": Slider("Loss scale: 2 to the power of", 0, 32, 0),
+    }
+
+
+@explorable
+def number_formats() -> Description:
+    """What a number format keeps of a weight and of a small change to it."""
+    return pictures.number_formats.draw, {
+        "format": Choice("Format", tuple(models.number_formats.FORMATS), "fp16"),
+        "weight": Slider("Weight w", 1e-8, 1e6, 1, step=FINE, log=True),
+        "change": Slider("Change", 1e-9, 1e3, 1e-4, step=FINE, log=True),
+    }
+
+
+@explorable
+def processes() -> Description:
+    """A job of 1 to 4 nodes with 1 to 8 processes each: rank, local rank, and where they meet."""
+    nodes, each = 4, 8
+    return pictures.processes.draw, {
+        "nodes": Slider("Nodes", 1, nodes, 2),
+        "per_node": Slider("Processes a node", 1, each, 4),
+        "look": Slider("Look at rank", 0, nodes * each - 1, 6),
+    }
+
+
+@explorable
+def replicas() -> Description:
+    """DataParallel's bytes: what each device holds and sends in a step.
+
+    Change the devices, the batch, the parameters and the vocabulary.
+    """
+    places = pictures.replicas.PLACES
+    return pictures.replicas.draw, {
+        "devices": Slider("Devices", 1, 8, 4),
+        "batch": Slider("Batch", 1, 512, 32, step=2, unit="sequences", log=True),
+        "parameters": Slider("Parameters", 1, 3000, 110, step=FINE, unit="million", log=True),
+        "vocabulary": Slider("Vocabulary", 2, 131072, 32768, step=2, unit="words", log=True),
+        "loss": Choice("Loss", places, places[0]),
+    }
+
+
+@explorable
+def scaling(points: Sequence[tuple[float, float]] = ()) -> Description:
+    """Efficiency against GPUs: change the model, the batch and the links.
+
+    `points` are your own measurements, as (ranks, efficiency).
+    """
+    measured = tuple(points)
+
+    def draw(**state: object) -> Picture:
+        return pictures.scaling.draw(points=measured, **state)
+
+    return draw, {
+        "work": Choice("Model", tuple(models.scaling.WORKLOADS), "ResNet-50"),
+        "gpus": Slider("GPUs", 1, 1024, 16, step=2, log=True),
+        "batch": Slider("Batch", 1, 1024, 64, step=2, log=True),
+        "per_node": Slider("GPUs a node", 1, 16, 8, step=2, log=True),
+        "inside": Choice("Inside a node", tuple(models.scaling.INSIDE), "NVLink"),
+        "network": Choice("Between nodes", tuple(models.scaling.NETWORKS), "100 Gbit/s"),
+        "hidden": Slider("May hide", 0, 100, 80, step=5, unit="%"),
+        "strong": Toggle("The batch is shared by all GPUs", False),
+    }
+
+
+@explorable
+def split() -> Description:
+    """One network on several ranks, split by data or by layers: who holds, computes, waits."""
+    data, layers = pictures.split.DATA, pictures.split.LAYERS
+    return pictures.split.draw, {
+        "by": Choice("Split by", (data, layers), data),
+        "ranks": Slider("Ranks", 1, 4, 2),
+        "parts": Slider("Parts of the batch (by layers)", 1, 8, 1),
+    }
+
+
+@explorable
+def staleness() -> Description:
+    """Workers of a parameter server: change the bound, see who waits and how stale it gets."""
+    none = models.staleness.UNBOUNDED
+    return pictures.staleness.draw, {
+        "workers": Slider("Workers", 1, 6, 3),
+        "bound": Slider(f"Bound, in steps ({none}: none)", 0, none, 2),
+        "slow": Slider("The last worker is slower", 1, 8, 4, step=0.5, unit="times"),
+        "nap": Toggle("… but in one step only", False),
+    }
+
+
+@explorable
+def stragglers() -> Description:
+    """Ranks that meet at every all-reduce: slow one down, make all jitter, let them meet less."""
+    return pictures.stragglers.draw, {
+        "ranks": Slider("Ranks", 2, 8, 4),
+        "slower": Slider("Last rank slower by", 0, 100, 30, step=5, unit="%"),
+        "jitter": Slider("Jitter of every pass", 0, 30, 0, step=2, unit="%"),
+        "every": Slider("Passes in a step", 1, 8, 1, step=2, log=True),
+    }
+
+
+@explorable
+def strategies() -> Description:
+    """A strategy on so many devices: where variables live, what moves, what a death leaves."""
+    model = models.strategies
+    return pictures.strategies.draw, {
+        "strategy": Choice("Strategy", model.STRATEGIES, model.MIRRORED),
+        "devices": Slider("Devices", 1, 8, 4),
+        "mib": Slider("Weights", 10, 10_000, 420, step=10**0.125, unit="MiB", log=True),
+        "optimizer": Choice("Optimizer", tuple(model.OPTIMIZERS), "Adam"),
+        "bandwidth": Slider("Link, each way", 0.1, 300, 25, step=FINE, unit="GB/s", log=True),
+        "dies": Choice("What dies", model.DEATHS, model.NOTHING),
+    }
+
+
+@explorable
+def tensor_fusion() -> Description:
+    """Tensors that become ready one after another: the messages, the waiting, the time in all."""
+    return pictures.tensor_fusion.draw, {
+        "tensors": Slider("Tensors", 1, 400, 100, step=FINE, log=True, whole=True),
+        "size": Slider("Size of each", 4, 4096, 256, step=2**0.5, unit="KiB", log=True),
+        "threshold": Slider("Fusion threshold", 0.01, 128, 128, step=2**0.5, unit="MiB", log=True),
+        "cycle": Slider("Cycle time", 0.1, 50, 1, step=FINE, unit="ms", log=True),
+        "latency": Slider("Start of a message", 0, 2, 0.5, step=0.05, unit="ms"),
+        "bandwidth": Slider("Network", 0.1, 300, 10, step=FINE, unit="GB/s", log=True),
+        "hurry": Toggle("Begin a cycle when the program waits", False),
+    }

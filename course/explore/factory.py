@@ -1,0 +1,55 @@
+"""How an explorable is made: from a function that says what draws it and which controls it has."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from inspect import Parameter, Signature
+from typing import TYPE_CHECKING
+
+from course.drawing import Picture
+from course.explore.controls import Control
+
+if TYPE_CHECKING:
+    from course.explore.widget import Explorable
+
+Description = tuple[Callable[..., Picture], dict[str, Control]]  # what draws a state; the controls
+VALUES = """
+
+Keyword arguments are the controls' first values. A value that a control cannot take is a
+`CourseError`, and so is a name that no control has."""
+
+
+def explorable(describe: Callable[..., Description]) -> Callable[..., Explorable]:
+    """Turn `describe` into the function that makes the explorable, such as ``buckets(cap=5)``.
+
+    `describe` gets the learner's own data, if there is any, and returns what draws a state and the
+    controls by name. The function takes the same data, and the controls' first values by name.
+    """
+    data_names = inspect.signature(describe).parameters
+
+    @functools.wraps(describe)
+    def make(*data: object, **values: object) -> Explorable:
+        from course.explore.widget import Explorable  # not before it is needed: it needs Jupyter
+
+        named = {name: values.pop(name) for name in data_names if name in values}
+        draw, controls = describe(*data, **named)
+        return Explorable(draw, **controls).at(**values)
+
+    make.__doc__ = inspect.getdoc(describe) + VALUES
+    make.__signature__ = _signature(describe)
+    return make
+
+
+def _signature(describe: Callable[..., Description]) -> Signature:
+    """What Jupyter shows for the function: its data, then each control with its first value."""
+    data = list(inspect.signature(describe).parameters.values())
+    if any(parameter.default is Parameter.empty for parameter in data):
+        return Signature([*data, Parameter("values", Parameter.VAR_KEYWORD)])  # not known yet
+    _, controls = describe()
+    values = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=control.value)
+        for name, control in controls.items()
+    ]
+    return Signature([*data, *values])

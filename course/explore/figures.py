@@ -1,0 +1,34 @@
+"""The drawings in images/, which is built from this table."""
+
+from course.explore import explorables, stills
+from course.explore.models.strategies import CENTRAL, MIRRORED, SERVER, WORKERS
+
+
+def figures() -> dict[str, str]:
+    """Every drawing in images/ as SVG, by file name: explorables in one state, and stills."""
+    return {
+        "all_reduce_ring.svg": explorables.all_reduce(step=3).picture,
+        "buckets.svg": explorables.buckets().picture,
+        "buckets_off.svg": explorables.buckets(overlap=False).picture,
+        "by_name.svg": stills.by_name.by_name(),
+        "collectives.svg": stills.collectives.overview(),
+        "ddp_constructor.svg": stills.ddp.constructor(),
+        "ddp_step.svg": stills.ddp.step(),
+        "dp_step.svg": stills.dp_step.step(),
+        "fusion.svg": explorables.tensor_fusion().picture,
+        "fusion_off.svg": explorables.tensor_fusion(threshold=0.01).picture,
+        "hierarchy_phases.svg": stills.hierarchy.phases(),
+        "number_formats_bf16.svg": explorables.number_formats(format="bf16", change=0.003).picture,
+        "queue.svg": explorables.backfill().picture,
+        "replicas_inside.svg": explorables.replicas(loss="inside forward").picture,
+        "scaling.svg": explorables.scaling().picture,
+        "snapshot.svg": stills.snapshot.saving(),
+        "split_data.svg": explorables.split().picture,
+        "staleness.svg": explorables.staleness().picture,
+        "strategies_central.svg": explorables.strategies(strategy=CENTRAL).picture,
+        "strategies_mirrored.svg": explorables.strategies(strategy=MIRRORED).picture,
+        "strategies_server.svg": explorables.strategies(strategy=SERVER).picture,
+        "strategies_workers.svg": explorables.strategies(strategy=WORKERS).picture,
+        "two_nodes.svg": stills.nodes.meeting(),
+        "two_nodes_levels.svg": stills.nodes.levels(),
+    }

@@ -1,0 +1,66 @@
+"""The model of the collectives against real ranks, and pictures that fit."""
+
+import itertools
+import re
+
+import pytest
+from support.pictures import assert_fits
+
+from course import explore
+from course.core.errors import CourseError
+from course.explore.models.collectives import COLLECTIVES, Example, counted
+from course.explore.pictures.collectives import draw
+from course.launch.client import launch
+
+
+@pytest.mark.parametrize(("ranks", "root", "op"), [(1, 0, "sum"), (3, 2, "max"), (4, 1, "sum")])
+def test_the_model_of_every_collective_is_what_real_ranks_do(there, ranks, root, op):
+    command = (
+        f"torchrun --standalone --nproc-per-node {ranks} src/collectives.py --root {root} --op {op}"
+    )
+    run = launch(command.split(), limit=60)
+    assert run.ok, run.text(0)
+    printed = [
+        dict(re.findall(r"^(\S+)[ ]*(.*)$", run.text(rank, "stdout"), re.MULTILINE))
+        for rank in range(ranks)
+    ]
+    for name in COLLECTIVES:
+        wanted = Example(name, counted(ranks), root, op).after()
+        assert [row[name] for row in printed] == [
+            " ".join(str(c.number) for c in cells) for cells in wanted
+        ], name
+
+
+def test_a_sum_remembers_whose_numbers_are_in_it():
+    scattered = Example("reduce-scatter", counted(3)).after()
+    assert [cell.sources for (cell,) in scattered] == [(0, 1, 2)] * 3
+    assert Example("scatter", counted(3), root=1).pairs() == [(1, 0), (1, 2)]
+    assert Example("barrier", counted(3)).after() == [[], [], []]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"name": "shuffle"}, "no collective 'shuffle'"),
+        ({"numbers": ((1, 2), (3,))}, "as many numbers as there are ranks"),
+        ({"root": 2}, "a rank from 0 to 1"),
+        ({"op": "mean"}, "one of sum, max"),
+    ],
+)
+def test_an_example_that_cannot_be_is_one_clear_sentence(wrong, says):
+    with pytest.raises(CourseError, match=says):
+        Example(**{"name": "reduce", "numbers": counted(2), **wrong})
+
+
+@pytest.mark.parametrize("name", COLLECTIVES)
+def test_every_state_of_the_collectives_fits_its_card(name):
+    for ranks, moment, op in itertools.product((1, 2, 6), range(3), ("sum", "max")):
+        assert_fits(draw(Example(name, counted(ranks), ranks - 1, op), moment))
+
+
+def test_what_is_to_be_predicted_is_hidden_until_the_call_has_ended():
+    before, after = (
+        explore.collectives(collective="all-reduce", moment=moment).picture for moment in (0, 2)
+    )
+    assert ">60<" not in before and "to be predicted" in before
+    assert after.count(">60<") == 4

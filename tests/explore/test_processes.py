@@ -1,0 +1,34 @@
+"""The processes of a job: their numbers, pictures that fit, a GPU that is not there."""
+
+import itertools
+
+import pytest
+from support.pictures import assert_fits
+
+from course.core.errors import CourseError
+from course.explore.models.processes import job
+from course.explore.pictures import processes
+from course.launch.client import launch
+
+
+def test_every_state_of_the_processes_fits_its_card():
+    for nodes, each, look in itertools.product((1, 4), (1, 5, 8), (0, 31)):
+        assert_fits(processes.draw(nodes, each, look))
+
+
+def test_ranks_are_numbered_node_by_node():
+    assert [(p.rank, p.node, p.local_rank) for p in job(2, 2)] == [
+        (0, 0, 0),
+        (1, 0, 1),
+        (2, 1, 0),
+        (3, 1, 1),
+    ]
+    with pytest.raises(CourseError, match="at least one node"):
+        job(0, 4)
+
+
+def test_a_gpu_that_is_not_there_is_one_clear_sentence(there):
+    for gpus, says in (("99", "There is no GPU 99: this box has"), ("-1", "There is no GPU -1")):
+        run = launch(["python", "src/spawn.py", "--gpus", gpus], limit=60)
+        assert not run.ok and run.text(0).startswith(says), run.text(0)
+        assert "Traceback" not in run.text(0)
