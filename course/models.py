@@ -1,4 +1,4 @@
-"""The models of the labs: a small BERT classifier with random weights or from a checkpoint, and a small convnet."""
+"""The models of the labs: a small BERT classifier, and a small convnet."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,8 @@ from course.data import hub
 if TYPE_CHECKING:
     from transformers import BertForSequenceClassification
 
-# (layers, width), two sizes of Turc et al. 2019, "Well-Read Students Learn Better"; here with a small vocabulary.
+# (layers, width): two sizes of Turc et al. 2019, "Well-Read Students Learn Better", here with a
+# small vocabulary.
 SIZES = {"tiny": (2, 128), "mini": (4, 256)}
 VOCABULARY = 64  # room for the embedded grammar's words
 POSITIONS = 64  # tokens of the longest input
@@ -22,22 +23,23 @@ def bert(
 ) -> "BertForSequenceClassification":
     """A BERT that classifies pairs of sentences into three labels.
 
-    With random weights, drawn from torch's generator (seed it first for equal weights): ``"tiny"`` has 0.4 million
-    parameters, ``"mini"`` 3.3 million. With a `checkpoint`, a name on the Hub (``"bert-base-cased"``) or a local folder
-    as `save_pretrained` writes it, the encoder comes from there and only a missing classifier is random. There is no
-    `dropout` unless asked for, so that runs can be compared exactly. Raises `CourseError` for an unknown size or a
+    The weights are random, drawn from torch's generator (seed it first for equal weights):
+    ``"tiny"`` has 0.4 million parameters, ``"mini"`` 3.3 million. With a `checkpoint`, a name on
+    the Hub (``"bert-base-cased"``) or a local folder as `save_pretrained` writes it, the encoder
+    comes from there and only a missing classifier is random. There is no `dropout` unless you ask
+    for it, so that runs can be compared exactly. Raises `CourseError` for an unknown size or a
     checkpoint that cannot be loaded.
 
-    On the embedded pairs in batches of 32, ``"tiny"`` learns with AdamW at a constant 3e-4, and faster at 1e-3 after 50
-    steps of warm-up, without which that rate starts badly (layer norms after the residual sums: Xiong et al. 2020).
+    On the embedded pairs in batches of 32, ``"tiny"`` learns with AdamW at a constant 3e-4, and
+    faster at 1e-3 after 50 steps of warm-up, without which that rate starts badly (layer norms
+    after the residual sums: Xiong et al. 2020).
     """
     from transformers import BertConfig, BertForSequenceClassification
 
     chances = {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
     if checkpoint is not None:
-        with hub.source(
-            checkpoint, "the checkpoint", "leave it out for a BERT with random weights"
-        ) as source:
+        advice = "leave it out for a BERT with random weights"
+        with hub.source(checkpoint, "the checkpoint", advice) as source:
             return BertForSequenceClassification.from_pretrained(
                 source, num_labels=LABELS, **chances
             )
@@ -54,15 +56,18 @@ def bert(
         num_attention_heads=width // 32,
         intermediate_size=4 * width,
         num_labels=LABELS,
-        initializer_range=width
-        ** -0.5,  # BERT's own 0.02 suits a width of 768; narrow layers learn faster with more
+        # BERT's own 0.02 suits a width of 768; narrow layers learn faster with more.
+        initializer_range=width**-0.5,
         **chances,
     )
     return BertForSequenceClassification(config)
 
 
 def image_model(*, batch_norm: bool = True) -> nn.Sequential:
-    """A convnet from images (N, 1, 8, 8) to logits (N, 10); without `batch_norm` samples do not interact."""
+    """A convnet from images (N, 1, 8, 8) to logits (N, 10).
+
+    Without `batch_norm` the samples of a batch do not interact.
+    """
 
     def block(inputs: int, outputs: int) -> list[nn.Module]:
         norm = [nn.BatchNorm2d(outputs)] if batch_norm else []

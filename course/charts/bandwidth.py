@@ -1,10 +1,10 @@
-"""Measured all-reduces on two logarithmic axes: bus bandwidth against the size of the buffer, a line an algorithm."""
+"""Measured all-reduces: bus bandwidth against the size of the buffer, one line per algorithm."""
 
 import math
 from collections.abc import Mapping, Sequence
 
-from course.core import CourseError
-from course.drawing import palette, svg
+from course.core import CourseError, words
+from course.drawing import Picture, palette, svg
 
 LEFT, RIGHT = 84, svg.WIDTH - 176  # right of it stand the names
 TOP, HEIGHT = 84, 300
@@ -21,10 +21,11 @@ def bandwidth(
     *,
     title: str = "",
     subtitle: str = "",
-) -> svg.Picture:
-    """A dot a measurement and a line an algorithm; what a model predicts is dashed. Sizes in bytes, values in GB/s.
+) -> Picture:
+    """A dot per measurement and a line per algorithm, dashed where a model predicts it.
 
-    Raises `CourseError` where there is nothing to draw, or a value that a logarithm cannot take.
+    Sizes are in bytes, values in GB/s; both axes are logarithmic. Raises `CourseError` where there
+    is nothing to draw, or a value that a logarithm cannot take.
     """
     predicted = predicted or {}
     points = [point for lines in (measured, predicted) for line in lines.values() for point in line]
@@ -36,30 +37,29 @@ def bandwidth(
     for name, line in predicted.items():
         parts.append(_dashed([axes.at(*point) for point in line], colours.get(name, GREY)))
     for name, line in measured.items():
-        places = [axes.at(*point) for point in line]
-        parts.append(svg.polyline(places, colour=colours[name]))
-        for (size, value), (x, y) in zip(line, places, strict=True):
-            tip = f"{name}, {size_text(size)}: {svg.significant(value)} GB/s"
-            parts.append(
-                svg.element("g", svg.element("title", tip), svg.circle(x, y, 3.5, colours[name]))
-            )
+        parts += _line(name, line, axes, colours[name])
     parts += _names({name: axes.at(*line[-1]) for name, line in measured.items()}, colours)
     best = max(measured, key=lambda name: measured[name][-1][1])
     return svg.card(
-        BOTTOM + 52, title or f"{best.capitalize()} is fastest for the largest buffer", parts,
-        subtitle=subtitle or "Bus bandwidth in GB/s, both axes logarithmic" + "; dashed: the model" * bool(predicted),
-        alt="Bus bandwidth against the size of the buffer. Largest size: "
-        + ", ".join(f"{name} {svg.significant(line[-1][1])} GB/s" for name, line in measured.items()) + ".",
-    )  # fmt: skip
+        BOTTOM + 52,
+        title or f"{best.capitalize()} is fastest for the largest buffer",
+        parts,
+        subtitle=subtitle or _subtitle(bool(predicted)),
+        alt=_told(measured),
+    )
 
 
-def size_text(size: float) -> str:
-    """A size in bytes for a reader, in B, KiB, MiB or GiB."""
-    for unit in ("B", "KiB", "MiB"):
-        if size < 1024:
-            return f"{svg.significant(size)} {unit}"
-        size /= 1024
-    return f"{svg.significant(size)} GiB"
+def _subtitle(predicted: bool) -> str:
+    axes = "Bus bandwidth in GB/s, both axes logarithmic"
+    return f"{axes}; dashed: the model" if predicted else axes
+
+
+def _told(measured: Mapping[str, Line]) -> str:
+    """The ends of the lines in words, for the alt text."""
+    largest = ", ".join(
+        f"{name} {words.significant(line[-1][1])} GB/s" for name, line in measured.items()
+    )
+    return f"Bus bandwidth against the size of the buffer. Largest size: {largest}."
 
 
 class _Axes:
@@ -77,33 +77,53 @@ class _Axes:
         """Where (size, value) lies on the card."""
         across = math.log(size / self.sizes[0]) / math.log(self.sizes[1] / self.sizes[0])
         low, high = self.decades
-        return LEFT + across * (RIGHT - LEFT), BOTTOM - HEIGHT * (math.log10(value) - low) / (
-            high - low
-        )
+        up = (math.log10(value) - low) / (high - low)
+        return LEFT + across * (RIGHT - LEFT), BOTTOM - HEIGHT * up
 
     def draw(self) -> list[str]:
-        """Guides and their labels: every decade of the values, every other power of two to four of the sizes."""
+        """Guides and their labels."""
+        return [
+            *self._across(),
+            *self._upright(),
+            svg.text(RIGHT, BOTTOM + 38, "buffer", anchor="end", colour=GREY),
+            svg.text(LEFT - 10, TOP - 14, "GB/s", anchor="end", colour=GREY),
+        ]
+
+    def _across(self) -> list[str]:
+        """A guide for every power of ten of the values."""
         parts = []
         for power in range(self.decades[0], self.decades[1] + 1):
             y = self.at(self.sizes[0], 10.0**power)[1]
             parts.append(svg.line(LEFT, y, RIGHT, y))
             parts.append(svg.text(LEFT - 10, y + 4, _plain(10.0**power), anchor="end", colour=GREY))
+        return parts
+
+    def _upright(self) -> list[str]:
+        """A guide for every second (or, of many, every fourth) power of two of the sizes."""
         first, last = (math.log2(size) for size in self.sizes)
         every = 2 if last - first <= 16 else 4
-        for power in range(math.ceil(first), math.floor(last) + 1):
-            if (power - math.ceil(first)) % every == 0:
-                x = self.at(2.0**power, 10.0 ** self.decades[0])[0]
-                parts.append(svg.line(x, TOP, x, BOTTOM + 4))
-                parts.append(
-                    svg.text(x, BOTTOM + 19, size_text(2.0**power), anchor="middle", colour=GREY)
-                )
-        parts.append(svg.text(RIGHT, BOTTOM + 38, "buffer", anchor="end", colour=GREY))
-        return [*parts, svg.text(LEFT - 10, TOP - 14, "GB/s", anchor="end", colour=GREY)]
+        parts = []
+        for power in range(math.ceil(first), math.floor(last) + 1, every):
+            x = self.at(2.0**power, 10.0 ** self.decades[0])[0]
+            label = words.size(2.0**power)
+            parts.append(svg.line(x, TOP, x, BOTTOM + 4))
+            parts.append(svg.text(x, BOTTOM + 19, label, anchor="middle", colour=GREY))
+        return parts
 
 
 def _plain(value: float) -> str:
     """A power of ten, written out."""
     return f"{value:,.0f}" if value >= 1 else f"{value:.{-math.floor(math.log10(value))}f}"
+
+
+def _line(name: str, line: Line, axes: _Axes, colour: str) -> list[str]:
+    """A measured line and its dots, whose values the pointer shows."""
+    places = [axes.at(*point) for point in line]
+    parts = [svg.polyline(places, colour=colour)]
+    for (size, value), (x, y) in zip(line, places, strict=True):
+        tip = f"{name}, {words.size(size)}: {words.significant(value)} GB/s"
+        parts.append(svg.element("g", svg.element("title", tip), svg.circle(x, y, 3.5, colour)))
+    return parts
 
 
 def _dashed(places: list[tuple[float, float]], colour: str) -> str:

@@ -1,26 +1,38 @@
-"""A step of nn.DataParallel over time, a lane a device: what the master does alone, and what all do together."""
+"""A step of nn.DataParallel over time, one lane per device.
+
+It shows what the master does alone, and what all devices do together.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import pandas as pd
+from course.core import CourseError, words
+from course.drawing import Picture, lanes, palette, svg
 
-from course.core import CourseError
-from course.drawing import palette, svg
+if TYPE_CHECKING:
+    import pandas as pd
 
-LEFT, RIGHT = 104, svg.WIDTH - svg.MARGIN  # where time begins and ends, in pixels
-LANE, NEXT, HEADING, TOP = 28, 36, 26, 102
-# How each stage is marked: a phase of computing, or None for copying between devices. In the order of a step.
+LEFT, RIGHT = lanes.LEFT, lanes.RIGHT  # where time begins and ends, in pixels
+LANE, NEXT, TOP = lanes.COMPUTE, lanes.COMPUTE + 8, 102
+# A step's stages in their order: a phase of computing, or None for copying between devices.
 STAGES = {
-    "scatter": None, "replicate": None, "forward": "forward", "gather": None, "loss": "other", "scatter back": None,
-    "backward": "backward", "reduce": None, "step": "optimizer",
-}  # fmt: skip
+    "scatter": None,
+    "replicate": None,
+    "forward": "forward",
+    "gather": None,
+    "loss": "other",
+    "scatter back": None,
+    "backward": "backward",
+    "reduce": None,
+    "step": "optimizer",
+}
 TOGETHER = ("forward", "backward")  # what all devices do; the rest is the master's
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """What a device does from `start` to `end`, in ms since the step began; `stage` is one of `STAGES`."""
+    """What a device does from `start` to `end`, in ms; `stage` is one of `STAGES`."""
 
     device: int
     stage: str
@@ -37,22 +49,22 @@ def alone_ms(step: Sequence[Stretch]) -> float:
     return _length(step) - together
 
 
-def device_lanes(steps: Mapping[str, pd.DataFrame]) -> svg.Picture:
+def device_lanes(steps: Mapping[str, "pd.DataFrame"]) -> Picture:
     """The named steps, as they were measured, below one another on one time axis.
 
-    A step is a table with a row for each device and stage, and columns device, stage, start_ms and end_ms. Raises
-    `CourseError` for an empty one.
+    A step is a table with a row for each device and stage, and columns device, stage, start_ms and
+    end_ms. Raises `CourseError` for an empty one.
     """
     read = {name: _stretches(table) for name, table in steps.items()}
     shares = [f"{100 * alone_ms(step) / _length(step):.0f} %" for step in read.values()]
-    return draw(
+    return draw_stages(
         read,
         f"While the others wait, the master works alone for {' and '.join(shares)} of a step",
         "Measured here. Solid is computing, hatched is copying between devices",
     )
 
 
-def _stretches(table: pd.DataFrame) -> list[Stretch]:
+def _stretches(table: "pd.DataFrame") -> list[Stretch]:
     if table.empty:
         raise CourseError("There is no step to draw: run the script that measures one first.")
     columns = zip(table["device"], table["stage"], table["start_ms"], table["end_ms"], strict=True)
@@ -63,7 +75,7 @@ def _stretches(table: pd.DataFrame) -> list[Stretch]:
     ]
 
 
-def draw(steps: Mapping[str, Sequence[Stretch]], title: str, subtitle: str) -> svg.Picture:
+def draw_stages(steps: Mapping[str, Sequence[Stretch]], title: str, subtitle: str) -> Picture:
     """All steps on one time axis, each under its name (if it has one)."""
     top = max(_length(step) for step in steps.values())
     scale = (RIGHT - LEFT) / top
@@ -71,19 +83,13 @@ def draw(steps: Mapping[str, Sequence[Stretch]], title: str, subtitle: str) -> s
     y = float(TOP)
     for name, step in steps.items():
         if name:
-            parts.append(
-                svg.rect(LEFT - 1, y - 7, RIGHT - LEFT + 2, HEADING, palette.CARD)
-            )  # no guides behind it
-            parts.append(
-                svg.text(
-                    svg.MARGIN, y + 9, f"{name}: {_ms(_length(step))} a step", bold=True, size=13
-                )
-            )
-            y += HEADING
+            parts += lanes.heading(f"{name}: {words.milliseconds(_length(step))} a step", y)
+            y += lanes.HEADING
         for device in sorted({stretch.device for stretch in step}):
             parts += _lane(device, step, y, scale)
             y += NEXT
-        y += 6 if name else 0
+        if name:
+            y += lanes.BETWEEN
     guides = svg.axis(LEFT, y, RIGHT - LEFT, top, "ms since the step began", rise=y - TOP + 6)
     told = ". ".join(f"{name} {_told(step)}".strip() for name, step in steps.items())
     return svg.card(y + 46, title, [_legend(), guides, *parts], subtitle=subtitle, alt=told)
@@ -100,9 +106,8 @@ def _legend() -> str:
         for name, phase in STAGES.items()
         if phase
     ]
-    return svg.legend(
-        LEFT, 82, [*entries, ("hatched", blue, "copying"), ("solid", palette.WAIT, "waiting")]
-    )
+    others = [("hatched", blue, "copying"), ("solid", palette.WAIT, "waiting")]
+    return svg.legend(LEFT, 82, entries + others)
 
 
 def _lane(device: int, step: Sequence[Stretch], y: float, scale: float) -> list[str]:
@@ -119,34 +124,16 @@ def _lane(device: int, step: Sequence[Stretch], y: float, scale: float) -> list[
 
 def _stretch(stretch: Stretch, colour: str, y: float, scale: float) -> list[str]:
     x, width = LEFT + stretch.start * scale, (stretch.end - stretch.start) * scale
-    phase, tip = STAGES[stretch.stage], f"{stretch.stage}: {_ms(stretch.end - stretch.start)}"
-    fits = svg.text_width(stretch.stage) + 6 < width
-    middle = x + width / 2
+    phase = STAGES[stretch.stage]
+    tip = f"{stretch.stage}: {words.milliseconds(stretch.end - stretch.start)}"
+    named = {"label": stretch.stage, "tip": tip, "margin": 3}
     if phase is None:
-        mark = svg.hatched(x, y, width, LANE, colour, tip=tip)
-        room = svg.text_width(stretch.stage) + 2
-        ground = svg.rect(middle - room / 2, y + 6, room, LANE - 12, palette.CARD, rx=3)
-        return (
-            [mark, ground, svg.text(middle, y + 18, stretch.stage, anchor="middle")]
-            if fits
-            else [mark]
-        )
-    ink = palette.CARD if phase in ("backward", "optimizer") else palette.INK
-    mark = svg.rect(
-        x, y, width - min(1, width / 4), LANE, palette.phase_colour(colour, phase), tip=tip
-    )
-    return (
-        [mark, svg.text(middle, y + 18, stretch.stage, anchor="middle", colour=ink)]
-        if fits
-        else [mark]
-    )
+        return lanes.communicating(x, y, width, LANE, colour, **named, paper=1)
+    return lanes.computing(x, y, width, colour, phase, **named)
 
 
 def _told(step: Sequence[Stretch]) -> str:
     """The master's stages in words, for the alt text."""
     own = [stretch for stretch in step if stretch.device == 0]
-    return "Device 0 in order: " + ", ".join(f"{s.stage} {_ms(s.end - s.start)}" for s in own)
-
-
-def _ms(value: float) -> str:
-    return f"{svg.significant(value, 2 if value < 100 else 3)} ms"
+    stages = (f"{s.stage} {words.milliseconds(s.end - s.start)}" for s in own)
+    return "Device 0 in order: " + ", ".join(stages)

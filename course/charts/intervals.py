@@ -19,7 +19,10 @@ def union(intervals: Iterable[Interval]) -> list[Interval]:
 def close_pauses(
     intervals: Sequence[Interval], longest: float, breaks: Sequence[float] = ()
 ) -> list[Interval]:
-    """Disjoint, sorted `intervals` joined over pauses of at most `longest` in which no moment of `breaks` lies."""
+    """Disjoint, sorted `intervals`, joined over pauses of at most `longest`.
+
+    A pause in which a moment of `breaks` lies stays.
+    """
     joined: list[Interval] = []
     for start, end in intervals:
         pause = (joined[-1][1], start) if joined else None

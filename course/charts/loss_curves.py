@@ -1,25 +1,25 @@
-"""Several measured curves in one picture, each named where it ends: what a run of several variants leaves behind."""
+"""Several measured curves in one picture, each named where it ends."""
 
 import math
 from collections.abc import Mapping, Sequence
 
-from course.core import CourseError
-from course.drawing import palette, svg
+from course.core import CourseError, words
+from course.drawing import Picture, palette, svg
 
 Points = Sequence[tuple[float, float]]
-COLOURS = tuple(
-    palette.RANKS[i] for i in (7, 2, 6, 1, 5, 4)
-)  # not those of ranks 0 and 3, grey for the reference
+# Grey for the first, the reference; not the colours of ranks 0 and 3.
+COLOURS = tuple(palette.RANKS[i] for i in (7, 2, 6, 1, 5, 4))
 LEFT, RIGHT, TOP, BOTTOM = svg.MARGIN + 48, svg.WIDTH - 190, 80, 340
 
 
 def loss_curves(
     curves: Mapping[str, Points], title: str, *, y: str = "loss", log: bool = False
-) -> svg.Picture:
+) -> Picture:
     """Curves by name, each a sequence of (step, value); `log` gives the values a logarithmic axis.
 
-    Earlier curves are drawn wider, so that one that lies under another still shows. Values that are not finite, or not
-    above 0 where `log` needs that, end a curve early. Raises `CourseError` where nothing is left to draw.
+    Earlier curves are drawn wider, so that one that lies under another still shows. Values that are
+    not finite, or not above 0 where `log` needs that, end a curve early. Raises `CourseError` where
+    nothing is left to draw.
     """
     shown = {name: _drawable(points, log) for name, points in curves.items()}
     shown = {name: points for name, points in shown.items() if points}
@@ -41,7 +41,7 @@ def loss_curves(
         body.append(svg.polyline(line, colour=_colour(i), width=2 + 5 * (1 - (i + 1) / len(shown))))
     body += _names([(name, points[-1][1], place(*points[-1])[1]) for name, points in shown.items()])
     ends = ", ".join(
-        f"{name} {svg.significant(points[-1][1], 3)}" for name, points in shown.items()
+        f"{name} {words.significant(points[-1][1], 3)}" for name, points in shown.items()
     )
     return svg.card(BOTTOM + 52, title, body, alt=f"{y} against the step. At the end: {ends}.")
 
@@ -75,27 +75,24 @@ def _grid(low: float, high: float, last: float, log: bool, y: str) -> list[str]:
     for mark in marks:
         if low - 1e-9 <= mark <= high + 1e-9:
             height = BOTTOM - (BOTTOM - TOP) * (mark - low) / ((high - low) or 1)
-            label = svg.significant(10**mark if log else mark, 2)
+            label = words.significant(10**mark if log else mark, 2)
             parts.append(svg.line(LEFT, height, RIGHT, height))
             parts.append(svg.text(LEFT - 8, height + 4, label, colour=palette.MUTED, anchor="end"))
     parts.append(svg.line(LEFT, BOTTOM, RIGHT, BOTTOM))
     for step in svg.ticks(last, 5):
         x = LEFT + (RIGHT - LEFT) * step / last
-        parts.append(
-            svg.text(
-                x, BOTTOM + 18, svg.significant(step, 3), colour=palette.MUTED, anchor="middle"
-            )
-        )
+        label = words.significant(step, 3)
+        parts.append(svg.text(x, BOTTOM + 18, label, colour=palette.MUTED, anchor="middle"))
     return [*parts, svg.text(RIGHT, BOTTOM + 38, "step", colour=palette.MUTED, anchor="end")]
 
 
 def _names(ends: list[tuple[str, float, float]]) -> list[str]:
-    """Each curve's name and last value beside its end; names of curves that end together stand below one another."""
+    """Each curve's name and last value beside its end, moved apart where ends are close."""
     parts, places = [], _apart([height + 4 for _, _, height in ends])
     for i, ((name, value, height), at) in enumerate(zip(ends, places, strict=True)):
-        words = f"{name}  {svg.significant(value, 3)}"
+        label = f"{name}  {words.significant(value, 3)}"
         parts.append(svg.line(RIGHT + 2, height, RIGHT + 16, at - 4, colour=_colour(i)))
-        parts.append(svg.text(RIGHT + 20, at, words, colour=_colour(i), bold=True))
+        parts.append(svg.text(RIGHT + 20, at, label, colour=_colour(i), bold=True))
     return parts
 
 

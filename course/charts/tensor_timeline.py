@@ -1,11 +1,12 @@
-"""A run in the manner of Horovod's timeline: for each tensor, when it was negotiated, queued, packed and reduced."""
+"""A run as Horovod's timeline shows it: when each tensor was negotiated, packed and reduced."""
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from course.core import CourseError
-from course.drawing import palette, svg
+from course.core import CourseError, words
+from course.drawing import Picture, palette, svg
 
 BLUE = palette.rank_colour(0)
 LEFT, RIGHT = 168, svg.WIDTH - svg.MARGIN
@@ -15,7 +16,10 @@ LABEL = 21  # characters of a tensor's name
 
 @dataclass(frozen=True)
 class Row:
-    """One tensor: (what, start, end) for each phase and (rank, when it was heard to be ready), in ms."""
+    """One tensor, times in ms.
+
+    `phases` holds (what, start, end), `ready` holds (rank, when it was heard to be ready).
+    """
 
     name: str
     phases: tuple[tuple[str, float, float], ...]
@@ -23,9 +27,10 @@ class Row:
 
 
 def read(path: str | Path) -> list[Row]:
-    """The tensors of a timeline file, by when they were first heard of; times in ms since the first.
+    """The tensors of a timeline file, in the order in which they were first heard of.
 
-    The file is Chrome's trace format, a process a tensor. `CourseError` if it cannot be read or holds no operation.
+    The file is in Chrome's trace format, one process per tensor. Raises `CourseError` if it cannot
+    be read or holds no operation.
     """
     try:
         events = json.loads(Path(path).read_text(encoding="utf-8"))["traceEvents"]
@@ -43,7 +48,8 @@ def read(path: str | Path) -> list[Row]:
     )
     if not rows:
         raise CourseError(
-            f"{path} holds no operation: start the timeline before the operations, stop it after them."
+            f"{path} holds no operation: "
+            "start the timeline before the operations, stop it after them."
         )
     return rows
 
@@ -56,8 +62,8 @@ def _row(name: str, events: list[dict]) -> Row:
     return Row(name, tuple(sorted(phases, key=lambda phase: phase[1])), tuple(ready))
 
 
-def tensor_timeline(path: str | Path, rows: int = 14) -> svg.Picture:
-    """The first `rows` tensors of the timeline in the file `path`, below one another on one time axis."""
+def tensor_timeline(path: str | Path, rows: int = 14) -> Picture:
+    """The first `rows` tensors of the timeline in the file `path`, on one time axis."""
     found = read(path)
     shown = found[:rows]
     first = min(row.phases[0][1] for row in shown)
@@ -67,63 +73,71 @@ def tensor_timeline(path: str | Path, rows: int = 14) -> svg.Picture:
     def x(ms: float) -> float:
         return LEFT + (ms - first) * (RIGHT - LEFT) / top
 
-    ranks = sorted({rank for row in shown for rank, _ in row.ready})
+    unit = "ms since the first was ready"
     parts = [
-        _legend(ranks),
-        svg.axis(LEFT, bottom, RIGHT - LEFT, top, "ms since the first was ready", rise=bottom - 98),
+        _legend(sorted({rank for row in shown for rank, _ in row.ready})),
+        svg.axis(LEFT, bottom, RIGHT - LEFT, top, unit, rise=bottom - TOP + 6),
     ]
     for place, row in enumerate(shown):
         parts += _draw(row, TOP + place * ROW, x)
-    messages = len({phase for row in shown for phase in row.phases if phase[0] == "ALLREDUCE"})
+    return svg.card(
+        bottom + 46,
+        f"{len(shown)} tensors travel in {words.plural(_messages(shown), 'message')}",
+        parts,
+        subtitle=_subtitle(shown, top, len(found) - len(shown)),
+        alt=f"One row for each of {len(shown)} tensors over time: negotiated, queued, packed, "
+        "reduced, unpacked. Ticks show when each rank was heard to be ready.",
+    )
+
+
+def _messages(shown: Sequence[Row]) -> int:
+    """How many all-reduces carried them: tensors that travelled together share one."""
+    return len({phase for row in shown for phase in row.phases if phase[0] == "ALLREDUCE"})
+
+
+def _subtitle(shown: Sequence[Row], top: float, more: int) -> str:
     waited = sum(
         end - start
         for row in shown
         for what, start, end in row.phases
         if what.startswith("NEGOTIATE")
     )
-    return svg.card(
-        bottom + 46,
-        f"{len(shown)} tensors travel in {messages} message{'s' * (messages != 1)}",
-        parts,
-        subtitle=f"From ready to agreed on: {svg.significant(waited / len(shown))} ms on average; "
-        f"all of it: {svg.significant(top)} ms" + f" ({len(found) - len(shown)} more tensors not drawn)" * (
-            len(found) > len(shown)),
-        alt=f"One row for each of {len(shown)} tensors over time: negotiated, queued, packed, reduced, unpacked. Ticks "
-        "show when each rank was heard to be ready.",
-    )  # fmt: skip
+    mean = words.significant(waited / len(shown))
+    line = f"From ready to agreed on: {mean} ms on average; all of it: {words.significant(top)} ms"
+    return f"{line} ({more} more tensors not drawn)" if more else line
 
 
 def _legend(ranks: list[int]) -> str:
-    marks = [("solid", palette.WAIT, "negotiating"), ("solid", palette.tint(BLUE, 0.72), "queued")]
-    marks += [("solid", BLUE, "packing"), ("hatched", BLUE, "all-reduce")]
+    marks = [
+        ("solid", palette.WAIT, "negotiating"),
+        ("solid", palette.tint(BLUE, 0.72), "queued"),
+        ("solid", BLUE, "packing"),
+        ("hatched", BLUE, "all-reduce"),
+    ]
     ready = " ready" if len(ranks) < 3 else ""
-    return svg.legend(
-        svg.MARGIN,
-        82,
-        marks + [("dot", palette.rank_colour(r), f"rank {r}{ready}") for r in ranks[:4]],
-    )
+    dots = [("dot", palette.rank_colour(rank), f"rank {rank}{ready}") for rank in ranks[:4]]
+    return svg.legend(svg.MARGIN, 82, marks + dots)
 
 
-def _draw(row: Row, y: float, x) -> list[str]:
+def _draw(row: Row, y: float, x: Callable[[float], float]) -> list[str]:
     name = row.name if len(row.name) <= LABEL else "…" + row.name[1 - LABEL :]
     parts = [svg.text(LEFT - 12, y + 13, name, anchor="end")]
     for what, start, end in row.phases:
-        left, width, tip = (
-            x(start),
-            x(end) - x(start),
-            f"{row.name}: {what}, {svg.significant(end - start)} ms",
-        )
-        if what.startswith("NEGOTIATE") or what == "QUEUE":
-            fill = palette.tint(BLUE, 0.72) if what == "QUEUE" else palette.WAIT
-            parts.append(svg.rect(left, y, width, BAR, fill, tip=tip))
-        elif what.startswith("MEMCPY"):
-            parts.append(svg.rect(left, y, width, BAR, BLUE, tip=tip))
-        else:
-            parts.append(svg.hatched(left, y, width, BAR, BLUE, tip=tip))
+        tip = f"{row.name}: {what}, {words.significant(end - start)} ms"
+        parts.append(_mark(what, x(start), y, x(end) - x(start), tip))
     for rank, moment in row.ready:
-        # A tick a rank, each in its own third, so that ranks heard in the same cycle are all seen.
+        # Even ranks tick above and odd ones below: ranks heard in the same cycle are all seen.
         high = BAR / 2
-        parts.append(
-            svg.rect(x(moment) - 1.5, y + high * (rank % 2), 3, high, palette.rank_colour(rank))
-        )
+        tick = y + high * (rank % 2)
+        parts.append(svg.rect(x(moment) - 1.5, tick, 3, high, palette.rank_colour(rank)))
     return parts
+
+
+def _mark(what: str, left: float, y: float, width: float, tip: str) -> str:
+    if what.startswith("NEGOTIATE"):
+        return svg.rect(left, y, width, BAR, palette.WAIT, tip=tip)
+    if what == "QUEUE":
+        return svg.rect(left, y, width, BAR, palette.tint(BLUE, 0.72), tip=tip)
+    if what.startswith("MEMCPY"):
+        return svg.rect(left, y, width, BAR, BLUE, tip=tip)
+    return svg.hatched(left, y, width, BAR, BLUE, tip=tip)

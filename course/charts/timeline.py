@@ -1,19 +1,24 @@
-"""What the ranks did, when: the profiler's traces of a run as a table, and as lanes that show what overlaps.
+"""What the ranks did when: the profiler's traces of a run as a table, and as lanes over time.
 
-A script writes one trace a rank, ``rank0.json``, ``rank1.json`` …, with `torch.profiler`'s `export_chrome_trace`.
+A script writes one trace per rank, ``rank0.json``, ``rank1.json`` …, with `torch.profiler`'s
+`export_chrome_trace`.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from course.charts import traces
 from course.charts.traces import Step
-from course.core import CourseError
-from course.drawing import Picture, Section, Span, lanes, significant
+from course.core import CourseError, words
+from course.drawing import Picture, Section, Span, lanes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+UNIT = "ms since the step began"  # of the time axis
 
 
 @dataclass(frozen=True)
@@ -23,29 +28,41 @@ class Timeline:
     ranks: dict[int, list[Step]]
     one_clock: bool  # whether the ranks ran on one host, so that their times can be compared
 
-    def table(self) -> pd.DataFrame:
-        """One row a rank and step: rank, step, step_ms, comm_ms, overlap_pct (nan: nothing sent), exposed_ms."""
+    def table(self) -> "pd.DataFrame":
+        """One row per rank and step: step_ms, comm_ms, overlap_pct, exposed_ms.
+
+        The overlap is nan where nothing was sent.
+        """
+        import pandas as pd
+
         rows = [
             {
-                "rank": rank, "step": step.number, "step_ms": step.step_ms, "comm_ms": step.comm_ms,
-                "overlap_pct": 100 * step.overlap, "exposed_ms": step.exposed_ms,
+                "rank": rank,
+                "step": step.number,
+                "step_ms": step.step_ms,
+                "comm_ms": step.comm_ms,
+                "overlap_pct": 100 * step.overlap,
+                "exposed_ms": step.exposed_ms,
             }
             for rank, steps in self.ranks.items()
             for step in steps
-        ]  # fmt: skip
+        ]
         return pd.DataFrame(rows).round(2)
 
     def draw(self, step: int | None = None) -> Picture:
-        """The lanes of every rank in one profiled `step`, by its number; the last one if none is given."""
+        """The lanes of every rank in one profiled `step`, by default the last one."""
         chosen = self._at(step)
         summary = _Summary.of(chosen)
         number = next(iter(chosen.values())).number
         return lanes.draw(
-            [Section("", self._spans(chosen))], summary.title(),
-            f"Step {number}: {_ms(summary.step_ms)}, of which {_ms(summary.exposed_ms)} only communicate",
-            f"For each of {len(chosen)} ranks two lanes over time: computation above, communication below.",
-            unit="ms since the step began",
-        )  # fmt: skip
+            [Section("", self._spans(chosen))],
+            summary.title(),
+            f"Step {number}: {words.milliseconds(summary.step_ms)}, "
+            f"of which {words.milliseconds(summary.exposed_ms)} only communicate",
+            f"For each of {len(chosen)} ranks two lanes over time: "
+            "computation above, communication below.",
+            unit=UNIT,
+        )
 
     def _at(self, number: int | None) -> dict[int, Step]:
         """That step of every rank that has it."""
@@ -71,7 +88,10 @@ class Timeline:
 
 
 def read(folder: str | Path) -> Timeline:
-    """The timeline of the traces ``rank0.json``, ``rank1.json`` … in `folder`; `CourseError` if one cannot be read."""
+    """The timeline of the traces ``rank0.json``, ``rank1.json`` … in `folder`.
+
+    Raises `CourseError` if there is none, or one cannot be read.
+    """
     found = {
         int(match[1]): path
         for path in Path(folder).glob("*")
@@ -79,7 +99,8 @@ def read(folder: str | Path) -> Timeline:
     }
     if not found:
         raise CourseError(
-            f"There is no trace rank0.json in {folder}: run the script that profiles its ranks first."
+            f"There is no trace rank0.json in {folder}: "
+            "run the script that profiles its ranks first."
         )
     read_traces = {rank: traces.read(found[rank]) for rank in sorted(found)}
     hosts = {host for host, _ in read_traces.values()}
@@ -89,29 +110,29 @@ def read(folder: str | Path) -> Timeline:
 
 
 def compare(named: Sequence[tuple[str, Timeline]], step: int | None = None) -> Picture:
-    """Several runs below one another on one time axis: ``compare([("naive", a), ("overlapped", b)])``."""
+    """Several runs on one time axis: ``compare([("naive", a), ("overlapped", b)])``."""
     if not named:
         raise CourseError("There is nothing to compare: give a list of (name, timeline) pairs.")
     sections, lengths = [], []
     for name, timeline in named:
         chosen = timeline._at(step)
         summary = _Summary.of(chosen)
-        heading = f"{name}: {_ms(summary.step_ms)} a step, {summary.hidden()}"
+        heading = f"{name}: {words.milliseconds(summary.step_ms)} a step, {summary.hidden()}"
         sections.append(Section(heading, timeline._spans(chosen)))
         lengths.append((summary.step_ms, name))
-    (short, best), (long, worst) = min(lengths), max(lengths)
-    title = (
-        f"A step takes {_ms(short)} ({best}) to {_ms(long)} ({worst})"
-        if len(named) > 1
-        else sections[0].heading
-    )
+    title = sections[0].heading
+    if len(named) > 1:
+        (short, best), (long, worst) = min(lengths), max(lengths)
+        fast, slow = words.milliseconds(short), words.milliseconds(long)
+        title = f"A step takes {fast} ({best}) to {slow} ({worst})"
+    told = "; ".join(section.heading for section in sections)
     return lanes.draw(
         sections,
         title,
         "The same time axis for all: solid is computing, hatched is communication",
-        "For each run and rank two lanes over time. " + "; ".join(section.heading for section in sections) + ".",
-        unit="ms since the step began",
-    )  # fmt: skip
+        f"For each run and rank two lanes over time. {told}.",
+        unit=UNIT,
+    )
 
 
 @dataclass(frozen=True)
@@ -129,31 +150,26 @@ class _Summary:
         exposed, comm = sum(step.exposed_ms for step in steps), sum(step.comm_ms for step in steps)
         return cls(max(step.step_ms for step in steps), comm / count, exposed / count)
 
+    def _overlap(self) -> str:
+        return f"{100 * (1 - self.exposed_ms / self.comm_ms):.0f} % of the communication"
+
     def hidden(self) -> str:
-        if not self.comm_ms:
-            return "no communication"
-        return f"{100 * (1 - self.exposed_ms / self.comm_ms):.0f} % of the communication hidden"
+        return f"{self._overlap()} hidden" if self.comm_ms else "no communication"
 
     def title(self) -> str:
         if not self.comm_ms:
             return "No communication in this step: each rank computes for itself"
-        return f"{100 * (1 - self.exposed_ms / self.comm_ms):.0f} % of the communication runs while the ranks compute"
+        return f"{self._overlap()} runs while the ranks compute"
 
 
 def _spans(step: Step, offset: float) -> list[Span]:
     """A step's spans; waiting lies below all else and shows where the rank does not compute."""
-    spans = [Span(offset, offset + step.step_ms, "wait", "not computing", named=False)]
+
+    def span(start: float, end: float, mark: str, label: str, named: bool = False) -> Span:
+        return Span(offset + start, offset + end, mark, label, named)
+
+    spans = [span(0, step.step_ms, "wait", "not computing")]
     for phase, intervals in step.phases.items():
         longest = max(intervals, key=lambda interval: interval[1] - interval[0])
-        for start, end in intervals:
-            spans.append(
-                Span(offset + start, offset + end, phase, phase, named=(start, end) == longest)
-            )
-    return spans + [
-        Span(offset + start, offset + end, "comm", name, named=False)
-        for start, end, name in step.comm
-    ]
-
-
-def _ms(value: float) -> str:
-    return f"{significant(value, 2 if value < 100 else 3)} ms"
+        spans += [span(*each, phase, phase, named=each == longest) for each in intervals]
+    return spans + [span(start, end, "comm", name) for start, end, name in step.comm]

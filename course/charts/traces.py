@@ -1,8 +1,9 @@
-"""One rank's profiler trace, read: for each profiled step, when the rank computed and when it communicated.
+"""One rank's profiler trace: in each profiled step, when the rank computed and communicated.
 
-`torch.profiler` writes Chrome's trace format, times in µs. On the CPU a rank computes while an ATen operator runs; on
-a GPU, while a kernel runs. Communication is Gloo's events, on threads of their own, or NCCL's kernels. Both last from
-the moment this rank takes part, so they include waiting for slower ranks.
+`torch.profiler` writes Chrome's trace format, times in µs. On the CPU a rank computes while an ATen
+operator runs; on a GPU, while a kernel runs. Communication is Gloo's events, on threads of their
+own, or NCCL's kernels. Both last from the moment this rank takes part, so they include waiting for
+slower ranks.
 """
 
 import json
@@ -17,13 +18,15 @@ from course.core import CourseError
 
 PAUSE_MS = 0.2  # Python between two operators is computing too; a longer pause is not
 KERNEL_PAUSE_MS = 0.02  # between a kernel and the next one that was already launched
-# How phases are told: by autograd's and the optimizer's own events, and by ranges that the script named.
+# What tells a phase: autograd's and the optimizer's own events, and ranges that the script named.
 RANGES = {
     "optimizer": re.compile(r"optimizer$|Optimizer\."),
     "backward": re.compile(r"autograd::engine::evaluate_function"),
     "forward": re.compile(r"forward$|DistributedDataParallel\.forward"),
 }
 NCCL_KERNEL = re.compile(r"nccl(?:Dev)?Kernel_?([A-Z][A-Za-z]*)?")
+
+Communication = tuple[float, float, str]  # start and end in ms, which collective
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class Step:
     start_ms: float  # on the clock of the host
     step_ms: float
     phases: dict[str, list[Interval]]  # forward, backward, optimizer, other: when the rank computed
-    comm: list[tuple[float, float, str]]  # start, end, which collective
+    comm: list[Communication]
 
     @property
     def communicating(self) -> list[Interval]:
@@ -54,7 +57,10 @@ class Step:
 
     @property
     def overlap(self) -> float:
-        """The share of the communication that ran while this rank computed, 0 to 1; nan without communication."""
+        """The share of the communication that ran while this rank computed, 0 to 1.
+
+        It is nan without communication.
+        """
         return 1 - self.exposed_ms / self.comm_ms if self.comm_ms else float("nan")
 
 
@@ -73,7 +79,10 @@ class _Event:
 
 
 def read(path: Path) -> tuple[str, list[Step]]:
-    """The host and the profiled steps of the trace at `path`; raise `CourseError` if it is not such a trace."""
+    """The host and the profiled steps of the trace at `path`.
+
+    Raises `CourseError` if it is not a trace of `torch.profiler`, or has no profiled step.
+    """
     try:
         trace = json.loads(path.read_text(encoding="utf-8"))
         events = [_event(raw) for raw in trace["traceEvents"] if raw.get("ph") == "X"]
@@ -112,7 +121,10 @@ def _is_kernel(event: _Event) -> bool:
 
 
 def _ranges(events: Sequence[_Event]) -> dict[str, list[Interval]]:
-    """When each phase was under way on the CPU; what belongs to two phases belongs to the first of `RANGES`."""
+    """When each phase was under way on the CPU.
+
+    What belongs to two phases belongs to the first of `RANGES`.
+    """
     found: dict[str, list[Interval]] = {}
     taken: list[Interval] = []
     for phase, pattern in RANGES.items():
@@ -132,7 +144,7 @@ def _step(
     start: float,
     end: float,
     phases: dict[str, list[Interval]],
-    comm: list[tuple[float, float, str]],
+    comm: list[Communication],
 ) -> Step:
     """The step, its times counted from `start`."""
     relative = {
@@ -178,33 +190,45 @@ def _cpu_steps(marks: Sequence[_Event], events: Sequence[_Event]) -> list[Step]:
 
 
 def _gpu_steps(marks: Sequence[_Event], events: Sequence[_Event]) -> list[Step]:
-    """Steps as the GPU sees them: from the first kernel that a step launched to the first one of the next step."""
-    launched = {
-        e.correlation: e.start for e in events if e.category in ("cuda_runtime", "cuda_driver")
-    }
-    kernels = [
-        (launched[e.correlation], e) for e in events if _is_kernel(e) and e.correlation in launched
-    ]
+    """Steps as the GPU sees them: each lasts from its own first kernel to the next step's."""
+    kernels = _launched(events)
     ranges = _ranges(events)
     by_step = [[(at, e) for at, e in kernels if mark.start <= at < mark.end] for mark in marks]
     marked = [(mark, ours) for mark, ours in zip(marks, by_step, strict=True) if ours]
     starts = [min(e.start for _, e in ours) for _, ours in marked]
     ends = [*starts[1:], max(e.end for _, e in marked[-1][1])] if marked else []
-    steps = []
-    for (mark, ours), start, end in zip(marked, starts, ends, strict=True):
-        phases: dict[str, list[Interval]] = {phase: [] for phase in (*RANGES, "other")}
-        comm = []
-        for at, kernel in ours:
-            if found := NCCL_KERNEL.match(kernel.name):
-                comm.append((*kernel.interval, _snake(found[1] or "nccl")))
-            else:
-                phases[_phase_at(at, ranges)].append(kernel.interval)
-        joined = {
-            phase: close_pauses(union(intervals), KERNEL_PAUSE_MS)
-            for phase, intervals in phases.items()
-        }
-        steps.append(_step(mark, start, end, joined, comm))
-    return steps
+    return [
+        _step(mark, start, end, *_sorted_kernels(ours, ranges))
+        for (mark, ours), start, end in zip(marked, starts, ends, strict=True)
+    ]
+
+
+def _launched(events: Sequence[_Event]) -> list[tuple[float, _Event]]:
+    """Every kernel with the moment when the CPU launched it, in ms."""
+    launched = {
+        e.correlation: e.start for e in events if e.category in ("cuda_runtime", "cuda_driver")
+    }
+    return [
+        (launched[e.correlation], e) for e in events if _is_kernel(e) and e.correlation in launched
+    ]
+
+
+def _sorted_kernels(
+    kernels: Sequence[tuple[float, _Event]], ranges: dict[str, list[Interval]]
+) -> tuple[dict[str, list[Interval]], list[Communication]]:
+    """When the kernels of each phase ran, and those of NCCL."""
+    phases: dict[str, list[Interval]] = {phase: [] for phase in (*RANGES, "other")}
+    comm: list[Communication] = []
+    for at, kernel in kernels:
+        if found := NCCL_KERNEL.match(kernel.name):
+            comm.append((*kernel.interval, _snake(found[1] or "nccl")))
+        else:
+            phases[_phase_at(at, ranges)].append(kernel.interval)
+    joined = {
+        phase: close_pauses(union(intervals), KERNEL_PAUSE_MS)
+        for phase, intervals in phases.items()
+    }
+    return joined, comm
 
 
 def _phase_at(moment: float, ranges: dict[str, list[Interval]]) -> str:

@@ -1,1 +1,1 @@
-"""The data of the labs: embedded sets that need no download, and the real ones by name or folder."""
+"""The data of the labs: embedded sets that need no download, and real ones by name or folder."""

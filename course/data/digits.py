@@ -1,4 +1,7 @@
-"""Handwritten digits, 8 × 8 pixels: the embedded image data, from scikit-learn (UCI's Optical Recognition set)."""
+"""Handwritten digits, 8 × 8 pixels: the embedded image data.
+
+They come from scikit-learn, which has them from UCI's Optical Recognition set.
+"""
 
 import torch
 from torch.utils.data import TensorDataset
@@ -7,9 +10,10 @@ TRAIN = 1500  # of 1797 images
 
 
 def load() -> tuple[TensorDataset, TensorDataset]:
-    """The training and the validation split: images float32 (N, 1, 8, 8) in [0, 1] and labels int64 (N,).
+    """The training and the validation split.
 
-    The split is fixed and shuffled, since the images come sorted by writer.
+    Images are float32 (N, 1, 8, 8) in [0, 1], labels int64 (N,). The split is fixed and shuffled,
+    since the images come sorted by writer.
     """
     from sklearn.datasets import load_digits
 
@@ -17,6 +21,6 @@ def load() -> tuple[TensorDataset, TensorDataset]:
     order = torch.randperm(len(data.target), generator=torch.Generator().manual_seed(0))
     images = torch.tensor(data.images, dtype=torch.float32)[order].unsqueeze(1) / 16
     labels = torch.tensor(data.target)[order]
-    return TensorDataset(images[:TRAIN], labels[:TRAIN]), TensorDataset(
-        images[TRAIN:], labels[TRAIN:]
-    )
+    training = TensorDataset(images[:TRAIN], labels[:TRAIN])
+    validation = TensorDataset(images[TRAIN:], labels[TRAIN:])
+    return training, validation

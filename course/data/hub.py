@@ -1,4 +1,7 @@
-"""Things from the Hub or a folder, without the half minute for which the Hub's clients retry when it is away."""
+"""Things from the Hub or from a folder.
+
+Where the Hub does not answer, this does without the half minute for which its clients retry.
+"""
 
 import sys
 from collections.abc import Iterator
@@ -13,11 +16,11 @@ PATIENCE_S = 3.0
 
 @contextmanager
 def source(name: str, what: str, instead: str) -> Iterator[Path | str]:
-    """Load `what` from what this yields: the folder called `name`, or the same name for the Hub if there is none.
+    """Load `what` from what this yields: the folder called `name`, or else the name on the Hub.
 
-    Where the Hub does not answer within seconds, the block runs in the libraries' offline mode: they find whatever was
-    downloaded earlier, and fail at once otherwise. Raises `CourseError` if the block fails: one sentence that ends with
-    the advice `instead`.
+    Where the Hub does not answer within seconds, the block runs in the libraries' offline mode:
+    they find what was downloaded earlier, and fail at once otherwise. Raises `CourseError` if the
+    block fails: one sentence that ends with the advice `instead`.
     """
     folder = _local_folder(name)
     away = folder is None and not _hub_answers()
@@ -32,13 +35,17 @@ def source(name: str, what: str, instead: str) -> Iterator[Path | str]:
 
 
 def _local_folder(name: str) -> Path | None:
-    """The folder called `name`, or None if it can only be a name on the Hub; raises `CourseError` for a wrong path."""
+    """The folder called `name`, or None if it can only be a name on the Hub.
+
+    Raises `CourseError` for the path of a folder that is not there.
+    """
     folder = Path(name).expanduser()
     if folder.is_dir():
         return folder
     if name.startswith(("/", ".", "~")) or name.count("/") > 1:
         raise CourseError(
-            f"There is no folder {name}: correct the path, or give a name on the Hub such as 'owner/name'."
+            f"There is no folder {name}: "
+            "correct the path, or give a name on the Hub such as 'owner/name'."
         )
     return None
 
@@ -49,7 +56,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _hub_answers() -> bool:
-    """Whether the Hub, or the mirror named by HF_ENDPOINT, answers at all; what it says does not matter."""
+    """Whether the Hub, or the mirror named by HF_ENDPOINT, answers at all."""
     from huggingface_hub import constants, get_session
 
     if constants.HF_HUB_OFFLINE:
@@ -62,7 +69,10 @@ def _hub_answers() -> bool:
 
 
 def _go_offline(stack: ExitStack) -> None:
-    """Set what HF_HUB_OFFLINE=1 sets, until `stack` ends: the libraries read the variable only when imported."""
+    """Set what HF_HUB_OFFLINE=1 sets, until `stack` ends.
+
+    The variable itself would not help: the libraries read it only when they are imported.
+    """
     for name in ("huggingface_hub.constants", "datasets.config"):
         if name in sys.modules:
             stack.enter_context(mock.patch.object(sys.modules[name], "HF_HUB_OFFLINE", True))

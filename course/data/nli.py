@@ -1,23 +1,27 @@
 """Premise/hypothesis pairs from a small grammar: natural language inference without a download.
 
-A sentence fills four slots: ``the [young] drummer sells apples``. The phrases of a slot form a small taxonomy, and the
-meaning of a phrase is the set of the most specific things it can stand for: *musician* is {pianist, drummer,
-violinist, singer}, and no adjective at all is {young, old}. Both sentences describe the same scene, as MultiNLI's
-annotators were asked to assume, so the label follows from the sets, slot by slot:
+A sentence fills four slots: ``the [young] drummer sells apples``. The phrases of a slot form a
+small taxonomy, and the meaning of a phrase is the set of the most specific things it can stand for:
+*musician* is {pianist, drummer, violinist, singer}, and no adjective at all is {young, old}. Both
+sentences describe the same scene, as MultiNLI's annotators were asked to assume, so the label
+follows from the sets, slot by slot:
 
 - **entailment** (0): in every slot the premise's set lies within the hypothesis's;
 - **contradiction** (2): in some slot the two sets have nothing in common;
 - **neutral** (1): anything else, which is a slot where the hypothesis says more than the premise.
 
-Columns, label numbers and names are MultiNLI's (Williams et al. 2018, https://huggingface.co/datasets/nyu-mll/multi_nli).
+Columns, label numbers and names are MultiNLI's (Williams et al. 2018,
+https://huggingface.co/datasets/nyu-mll/multi_nli).
 
-Neither sentence gives the label away alone. Every hypothesis comes with as many premises of each label, and those
-premises are equally specific: the three of a triple have the same number of slots filled with a most specific phrase,
-more than the hypothesis has, and which slots these are is equally likely under each label. A bag-of-words classifier
-of the hypothesis or of the premise stays near one in three (measured in tests/test_data.py): the two must be compared.
+Neither sentence gives the label away alone. Every hypothesis comes with as many premises of each
+label, and those premises are equally specific: the three of a triple have the same number of slots
+filled with a most specific phrase, more than the hypothesis has, and which slots these are is
+equally likely under each label. A bag-of-words classifier of the hypothesis or of the premise stays
+near one in three (measured in tests/data/test_nli.py): the two must be compared.
 
-A hypothesis of the validation split never stands as one in the training split; hence no pair is in both. The words are
-shared by both splits, and a premise may occur in both: what validation asks for is a comparison not seen before.
+A hypothesis of the validation split never stands as one in the training split, so no pair is in
+both. The words are shared by both splits, and a premise may occur in both: what validation asks for
+is a comparison not seen before.
 """
 
 import itertools
@@ -37,7 +41,8 @@ if TYPE_CHECKING:
     from datasets import DatasetDict
     from transformers import PreTrainedTokenizerBase
 
-# One taxonomy a slot, in the order of the words; the empty phrase, a word left out, stands for all of its branch.
+# One taxonomy per slot, in the order of the words; the empty phrase, a word left out, stands for
+# all of its branch.
 SLOTS = (
     {"": {"young": {}, "old": {}}},
     {
@@ -55,19 +60,22 @@ SLOTS = (
 )
 
 SIZES = {"train": 9_000, "validation": 900}  # pairs; each a multiple of the three labels
-CLASH = 0.9  # chance that a slot of a contradiction contradicts too: sentences with much at odds are learned first
+# How likely each other slot of a contradiction contradicts too: sentences with much at odds are
+# learned first.
+CLASH = 0.9
 SEED = 0
 
-Phrases = tuple[str, ...]  # a sentence as its phrases, one a slot
+Phrases = tuple[str, ...]  # a sentence as its phrases, one per slot
 Row = tuple[str, str, int]  # premise, hypothesis, label
 
 
 def load(name: str | None = None) -> "DatasetDict":
     """The pairs as a `datasets.DatasetDict` with splits ``train`` and ``validation``.
 
-    Each split has the columns ``premise``, ``hypothesis`` (strings) and ``label`` (a `ClassLabel`: 0 entailment,
-    1 neutral, 2 contradiction). Without a `name` they come from the grammar, the same on every machine; with one, from
-    the Hub (``"nyu-mll/multi_nli"``) or a local folder (see `course.data.hub`). Raises `CourseError` if that fails.
+    Each split has the columns ``premise``, ``hypothesis`` (strings) and ``label`` (a `ClassLabel`:
+    0 entailment, 1 neutral, 2 contradiction). Without a `name` they come from the grammar, the same
+    on every machine; with one, from the Hub (``"nyu-mll/multi_nli"``) or a local folder (see
+    `course.data.nli_by_name`). Raises `CourseError` if that fails.
     """
     if name is not None:
         return nli_by_name.load(name)
@@ -77,40 +85,34 @@ def load(name: str | None = None) -> "DatasetDict":
     features = Features(
         premise=Value("string"), hypothesis=Value("string"), label=ClassLabel(names=list(LABELS))
     )
-    return DatasetDict(
-        {
-            split: Table.from_dict(
-                dict(zip(features, zip(*rows, strict=True), strict=True)), features=features
-            )
-            for split, rows in pairs().items()
-        }
-    )
+    splits = {}
+    for split, rows in pairs().items():
+        columns = dict(zip(features, zip(*rows, strict=True), strict=True))
+        splits[split] = Table.from_dict(columns, features=features)
+    return DatasetDict(splits)
 
 
 def make_tokenizer(checkpoint: str | None = None) -> "PreTrainedTokenizerBase":
-    """A word-piece tokenizer for the embedded pairs, made in memory: the grammar's words and BERT's special tokens.
+    """A word-piece tokenizer for the embedded pairs: the grammar's words, BERT's special tokens.
 
-    With a `checkpoint` (``"bert-base-cased"`` or a local folder), that checkpoint's own tokenizer. Raises `CourseError`
-    if it cannot be loaded.
+    It is made in memory. With a `checkpoint` (``"bert-base-cased"`` or a local folder) it is that
+    checkpoint's own tokenizer. Raises `CourseError` if it cannot be loaded.
     """
     from transformers import AutoTokenizer, BertTokenizerFast
 
     if checkpoint is None:
-        words = sorted(
-            {"the"}
-            | {
-                word
-                for slot in range(len(SLOTS))
-                for phrase in _meanings(slot)
-                for word in phrase.split()
-            }
-        )
-        tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
+        tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *_vocabulary()]
         return BertTokenizerFast(vocab={token: number for number, token in enumerate(tokens)})
     with hub.source(
         checkpoint, "the tokenizer of", "leave it out for that of the embedded pairs"
     ) as source:
         return AutoTokenizer.from_pretrained(source)
+
+
+def _vocabulary() -> list[str]:
+    """Every word of the grammar, in alphabetical order."""
+    phrases = [phrase for slot in range(len(SLOTS)) for phrase in _meanings(slot)]
+    return sorted({"the", *" ".join(phrases).split()})
 
 
 def tokenized(
@@ -123,9 +125,10 @@ def tokenized(
 ) -> "Tokenized":
     """The pairs of a split as tensors, tokenized here once so that no training step pays for it.
 
-    `name` is as in `load`; real sentences need a `tokenizer` of a checkpoint. `size` keeps the first pairs only. Every
-    pair is padded to the longest of them, and cut at `max_length` tokens. Raises `CourseError` for a split that is not
-    there, a size it does not have, or words that the grammar's tokenizer does not know.
+    `name` is as in `load`; real sentences need a `tokenizer` of a checkpoint. `size` keeps only the
+    first pairs. Every pair is padded to the longest of them, and cut at `max_length` tokens. Raises
+    `CourseError` for a split that is not there, a size it does not have, or words that the
+    grammar's tokenizer does not know.
     """
     premises, hypotheses, labels = _columns(split, name, size)
     encode = tokenizer or make_tokenizer()
@@ -138,7 +141,8 @@ def tokenized(
     tensors = encode(premises, hypotheses, return_tensors="pt", **options)
     if tokenizer is None and (tensors["input_ids"] == encode.unk_token_id).any():
         raise CourseError(
-            f"The sentences of {name!r} need a real tokenizer: pass make_tokenizer('bert-base-cased'), say."
+            f"The sentences of {name!r} need a real tokenizer: "
+            "pass make_tokenizer('bert-base-cased'), say."
         )
     return Tokenized({**tensors, "labels": torch.tensor(labels)})
 
@@ -146,7 +150,8 @@ def tokenized(
 class Tokenized(Dataset):
     """Tensors of equal length whose items are dicts, as models of `transformers` take them.
 
-    ``input_ids``, ``attention_mask`` and ``token_type_ids`` are (pairs, length), ``labels`` is (pairs,); all int64.
+    ``input_ids``, ``attention_mask`` and ``token_type_ids`` are (pairs, length), ``labels`` is
+    (pairs,); all are int64.
     """
 
     def __init__(self, tensors: dict[str, torch.Tensor]) -> None:
@@ -164,11 +169,8 @@ class Tokenized(Dataset):
 def pairs() -> dict[str, list[Row]]:
     """The embedded pairs of each split, in an order that is the same everywhere."""
     generator = random.Random(SEED)
-    hypotheses = [
-        h
-        for h in itertools.product(*map(_meanings, range(len(SLOTS))))
-        if len(_specific_slots(h)) in (1, 2)
-    ]
+    sentences = itertools.product(*map(_meanings, range(len(SLOTS))))
+    hypotheses = [phrases for phrases in sentences if len(_specific_slots(phrases)) in (1, 2)]
     generator.shuffle(hypotheses)
     cut = len(hypotheses) // 10
     parts = {"train": hypotheses[cut:], "validation": hypotheses[:cut]}
@@ -176,7 +178,10 @@ def pairs() -> dict[str, list[Row]]:
 
 
 def _draw(hypotheses: list[Phrases], size: int, generator: random.Random) -> list[Row]:
-    """`size` distinct pairs in triples: one hypothesis and, for each label, a premise as specific as the other two."""
+    """`size` distinct pairs in triples of one hypothesis and a premise for each label.
+
+    The three premises are equally specific.
+    """
     drawn: dict[tuple[Phrases, Phrases], int] = {}
     while len(drawn) < size:
         hypothesis = generator.choice(hypotheses)
@@ -197,30 +202,34 @@ def _premise(hypothesis: Phrases, label: int, count: int, generator: random.Rand
     patterns = [set(slots) for slots in itertools.combinations(range(len(SLOTS)), count)]
     if LABELS[label] == "contradiction":
         return _contradiction(hypothesis, generator.choice(patterns), generator)
-    # Entailment needs a premise that is specific wherever the hypothesis is; a neutral one says less somewhere.
+    # To entail, a premise is specific wherever the hypothesis is; a neutral one is not, somewhere.
     entailed = LABELS[label] == "entailment"
-    pattern = generator.choice(
-        [pattern for pattern in patterns if (_specific_slots(hypothesis) <= pattern) == entailed]
-    )
+    fitting = [slots for slots in patterns if (_specific_slots(hypothesis) <= slots) == entailed]
+    pattern = generator.choice(fitting)
     options = [_options(slot, phrase, slot in pattern) for slot, phrase in enumerate(hypothesis)]
     return tuple(generator.choice(nested) for nested, _ in options)
 
 
 def _contradiction(hypothesis: Phrases, pattern: set[int], generator: random.Random) -> Phrases:
-    """A premise, specific in the slots of `pattern` only, that clashes with `hypothesis` in one slot at least."""
+    """A premise that clashes with `hypothesis` in one slot at least.
+
+    It is specific in the slots of `pattern` only.
+    """
     options = [_options(slot, phrase, slot in pattern) for slot, phrase in enumerate(hypothesis)]
     certain = generator.choice([slot for slot, (_, disjoint) in enumerate(options) if disjoint])
-    return tuple(
-        generator.choice(
-            disjoint if slot == certain or (disjoint and generator.random() < CLASH) else nested
-        )
-        for slot, (nested, disjoint) in enumerate(options)
-    )
+    chosen = []
+    for slot, (nested, disjoint) in enumerate(options):
+        clashes = slot == certain or (disjoint and generator.random() < CLASH)
+        chosen.append(generator.choice(disjoint if clashes else nested))
+    return tuple(chosen)
 
 
 @cache
 def _options(slot: int, phrase: str, specific: bool) -> tuple[list[str], list[str]]:
-    """The phrases of a slot, only specific ones or only others, that fit `phrase`, and that clash with it."""
+    """The phrases of a slot that fit `phrase`, and those that clash with it.
+
+    They are all `specific`, or all not.
+    """
     own = _meanings(slot)[phrase]
     others = {
         other: meaning
@@ -263,7 +272,9 @@ def _columns(
     table = pairs()[split] if name is None else load(name)[split]
     if size is not None and not 1 <= size <= len(table):
         raise CourseError(
-            f"The {split} split has {len(table)} pairs: size must lie between 1 and that, not {size}."
+            f"The {split} split has {len(table)} pairs: "
+            f"size must lie between 1 and that, not {size}."
         )
     rows = table[:size]
-    return tuple(map(list, zip(*rows, strict=True) if name is None else rows.values()))
+    columns = zip(*rows, strict=True) if name is None else rows.values()
+    return tuple(list(column) for column in columns)

@@ -1,8 +1,9 @@
-"""The real sets, by name on the Hub or from a local folder, with the columns of the embedded one.
+"""Real premise/hypothesis pairs, by name on the Hub or from a local folder.
 
-Several ranks may call this at once: `datasets` and `huggingface_hub` lock their cache (HF_HOME, or
-~/.cache/huggingface), so the first rank downloads while the others wait and then read what it left. On several nodes
-without a common cache, one rank of each node downloads.
+They get the columns of the embedded ones. Several ranks may call this at once: `datasets` and
+`huggingface_hub` lock their cache (HF_HOME, or ~/.cache/huggingface), so the first rank downloads
+while the others wait and then read what it left. On several nodes without a common cache, one rank
+of each node downloads.
 """
 
 from pathlib import Path
@@ -16,22 +17,27 @@ if TYPE_CHECKING:
 
 LABELS = ("entailment", "neutral", "contradiction")
 COLUMNS = ("premise", "hypothesis", "label")
-# By our name of a split, what sets call it, the preferred name first: MultiNLI's validation is the matched one.
+# By our name of a split, what sets call it, the preferred name first: of MultiNLI's two validation
+# splits the labs take the matched one.
 SPLITS = {"train": ("train",), "validation": ("validation_matched", "validation")}
 BUILDERS = {".parquet": "parquet", ".jsonl": "json"}
 
 
 def load(name: str) -> "DatasetDict":
-    """A set of premise/hypothesis pairs with splits ``train`` and ``validation``, as `course.data.nli.load` has them.
+    """Premise/hypothesis pairs with splits ``train`` and ``validation``, as `nli.load` has them.
 
-    `name` is a set on the Hub (``"nyu-mll/multi_nli"``) or a folder: one that `save_to_disk` wrote, or one with parquet
-    or jsonl files whose names begin with ``train`` and ``validation_matched`` (or ``validation``), in the folder or one
-    below, as in a copy of the Hub's repository. Pairs without an agreed label (−1) are left out. Raises `CourseError`
-    if the set cannot be loaded, or has other splits, columns or labels.
+    `name` is a set on the Hub (``"nyu-mll/multi_nli"``) or a folder: one that `save_to_disk` wrote,
+    or one with parquet or jsonl files whose names begin with ``train`` and ``validation_matched``
+    (or ``validation``), in the folder or one below, as in a copy of the Hub's repository. Pairs
+    without an agreed label (−1) are left out. Raises `CourseError` if the set cannot be loaded, or
+    has other splits, columns or labels.
     """
     from datasets import DatasetDict, load_dataset
 
-    advice = "check the name, give a local folder, or use nli.load() without a name for the embedded pairs"
+    advice = (
+        "check the name, give a local folder, "
+        "or use nli.load() without a name for the embedded pairs"
+    )
     with hub.source(name, "the data set", advice) as source:
         splits = _from_folder(source) if isinstance(source, Path) else load_dataset(source)
     return DatasetDict({ours: _tidy(_pick(splits, ours, name), name) for ours in SPLITS})
@@ -85,14 +91,16 @@ def _tidy(table: "Dataset", name: str) -> "Dataset":
     missing = [column for column in COLUMNS if column not in table.column_names]
     if missing:
         raise CourseError(
-            f"The data set {name!r} has no column {', '.join(missing)}: it needs {', '.join(COLUMNS)}."
+            f"The data set {name!r} has no column {', '.join(missing)}: "
+            f"it needs {', '.join(COLUMNS)}."
         )
     table = table.select_columns(list(COLUMNS))
     names = getattr(table.features["label"], "names", list(LABELS))
     values = set(table.unique("label"))
     if names != list(LABELS) or not values <= {-1, 0, 1, 2}:
         raise CourseError(
-            f"The labels of the data set {name!r} must be 0 entailment, 1 neutral and 2 contradiction."
+            f"The labels of the data set {name!r} must be "
+            "0 entailment, 1 neutral and 2 contradiction."
         )
     if -1 in values:
         table = table.filter(_labelled, input_columns="label", batched=True)

@@ -3,7 +3,10 @@
 from course.drawing import palette
 
 # The paper that every table, form and list of ours stands on.
-PAPER = f"background:{palette.CARD};color:{palette.INK};border:1px solid {palette.RULE};border-radius:8px"
+PAPER = (
+    f"background:{palette.CARD};color:{palette.INK};"
+    f"border:1px solid {palette.RULE};border-radius:8px"
+)
 CLEAR = "background:transparent"  # of rows and cells, which JupyterLab would stripe
 
 

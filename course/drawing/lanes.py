@@ -1,8 +1,9 @@
-"""Ranks as lanes over time: above what a rank computes (solid), below what it communicates (hatched)."""
+"""Ranks as lanes over time: computing (solid) above, communication (hatched) below."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from course.core import words
 from course.drawing import palette, svg
 
 LEFT = 104  # where time begins, in pixels
@@ -10,9 +11,10 @@ RIGHT = svg.WIDTH - svg.MARGIN
 COMPUTE, NETWORK = 28, 20  # heights of a rank's two lanes
 PAIR = COMPUTE + 4 + NETWORK
 NEXT_RANK = PAIR + 16
-HEADING = 24
+HEADING, BETWEEN = 24, 6  # above and below lanes that have a name
 TOP = 100  # of the first lane
 PHASES = ("forward", "backward", "optimizer", "other")
+DARK = ("backward", "optimizer")  # phases whose shade takes white text
 
 
 @dataclass(frozen=True)
@@ -41,31 +43,86 @@ def draw(
     sections: Sequence[Section], title: str, subtitle: str, alt: str, *, unit: str = "ms"
 ) -> svg.Picture:
     """All `sections` below one another on one time axis."""
-    top = max(
-        span.end for section in sections for spans in section.ranks.values() for span in spans
-    )
+    every = [span for section in sections for spans in section.ranks.values() for span in spans]
+    top = max(span.end for span in every)
     scale = (RIGHT - LEFT) / top
     parts: list[str] = []
     y = float(TOP)
     for section in sections:
         if section.heading:
-            parts.append(
-                svg.rect(LEFT - 1, y - 7, RIGHT - LEFT + 2, HEADING + 2, palette.CARD)
-            )  # no guides behind it
-            parts.append(svg.text(svg.MARGIN, y + 10, section.heading, bold=True, size=13))
+            parts += heading(section.heading, y)
             y += HEADING
         for rank, spans in section.ranks.items():
             parts += _pair(rank, spans, y, scale)
             y += NEXT_RANK
-        y += 6 if section.heading else 0
+        if section.heading:
+            y += BETWEEN
     bottom = y - 8
-    marks = {
-        span.mark for section in sections for spans in section.ranks.values() for span in spans
-    }
+    legend = _legend({span.mark for span in every})
     guides = svg.axis(LEFT, bottom, RIGHT - LEFT, top, unit, rise=bottom - TOP + 6)
-    return svg.card(
-        bottom + 46, title, [_legend(marks), guides, *parts], subtitle=subtitle, alt=alt
-    )
+    return svg.card(bottom + 46, title, [legend, guides, *parts], subtitle=subtitle, alt=alt)
+
+
+def heading(label: str, y: float) -> list[str]:
+    """The name of lanes that begin `HEADING` below y, on paper that hides the guides."""
+    return [
+        svg.rect(LEFT - 1, y - 7, RIGHT - LEFT + 2, HEADING + 2, palette.CARD),
+        svg.text(svg.MARGIN, y + 10, label, bold=True, size=13),
+    ]
+
+
+def computing(
+    x: float,
+    y: float,
+    width: float,
+    colour: str,
+    phase: str,
+    *,
+    label: str = "",
+    tip: str = "",
+    margin: float = 5,
+) -> list[str]:
+    """A solid mark, `COMPUTE` high, of a phase (see `PHASES`) or of ``wait``.
+
+    The `label` is written in it where `margin` px remain on either side.
+    """
+    fill = palette.WAIT if phase == "wait" else palette.phase_colour(colour, phase)
+    hair = min(1, width / 4)  # between neighbours, unless that would be all there is of them
+    parts = [svg.rect(x, y, width - hair, COMPUTE, fill, tip=tip)]
+    if label and svg.text_width(label) + 2 * margin < width:
+        ink = palette.CARD if phase in DARK else palette.INK
+        parts.append(_centred(x + width / 2, y, COMPUTE, label, ink))
+    return parts
+
+
+def communicating(
+    x: float,
+    y: float,
+    width: float,
+    height: float,
+    colour: str,
+    *,
+    label: str = "",
+    tip: str = "",
+    paper: float = 4,
+    margin: float = 8,
+) -> list[str]:
+    """A hatched mark with its `label` on paper, `paper` px wider than the text on either side.
+
+    The label is left out where fewer than `margin` px would remain beside the text.
+    """
+    parts = [svg.hatched(x, y, width, height, colour, tip=tip)]
+    room = svg.text_width(label)
+    if label and room + 2 * margin < width:
+        middle, high = x + width / 2, min(16, height - 6)
+        left, top = middle - room / 2 - paper, y + (height - high) / 2
+        parts.append(svg.rect(left, top, room + 2 * paper, high, palette.CARD, rx=3))
+        parts.append(_centred(middle, y, height, label, palette.INK))
+    return parts
+
+
+def _centred(middle: float, y: float, height: float, label: str, ink: str) -> str:
+    return svg.text(middle, y + height / 2 + 4, label, anchor="middle", colour=ink)
 
 
 def _legend(marks: set[str]) -> str:
@@ -92,25 +149,9 @@ def _pair(rank: int, spans: Sequence[Span], y: float, scale: float) -> list[str]
 
 def _span(span: Span, colour: str, y: float, scale: float) -> list[str]:
     x, width = LEFT + span.start * scale, (span.end - span.start) * scale
-    tip = f"{span.label}: {svg.significant(span.end - span.start)} ms"
+    tip = f"{span.label}: {words.significant(span.end - span.start)} ms"
+    label = span.label if span.named else ""
     if span.mark == "comm":
-        return [
-            svg.hatched(x, y + COMPUTE + 4, width, NETWORK, colour, tip=tip),
-            _on_hatching(span, x + width / 2, width, y),
-        ]
-    fill = palette.WAIT if span.mark == "wait" else palette.phase_colour(colour, span.mark)
-    # A hair between neighbours, unless that would be all there is of them.
-    parts = [svg.rect(x, y, width - min(1, width / 4), COMPUTE, fill, tip=tip)]
-    if span.named and svg.text_width(span.label) + 10 < width:
-        ink = palette.CARD if span.mark in ("backward", "optimizer") else palette.INK
-        parts.append(svg.text(x + width / 2, y + 18, span.label, anchor="middle", colour=ink))
-    return parts
-
-
-def _on_hatching(span: Span, middle: float, width: float, y: float) -> str:
-    """The label of a communication, on a ground of its own, if there is room for it."""
-    room = svg.text_width(span.label) + 8
-    if not span.named or room + 8 > width:
-        return ""
-    box = svg.rect(middle - room / 2, y + COMPUTE + 7, room, NETWORK - 6, palette.CARD, rx=3)
-    return box + svg.text(middle, y + COMPUTE + 18, span.label, anchor="middle")
+        below = y + COMPUTE + 4
+        return communicating(x, below, width, NETWORK, colour, label=label, tip=tip)
+    return computing(x, y, width, colour, span.mark, label=label, tip=tip)

@@ -1,8 +1,9 @@
-"""One visual language: the colour of a rank, the marks of compute, communication and waiting, the paper they stand on.
+"""The colours: of a rank, of computing, communication and waiting, and of the paper they stand on.
 
-Rank colours are the eight of Okabe & Ito (2008), "Color Universal Design", which readers with any common colour
-vision deficiency can tell apart; yellow is darkened a little so that it stands out on white. Every drawing is made on
-its own white card, so that it reads the same on JupyterLab's light and dark themes and on the web.
+Rank colours are the eight of Okabe & Ito (2008), "Color Universal Design", which readers with any
+common colour vision deficiency can tell apart; yellow is darkened a little so that it stands out on
+white. Every drawing is made on its own white card, so that it reads the same on JupyterLab's light
+and dark themes and on the web.
 """
 
 RANKS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B8860B", "#56B4E9", "#7A5195", "#444444")
@@ -24,7 +25,7 @@ def rank_colour(rank: int) -> str:
 
 
 def ansi(rank: int, text: str) -> str:
-    """`text` in the colour of `rank`, for log lines (24-bit ANSI, understood by JupyterLab and terminals)."""
+    """`text` in the colour of `rank`, for log lines: 24-bit ANSI, for JupyterLab and terminals."""
     red, green, blue = (int(rank_colour(rank)[i : i + 2], 16) for i in (1, 3, 5))
     return f"\x1b[38;2;{red};{green};{blue}m{text}\x1b[39m"
 
@@ -41,7 +42,7 @@ def tint(colour: str, share: float) -> str:
 
 
 def phase_colour(colour: str, phase: str) -> str:
-    """The shade of a rank's `colour` for a ``forward``, ``backward``, ``optimizer`` or ``other`` stretch of a step."""
+    """The shade of `colour` for one phase of a step: forward, backward, optimizer or other."""
     shades = {
         "forward": (CARD, 0.45),
         "backward": (CARD, 0.0),

@@ -1,14 +1,16 @@
-"""Small SVG helpers: every drawing of the course is made of these marks, on a white card, the same on every machine.
+"""SVG marks: every drawing of the course is made of these, on a white card.
 
-Hatching is drawn as clipped lines, not as a pattern, so a drawing has no ids that could clash on a page of many.
-Lengths are pixels of a card about 760 wide; numbers are written with at most two decimals.
+Hatching is drawn as clipped lines, not as a pattern, so a drawing has no ids that could clash on a
+page with many drawings. Lengths are pixels of a card about 760 wide; numbers are written with at
+most two decimals, so that a drawing is the same on every machine.
 """
 
 import html
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from course.core import words
 from course.drawing import palette
 
 WIDTH = 760  # of a card
@@ -18,7 +20,7 @@ TITLE_CHARACTERS = 76  # what fits in the title of a card WIDTH wide
 
 
 class Picture(str):
-    """An SVG document that a notebook shows as a picture, with its alt text for readers who do not see it."""
+    """An SVG document that a notebook shows as a picture, with its alt text."""
 
     __slots__ = ()
 
@@ -37,24 +39,12 @@ class Picture(str):
 
 def number(value: float) -> str:
     """`value` with at most two decimals and no trailing zeros, the same on every machine."""
-    return _trim(f"{value if abs(value) >= 0.005 else 0:.2f}")
-
-
-def _trim(text: str) -> str:
-    return text.rstrip("0").rstrip(".")
-
-
-def significant(value: float, digits: int = 2) -> str:
-    """`value` for a reader: at least `digits` significant digits, thousands separated, never an exponent."""
-    if value == 0:
-        return "0"
-    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
-    text = f"{value:,.{decimals}f}"
-    return _trim(text) if "." in text else text
+    written = f"{value:.2f}" if abs(value) >= 0.005 else "0.00"  # never "-0"
+    return written.rstrip("0").rstrip(".")
 
 
 def element(name: str, *children: str, **attributes: object) -> str:
-    """One SVG element; ``stroke_width=2`` becomes ``stroke-width="2"``, an attribute that is None is left out."""
+    """One SVG element: ``stroke_width=2`` becomes ``stroke-width="2"``, None leaves it out."""
     written = "".join(
         f' {key.replace("_", "-")}="{_value(value)}"'
         for key, value in attributes.items()
@@ -68,19 +58,31 @@ def _value(value: object) -> str:
 
 
 def text(
-    x: float, y: float, words: str, *, size: float = SIZE, colour: str = palette.INK, anchor: str = "start",
+    x: float,
+    y: float,
+    content: str,
+    *,
+    size: float = SIZE,
+    colour: str = palette.INK,
+    anchor: str = "start",
     bold: bool = False,
-) -> str:  # fmt: skip
-    """`words` with their baseline at (x, y); `anchor` is start, middle or end."""
+) -> str:
+    """`content` with its baseline at (x, y); `anchor` is start, middle or end."""
     return element(
-        "text", html.escape(words, quote=False), x=x, y=y, font_size=size, fill=colour,
-        text_anchor=None if anchor == "start" else anchor, font_weight="bold" if bold else None,
-    )  # fmt: skip
+        "text",
+        html.escape(content, quote=False),
+        x=x,
+        y=y,
+        font_size=size,
+        fill=colour,
+        text_anchor=None if anchor == "start" else anchor,
+        font_weight="bold" if bold else None,
+    )
 
 
-def text_width(words: str, size: float = SIZE, bold: bool = False) -> float:
-    """About how wide `words` are, in pixels, a little generous: enough to know whether a label fits."""
-    return len(words) * size * (0.68 if bold else 0.6)
+def text_width(content: str, size: float = SIZE, bold: bool = False) -> float:
+    """About how wide a text is in pixels, a little generous: enough to know whether it fits."""
+    return len(content) * size * (0.68 if bold else 0.6)
 
 
 def rect(
@@ -100,32 +102,34 @@ def rect(
     )
 
 
+def hair(width: float) -> float:
+    """What a mark leaves free beside its neighbour, unless that would be all there is of it."""
+    return min(1, width / 4)
+
+
 def hatched(
     x: float, y: float, width: float, height: float, colour: str, *, tip: str = "", gap: float = 6
 ) -> str:
     """A rectangle with the mark of communication: diagonal lines in `colour` on a pale ground."""
     width = max(width, 0)
-    lines = []
+    paler = palette.tint(colour, 0.86)
+    ground = rect(x, y, width, height, paler, tip=tip, stroke=colour, stroke_width=1)
+    d = "".join(_diagonals(x, y, width, height, gap))
+    if not d:
+        return ground
+    return ground + element(
+        "path", d=d, stroke=colour, stroke_width=1.4, fill="none", pointer_events="none"
+    )
+
+
+def _diagonals(x: float, y: float, width: float, height: float, gap: float) -> Iterator[str]:
+    """Lines `gap` apart that rise to the right, clipped to the rectangle."""
     offset = gap - (x % gap)  # lines of neighbouring rectangles continue one another
     while offset < width + height:
         left, right = max(offset - height, 0), min(offset, width)
-        lines.append(
-            f"M{number(x + left)} {number(y + offset - left)}L{number(x + right)} {number(y + offset - right)}"
-        )
+        start = f"M{number(x + left)} {number(y + offset - left)}"
+        yield start + f"L{number(x + right)} {number(y + offset - right)}"
         offset += gap
-    ground = rect(
-        x, y, width, height, palette.tint(colour, 0.86), tip=tip, stroke=colour, stroke_width=1
-    )
-    if not lines:
-        return ground
-    return ground + element(
-        "path",
-        d="".join(lines),
-        stroke=colour,
-        stroke_width=1.4,
-        fill="none",
-        pointer_events="none",
-    )
 
 
 def line(
@@ -192,35 +196,45 @@ def ticks(top: float, wanted: int = 7) -> list[float]:
     return [i * step for i in range(math.floor(top / step * 1.0001) + 1)]
 
 
+def round_up(value: float) -> float:
+    """The next of 1, 1.5, 2, 3, 4, 5, 6, 8, 10 times a power of ten, from `value` (> 0) upwards.
+
+    An axis that ends there stays as it is while a control moves a little. A value that lies less
+    than a ten-thousandth above such a number is rounded down to it: the difference cannot be seen,
+    and is often only a rounding error of the sum that led to it.
+    """
+    power = 10 ** math.floor(math.log10(value))
+    ends = (power * factor for factor in (1, 1.5, 2, 3, 4, 5, 6, 8, 10))
+    return next(end for end in ends if end >= value * 0.9999)
+
+
 def axis(x: float, y: float, width: float, top: float, unit: str, *, rise: float = 0) -> str:
-    """A horizontal axis from 0 to `top` (in `unit`) below y; guide lines rise `rise` pixels above it."""
+    """A horizontal axis from 0 to `top` (in `unit`) below y; guides rise `rise` px above it."""
     marks = [line(x, y, x + width, y)]
     for value in ticks(top):
         at = x + width * value / top
         marks.append(line(at, y - rise, at, y + 4))
-        marks.append(text(at, y + 17, significant(value, 3), colour=palette.MUTED, anchor="middle"))
+        label = words.significant(value, 3)
+        marks.append(text(at, y + 17, label, colour=palette.MUTED, anchor="middle"))
     return "".join(marks) + text(x + width, y + 33, unit, colour=palette.MUTED, anchor="end")
 
 
 def legend(x: float, y: float, entries: Sequence[tuple[str, str, str]]) -> str:
-    """A line of (mark, colour, words) with the first mark at x; a mark is solid, hatched, pale, dot or ring."""
+    """A line of (mark, colour, meaning) with the first mark at x.
+
+    A mark is solid, hatched, dot or ring.
+    """
     parts = []
-    for mark, colour, words in entries:
-        parts += [_mark(mark, x, y, colour), text(x + 22, y, words, colour=palette.MUTED)]
-        x += 22 + text_width(words) + 16
+    for mark, colour, meaning in entries:
+        parts += [_mark(mark, x, y, colour), text(x + 22, y, meaning, colour=palette.MUTED)]
+        x += 22 + text_width(meaning) + 16
     return "".join(parts)
 
 
 def _mark(mark: str, x: float, y: float, colour: str) -> str:
     if mark in ("dot", "ring"):
-        return circle(
-            x + 9,
-            y - 4,
-            4.5,
-            colour if mark == "dot" else palette.CARD,
-            stroke=colour,
-            stroke_width=2,
-        )
+        fill = colour if mark == "dot" else palette.CARD
+        return circle(x + 9, y - 4, 4.5, fill, stroke=colour, stroke_width=2)
     if mark == "hatched":
         return hatched(x, y - 10, 16, 11, colour)
     return rect(x, y - 10, 16, 11, colour)
@@ -235,7 +249,7 @@ def card(
     alt: str = "",
     width: float = WIDTH,
 ) -> Picture:
-    """A whole drawing on its white card: `title` states its point, `alt` tells what there is to see.
+    """A drawing on its white card: `title` states its point, `alt` tells what there is to see.
 
     What `body` draws starts below y = 64, or below y = 48 without a subtitle.
     """
@@ -249,7 +263,13 @@ def card(
     ]
     return Picture(
         element(
-            "svg", *parts, xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {number(width)} {number(height)}",
-            width=width, height=height, role="img", font_family=palette.FONT,
+            "svg",
+            *parts,
+            xmlns="http://www.w3.org/2000/svg",
+            viewBox=f"0 0 {number(width)} {number(height)}",
+            width=width,
+            height=height,
+            role="img",
+            font_family=palette.FONT,
         )
-    )  # fmt: skip
+    )

@@ -1,4 +1,4 @@
-"""Timelines: interval arithmetic, a real trace of two Gloo ranks, a made-up trace of a GPU, and what is refused."""
+"""Timelines: a real trace of two Gloo ranks, a made-up trace of a GPU, and what is refused."""
 
 import json
 import math
@@ -10,28 +10,8 @@ import pytest
 from course.charts import intervals, timeline
 from course.core.errors import CourseError
 
-REAL = (
-    Path(__file__).parent / "recorded"
-)  # two ranks, DDP over Gloo on the CPU, torch 2.13, trimmed
-
-
-def test_union_joins_what_touches():
-    assert intervals.union([(5, 6), (0, 2), (1, 3), (3, 4)]) == [(0, 4), (5, 6)]
-    assert intervals.union([(0, 10), (2, 3), (4, 5)]) == [(0, 10)]
-
-
-def test_intersection_and_difference_part_an_interval():
-    first, second = [(0, 10), (20, 30)], [(-1, 2), (5, 22), (29, 40)]
-    common, rest = intervals.intersection(first, second), intervals.difference(first, second)
-    assert common == [(0, 2), (5, 10), (20, 22), (29, 30)]
-    assert rest == [(2, 5), (22, 29)]
-    assert intervals.length(common) + intervals.length(rest) == intervals.length(first)
-    assert intervals.difference(first, []) == first and intervals.intersection([], second) == []
-
-
-def test_pauses_are_closed_unless_long_or_broken():
-    busy = [(0, 1), (1.1, 2), (5, 6), (6.1, 7)]
-    assert intervals.close_pauses(busy, 0.2, breaks=[6.05]) == [(0, 2), (5, 6), (6.1, 7)]
+# Two ranks, DDP over Gloo on the CPU, torch 2.13, trimmed.
+REAL = Path(__file__).parent / "recorded"
 
 
 def test_a_real_trace_of_two_ranks():
@@ -45,8 +25,8 @@ def test_a_real_trace_of_two_ranks():
         "exposed_ms",
     ]
     assert list(zip(table["rank"], table["step"], strict=True)) == [(0, 4), (0, 5), (1, 4), (1, 5)]
-    # Read off the trace by hand: rank 0's ProfilerStep#4 lasts 48.52 ms; its four all-reduces run without a pause
-    # from 9.84 to 37.36 ms, of which backward computes until about 20 ms.
+    # Read off the trace by hand: rank 0's ProfilerStep#4 lasts 48.52 ms; its four all-reduces run
+    # without a pause from 9.84 to 37.36 ms, of which backward computes until about 20 ms.
     first = table.iloc[0]
     assert first["step_ms"] == pytest.approx(48.52, abs=0.01) and first["comm_ms"] == pytest.approx(
         27.52, abs=0.01
@@ -100,9 +80,14 @@ def test_a_comparison_names_the_runs():
 
 def _event(name, category, start_ms, end_ms, thread=1, **args):
     return {
-        "ph": "X", "name": name, "cat": category, "tid": thread, "ts": start_ms * 1e3,
-        "dur": (end_ms - start_ms) * 1e3, "args": args,
-    }  # fmt: skip
+        "ph": "X",
+        "name": name,
+        "cat": category,
+        "tid": thread,
+        "ts": start_ms * 1e3,
+        "dur": (end_ms - start_ms) * 1e3,
+        "args": args,
+    }
 
 
 def _write(folder, *events, **more):
@@ -111,7 +96,7 @@ def _write(folder, *events, **more):
 
 
 def test_a_wait_inside_the_backward_range_is_not_computing(tmp_path):
-    """A script that calls all_reduce for each parameter after backward hides nothing, however short the pauses."""
+    """All-reduces of each parameter after backward hide nothing, however short the pauses."""
     _write(
         tmp_path,
         _event("ProfilerStep#1", "user_annotation", 0, 10),
@@ -147,7 +132,7 @@ def test_on_a_gpu_kernels_count_by_the_phase_that_launched_them(tmp_path):
                 thread=2,
             ),
             _event("Optimizer.step#SGD.step", "user_annotation", at + 30, at + 40),
-            # The GPU still works on the optimizer of the step before when this step's forward is launched.
+            # The GPU is still busy with the last step's optimizer when this forward is launched.
             _event("Optimizer.step#SGD.step", "gpu_user_annotation", at, at + 5, thread=7),
             _event("aten::mm", "cpu_op", at, at + 40),
         ]

@@ -112,7 +112,10 @@ def test_the_convnet_learns_digits(batch_norm):
 
 
 def test_without_batch_norm_a_sample_is_alone():
-    """Logits of one image do not depend on the rest of the batch; with batch norm, in training, they do."""
+    """Logits of one image do not depend on the rest of the batch.
+
+    With batch norm, in training, they do.
+    """
     images = digits.load()[0].tensors[0][:8]
     alone, mixed = models.image_model(batch_norm=False), models.image_model()
     assert torch.allclose(alone(images)[:2], alone(images[:2]), atol=1e-6)

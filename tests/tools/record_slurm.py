@@ -1,10 +1,12 @@
-"""Record the session of a real Slurm that the notebook shows where there is none: course/clusters/slurm/recording.json.
+"""Record the session of a real Slurm that the notebook shows where there is none.
 
-    python tests/tools/record_slurm.py            # Linux, root, Debian's packages of course.clusters.slurm.practice_cluster; a minute
+    python tests/tools/record_slurm.py
 
-Three nodes with four pretended GPUs; Ana, Ben, Chi and Dan hold or want some; your job waits, runs, loses a node, is
-put in the queue again and goes on from its checkpoint. What Slurm's commands said is kept word for word, but for the
-name and the paths of the machine that ran them; of each job in `squeue --json` only what the course reads.
+takes a minute, Linux, root and the packages that course.clusters.slurm.practice_cluster names, and
+writes recording.json there. Three nodes have four pretended GPUs each. Ana, Ben, Chi and Dan hold
+or want some; your job waits, runs, loses a node, is put in the queue again and goes on from its
+checkpoint. What Slurm's commands said is kept word for word, but for the name and the paths of the
+machine that ran them; of each job in `squeue --json` only what the course reads is kept.
 """
 
 import json
@@ -19,9 +21,10 @@ import time
 from datetime import date
 from pathlib import Path
 
-from course.clusters.slurm import Cluster, Request
-from course.clusters.slurm.commands import Refused, Tools
-from course.clusters.slurm.practice_cluster import Practice
+from course.clusters.slurm.batch import Request
+from course.clusters.slurm.cluster import HISTORY, Cluster
+from course.clusters.slurm.commands import Commands, Refused
+from course.clusters.slurm.practice_cluster import PracticeCluster
 from course.clusters.slurm.recording import FILE
 from course.lessons import lesson
 
@@ -29,14 +32,29 @@ HOME = Path("/home/you/labs")
 PEOPLE = {"you": 0, "ana": 5001, "ben": 5002, "chi": 5003, "dan": 5004}
 INSIDE = "RECORDING_SLURM"  # set in the mount namespace where these people exist
 FIELDS = {
-    "job_id", "name", "user_name", "partition", "job_state", "state_reason", "nodes", "node_count", "tres_per_node",
-    "gres_detail", "submit_time", "start_time", "end_time", "time_limit", "restart_cnt", "exit_code", "standard_output",
-}  # fmt: skip
+    "job_id",
+    "name",
+    "user_name",
+    "partition",
+    "job_state",
+    "state_reason",
+    "nodes",
+    "node_count",
+    "tres_per_node",
+    "gres_detail",
+    "submit_time",
+    "start_time",
+    "end_time",
+    "time_limit",
+    "restart_cnt",
+    "exit_code",
+    "standard_output",
+}
 VOLATILE = re.compile(r"(CPULoad|FreeMem|LastBusyTime)=\S+")  # of no interest here
 TASK = ("JOB_ID", "JOB_NODELIST", "NNODES", "NTASKS", "PROCID", "NODEID", "LOCALID")
 
 
-class Recorder(Tools):
+class Recorder(Commands):
     """Slurm's commands, with every answer kept."""
 
     def __init__(self, conf: Path) -> None:
@@ -49,12 +67,10 @@ class Recorder(Tools):
 
     def look(self) -> None:
         """Ask everything that the course asks, and keep the answers that have changed."""
-        for words in (("squeue", "--json", "--states=all"), *(("scontrol", "--oneliner", "show", what)
-                      for what in ("nodes", "partitions", "reservations"))):  # fmt: skip
-            self._keep(
-                " ".join(word for word in words if word != "--states=all"),
-                _trimmed(self.run(*words)),
-            )
+        self._keep("squeue --json", _trimmed(self.run("squeue", "--json", "--states=all")))
+        for what in ("nodes", "partitions", "reservations"):
+            words = ("scontrol", "--oneliner", "show", what)
+            self._keep(" ".join(words), self.run(*words))
         for path in sorted(HOME.glob("runs/*.*")):
             if path.suffix in (".out", ".jsonl"):
                 self._keep_growth(path)
@@ -81,8 +97,6 @@ class Recorder(Tools):
 
 
 def _trimmed(text: str) -> str:
-    if not text.startswith("{"):
-        return text
     jobs = [{name: job[name] for name in FIELDS if name in job} for job in json.loads(text)["jobs"]]
     return json.dumps({"jobs": jobs}, sort_keys=True)
 
@@ -94,7 +108,8 @@ def enter() -> None:
     )
     Path("/tmp/recording-passwd").write_text(people + Path("/etc/passwd").read_text())
     command = f"""
-        mount --bind /tmp/recording-passwd /etc/passwd && mount -t tmpfs tmpfs /home && mkdir -p {HOME}/src {HOME}/runs
+        mount --bind /tmp/recording-passwd /etc/passwd && mount -t tmpfs tmpfs /home &&
+        mkdir -p {HOME}/src {HOME}/runs
         exec {sys.executable} {Path(__file__).resolve()}
     """
     env = os.environ | {INSIDE: "1", "USER": "you"}
@@ -102,7 +117,7 @@ def enter() -> None:
 
 
 def other(
-    tools: Tools,
+    commands: Commands,
     user: str,
     name: str,
     nodes: int,
@@ -112,11 +127,12 @@ def other(
     *more: str,
 ) -> None:
     """A job of somebody else's."""
-    tools.run(
-        "sbatch", f"--uid={user}", f"--job-name={name}", f"--nodes={nodes}", f"--gpus-per-node={gpus}",
-        "--ntasks-per-node=1", f"--cpus-per-task={gpus}", f"--time={minutes}", "--output=/dev/null", "--chdir=/",
-        *more, f"--wrap=sleep {seconds}",
-    )  # fmt: skip
+    options = (
+        f"--uid={user} --job-name={name} --nodes={nodes} --gpus-per-node={gpus} "
+        f"--ntasks-per-node=1 --cpus-per-task={gpus} --time={minutes} "
+        "--output=/dev/null --chdir=/"
+    )
+    commands.run("sbatch", *options.split(), *more, f"--wrap=sleep {seconds}")
 
 
 def until(holds, seconds: float = 120) -> None:
@@ -132,12 +148,15 @@ def main() -> None:
     ):
         (HOME / path).write_text(text)
     os.chdir(HOME)
-    with Practice(nodes=3, gpus=4) as practice:
+    with PracticeCluster(nodes=3, gpus=4) as practice:
         recorder = Recorder(practice.conf)
         cluster = Cluster(recorder)
         record(practice, recorder, cluster)
         release = recorder.run("sinfo", "--version").split()[-1]
-    about = f"Recorded on {date.today():%-d %B %Y} from a real Slurm {release}, pretended GPUs: no Slurm answers here."
+    about = (
+        f"Recorded on {date.today():%-d %B %Y} from a real Slurm {release}, pretended GPUs: "
+        "no Slurm answers here."
+    )
     lines = [
         json.dumps(line, ensure_ascii=False) for line in (recorder.begin, about, *recorder.entries)
     ]
@@ -151,7 +170,7 @@ def main() -> None:
     print(f"{len(recorder.entries)} answers, {FILE.stat().st_size / 1024:.0f} KiB")
 
 
-def record(practice: Practice, recorder: Recorder, cluster: Cluster) -> None:
+def record(practice: PracticeCluster, recorder: Recorder, cluster: Cluster) -> None:
     """The session."""
     other(recorder, "ana", "vision", 1, 2, 40, 600)
     until(lambda: cluster.jobs()[0].state == "RUNNING")
@@ -166,8 +185,8 @@ def record(practice: Practice, recorder: Recorder, cluster: Cluster) -> None:
     try:
         recorder.run("sacct", "--allocations")
     except Refused as refusal:
-        recorder._keep("sacct --allocations --parsable2 --noheader --format=JobID,JobName,User,State,Start,End,NNodes,"
-                       "AllocTRES,ExitCode", "", error=refusal.said)  # fmt: skip
+        asked = f"sacct --allocations --parsable2 --noheader --format={','.join(HISTORY)}"
+        recorder._keep(asked, "", error=refusal.said)
     recorder.look()
     recorder.begin = time.time()
 
@@ -210,12 +229,13 @@ def record(practice: Practice, recorder: Recorder, cluster: Cluster) -> None:
         watcher.join()
 
 
-def tasks(tools: Tools) -> list[dict[str, str]]:
+def tasks(commands: Commands) -> list[dict[str, str]]:
     """What the first and the last of four tasks on two nodes find in their environment."""
     output = HOME / "runs/tasks.txt"
     show = f"echo $(env | grep -E '^SLURM_({'|'.join(TASK)})=')"
-    tools.run("sbatch", "--wait", "--nodes=2", "--ntasks-per-node=2", "--time=1", "--cpus-per-task=1",
-              f"--output={output}", f"--wrap=srun bash -c {shlex.quote(show)}", "--job-name=tasks")  # fmt: skip
+    options = "--wait --nodes=2 --ntasks-per-node=2 --time=1 --cpus-per-task=1 --job-name=tasks"
+    wrapped = f"--wrap=srun bash -c {shlex.quote(show)}"
+    commands.run("sbatch", *options.split(), f"--output={output}", wrapped)
     found = []
     for line in sorted(output.read_text().splitlines()):
         env = dict(word.split("=", 1) for word in line.split())

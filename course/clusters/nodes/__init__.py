@@ -1,7 +1,7 @@
-"""Several nodes that run one command each, as a cluster does: network namespaces, or agents on loopback.
+"""Several nodes that run one command each, as a cluster does, on this one machine.
 
 two = nodes.start(2)
-run = two.run(f"torchrun --nnodes 2 --nproc-per-node 1 --rdzv-endpoint {two.head} ... src/x.py")
+run = two.run(f"torchrun --nnodes 2 --rdzv-endpoint {two.head} ... src/x.py")
 """
 
 from course.clusters.nodes.nodes import Nodes, start

@@ -1,6 +1,7 @@
-"""A network of hosts on one machine: namespaces joined by virtual Ethernet, each link with a limit (Linux, root).
+"""A network of hosts on one machine: namespaces joined by virtual Ethernet (Linux, root).
 
-Every host has two interfaces, as a server in a cluster has: `eth0`, to which its name resolves, and `fast0`.
+Every host has two interfaces, as a server in a cluster has: `eth0`, to which its name resolves, and
+`fast0`. Each link can be given a limit.
 """
 
 import contextlib
@@ -12,11 +13,10 @@ import tempfile
 from pathlib import Path
 
 from course.core import CourseError
+from course.launch import Host
 
-INTERFACES = {
-    "eth0": "10.209.0",
-    "fast0": "10.210.0",
-}  # and their networks, which exist in the namespaces alone
+# Each interface and the network that it is in, which exists in the namespaces alone.
+INTERFACES = {"eth0": "10.209.0", "fast0": "10.210.0"}
 RUN = Path("/run/netns")
 BURST = "3kb"  # what a limited link lets through at full speed after a pause: next to nothing
 
@@ -30,7 +30,10 @@ def obstacle() -> str | None:
 
 
 class Network:
-    """`count` hosts, node0 …, each a network namespace; raises `OSError` where the kernel refuses them."""
+    """`count` hosts, node0 …, each a network namespace.
+
+    Raises `OSError` where the kernel refuses them.
+    """
 
     def __init__(self, count: int) -> None:
         remove_abandoned()
@@ -47,61 +50,31 @@ class Network:
         """The address of a host on one of its interfaces."""
         return f"{INTERFACES[interface]}.{host + 1}"
 
-    def entrance(self, host: int) -> dict[str, str]:
-        """What `netns.enter` takes for this host."""
-        return {
-            "name": self.names[host],
-            "namespace": str(RUN / self.space(host)),
-            "hosts": str(self._hosts(host)),
-        }
+    def host(self, number: int) -> Host:
+        """Where a launch on that host enters."""
+        return Host(self.names[number], str(RUN / self.space(number)), str(self._hosts(number)))
 
-    def limit(self, mbit: float | None, delay_ms: float, interface: str) -> None:
-        """Let each host send at most `mbit` · 10⁶ bits a second on an interface, `delay_ms` late."""
+    def limit_links(self, mbit: float | None, delay_ms: float, interface: str) -> None:
+        """Let each host send at most `mbit` · 10⁶ bits/s on an interface, `delay_ms` late.
+
+        None is no limit. Raises `CourseError` where the kernel cannot delay packets.
+        """
         for host in range(len(self.names)):
-            tc = ["tc", "-n", self.space(host), "qdisc"]
+            tc = f"tc -n {self.space(host)} qdisc"
+            link = f"dev {interface} root"
             with contextlib.suppress(OSError):  # there is none yet
-                _run([*tc, "del", "dev", interface, "root"])
+                _run(f"{tc} del {link}")
             if delay_ms:
-                rate = [] if mbit is None else ["rate", f"{mbit}mbit"]
-                try:
-                    _run(
-                        [
-                            *tc,
-                            "add",
-                            "dev",
-                            interface,
-                            "root",
-                            "netem",
-                            "delay",
-                            f"{delay_ms}ms",
-                            *rate,
-                        ]
-                    )
-                except OSError as error:
-                    raise CourseError(
-                        "This kernel cannot delay packets (it has no netem): leave delay_ms at 0; a rate can be set."
-                    ) from error
+                rate = "" if mbit is None else f"rate {mbit}mbit"
+                _delay(f"{tc} add {link} netem delay {delay_ms}ms {rate}")
             elif mbit is not None:
-                rate = ["rate", f"{mbit}mbit", "burst", BURST, "latency", "200ms"]
-                _run([*tc, "add", "dev", interface, "root", "tbf", *rate])
-
-    def plug(self, host: int, plugged: bool) -> None:
-        """Pull every cable of a host, or put them in again."""
-        for interface in INTERFACES:
-            _run(
-                [
-                    "ip",
-                    "-n",
-                    self.space(),
-                    "link",
-                    "set",
-                    f"{interface}-{host}",
-                    "up" if plugged else "down",
-                ]
-            )
+                _run(f"{tc} add {link} tbf rate {mbit}mbit burst {BURST} latency 200ms")
 
     def write_hosts(self, own: str | None = None) -> None:
-        """Write each host's /etc/hosts; `own` is what a host takes its own name for, if not its address on eth0."""
+        """Write each host's /etc/hosts.
+
+        `own` is what a host takes its own name for, if that is not its address on eth0.
+        """
         addresses = {name: self.address(i) for i, name in enumerate(self.names)}
         for host, name in enumerate(self.names):
             known = addresses | ({name: own} if own else {})
@@ -109,7 +82,8 @@ class Network:
                 "127.0.0.1 localhost",
                 *(f"{address} {other}" for other, address in known.items()),
             ]
-            # torch's store looks up its clients' names, by addresses in IPv6's form, and warns where there is none.
+            # torch's store looks up its clients' names by addresses in IPv6's form, and warns if
+            # there is none.
             lines += [
                 f"::ffff:{self.address(i)} {other}.store" for i, other in enumerate(self.names)
             ]
@@ -122,33 +96,26 @@ class Network:
 
     def _make(self) -> None:
         switch = self.space()
-        _run(["ip", "netns", "add", switch])
+        _run(f"ip netns add {switch}")
         for interface in INTERFACES:
-            _run(["ip", "-n", switch, "link", "add", f"br-{interface}", "type", "bridge"])
-            _run(["ip", "-n", switch, "link", "set", f"br-{interface}", "up"])
+            _run(f"ip -n {switch} link add br-{interface} type bridge")
+            _run(f"ip -n {switch} link set br-{interface} up")
         for host in range(len(self.names)):
             space = self.space(host)
-            _run(["ip", "netns", "add", space])
-            _run(["ip", "-n", space, "link", "set", "lo", "up"])
+            _run(f"ip netns add {space}")
+            _run(f"ip -n {space} link set lo up")
             for interface in INTERFACES:
-                port = f"{interface}-{host}"
-                pair = ["type", "veth", "peer", "name", interface, "netns", space]
-                _run(["ip", "-n", switch, "link", "add", port, *pair])
-                _run(["ip", "-n", switch, "link", "set", port, "master", f"br-{interface}", "up"])
-                _run(
-                    [
-                        "ip",
-                        "-n",
-                        space,
-                        "address",
-                        "add",
-                        f"{self.address(host, interface)}/24",
-                        "dev",
-                        interface,
-                    ]
-                )
-                _run(["ip", "-n", space, "link", "set", interface, "up"])
+                self._connect(host, interface)
         self.write_hosts()
+
+    def _connect(self, host: int, interface: str) -> None:
+        """Make an interface of a host, and the cable from there to the switch."""
+        switch, space, port = self.space(), self.space(host), f"{interface}-{host}"
+        _run(f"ip -n {switch} link add {port} type veth peer name {interface} netns {space}")
+        _run(f"ip -n {switch} link set {port} master br-{interface} up")
+        address = self.address(host, interface)
+        _run(f"ip -n {space} address add {address}/24 dev {interface}")
+        _run(f"ip -n {space} link set {interface} up")
 
     def space(self, host: int | None = None) -> str:
         """The name of a host's namespace, or of the one where all links meet."""
@@ -169,11 +136,22 @@ def remove_abandoned() -> None:
 def _remove(prefix: str) -> None:
     for path in RUN.glob(f"{prefix}-*"):
         with contextlib.suppress(OSError):
-            _run(["ip", "netns", "del", path.name])
+            _run(f"ip netns del {path.name}")
 
 
-def _run(words: list[str]) -> None:
+def _delay(command: str) -> None:
+    """Run a command of iproute2 that takes netem, a module that not every kernel has."""
+    try:
+        _run(command)
+    except OSError as error:
+        raise CourseError(
+            "This kernel cannot delay packets (it has no netem): "
+            "leave delay_ms at 0; a rate can be set."
+        ) from error
+
+
+def _run(command: str) -> None:
     """Run one command of iproute2; raises `OSError` with what it said."""
-    done = subprocess.run(words, capture_output=True, text=True)
+    done = subprocess.run(command.split(), capture_output=True, text=True)
     if done.returncode:
-        raise OSError(done.returncode, f"{' '.join(words)}: {done.stderr.strip()}")
+        raise OSError(done.returncode, f"{command}: {done.stderr.strip()}")

@@ -1,8 +1,4 @@
-"""Several nodes that run one command each, as a cluster does: network namespaces, or agents on loopback.
-
-two = nodes.start(2)
-run = two.run(f"torchrun --nnodes 2 --nproc-per-node 1 --rdzv-endpoint {two.head} ... src/x.py")
-"""
+"""The nodes: network namespaces where that is possible, else agents on loopback."""
 
 import atexit
 import html
@@ -11,9 +7,9 @@ import socket
 
 from course import hardware
 from course.clusters.nodes import network
-from course.clusters.nodes.running import Going
+from course.clusters.nodes.running import Place, RunningOnNodes
 from course.core import CourseError
-from course.drawing import palette
+from course.drawing import card, palette
 from course.launch import LIMIT_S, Run
 
 PORT = 29400  # torchrun's own for a rendezvous; in a namespace nobody else has it
@@ -21,11 +17,15 @@ MOST = 8
 
 
 class Nodes:
-    """`count` nodes; `real` says whether they are network namespaces, `reason` why they are not."""
+    """`count` nodes; `real` says whether they are network namespaces, `reason` why they are not.
+
+    `head` is where torchrun's agents meet: a host and a port, for ``--rdzv-endpoint``.
+    """
 
     def __init__(self, count: int, loopback: bool = False) -> None:
         self.names = [f"node{i}" for i in range(count)]
-        self.network, self.reason = None, "that was asked for" if loopback else network.obstacle()
+        self.network: network.Network | None = None
+        self.reason = "that was asked for" if loopback else network.obstacle()
         if self.reason is None:
             try:
                 self.network = network.Network(count)
@@ -40,13 +40,17 @@ class Nodes:
         return self.network is not None
 
     def run(
-        self, command: str, on: list[int] | None = None, limit: float = LIMIT_S, env: dict[str, str] | None = None,
+        self,
+        command: str,
+        on: list[int] | None = None,
+        limit: float = LIMIT_S,
+        env: dict[str, str] | None = None,
         may_fail: bool = False,
-    ) -> Run:  # fmt: skip
-        """Run the command on every node (or those of `on`) at once and show what they say, as `%torchrun` does.
+    ) -> Run:
+        """Run the command on every node (or those of `on`) and show what they say.
 
-        After `limit` seconds the run is ended; `env` adds to the environment. A finished script that fails raises
-        `CourseError` unless it `may_fail`.
+        After `limit` seconds the run is ended; `env` adds to the environment. A finished script
+        that fails raises `CourseError` unless it `may_fail`.
         """
         return self.start(command, on, limit, env).finish(may_fail)
 
@@ -56,7 +60,7 @@ class Nodes:
         on: list[int] | None = None,
         limit: float = LIMIT_S,
         env: dict[str, str] | None = None,
-    ) -> Going:
+    ) -> RunningOnNodes:
         """Begin the same and come back at once."""
         on = list(range(len(self.names))) if on is None else on
         if unknown := [node for node in on if not 0 <= node < len(self.names)]:
@@ -64,13 +68,13 @@ class Nodes:
                 f"There is no node {unknown[0]}: they are numbered 0 to {len(self.names) - 1}."
             )
         places = {
-            node: (
+            node: Place(
                 self.environment(node) | (env or {}),
-                self.network.entrance(node) if self.network else None,
+                self.network.host(node) if self.network else None,
             )
             for node in range(len(self.names))
         }
-        return Going(
+        return RunningOnNodes(
             shlex.split(command),
             places,
             on,
@@ -78,10 +82,14 @@ class Nodes:
             None if self.real else int(self.head.split(":")[1]),
         )
 
-    def limit(
+    def limit_links(
         self, mbit: float | None = None, delay_ms: float = 0, interface: str = "eth0"
     ) -> None:
-        """Limit what each node sends on an interface, in 10⁶ bits a second and ms; on loopback nothing is limited."""
+        """Limit what each node sends on an interface to `mbit` · 10⁶ bits/s, `delay_ms` late.
+
+        Without arguments the links are as fast as they can be. On loopback nothing is limited.
+        Raises `CourseError` for an unknown interface or a rate that is not above 0.
+        """
         if interface not in network.INTERFACES:
             raise CourseError(
                 f"A node has the interfaces {' and '.join(network.INTERFACES)}, not {interface!r}."
@@ -91,15 +99,18 @@ class Nodes:
                 f"A link carries more than 0 Mbit/s, not {mbit}; leave it out for no limit."
             )
         if self.network:
-            self.network.limit(mbit, delay_ms, interface)
+            self.network.limit_links(mbit, delay_ms, interface)
 
     def resolve_own_name_to(self, address: str | None) -> None:
-        """Let every node take its own name for `address`, as a wrong hosts file does; None puts that right again."""
+        """Let every node take its own name for `address`, as a wrong hosts file does.
+
+        None puts that right again.
+        """
         if self.network:
             self.network.write_hosts(address)
 
     def environment(self, node: int) -> dict[str, str]:
-        """What a node adds to the environment: its share of this machine, and on loopback where to meet."""
+        """What a node adds to the environment: its GPUs, and on loopback the way to the others."""
         share = hardware.gpu_count() // len(self.names)
         gpus = ",".join(str(node * share + i) for i in range(share))
         own = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": gpus}
@@ -127,9 +138,8 @@ class Nodes:
                 f"{interface} {self.network.address(i, interface)}"
                 for interface in network.INTERFACES
             )
-            lines.append(
-                f"{name}   {addresses}   a shell there: ip netns exec {self.network.space(i)} bash"
-            )
+            shell = f"ip netns exec {self.network.space(i)} bash"
+            lines.append(f"{name}   {addresses}   a shell there: {shell}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -138,14 +148,16 @@ class Nodes:
             f'<div style="font-family:monospace;white-space:pre-wrap">{line}</div>'
             for line in lines
         )
-        return (
-            f'<div style="display:inline-block;background:{palette.CARD};color:{palette.INK};padding:10px 16px;'
-            f'font:14px/1.7 {palette.FONT};border:1px solid {palette.RULE};border-radius:8px">{head}{rows}</div>'
-        )
+        style = f"display:inline-block;padding:10px 16px;font:14px/1.7 {palette.FONT}"
+        return card(head + rows, style)
 
 
 def start(count: int = 2, loopback: bool = False) -> Nodes:
-    """`count` nodes: network namespaces where this process may make them, else (or with `loopback`) loopback's."""
+    """`count` nodes: network namespaces where this process may make them.
+
+    Elsewhere, or with `loopback`, they are agents on this machine's loopback. Raises `CourseError`
+    for a number of nodes that one machine cannot pretend to be.
+    """
     if not 1 <= count <= MOST:
         raise CourseError(f"This machine can pretend to be 1 to {MOST} nodes, not {count}.")
     return Nodes(count, loopback)

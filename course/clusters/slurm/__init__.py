@@ -9,14 +9,14 @@ from course.clusters.slurm.batch import STRATEGIES, Request
 from course.clusters.slurm.cluster import Cluster, connect
 from course.clusters.slurm.form import Form, form
 from course.clusters.slurm.recording import Recording
-from course.clusters.slurm.submitted import Handle
+from course.clusters.slurm.submitted import SubmittedJob
 
 __all__ = [
     "STRATEGIES",
     "Cluster",
     "Form",
-    "Handle",
     "Request",
+    "SubmittedJob",
     "connect",
     "form",
     "recorded_tasks",
@@ -24,5 +24,8 @@ __all__ = [
 
 
 def recorded_tasks() -> list[dict[str, str]]:
-    """What Slurm set in the environment of two of a job's four tasks, one for each of its two nodes: recorded."""
+    """A recording of what Slurm set in the environment of two of a job's four tasks.
+
+    They ran on different nodes: the first task on the first node, the last one on the second.
+    """
     return Recording.load().tasks()

@@ -1,4 +1,4 @@
-"""The sbatch file of a training run, for each way of starting its processes: text, to be read before it is used."""
+"""The sbatch file of a training run, for each way of starting its processes."""
 
 import math
 import re
@@ -11,20 +11,26 @@ from course.core import CourseError
 CONTINUED = " \\\n    "
 SIGNAL_S = 60  # before the end of its time, a resumable job is told
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
-ADDRESS = r"""
-# Where the ranks meet: the address by which Slurm itself reaches the job's first node, and a port of this job's own.
-first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
-export MASTER_ADDR=$(scontrol --oneliner show node "$first" | grep -oP 'NodeAddr=\K\S+')
-export MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000))
-"""
+METRICS = 'export COURSE_METRICS_FILE="runs/$SLURM_JOB_NAME-$SLURM_JOB_ID.jsonl"'
+ADDRESS = (
+    "",
+    "# Where the ranks meet: the address by which Slurm itself reaches the job's first node, "
+    "and a port of this job's own.",
+    'first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)',
+    'export MASTER_ADDR=$(scontrol --oneliner show node "$first" '
+    r"| grep -oP 'NodeAddr=\K\S+')",
+    "export MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000))",
+)
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a job asks for: `script` (a path and its arguments), started as `strategy` says, on `gpus` GPUs a node.
+    """What a job asks for: `script` (a path and its arguments), started as `strategy` says.
 
-    `minutes` is the limit after which Slurm ends it. With `resume` it is told a minute before, and put in the queue
-    again then and when a node dies; the script must go on from its checkpoint.
+    It runs on `gpus` GPUs of each of `nodes` nodes. `minutes` is the limit after which Slurm ends
+    it. With `resume` it is told a minute before, and put in the queue again then and when a node
+    dies; the script must go on from its checkpoint. Raises `CourseError` where a value makes no
+    sense.
     """
 
     script: str
@@ -39,10 +45,27 @@ class Request:
     resume: bool = False
 
     def __post_init__(self) -> None:
+        self._check_numbers()
+        self._check_strategy()
+        if not self._words() or not self._words()[0].endswith(".py"):
+            raise CourseError(
+                "script is a Python file and its arguments, such as src/train.py, "
+                f"not {self.script!r}."
+            )
+        for field in ("name", "partition", "reservation"):
+            value = getattr(self, field)
+            if value and not NAME.fullmatch(value):
+                raise CourseError(
+                    f"{field} is a word of letters, digits, '.', '_' and '-', not {value!r}."
+                )
+
+    def _check_numbers(self) -> None:
         for field in ("nodes", "gpus", "minutes", "cores_per_gpu"):
             value = getattr(self, field)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise CourseError(f"{field} is a whole number from 1, not {value!r}.")
+
+    def _check_strategy(self) -> None:
         if self.strategy not in STRATEGIES:
             raise CourseError(
                 f"There is no strategy {self.strategy!r}; there are {', '.join(STRATEGIES)}."
@@ -53,16 +76,6 @@ class Request:
             raise CourseError(
                 f"{self.strategy} is {start.words}: ask for {most}, or choose another strategy."
             )
-        if not self._words() or not self._words()[0].endswith(".py"):
-            raise CourseError(
-                f"script is a Python file and its arguments, such as src/train.py, not {self.script!r}."
-            )
-        for field in ("name", "partition", "reservation"):
-            value = getattr(self, field)
-            if value and not NAME.fullmatch(value):
-                raise CourseError(
-                    f"{field} is a word of letters, digits, '.', '_' and '-', not {value!r}."
-                )
 
     @property
     def title(self) -> str:
@@ -72,13 +85,28 @@ class Request:
     def text(self) -> str:
         """The whole file, for ``sbatch``."""
         start = STRATEGIES[self.strategy]
-        cores = self.cores_per_gpu * (1 if start.task_a_gpu else self.gpus)
-        options = [
-            f"--job-name={self.title}",
-            *([f"--partition={self.partition}"] if self.partition else []),
-            *([f"--reservation={self.reservation}"] if self.reservation else []),
+        tasks = self.gpus if start.task_per_gpu else 1  # on each node
+        cores = self.cores_per_gpu * self.gpus // tasks
+        lines = ["#!/bin/bash", f"# {start.words[0].upper()}{start.words[1:]}."]
+        lines += [f"#SBATCH {option}" for option in self._options(tasks, cores)]
+        lines += ["", f"{METRICS}   # what `log` writes"]
+        lines += [f"export OMP_NUM_THREADS={self.cores_per_gpu}"]
+        if start.meets:
+            lines += ADDRESS
+        # An srun of Slurm 22.05 and later does not take this from the options above.
+        lines += ["", *self._command(start.command(self, f"srun --cpus-per-task={cores}"))]
+        return "\n".join(lines) + "\n"
+
+    def _options(self, tasks: int, cores: int) -> list[str]:
+        """What the head of the file asks for, with so many tasks per node and cores per task."""
+        options = [f"--job-name={self.title}"]
+        if self.partition:
+            options.append(f"--partition={self.partition}")
+        if self.reservation:
+            options.append(f"--reservation={self.reservation}")
+        options += [
             f"--nodes={self.nodes}",
-            f"--ntasks-per-node={self.gpus if start.task_a_gpu else 1}",
+            f"--ntasks-per-node={tasks}",
             f"--gpus-per-node={self.gpus}",
             f"--cpus-per-task={cores}",
             f"--time={self.minutes // 60:02}:{self.minutes % 60:02}:00",
@@ -86,18 +114,7 @@ class Request:
         ]
         if self.resume:
             options += ["--requeue", "--open-mode=append", f"--signal=B:USR1@{SIGNAL_S}"]
-        lines = ["#!/bin/bash", f"# {start.words[0].upper()}{start.words[1:]}."]
-        lines += [f"#SBATCH {option}" for option in options]
-        lines += [
-            "",
-            'export COURSE_METRICS_FILE="runs/$SLURM_JOB_NAME-$SLURM_JOB_ID.jsonl"   # what `log` writes',
-        ]
-        lines += [f"export OMP_NUM_THREADS={self.cores_per_gpu}"]
-        if start.meets:
-            lines += ADDRESS.rstrip().splitlines()
-        # An srun of Slurm 22.05 and later does not take this from the options above.
-        lines += ["", *self._command(start.command(self, f"srun --cpus-per-task={cores}"))]
-        return "\n".join(lines) + "\n"
+        return options
 
     def _words(self) -> list[str]:
         try:
@@ -109,7 +126,8 @@ class Request:
         if not self.resume:
             return command
         return [
-            "# Told that the time is nearly up, the job asks for its next turn; srun then ends the ranks politely.",
+            "# Told that the time is nearly up, the job asks for its next turn; "
+            "srun then ends the ranks politely.",
             "trap 'scontrol requeue \"$SLURM_JOB_ID\"' USR1",
             *command[:-1],
             f"{command[-1]} &",
@@ -119,10 +137,11 @@ class Request:
 
 @dataclass(frozen=True)
 class Strategy:
-    """A way of starting the processes: what it is in `words`, its command, how many nodes and GPUs a node it can use.
+    """A way of starting the processes: what it is in `words`, and its command.
 
-    `meets` says whether the processes find each other by MASTER_ADDR, `task_a_gpu` whether Slurm starts one for each
-    GPU; otherwise it starts one a node.
+    It can use up to `most_nodes` nodes and, on each, `most_gpus` GPUs. `meets` says whether the
+    processes find each other by MASTER_ADDR, `task_per_gpu` whether Slurm starts one task per GPU;
+    otherwise it starts one per node.
     """
 
     words: str
@@ -130,7 +149,7 @@ class Strategy:
     most_nodes: float = math.inf
     most_gpus: float = math.inf
     meets: bool = False
-    task_a_gpu: bool = False
+    task_per_gpu: bool = False
 
 
 def _one(request: Request, srun: str) -> list[str]:
@@ -143,17 +162,23 @@ def _standalone(request: Request, srun: str) -> list[str]:
 
 def _agents(request: Request, srun: str) -> list[str]:
     return _everywhere(
-        srun, f"torchrun --nnodes $SLURM_NNODES --node-rank $SLURM_NODEID --nproc-per-node {request.gpus}",
-        "--master-addr $MASTER_ADDR --master-port $MASTER_PORT", request.script,
-    )  # fmt: skip
+        srun,
+        "torchrun --nnodes $SLURM_NNODES --node-rank $SLURM_NODEID "
+        f"--nproc-per-node {request.gpus}",
+        "--master-addr $MASTER_ADDR --master-port $MASTER_PORT",
+        request.script,
+    )
 
 
 def _accelerate(request: Request, srun: str) -> list[str]:
+    ranks = request.nodes * request.gpus
     return _everywhere(
-        srun, "accelerate launch --multi_gpu --mixed_precision no --dynamo_backend no",
-        f"--num_machines $SLURM_NNODES --machine_rank $SLURM_NODEID --num_processes {request.nodes * request.gpus}",
-        "--main_process_ip $MASTER_ADDR --main_process_port $MASTER_PORT", request.script,
-    )  # fmt: skip
+        srun,
+        "accelerate launch --multi_gpu --mixed_precision no --dynamo_backend no",
+        f"--num_machines $SLURM_NNODES --machine_rank $SLURM_NODEID --num_processes {ranks}",
+        "--main_process_ip $MASTER_ADDR --main_process_port $MASTER_PORT",
+        request.script,
+    )
 
 
 def _tasks(request: Request, srun: str) -> list[str]:
@@ -162,7 +187,7 @@ def _tasks(request: Request, srun: str) -> list[str]:
 
 
 def _everywhere(srun: str, *parts: str) -> list[str]:
-    """A command that each of srun's tasks reads with its own variables, in lines of a length to read."""
+    """A command that each of srun's tasks reads with its own variables, one line per part."""
     quoted = [part.replace("'", "'\\''") for part in parts]
     return f"{srun} bash -c '{CONTINUED.join(quoted)}'".splitlines()
 
@@ -186,6 +211,6 @@ STRATEGIES = {
         "accelerate on each server, which starts a process for each GPU", _accelerate, meets=True
     ),
     "horovod": Strategy(
-        "a process for each GPU, started by Slurm itself", _tasks, meets=True, task_a_gpu=True
+        "a process for each GPU, started by Slurm itself", _tasks, meets=True, task_per_gpu=True
     ),
 }

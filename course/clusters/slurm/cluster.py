@@ -1,4 +1,4 @@
-"""A cluster as a learner uses it: see who holds what, submit, follow, cancel, reserve, look back."""
+"""A cluster as a learner uses it: see who holds what, submit, reserve, look back."""
 
 import json
 import os
@@ -11,165 +11,193 @@ import pandas as pd
 
 from course.clusters.slurm import board, reasons, records
 from course.clusters.slurm.batch import Request
-from course.clusters.slurm.commands import Refused, Tools
+from course.clusters.slurm.commands import Commands, Refused
 from course.clusters.slurm.recording import Recording
 from course.clusters.slurm.records import Job, Node, Partition, Reservation
-from course.clusters.slurm.submitted import Handle
-from course.core import CourseError
+from course.clusters.slurm.submitted import SubmittedJob
+from course.core import CourseError, words
 from course.drawing import Picture
 
 HISTORY = ("JobID", "JobName", "User", "State", "Start", "End", "NNodes", "AllocTRES", "ExitCode")
 
 
 class Cluster:
-    """What Slurm's commands tell and do; `tools` runs them, or replays a recording of them."""
+    """What Slurm's commands tell and do; `commands` runs them, or replays a recording of them."""
 
-    def __init__(self, tools: Tools) -> None:
-        self.tools = tools
+    def __init__(self, commands: Commands) -> None:
+        self.commands = commands
 
-    # -- looking ------------------------------------------------------------------------------------------------------
+    # -- looking -----------------------------------------------------------------------------------
 
     def nodes(self) -> list[Node]:
         """The servers."""
-        return records.nodes(self.tools.run("scontrol", "--oneliner", "show", "nodes"))
+        return records.nodes(self.commands.run("scontrol", "--oneliner", "show", "nodes"))
 
     def partitions(self) -> list[Partition]:
         """The queues."""
-        return records.partitions(self.tools.run("scontrol", "--oneliner", "show", "partitions"))
+        return records.partitions(self.commands.run("scontrol", "--oneliner", "show", "partitions"))
 
     def reservations(self) -> list[Reservation]:
         """What is kept free, for whom, from when to when."""
         return records.reservations(
-            self.tools.run("scontrol", "--oneliner", "show", "reservations")
+            self.commands.run("scontrol", "--oneliner", "show", "reservations")
         )
 
     def jobs(self) -> list[Job]:
         """The jobs that run or wait, in the order of their numbers."""
-        found = json.loads(self.tools.run("squeue", "--json"))["jobs"]
+        found = json.loads(self.commands.run("squeue", "--json"))["jobs"]
         return sorted(
             (job for job in map(records.job, found) if not job.ended), key=lambda job: job.id
         )
 
     def board(self, mine: int | None = None) -> Picture:
-        """Every GPU over time: who holds it and until when, what is reserved; the job numbered `mine` stands out."""
+        """Every GPU over time: who holds it and until when, and what is reserved.
+
+        The job numbered `mine` stands out.
+        """
         return board.live(
             self.nodes(),
             self.jobs(),
             self.reservations(),
-            self.tools.now(),
+            self.commands.now(),
             mine=mine,
-            note=self.tools.recorded,
+            note=self.commands.recorded,
         )
 
     def holders(self) -> pd.DataFrame:
         """Who holds or wants which GPUs, until when, or why not yet."""
-        now = self.tools.now()
-        return pd.DataFrame(
-            [
-                {
-                    "job": job.id, "user": job.user, "name": job.name, "state": job.state.lower(),
-                    "nodes": ",".join(job.nodes) or job.node_count, "GPUs a node": job.gpus_per_node,
-                    "frees, or starts": reasons.when(job, now), "why it waits": reasons.why(job),
-                }
-                for job in self.jobs()
-            ]
-        )  # fmt: skip
+        now = self.commands.now()
+        rows = [
+            {
+                "job": job.id,
+                "user": job.user,
+                "name": job.name,
+                "state": job.state.lower(),
+                "nodes": ",".join(job.nodes) or job.node_count,
+                "GPUs a node": job.gpus_per_node,
+                "frees, or starts": reasons.when(job, now),
+                "why it waits": reasons.why(job),
+            }
+            for job in self.jobs()
+        ]
+        return pd.DataFrame(rows)
 
     def history(self, days: int = 7) -> pd.DataFrame:
-        """Jobs of the last days: from the accounting, or what the controller remembers where there is none."""
+        """Jobs of the last days, from the accounting.
+
+        Where there is none, the jobs that the controller remembers.
+        """
+        since = time.strftime("%Y-%m-%d", time.localtime(self.commands.now() - 86400 * days))
+        options = ("--allocations", "--parsable2", "--noheader", f"--starttime={since}")
         try:
-            since = time.strftime("%Y-%m-%d", time.localtime(self.tools.now() - 86400 * days))
-            words = ("sacct", "--allocations", "--parsable2", "--noheader", f"--starttime={since}")
-            text = self.tools.run(*words, f"--format={','.join(HISTORY)}")
+            text = self.commands.run("sacct", *options, f"--format={','.join(HISTORY)}")
         except Refused as refusal:
             if "accounting storage is disabled" not in refusal.said:
                 raise
             return self._remembered()
         rows = [dict(zip(HISTORY, line.split("|"), strict=True)) for line in text.splitlines()]
         for row in rows:
-            row |= {
-                name: _clock(float(row[name])) if row[name].isdigit() else ""
-                for name in ("Start", "End")
-            }
+            for name in ("Start", "End"):  # a word, such as Unknown, where there is none yet
+                row[name] = _clock(float(row[name])) if row[name].isdigit() else ""
         return pd.DataFrame(rows, columns=HISTORY).set_index("JobID")
 
     def _remembered(self) -> pd.DataFrame:
-        """The jobs that the controller has not forgotten yet (it keeps ended ones for its MinJobAge)."""
-        found = map(
-            records.job, json.loads(self.tools.run("squeue", "--json", "--states=all"))["jobs"]
-        )
+        """The jobs that the controller has not forgotten yet: it keeps ended ones for MinJobAge."""
+        answer = self.commands.run("squeue", "--json", "--states=all")
+        found = map(records.job, json.loads(answer)["jobs"])
         rows = [
             {
-                "JobID": job.id, "JobName": job.name, "User": job.user, "State": job.state,
-                "Start": _clock(job.start), "End": _clock(job.end), "NNodes": job.node_count,
-                "Restarts": job.restarts, "ExitCode": job.exit_code,
+                "JobID": job.id,
+                "JobName": job.name,
+                "User": job.user,
+                "State": job.state,
+                "Start": _clock(job.start),
+                "End": _clock(job.end),
+                "NNodes": job.node_count,
+                "Restarts": job.restarts,
+                "ExitCode": job.exit_code,
             }
             for job in sorted(found, key=lambda job: job.id)
-        ]  # fmt: skip
-        return (
-            pd.DataFrame(rows).set_index("JobID")
-            if rows
-            else pd.DataFrame(columns=HISTORY).set_index("JobID")
-        )
+        ]
+        table = pd.DataFrame(rows) if rows else pd.DataFrame(columns=HISTORY)
+        return table.set_index("JobID")
 
-    # -- doing --------------------------------------------------------------------------------------------------------
+    # -- doing -------------------------------------------------------------------------------------
 
     def check(self, request: Request) -> None:
-        """Raise `CourseError`, one sentence, where the cluster could never run this; Slurm might queue it for ever."""
+        """Raise `CourseError`, one sentence, where the cluster could never run this.
+
+        Slurm might queue it forever.
+        """
         partition = self._partition(request.partition)
+        self._check_size(request, partition)
+        if partition.max_minutes is not None and request.minutes > partition.max_minutes:
+            raise CourseError(
+                f"Jobs in {partition.name} may take {partition.max_minutes} minutes, "
+                f"not {request.minutes}: ask for less time, and resume from a checkpoint."
+            )
+        if request.reservation:
+            self._check_reservation(request.reservation)
+
+    def _check_size(self, request: Request, partition: Partition) -> None:
         servers = [node for node in self.nodes() if node.name in partition.nodes]
         most = max((node.gpus for node in servers), default=0)
         if request.gpus > most:
             raise CourseError(
-                f"No node of {partition.name} has {request.gpus} GPUs (they have up to {most}): ask for fewer a node."
+                f"No node of {partition.name} has {request.gpus} GPUs (they have up to {most}): "
+                "ask for fewer a node."
             )
         enough = [node for node in servers if node.gpus >= request.gpus]
         if request.nodes > len(enough):
-            nodes, gpus = f"node{'s' * (len(enough) != 1)}", f"GPU{'s' * (request.gpus > 1)}"
             raise CourseError(
-                f"{partition.name} has {len(enough)} {nodes} with {request.gpus} {gpus} or more, not {request.nodes}: "
+                f"{partition.name} has {words.plural(len(enough), 'node')} "
+                f"with {words.plural(request.gpus, 'GPU')} or more, not {request.nodes}: "
                 "ask for fewer nodes."
             )
-        if partition.max_minutes is not None and request.minutes > partition.max_minutes:
+
+    def _check_reservation(self, name: str) -> None:
+        known = [reservation.name for reservation in self.reservations()]
+        if name not in known:
             raise CourseError(
-                f"Jobs in {partition.name} may take {partition.max_minutes} minutes, not {request.minutes}: "
-                "ask for less time, and resume from a checkpoint."
-            )
-        if request.reservation and request.reservation not in (
-            known := [r.name for r in self.reservations()]
-        ):
-            raise CourseError(
-                f"There is no reservation {request.reservation!r}; there is {', '.join(known) or 'none at all'}."
+                f"There is no reservation {name!r}; there is {', '.join(known) or 'none at all'}."
             )
 
-    def submit(self, request: Request) -> Handle:
-        """Put a job in the queue, from this folder; raises `CourseError` where it could never run."""
+    def submit(self, request: Request) -> SubmittedJob:
+        """Put a job in the queue from this folder; raises `CourseError` if it could never run."""
         script = request.script.split()[0]
-        if not self.tools.recorded and not Path(script).is_file():
+        if not self.commands.recorded and not Path(script).is_file():
             raise CourseError(
                 f"There is no script {script} in {os.getcwd()}: run the cell that writes it."
             )
         self.check(request)
-        if not self.tools.recorded:
-            Path("runs").mkdir(
-                exist_ok=True
-            )  # without it Slurm could not open the log, and would end the job silently
-        answer = self.tools.run("sbatch", "--parsable", given=request.text())
+        if not self.commands.recorded:
+            # Without it Slurm could not open the log, and would end the job silently.
+            Path("runs").mkdir(exist_ok=True)
+        answer = self.commands.run("sbatch", "--parsable", given=request.text())
         return self.job(int(re.match(r"\d+", answer)[0]))
 
-    def job(self, number: int) -> Handle:
+    def job(self, number: int) -> SubmittedJob:
         """The job of that number."""
-        return Handle(self.tools, number)
+        return SubmittedJob(self.commands, number)
 
     def reserve(
         self, name: str, nodes: str, start: str, minutes: int, users: str | None = None
     ) -> Reservation:
-        """Keep nodes (``node[1-2]``) free from `start` (``now+1hour``, ``2026-12-01T09:00``) on; takes an operator."""
+        """Keep nodes (``node[1-2]``) free for `users`, separated by commas (by default you).
+
+        `start` is a moment as Slurm takes it, such as ``now+1hour`` or ``2026-12-01T09:00``. Only
+        an operator of the cluster may do this; raises `CourseError` where Slurm refuses.
+        """
         users = users or os.environ.get("USER") or "root"
-        self.tools.run(
-            "scontrol", "create", f"reservation={name}", f"nodes={nodes}", f"starttime={start}", f"duration={minutes}",
+        self.commands.run(
+            "scontrol",
+            "create",
+            f"reservation={name}",
+            f"nodes={nodes}",
+            f"starttime={start}",
+            f"duration={minutes}",
             f"users={users}",
-        )  # fmt: skip
+        )
         return next(found for found in self.reservations() if found.name == name)
 
     def _partition(self, name: str) -> Partition:
@@ -177,7 +205,7 @@ class Cluster:
         for partition in known:
             if partition.name == name or (not name and partition.default):
                 return partition
-        names = ", ".join(p.name + " (the default)" * p.default for p in known)
+        names = ", ".join(f"{p.name} (the default)" if p.default else p.name for p in known)
         if not name:
             raise CourseError(f"This cluster has no default partition: name one of {names}.")
         raise CourseError(f"There is no partition {name!r} here: there is {names}.")
@@ -187,17 +215,20 @@ class Cluster:
         gpus = sum(node.gpus for node in nodes)
         held = sum(len(held) for job in self.jobs() for held in job.gpus.values())
         about = f"{len(nodes)} nodes, {gpus} GPUs, of which {held} are held"
-        return f"{self.tools.recorded} {about}" if self.tools.recorded else f"Slurm: {about}"
+        return f"{self.commands.recorded} {about}" if self.commands.recorded else f"Slurm: {about}"
 
 
-def connect(find: Callable[[], Tools] = Tools) -> Cluster:
-    """The cluster that this box belongs to; where no Slurm answers, the recording of one, which says so."""
-    tools = find()
+def connect(find: Callable[[], Commands] = Commands) -> Cluster:
+    """The cluster that this box belongs to.
+
+    Where no Slurm answers it is the recording of one, which says so.
+    """
+    commands = find()
     try:
-        tools.run("scontrol", "ping")
+        commands.run("scontrol", "ping")
     except CourseError:
         return Cluster(Recording.load())
-    return Cluster(tools)
+    return Cluster(commands)
 
 
 def _clock(when: float) -> str:

@@ -1,4 +1,4 @@
-"""The commands of Slurm on this box, each run as a terminal would, its complaints made one clear sentence."""
+"""Slurm's commands, run as in a terminal; what they complain about becomes one clear sentence."""
 
 import os
 import shutil
@@ -10,23 +10,34 @@ from pathlib import Path
 from course.core import CourseError
 
 ANSWER_S = 30.0  # for a command; without a controller some try for a minute
-INSTALL = "On Debian and Ubuntu: apt-get install slurm-client, and the slurm.conf and munge key of your cluster."
+INSTALL = (
+    "On Debian and Ubuntu: apt-get install slurm-client, "
+    "and the slurm.conf and munge key of your cluster."
+)
+NO_CONFIGURATION = "Slurm's commands find no slurm.conf here: this box is not part of a cluster."
 
 # What Slurm says, and what it means for the learner.
 MEANINGS = {
-    "Unable to contact slurm controller": "Slurm's controller does not answer: see `scontrol ping`.",
-    "Unable to process configuration": "Slurm's commands find no slurm.conf here: this box is not part of a cluster.",
-    "Could not establish a configuration source": "Slurm's commands find no slurm.conf here: "
-    "this box is not part of a cluster.",
+    "Unable to contact slurm controller": "Slurm's controller does not answer: "
+    "see `scontrol ping`.",
+    "Unable to process configuration": NO_CONFIGURATION,
+    "Could not establish a configuration source": NO_CONFIGURATION,
     "Invalid partition name": "This cluster has no such partition: `sinfo` lists them.",
-    "Requested node configuration is not available": "No nodes of this partition can ever give that: "
-    "ask for fewer GPUs or cores a node; `sinfo -o '%P %D %G'` says what there is.",
-    "Invalid account": "This cluster wants an account that you may charge: `sacctmgr show associations user=$USER`.",
-    "Access/permission denied": "Slurm does not let you do that: it takes an operator of the cluster.",
-    "Requested reservation not usable": "There is no such reservation for you now: see `scontrol show reservation`.",
-    "Reservation request contains an invalid": "Slurm refuses this reservation: its nodes, users or times do not fit.",
-    "Requested nodes are busy": "Those nodes are reserved or busy at that time: choose another start or other nodes.",
-    "overlaps with another reservation": "Those nodes are reserved at that time: choose another start or other nodes.",
+    "Requested node configuration is not available": "No nodes of this partition "
+    "can ever give that: ask for fewer GPUs or cores a node; "
+    "`sinfo -o '%P %D %G'` says what there is.",
+    "Invalid account": "This cluster wants an account that you may charge: "
+    "`sacctmgr show associations user=$USER`.",
+    "Access/permission denied": "Slurm does not let you do that: "
+    "it takes an operator of the cluster.",
+    "Requested reservation not usable": "There is no such reservation for you now: "
+    "see `scontrol show reservation`.",
+    "Reservation request contains an invalid": "Slurm refuses this reservation: "
+    "its nodes, users or times do not fit.",
+    "Requested nodes are busy": "Those nodes are reserved or busy at that time: "
+    "choose another start or other nodes.",
+    "overlaps with another reservation": "Those nodes are reserved at that time: "
+    "choose another start or other nodes.",
     "Job/step already completing or completed": "The job has ended already.",
 }
 
@@ -39,7 +50,7 @@ class Refused(CourseError):
         self.said = said
 
 
-class Tools:
+class Commands:
     """Runs Slurm's commands; `conf` names another slurm.conf than the system's."""
 
     recorded = ""  # what a recording says of itself
@@ -54,12 +65,16 @@ class Tools:
         )
 
     def run(self, *words: str, given: str | None = None) -> str:
-        """The output of one command, its standard input `given`; raises `Refused` where Slurm says no."""
+        """The output of one command, which reads `given`.
+
+        Raises `Refused` where Slurm says no, `CourseError` where there is no Slurm, or it does not
+        answer.
+        """
         if shutil.which(words[0], path=self._env["PATH"]) is None:
             raise CourseError(
                 f"There is no Slurm on this box ({words[0]} is not installed). {INSTALL}"
             )
-        # Times are told in seconds since the epoch; a job, which inherits what sbatch has, gets no such setting.
+        # Times come in seconds since the epoch; a job inherits what sbatch has, and keeps its own.
         env = self._env if words[0] == "sbatch" else self._env | {"SLURM_TIME_FORMAT": "%s"}
         try:
             done = subprocess.run(

@@ -7,42 +7,25 @@ import ipywidgets as widgets
 
 from course.clusters.slurm.batch import STRATEGIES, Request
 from course.clusters.slurm.cluster import Cluster
-from course.clusters.slurm.submitted import Handle
+from course.clusters.slurm.submitted import SubmittedJob
 from course.core import CourseError
-from course.drawing import palette
+from course.drawing import card, palette
 
 WIDE = {"description_width": "110px"}
+FILE_STYLE = "padding:10px 14px;font-size:12px;line-height:1.45;overflow-x:auto;white-space:pre"
 
 
 class Form:
-    """Controls for a `Request`, the file that it makes, and a button; `job` is what the button submitted last."""
+    """Controls for a `Request`, the file that it makes, and a button to submit it.
+
+    `job` is what the button submitted last.
+    """
 
     def __init__(self, cluster: Cluster, **values: Any) -> None:
         self.cluster = cluster
-        self.job: Handle | None = None
+        self.job: SubmittedJob | None = None
         first = Request(**{"script": "src/train.py", **values})
-        partitions = {
-            p.name + " (default)" * p.default: "" if p.default else p.name
-            for p in cluster.partitions()
-        }
-        most = max((node.gpus for node in cluster.nodes()), default=8) or 1
-        self.controls = {
-            "script": widgets.Text(first.script, description="Script", continuous_update=False),
-            "strategy": widgets.Dropdown(
-                options=list(STRATEGIES), value=first.strategy, description="Strategy"
-            ),
-            "nodes": widgets.BoundedIntText(first.nodes, min=1, max=1024, description="Servers"),
-            "gpus": widgets.BoundedIntText(
-                first.gpus, min=1, max=max(most, first.gpus), description="GPUs a server"
-            ),
-            "minutes": widgets.BoundedIntText(
-                first.minutes, min=1, max=100_000, description="Minutes"
-            ),
-            "partition": widgets.Dropdown(options=partitions, description="Partition"),
-            "resume": widgets.Checkbox(
-                first.resume, description="Requeue, and resume from a checkpoint", indent=False
-            ),
-        }
+        self.controls = _controls(cluster, first)
         self._fixed = {
             name: getattr(first, name) for name in ("name", "reservation", "cores_per_gpu")
         }
@@ -61,7 +44,7 @@ class Form:
             **self._fixed, **{name: control.value for name, control in self.controls.items()}
         )
 
-    def submit(self) -> Handle | None:
+    def submit(self) -> SubmittedJob | None:
         """Submit what the controls ask for, and say what became of it."""
         try:
             self.job = self.cluster.submit(self.request)
@@ -81,7 +64,7 @@ class Form:
             self._say(str(error), palette.ALARM)
             self._button.disabled = True
         else:
-            self._say(self.cluster.tools.recorded, palette.MUTED)
+            self._say(self.cluster.commands.recorded, palette.MUTED)
             self._button.disabled = False
 
     def _say(self, words: str, colour: str) -> None:
@@ -91,11 +74,8 @@ class Form:
         controls = widgets.VBox([*self.controls.values(), widgets.HBox([self._button, self._said])])
         view = widgets.VBox([controls, self._file])._repr_mimebundle_(**options)
         text = self.request.text()
-        return {
-            **view,
-            "text/html": _file(text),
-            "text/plain": text,
-        }  # the file where no kernel shows the widgets
+        # The file, where no kernel shows the widgets.
+        return {**view, "text/html": _file(text), "text/plain": text}
 
 
 def form(cluster: Cluster, **values: Any) -> Form:
@@ -103,9 +83,30 @@ def form(cluster: Cluster, **values: Any) -> Form:
     return Form(cluster, **values)
 
 
+def _controls(cluster: Cluster, first: Request) -> dict[str, widgets.DOMWidget]:
+    """One control for each of a request's values that the form offers; they begin with `first`."""
+    partitions = {
+        f"{p.name} (default)" if p.default else p.name: "" if p.default else p.name
+        for p in cluster.partitions()
+    }
+    most_gpus = max((node.gpus for node in cluster.nodes()), default=8) or 1
+    return {
+        "script": widgets.Text(first.script, description="Script", continuous_update=False),
+        "strategy": widgets.Dropdown(
+            options=list(STRATEGIES), value=first.strategy, description="Strategy"
+        ),
+        "nodes": widgets.BoundedIntText(first.nodes, min=1, max=1024, description="Servers"),
+        "gpus": widgets.BoundedIntText(
+            first.gpus, min=1, max=max(most_gpus, first.gpus), description="GPUs a server"
+        ),
+        "minutes": widgets.BoundedIntText(first.minutes, min=1, max=100_000, description="Minutes"),
+        "partition": widgets.Dropdown(options=partitions, description="Partition"),
+        "resume": widgets.Checkbox(
+            first.resume, description="Requeue, and resume from a checkpoint", indent=False
+        ),
+    }
+
+
 def _file(text: str) -> str:
-    style = (
-        f"background:{palette.CARD};color:{palette.INK};border:1px solid {palette.RULE};border-radius:8px;"
-        "padding:10px 14px;font-size:12px;line-height:1.45;overflow-x:auto;white-space:pre"
-    )
-    return f'<pre style="{style}">{html.escape(text)}</pre>'
+    """The file as HTML."""
+    return card(html.escape(text), FILE_STYLE, tag="pre")

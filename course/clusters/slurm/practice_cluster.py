@@ -1,9 +1,11 @@
-"""A real Slurm of a few pretend nodes on this machine, for practice and for tests (Linux, root, Debian's packages).
+"""A real Slurm with a few pretend nodes on this machine, for practice and for tests.
 
-    python -m course.slurm.practice          # until interrupted; it prints what makes other programs find it
+    python -m course.clusters.slurm.practice_cluster
 
-The controller, the nodes' daemons and munge are Slurm's own and listen on loopback alone. The GPUs are pretended:
-Slurm hands them out and sets CUDA_VISIBLE_DEVICES, but there is nothing behind them.
+runs until it is interrupted, and prints what makes other programs find it. It takes Linux, root and
+Debian's packages. The controller, the nodes' daemons and munge are Slurm's own and listen on
+loopback alone. The GPUs are pretended: Slurm hands them out and sets CUDA_VISIBLE_DEVICES, but
+there is nothing behind them.
 """
 
 import contextlib
@@ -19,7 +21,7 @@ from pathlib import Path
 
 import psutil
 
-from course.clusters.slurm.commands import Tools
+from course.clusters.slurm.commands import Commands
 from course.core import CourseError
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol")
@@ -58,14 +60,15 @@ SlurmdPidFile={folder}/%n.pid
 SlurmdLogFile={folder}/%n.log
 SlurmdSpoolDir={folder}/spool-%n
 GresTypes=gpu
-NodeName=node[1-{nodes}] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{ports}] CPUs={cpus} Gres=gpu:{gpus}
+NodeName=node[1-{nodes}] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{ports}] \\
+    CPUs={cpus} Gres=gpu:{gpus}
 PartitionName=train Nodes=node[1-{nodes}] Default=YES MaxTime=24:00:00 DefaultTime=01:00:00 State=UP
 PartitionName=debug Nodes=node1 MaxTime=00:30:00 DefaultTime=00:10:00 State=UP
 """
 
 
 def obstacle() -> str | None:
-    """Why there can be no practice cluster on this machine, as one sentence; None where there can."""
+    """Why there can be no practice cluster on this machine, as one sentence, or None."""
     if missing := [program for program in PROGRAMS if _which(program) is None]:
         return (
             f"{missing[0]} is not installed (apt-get install --no-install-recommends {PACKAGES})."
@@ -73,15 +76,20 @@ def obstacle() -> str | None:
     return None if os.geteuid() == 0 else "Slurm's daemons are started by root."
 
 
-class Practice:
-    """A running Slurm of `nodes` nodes with `gpus` pretend GPUs each; a node is `timeout` seconds silent, then down."""
+class PracticeCluster:
+    """A running Slurm of `nodes` nodes with `gpus` pretend GPUs each.
+
+    A node that has been silent for `timeout` seconds is down. Raises `CourseError` where this
+    machine cannot run one.
+    """
 
     def __init__(self, nodes: int = 3, gpus: int = 4, timeout: int = 5) -> None:
         if why := obstacle():
             raise CourseError(f"There is no practice cluster here: {why}")
         if not 1 <= gpus <= len(DEVICES):
             raise CourseError(
-                f"A node of the practice cluster can pretend to have 1 to {len(DEVICES)} GPUs, not {gpus}."
+                "A node of the practice cluster can pretend to have "
+                f"1 to {len(DEVICES)} GPUs, not {gpus}."
             )
         remove_abandoned()
         self.folder = Path(tempfile.mkdtemp(prefix=PREFIX))
@@ -101,9 +109,9 @@ class Practice:
             raise
 
     @property
-    def tools(self) -> Tools:
+    def commands(self) -> Commands:
         """The commands, for this cluster."""
-        return Tools(self.conf)
+        return Commands(self.conf)
 
     def start_node(self, name: str) -> None:
         """Start a node's daemon, for the first time or after `kill_node`."""
@@ -118,37 +126,34 @@ class Practice:
         """End the jobs, the daemons and every process that they started, and remove the folder."""
         with contextlib.suppress(OSError, subprocess.SubprocessError):
             env = os.environ | {"SLURM_CONF": str(self.conf)}
-            subprocess.run(
-                ["scancel", "--signal=KILL", "--user=root"],
-                env=env,
-                timeout=10,
-                capture_output=True,
-            )
-        _kill(
-            [
-                int(path.read_text())
-                for path in self.folder.rglob("*.pid")
-                if path.read_text().strip()
-            ]
-        )
+            kill = ["scancel", "--signal=KILL", "--user=root"]
+            subprocess.run(kill, env=env, timeout=10, capture_output=True)
+        pids = [path.read_text() for path in self.folder.rglob("*.pid")]
+        _kill([int(pid) for pid in pids if pid.strip()])
         for name in self.nodes:
             self._kill_jobs(name)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def __enter__(self) -> "Practice":
+    def __enter__(self) -> "PracticeCluster":
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stop()
 
     def _configure(self, nodes: int, gpus: int, timeout: int) -> None:
-        ports = _free_ports(nodes + 1)
+        controllers, *ports = _free_ports(nodes + 1)
         self.conf.write_text(
             CONF.format(
-                host=socket.gethostname(), port=ports[0], folder=self.folder, nodes=nodes, gpus=gpus,
-                ports=f"{ports[1]}-{ports[-1]}" if nodes > 1 else ports[1], cpus=2 * gpus, timeout=timeout,
+                host=socket.gethostname(),
+                port=controllers,
+                folder=self.folder,
+                nodes=nodes,
+                gpus=gpus,
+                ports=f"{ports[0]}-{ports[-1]}" if nodes > 1 else ports[0],
+                cpus=2 * gpus,
+                timeout=timeout,
             )
-        )  # fmt: skip
+        )
         lines = [
             f"NodeName=node[1-{nodes}] Name=gpu File=/dev/{device}" for device in DEVICES[:gpus]
         ]
@@ -160,18 +165,15 @@ class Practice:
         folder = self.folder / "munge"
         (folder / "key").touch(mode=0o400)
         (folder / "key").write_bytes(os.urandom(128))
-        options = {
+        files = {
             "key-file": "key",
             "socket": "socket",
             "pid-file": "munged.pid",
             "log-file": "log",
             "seed-file": "seed",
         }
-        self._daemon(
-            "munged",
-            *(f"--{option}={folder / file}" for option, file in options.items()),
-            pid="munge/munged.pid",
-        )
+        options = [f"--{option}={folder / file}" for option, file in files.items()]
+        self._daemon("munged", *options, pid="munge/munged.pid")
 
     def _daemon(self, program: str, *words: str, pid: str) -> None:
         """Start a program that goes into the background by itself and writes its process id."""
@@ -189,41 +191,41 @@ class Practice:
     def _until_idle(self) -> None:
         from course.clusters.slurm.cluster import Cluster
 
-        cluster = Cluster(self.tools)
+        cluster = Cluster(self.commands)
         _until(lambda: all(node.state.startswith("IDLE") for node in cluster.nodes()), "the nodes")
 
     def _kill_jobs(self, name: str) -> None:
-        """Kill what runs on a node whose daemon is gone, and what that has started in the meantime."""
+        """Kill what runs on a node whose daemon is gone, and what that started meanwhile."""
         while pids := self._job_processes(name):
             _kill(pids)
             time.sleep(0.02)
 
     def _job_processes(self, name: str) -> list[int]:
-        """The processes of jobs on a node, known by their environment, and the step daemons, known by their log."""
+        """The processes of jobs on a node, and the step daemons above them.
+
+        A zombie, which has neither environment nor files, is never among them.
+        """
         found = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
-                if process.name() == "slurmstepd":
-                    mine = any(
-                        file.path == str(self.folder / f"{name}.log")
-                        for file in process.open_files()
-                    )
-                else:
-                    env = process.environ()
-                    mine = (env.get("SLURM_CONF"), env.get("SLURMD_NODENAME")) == (
-                        str(self.conf),
-                        name,
-                    )
-                if mine:  # never of a zombie, which has neither environment nor files
+                if self._belongs(process, name):
                     found.append(process.pid)
         return found
+
+    def _belongs(self, process: psutil.Process, name: str) -> bool:
+        """Whether it is of a job on a node: told by its environment, a step daemon by its log."""
+        if process.name() == "slurmstepd":
+            log = str(self.folder / f"{name}.log")
+            return any(file.path == log for file in process.open_files())
+        env = process.environ()
+        return env.get("SLURM_CONF") == str(self.conf) and env.get("SLURMD_NODENAME") == name
 
 
 def remove_abandoned() -> None:
     """Stop the practice clusters of processes that were killed before they could do so."""
     for owner in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/owner"):
         if not psutil.pid_exists(int(owner.read_text() or 0)):
-            left = Practice.__new__(Practice)
+            left = PracticeCluster.__new__(PracticeCluster)
             left.folder, left.conf = owner.parent, owner.parent / "slurm.conf"
             left.nodes = [path.name.removeprefix("spool-") for path in owner.parent.glob("spool-*")]
             left.stop()
@@ -263,14 +265,10 @@ def _until(holds: Callable[[], object], what: str) -> None:
 
 def main() -> None:
     """Run a practice cluster until interrupted."""
-    with Practice() as practice:
+    with PracticeCluster() as practice:
         print(f"export SLURM_CONF={practice.conf}", flush=True)
-        print(
-            "Slurm runs. In a notebook: %env SLURM_CONF="
-            + str(practice.conf)
-            + "   Ctrl-C ends it.",
-            flush=True,
-        )
+        notebook = f"%env SLURM_CONF={practice.conf}"
+        print(f"Slurm runs. In a notebook: {notebook}   Ctrl-C ends it.", flush=True)
         with contextlib.suppress(KeyboardInterrupt):
             signal.pause()
 

@@ -1,6 +1,7 @@
 """Why a job waits and until when, in words."""
 
 from course.clusters.slurm.records import Job
+from course.core import words
 
 # Slurm's reasons (https://slurm.schedmd.com/job_reason_codes.html), and whether waiting will help.
 WAITING = {
@@ -38,21 +39,8 @@ def hopeless(job: Job) -> bool:
 
 
 def when(job: Job, now: float) -> str:
-    """When a running job's GPUs are free at the latest, or when a waiting one is expected to start."""
+    """When a running job ends at the latest, or when a waiting one is expected to start."""
     moment = job.end if job.state == "RUNNING" else job.start
     if not moment or job.state not in ("RUNNING", "PENDING"):
         return ""
-    return f"in {span(moment - now)}"
-
-
-def span(seconds: float) -> str:
-    """A stretch of time for a reader: 40 s, 12 min, 3 h 20 min, 2 d 4 h."""
-    if seconds < 90:
-        return f"{max(0, round(seconds))} s"
-    minutes = round(seconds / 60)
-    if minutes < 120:
-        return f"{minutes} min"
-    hours, minutes = divmod(minutes, 60)
-    if hours < 48:
-        return f"{hours} h" + (f" {minutes} min" if minutes else "")
-    return f"{hours // 24} d" + (f" {hours % 24} h" if hours % 24 else "")
+    return f"in {words.long_duration(moment - now)}"

@@ -1,7 +1,8 @@
-"""A recording of Slurm's commands: it answers as a real cluster did, second by second, and says that it is one.
+"""A recording of Slurm's commands: it answers as a real cluster did, and says that it is one.
 
-A recording is a list of answers, each with the command, the moment at which it was given, and the text. Its clock
-moves when something waits, and jumps to a job's submission when that is submitted; so cells may run in any order.
+A recording is a list of answers, each with the command, the moment at which it was given, and the
+text. Its clock moves when something waits, and jumps to a job's submission when that is submitted;
+so cells may run in any order.
 """
 
 import json
@@ -9,19 +10,15 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from course.clusters.slurm.commands import Refused, Tools, meaning
+from course.clusters.slurm.commands import Commands, Refused, meaning
 
 FILE = Path(__file__).with_name("recording.json")
-LOOKS = (
-    "squeue --json",
-    "scontrol --oneliner show",
-    "scontrol ping",
-    "sacct",
-)  # that change nothing
+# The commands that change nothing: their answers depend on the clock.
+LOOKS = ("squeue --json", "scontrol --oneliner show", "scontrol ping", "sacct")
 
 
 @dataclass
-class Recording(Tools):
+class Recording(Commands):
     """Answers from `entries`; `about` says of what they are."""
 
     entries: list[dict]
@@ -30,10 +27,9 @@ class Recording(Tools):
 
     @classmethod
     def load(cls, file: Path = FILE) -> "Recording":
-        """The recording in a file: lines of JSON, the moment at which it begins, what it is, then its entries."""
-        begin, about, *entries = (
-            json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()
-        )
+        """The recording in a file of JSON lines: when it begins, what it is, then its entries."""
+        lines = file.read_text(encoding="utf-8").splitlines()
+        begin, about, *entries = (json.loads(line) for line in lines)
         return cls(entries, about, begin)
 
     @property
@@ -75,7 +71,10 @@ class Recording(Tools):
         self.clock += seconds
 
     def _find(self, key: str) -> dict | None:
-        """The last answer to that command until now; for one that changes something, the only one there is."""
+        """The last answer to that command until now.
+
+        Of a command that changes something there is only one.
+        """
         found = [entry for entry in self.entries if entry["key"] == key]
         if key.startswith(LOOKS):
             found = [entry for entry in found if entry["at"] <= self.clock]
@@ -83,7 +82,11 @@ class Recording(Tools):
 
 
 def _key(words: tuple[str, ...], given: str | None = None) -> str:
-    """A command as the recording knows it: the whole queue answers for each of its jobs, a file is known by its job."""
-    name = re.search(r"--job-name=(\S+)", given or "")
+    """A command as the recording knows it.
+
+    The whole queue answers for each of its jobs, and an sbatch file is known by its job's name.
+    """
     kept = [word for word in words if not word.startswith(("--jobs=", "--starttime=", "--states="))]
-    return " ".join([*kept, *([name[1]] if name else [])])
+    if name := re.search(r"--job-name=(\S+)", given or ""):
+        kept.append(name[1])
+    return " ".join(kept)

@@ -1,6 +1,7 @@
-"""What Slurm's commands tell, as plain records: nodes, partitions, reservations (scontrol), jobs (squeue --json).
+"""What Slurm's commands tell, as plain records.
 
-Read here are the formats of Slurm 21.08 and later. `squeue --json` has changed once: since 23.11 a number is
+Nodes, partitions and reservations come from `scontrol`, jobs from `squeue --json`. The formats are
+those of Slurm 21.08 and later. `squeue --json` has changed once: since 23.11 a number is
 ``{"set": true, "infinite": false, "number": 5}`` and a state is a list; both forms are understood.
 """
 
@@ -11,8 +12,17 @@ PAIR = re.compile(r"(?:^|\s)([A-Z][\w:/]*)=")  # where a field begins in `scontr
 GPUS = re.compile(r"\bgpu(?::[^:,(=\s]+)?[:=](\d+)")  # gpu:4, gpu:h100:4(IDX:0-3), gres/gpu=4
 INDICES = re.compile(r"IDX:([\d,-]+)")
 ENDED = {
-    "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE", "PREEMPTED",
-}  # fmt: skip
+    "COMPLETED",
+    "FAILED",
+    "CANCELLED",
+    "TIMEOUT",
+    "NODE_FAIL",
+    "OUT_OF_MEMORY",
+    "BOOT_FAIL",
+    "DEADLINE",
+    "PREEMPTED",
+}
+OUT = ("DOWN", "DRAIN", "FAIL", "NOT_RESPONDING", "UNKNOWN")  # states in which a node runs no jobs
 
 
 @dataclass(frozen=True)
@@ -28,9 +38,7 @@ class Node:
     @property
     def up(self) -> bool:
         """Whether jobs can run on it."""
-        return not any(
-            word in self.state for word in ("DOWN", "DRAIN", "FAIL", "NOT_RESPONDING", "UNKNOWN")
-        )
+        return not any(word in self.state for word in OUT)
 
 
 @dataclass(frozen=True)
@@ -58,8 +66,9 @@ class Reservation:
 class Job:
     """A job as the queue has it; times in seconds since the epoch, 0 where there is none yet.
 
-    `gpus` are the indices of the GPUs it holds on each of its nodes (known while it runs), `gpus_per_node` what it
-    asked for; `start` and `end` of a job that waits are what the scheduler expects.
+    `gpus` are the indices of the GPUs it holds on each of its nodes (known while it runs),
+    `gpus_per_node` is what it asked for; `start` and `end` of a job that waits are what the
+    scheduler expects.
     """
 
     id: int
@@ -90,41 +99,49 @@ def nodes(text: str) -> list[Node]:
     """From ``scontrol --oneliner show nodes``."""
     return [
         Node(
-            row["NodeName"], row["State"], _gpus(row.get("Gres", "")), _names(row.get("Partitions")),
+            row["NodeName"],
+            row["State"],
+            _gpus(row.get("Gres", "")),
+            _names(row.get("Partitions", "")),
             row.get("Reason", ""),
         )
         for row in _rows(text, "NodeName")
-    ]  # fmt: skip
+    ]
 
 
 def partitions(text: str) -> list[Partition]:
     """From ``scontrol --oneliner show partitions``."""
     return [
         Partition(
-            row["PartitionName"], row.get("Default") == "YES", expand(row.get("Nodes", "")),
+            row["PartitionName"],
+            row.get("Default") == "YES",
+            expand(row.get("Nodes", "")),
             _minutes(row.get("MaxTime", "UNLIMITED")),
         )
         for row in _rows(text, "PartitionName")
-    ]  # fmt: skip
+    ]
 
 
 def reservations(text: str) -> list[Reservation]:
-    """From ``scontrol --oneliner show reservations``, with times in seconds since the epoch (SLURM_TIME_FORMAT)."""
+    """From ``scontrol --oneliner show reservations``.
+
+    SLURM_TIME_FORMAT must ask for times in seconds since the epoch.
+    """
     return [
         Reservation(
-            row["ReservationName"], expand(row.get("Nodes", "")), float(row["StartTime"]), float(row["EndTime"]),
+            row["ReservationName"],
+            expand(row.get("Nodes", "")),
+            float(row["StartTime"]),
+            float(row["EndTime"]),
             row.get("Users", ""),
         )
         for row in _rows(text, "ReservationName")
-    ]  # fmt: skip
+    ]
 
 
 def job(record: dict) -> Job:
     """From one element of the list "jobs" of ``squeue --json``."""
     names = expand(record.get("nodes") or "")
-    asked = " ".join(
-        str(record.get(key) or "") for key in ("tres_per_node", "tres_per_job", "tres_per_task")
-    )
     held = record.get("gres_detail") or []
     count = int(_number(record.get("node_count")) or len(names) or 1)
     return Job(
@@ -136,8 +153,7 @@ def job(record: dict) -> Job:
         reason=record.get("state_reason", ""),
         nodes=names,
         node_count=count,
-        gpus_per_node=_gpus(asked)
-        // (count if record.get("tres_per_job") and not record.get("tres_per_node") else 1),
+        gpus_per_node=_gpus_per_node(record, count),
         gpus={name: _indices(detail) for name, detail in zip(names, held, strict=False)},
         submitted=_number(record.get("submit_time")) or 0,
         start=_number(record.get("start_time")) or 0,
@@ -147,6 +163,14 @@ def job(record: dict) -> Job:
         exit_code=_exit_code(record.get("exit_code")),
         output=_output(record),
     )
+
+
+def _gpus_per_node(record: dict, nodes: int) -> int:
+    """The GPUs that a job asked for on each of its nodes, however it asked."""
+    keys = ("tres_per_node", "tres_per_job", "tres_per_task")
+    asked = _gpus(" ".join(str(record.get(key) or "") for key in keys))
+    for_all_nodes = record.get("tres_per_job") and not record.get("tres_per_node")
+    return asked // nodes if for_all_nodes else asked
 
 
 def expand(hostlist: str) -> tuple[str, ...]:
@@ -182,8 +206,8 @@ def _rows(text: str, first: str) -> list[dict[str, str]]:
     return rows
 
 
-def _names(text: str | None) -> tuple[str, ...]:
-    return tuple((text or "").split(",")) if text else ()
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split(",")) if text else ()
 
 
 def _gpus(text: str) -> int:
@@ -225,7 +249,7 @@ def _exit_code(value: object) -> int:
 
 
 def _output(record: dict) -> str:
-    """The path of the job's log, with Slurm's patterns filled in (which squeue does only since 24.05)."""
+    """The path of the job's log; Slurm's patterns are filled in, as squeue does since 24.05."""
     if record.get("stdout_expanded"):
         return record["stdout_expanded"]
     values = {

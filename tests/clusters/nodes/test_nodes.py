@@ -1,4 +1,4 @@
-"""Nodes of one machine: agents that meet, on loopback and between network namespaces, limits, faults, a dead node."""
+"""Nodes of one machine: agents that meet, limited links, faults, a dead node."""
 
 import os
 import socket
@@ -26,7 +26,8 @@ for i in range(3):
     dist.barrier()
     start = time.perf_counter()
     dist.all_reduce(tensor)
-    log(host=socket.gethostname(), ms=(time.perf_counter() - start) * 1e3, agent=int(os.environ["GROUP_RANK"]))
+    ms = (time.perf_counter() - start) * 1e3
+    log(host=socket.gethostname(), ms=ms, agent=int(os.environ["GROUP_RANK"]))
 print(f"{dist.get_rank()} {os.environ['LOCAL_RANK']} {dist.get_world_size()}", flush=True)
 dist.barrier()
 dist.destroy_process_group()
@@ -50,6 +51,12 @@ while step < 30:
     log(step=step, pid=os.getpid())
 dist.barrier()
 dist.destroy_process_group()
+"""
+SLEEPS = """
+import os, time
+from course import log
+log(pid=os.getpid())
+while True: time.sleep(0.05)
 """
 REAL = pytest.mark.skipif(network.obstacle() is not None, reason=str(network.obstacle()))
 
@@ -79,9 +86,11 @@ def two(request):
 
 
 def torchrun(two: nodes.Nodes, *more: str, ranks: int = 1) -> str:
-    words = ["torchrun", "--nnodes", "2", "--nproc-per-node", str(ranks), "--rdzv-backend", "c10d", "--rdzv-id", "test",
-             "--rdzv-endpoint", two.head, *more]  # fmt: skip
-    return " ".join(words)
+    words = [
+        f"torchrun --nnodes 2 --nproc-per-node {ranks}",
+        f"--rdzv-backend c10d --rdzv-id test --rdzv-endpoint {two.head}",
+    ]
+    return " ".join([*words, *more])
 
 
 def test_agents_meet_and_number_the_ranks_of_all_nodes(two, capsys):
@@ -114,14 +123,14 @@ def test_a_failing_script_raises_unless_it_may_fail(two):
 def test_a_node_that_dies_and_comes_back_goes_on_from_the_checkpoint(two):
     patience = "--max-restarts 2 --rdzv-conf keep_alive_interval=1,keep_alive_max_attempt=2"
     env = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
-    going = two.start(f"{torchrun(two, patience)} train.py", limit=60, env=env)
-    going.until(step=12)
-    doomed = [pid for pid, _ in going.launches[1].processes.values()]
-    going.kill(1)
+    running = two.start(f"{torchrun(two, patience)} train.py", limit=60, env=env)
+    running.until(step=12)
+    doomed = [pid for pid, _ in running.launches[1].processes.values()]
+    running.kill(1)
     assert doomed and not any(map(runs, doomed))
     with pytest.raises(CourseError, match="node0 is running the command already"):
-        going.restart(0)
-    run = going.restart(1).finish()
+        running.restart(0)
+    run = running.restart(1).finish()
     assert run.ok
     steps = run.metrics.query("rank == 0").sort_values("time")["step"].tolist()
     assert steps[-1] == 30
@@ -133,19 +142,17 @@ def test_a_node_that_dies_and_comes_back_goes_on_from_the_checkpoint(two):
 
 def test_an_interrupt_ends_the_ranks_of_all_nodes(two):
     with open("sleeps.py", "w") as file:
-        file.write(
-            "import os, time\nfrom course import log\nlog(pid=os.getpid())\nwhile True: time.sleep(0.05)\n"
-        )
-    going = two.start(f"{torchrun(two)} sleeps.py", limit=60)
-    going.until(pid=0)
+        file.write(SLEEPS)
+    running = two.start(f"{torchrun(two)} sleeps.py", limit=60)
+    running.until(pid=0)
     deadline = time.monotonic() + 20
-    while len({row["rank"] for row in going.run.rows}) < 2 and time.monotonic() < deadline:
-        going._pump()
-    pids = [row["pid"] for row in going.run.rows]
+    while len({row["rank"] for row in running.run.rows}) < 2 and time.monotonic() < deadline:
+        running._take_event()
+    pids = [row["pid"] for row in running.run.rows]
     assert len(pids) == 2
     threading.Timer(0.3, lambda: os.kill(os.getpid(), 2)).start()
     with pytest.raises(KeyboardInterrupt):
-        going.finish()
+        running.finish()
     assert not any(map(runs, pids))
 
 
@@ -160,9 +167,9 @@ def test_unknown_nodes_interfaces_and_rates_are_refused():
     with pytest.raises(CourseError, match="There is no node 2"):
         two.start("python hello.py", on=[2])
     with pytest.raises(CourseError, match="interfaces eth0 and fast0"):
-        two.limit(100, interface="eth1")
+        two.limit_links(100, interface="eth1")
     with pytest.raises(CourseError, match="more than 0 Mbit/s"):
-        two.limit(0)
+        two.limit_links(0)
     assert "loopback" in repr(two)
     two.close()
 
@@ -173,7 +180,7 @@ def test_a_limited_link_costs_what_bytes_over_bandwidth_say_and_the_other_interf
     if not two.real:
         pytest.skip(two.reason)
     try:
-        two.limit(mbit=100)
+        two.limit_links(mbit=100)
         slow = two.run(f"{torchrun(two)} hello.py", limit=60).metrics["ms"].median()
         fast = (
             two.run(f"{torchrun(two)} hello.py", limit=60, env={"GLOO_SOCKET_IFNAME": "fast0"})
@@ -225,7 +232,7 @@ def test_a_delay_is_made_or_refused_in_one_sentence():
     if not two.real:
         pytest.skip(two.reason)
     try:
-        two.limit(delay_ms=20)
+        two.limit_links(delay_ms=20)
     except CourseError as error:
         assert "netem" in str(error)
     else:

@@ -1,25 +1,21 @@
-"""A real Slurm, started for these tests: several nodes with pretended GPUs on this machine, on loopback alone.
+"""A real Slurm, started for these tests: nodes with pretended GPUs on this machine.
 
 Skipped, with the reason, where its daemons are not installed or may not be started.
 """
 
-import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import psutil
 import pytest
-from support.launching import runs, until
+from support.launching import until
 
 from course.clusters import slurm
-from course.clusters.slurm.practice_cluster import Practice, obstacle, remove_abandoned
+from course.clusters.slurm.practice_cluster import PracticeCluster, obstacle
 from course.core.errors import CourseError
 from course.explore.models import backfill
 from course.lessons import lesson
 
-ROOT = Path(__file__).parents[2]
 HELLO = """
 import os, socket, sys, time
 from course import log
@@ -27,11 +23,13 @@ from course import log
 for step in range(3):
     log(step=step, steps=3, loss=1 / (step + 1))
 names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES")
-os.write(1, (" ".join(f"{name}={os.environ.get(name)}" for name in names) + "\\n").encode())  # in one piece
+line = " ".join(f"{name}={os.environ.get(name)}" for name in names)
+os.write(1, f"{line}\\n".encode())  # in one piece
 if len(sys.argv) > 1:
     time.sleep(float(sys.argv[1]))
 """
 
+LESSON = Path(lesson.__file__).parent / "09_clusters.md"
 pytestmark = [
     pytest.mark.skipif(obstacle() is not None, reason=f"no Slurm here: {obstacle()}"),
     pytest.mark.timeout(240),
@@ -41,7 +39,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def practice():
     """Three nodes with four pretended GPUs each."""
-    with Practice(nodes=3, gpus=4, timeout=5) as running:
+    with PracticeCluster(nodes=3, gpus=4, timeout=5) as running:
         yield running
 
 
@@ -51,9 +49,9 @@ def cluster(practice, tmp_path, monkeypatch) -> slurm.Cluster:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "src").mkdir()
     (tmp_path / "src/hello.py").write_text(HELLO)
-    found = slurm.Cluster(practice.tools)
+    found = slurm.Cluster(practice.commands)
     yield found
-    practice.tools.run("scancel", "--user=root")
+    practice.commands.run("scancel", "--user=root")
     until(
         lambda: not found.jobs(), 150
     )  # seldom a daemon misses an order, and Slurm repeats it after a minute
@@ -74,21 +72,6 @@ def test_nothing_of_it_listens_beyond_loopback(practice):
     assert listening and set(listening) == {"127.0.0.1"}
 
 
-def test_a_cluster_whose_owner_was_killed_is_taken_away_by_the_next():
-    start = "from course.clusters.slurm.practice_cluster import Practice; import time; print(Practice(nodes=1).folder, flush=True)"
-    owner = subprocess.Popen(
-        [sys.executable, "-c", f"{start}; time.sleep(600)"], stdout=subprocess.PIPE, text=True
-    )
-    folder = Path(owner.stdout.readline().strip())
-    daemons = [psutil.Process(int(path.read_text())) for path in folder.rglob("*.pid")]
-    owner.kill()
-    owner.wait()
-    assert len(daemons) == 3 and all(daemon.is_running() for daemon in daemons)
-    remove_abandoned()
-    psutil.wait_procs(daemons, timeout=5)
-    assert not any(daemon.is_running() for daemon in daemons) and not folder.exists()
-
-
 @pytest.mark.parametrize(
     ("strategy", "nodes", "gpus", "worlds"),
     [
@@ -103,7 +86,7 @@ def test_the_file_of_a_strategy_starts_its_ranks(
     cluster, practice, monkeypatch, strategy, nodes, gpus, worlds
 ):
     monkeypatch.setenv("ACCELERATE_USE_CPU", "1")  # the GPUs are pretended
-    cluster = slurm.Cluster(practice.tools)  # whose jobs inherit that
+    cluster = slurm.Cluster(practice.commands)  # whose jobs inherit that
     job = cluster.submit(slurm.Request("src/hello.py", strategy, nodes=nodes, gpus=gpus))
     end = job.follow(limit=120, show=False)
     assert (end.state, end.exit_code) == ("COMPLETED", 0), job.log()
@@ -167,15 +150,15 @@ def test_jobs_that_slurm_would_let_wait_for_ever_are_refused_first_and_told_if_t
     with pytest.raises(CourseError, match=r"There is no script src/none\.py in"):
         cluster.submit(slurm.Request("src/none.py"))
     text = slurm.Request("src/hello.py", nodes=4).text()  # past our check, straight to sbatch
-    job = cluster.job(int(cluster.tools.run("sbatch", "--parsable", given=text)))
+    job = cluster.job(int(cluster.commands.run("sbatch", "--parsable", given=text)))
     until(lambda: job.now.reason == "PartitionNodeLimit")
     job.follow(limit=20)
     assert "asks for more nodes than its partition gives" in (said := capsys.readouterr().out)
     assert "It will never start" in said
     with pytest.raises(CourseError, match="This cluster has no such partition"):
-        cluster.tools.run("sbatch", given=slurm.Request("src/hello.py", partition="nope").text())
+        cluster.commands.run("sbatch", given=slurm.Request("src/hello.py", partition="nope").text())
     with pytest.raises(CourseError, match="No nodes of this partition can ever give that"):
-        cluster.tools.run("sbatch", given=slurm.Request("src/hello.py", gpus=9).text())
+        cluster.commands.run("sbatch", given=slurm.Request("src/hello.py", gpus=9).text())
     with pytest.raises(CourseError, match="knows no job 99999"):
         cluster.job(99999).cancel()
 
@@ -200,12 +183,12 @@ def test_nodes_are_reserved_shown_and_used(cluster, practice):
         with pytest.raises(CourseError, match="Those nodes are reserved at that time"):
             cluster.reserve("twice", "node3", "now", 5, "root")
     finally:
-        practice.tools.run("scontrol", "delete", "reservation=course")
+        practice.commands.run("scontrol", "delete", "reservation=course")
 
 
-def resumable(cluster: slurm.Cluster, steps: int, seconds: float) -> slurm.Handle:
+def resumable(cluster: slurm.Cluster, steps: int, seconds: float) -> slurm.SubmittedJob:
     """The lab's own script, submitted as the lab submits it."""
-    scripts = lesson.read(ROOT / "course/lessons/09_clusters.md").scripts(solved=True)
+    scripts = lesson.read(LESSON).scripts(solved=True)
     Path("src/resumable.py").write_text(scripts["src/resumable.py"])
     ask = slurm.Request(
         f"src/resumable.py --steps {steps} --seconds {seconds}", nodes=2, gpus=1, resume=True
@@ -215,14 +198,14 @@ def resumable(cluster: slurm.Cluster, steps: int, seconds: float) -> slurm.Handl
     return job
 
 
-def begun(job: slurm.Handle) -> list[int]:
+def begun(job: slurm.SubmittedJob) -> list[int]:
     """The steps from which its runs began."""
     return [int(line.split()[-1]) for line in job.log().splitlines() if "ranks, from step" in line]
 
 
 def test_a_job_told_that_its_time_is_up_saves_and_is_requeued(cluster, practice):
     job = resumable(cluster, 2000, 0.05)
-    practice.tools.run(
+    practice.commands.run(
         "scancel", "--signal=USR1", "--batch", str(job.number)
     )  # as Slurm does a minute before the end
     until(lambda: job.now.restarts == 1)
@@ -232,7 +215,7 @@ def test_a_job_told_that_its_time_is_up_saves_and_is_requeued(cluster, practice)
     }
     assert saved >= 25
     until(lambda: job.now.state == "PENDING")
-    practice.tools.run(
+    practice.commands.run(
         "scontrol", "update", f"jobid={job.number}", "starttime=now"
     )  # Slurm would wait two minutes
     until(lambda: len(begun(job)) == 2)
@@ -247,7 +230,7 @@ def test_a_job_whose_node_dies_is_requeued_and_goes_on_elsewhere_from_its_checkp
     practice.kill_node(first[1])
     try:
         until(lambda: job.now.restarts == 1 and job.now.state == "PENDING")
-        practice.tools.run("scontrol", "update", f"jobid={job.number}", "starttime=now")
+        practice.commands.run("scontrol", "update", f"jobid={job.number}", "starttime=now")
         end = job.follow(limit=60, show=False)
         assert (end.state, end.exit_code, end.restarts) == ("COMPLETED", 0, 1)
         assert first[1] not in end.nodes
@@ -260,11 +243,14 @@ def test_a_job_whose_node_dies_is_requeued_and_goes_on_elsewhere_from_its_checkp
 
 
 def test_the_explorables_plan_is_slurms_own(cluster, practice):
-    """The same jobs, an hour in the picture being ten minutes here: Slurm's backfill expects the same starts."""
+    """Slurm's backfill expects the same starts of the same jobs.
+
+    An hour of the picture is ten minutes here.
+    """
     sleep = "import time; time.sleep(200)"
     Path("src/sleeps.py").write_text(sleep)
 
-    def ask(wish: backfill.Wish) -> slurm.Handle:
+    def ask(wish: backfill.Wish) -> slurm.SubmittedJob:
         name = wish.name.partition(":")[0]
         strategy = "ddp" if wish.nodes > 1 else "mirrored"
         return cluster.submit(
@@ -292,26 +278,3 @@ def test_the_explorables_plan_is_slurms_own(cluster, practice):
     )  # Slurm plans in steps of a minute (bf_resolution)
     short = ask(backfill.Wish("Short", 1, 2, 5))
     until(lambda: short.now.state == "RUNNING", 20)  # it fits in front of the large one
-
-
-@pytest.mark.parametrize("processes", [1, 3], ids=["a job that is starting", "a job that runs"])
-def test_a_practice_cluster_leaves_nothing_behind(processes):
-    """Of a job there are first the step daemon, then the batch script and what that runs."""
-    with Practice(nodes=1, gpus=1) as practice:
-        practice.tools.run("sbatch", "--wrap=sleep 4321", "--output=/dev/null")
-        until(lambda: len(practice._job_processes("node1")) >= processes)
-        pids = [
-            int(path.read_text()) for path in practice.folder.rglob("*.pid")
-        ] + practice._job_processes("node1")
-        assert len(pids) >= 3 + processes
-    until(lambda: not any(map(runs, pids)), 5)
-    assert not any(
-        "4321" in (process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])
-    )
-    assert not practice.folder.exists()
-
-
-def test_more_gpus_than_it_can_pretend_are_refused():
-    with pytest.raises(CourseError, match="1 to 4 GPUs, not 5"):
-        Practice(gpus=5)
-    assert "SLURM_CONF" not in os.environ

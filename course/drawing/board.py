@@ -1,0 +1,177 @@
+"""The GPUs of servers over time, one row per GPU: which job holds it, and until when."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from course.core import words
+from course.drawing import palette, svg
+
+LEFT = 92  # where time begins, in pixels
+RIGHT = svg.WIDTH - svg.MARGIN
+TOP = 78  # of the first row
+ROW, GAP = 15, 10  # of a GPU, and between servers
+LINE = 18  # of text below the rows
+MOST_ROWS = 64  # of a large cluster only the first rows are drawn
+SHADES = (0.38, 0.52, 0.66)  # of others' jobs, so that neighbours differ
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server on the board: `note` is why nothing runs there, "" if things do."""
+
+    name: str
+    gpus: int
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """GPUs of one server, by index, taken from `start` to `end` in the board's unit (0 is now).
+
+    `kind` is "held" (by a job that runs), "planned" (for one that waits) or "reserved"; `shade`
+    counts others' jobs, None is yours. The pointer shows `tip`.
+    """
+
+    server: str
+    gpus: tuple[int, ...]
+    start: float
+    end: float
+    label: str
+    kind: str = "held"
+    shade: int | None = 0
+    tip: str = ""
+
+
+def draw(
+    title: str,
+    servers: Sequence[Server],
+    bars: Sequence[Bar],
+    top: float,
+    unit: str,
+    lines: Sequence[str] = (),
+    *,
+    subtitle: str = "",
+    extra: Callable[[float], Sequence[str]] | None = None,
+    extra_height: float = 0,
+) -> svg.Picture:
+    """The board from now to `top` (in `unit`), with `lines` of text below it.
+
+    `extra` gets the y where those end and draws `extra_height` pixels more.
+    """
+    shown = _first_rows(servers)
+    if len(shown) < len(servers):
+        lines = [f"and {len(servers) - len(shown)} more nodes", *lines]
+    rows, places, bottom = _rows(shown)
+    taken = [bar for bar in bars if bar.server in places and bar.gpus]
+    parts = [*rows, svg.axis(LEFT, bottom, RIGHT - LEFT, top, unit, rise=bottom - TOP + 4)]
+    for bar in taken:
+        parts += _bar(bar, places[bar.server], top)
+    y = bottom + 50
+    for line in lines:
+        parts.append(svg.text(svg.MARGIN, y, _fitting(line), colour=palette.MUTED))
+        y += LINE
+    if extra:
+        parts += extra(y)
+    alt = f"{_told(bars) or title} ({unit})."
+    return svg.card(y + extra_height + 4, title, parts, subtitle=subtitle, alt=alt)
+
+
+def _first_rows(servers: Sequence[Server]) -> list[Server]:
+    """The servers whose GPUs have room on the board."""
+    shown, rows = [], 0
+    for server in servers:
+        if rows + server.gpus <= MOST_ROWS:
+            shown.append(server)
+            rows += server.gpus
+    return shown
+
+
+def _rows(servers: Sequence[Server]) -> tuple[list[str], dict[str, float], float]:
+    """The empty rows, the y where each server's begin, and the y where all end."""
+    parts: list[str] = []
+    places: dict[str, float] = {}
+    y = float(TOP)
+    for server in servers:
+        places[server.name] = y
+        parts += _server(server, y)
+        y += server.gpus * ROW + GAP
+    return parts, places, y
+
+
+def _server(server: Server, y: float) -> list[str]:
+    parts = [svg.text(svg.MARGIN, y + 12, server.name, bold=True)]
+    for gpu in range(server.gpus):
+        top = y + gpu * ROW
+        parts.append(svg.rect(LEFT, top, RIGHT - LEFT, ROW - 2, palette.tint(palette.WAIT, 0.45)))
+        parts.append(
+            svg.text(LEFT - 8, top + 11, str(gpu), size=10, colour=palette.MUTED, anchor="end")
+        )
+    if server.note:
+        parts.append(svg.text(LEFT + 8, y + 12, f"out: {server.note}", colour=palette.ALARM))
+    return parts
+
+
+def _told(bars: Sequence[Bar]) -> str:
+    """All bars in words, for the alt text."""
+    return "; ".join(
+        f"{bar.label} {bar.kind} on {bar.server}, {len(bar.gpus)} GPUs, "
+        f"from {words.significant(bar.start)} to {words.significant(bar.end)}"
+        for bar in bars
+    )
+
+
+def _bar(bar: Bar, y: float, top: float) -> list[str]:
+    """One mark for each run of neighbouring GPUs, and the label in the tallest."""
+    scale = (RIGHT - LEFT) / top
+    x = LEFT + bar.start * scale
+    width = max(1.5, (min(bar.end, top) - bar.start) * scale - 1)
+    blocks = _blocks(bar.gpus)
+    parts = [_mark(bar, x, y + first * ROW, width, count * ROW - 2) for first, count in blocks]
+    first, count = max(blocks, key=lambda block: block[1])
+    baseline = y + first * ROW + (count * ROW - 2) / 2 + 4
+    return [*parts, *_label(bar, x, baseline, width)]
+
+
+def _mark(bar: Bar, x: float, y: float, width: float, height: float) -> str:
+    colour = _colour(bar)
+    if bar.kind == "held":
+        return svg.rect(x, y, width, height, colour, tip=bar.tip, rx=2)
+    ground = palette.tint(colour, 0.78 if bar.kind == "planned" else 0.9)
+    dash = "4 3" if bar.kind == "reserved" else None
+    outline = {"stroke": colour, "stroke_width": 1.4, "stroke_dasharray": dash}
+    return svg.rect(x, y, width, height, ground, tip=bar.tip, **outline, rx=2)
+
+
+def _label(bar: Bar, x: float, baseline: float, width: float) -> list[str]:
+    """The bar's label, whole or up to its colon, inside it or (of a job that runs) beside it."""
+    label = bar.label if svg.text_width(bar.label, 11) + 8 < width else bar.label.partition(":")[0]
+    if svg.text_width(label, 11) + 6 < width:
+        ink = palette.CARD if bar.kind == "held" else palette.INK
+        return [svg.text(x + 6, baseline, label, size=11, colour=ink)]
+    if bar.kind == "held":  # beside it, where nothing else is planned
+        return [svg.text(x + width + 4, baseline, bar.label, size=11, colour=palette.MUTED)]
+    return []
+
+
+def _colour(bar: Bar) -> str:
+    if bar.kind == "reserved":
+        return palette.MUTED
+    if bar.shade is None:
+        return palette.rank_colour(0)
+    return palette.tint(palette.INK, SHADES[bar.shade % len(SHADES)])
+
+
+def _blocks(gpus: Sequence[int]) -> list[tuple[int, int]]:
+    """Runs of neighbours as (first, count): 0 1 3 is (0, 2), (3, 1)."""
+    blocks: list[tuple[int, int]] = []
+    for gpu in sorted(gpus):
+        if blocks and sum(blocks[-1]) == gpu:
+            blocks[-1] = (blocks[-1][0], blocks[-1][1] + 1)
+        else:
+            blocks.append((gpu, 1))
+    return blocks
+
+
+def _fitting(line: str) -> str:
+    most = int((svg.WIDTH - 2 * svg.MARGIN) / 6.8)  # px, of an ordinary letter
+    return line if len(line) <= most else line[: most - 1] + "…"

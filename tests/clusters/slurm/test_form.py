@@ -1,0 +1,24 @@
+"""The form that makes an sbatch file."""
+
+from course.clusters import slurm
+
+
+def test_the_form_shows_the_file_and_refuses_what_cannot_run(recorded):
+    form = slurm.form(recorded, script="src/resumable.py", nodes=2, gpus=2)
+    assert "#SBATCH --nodes=2" in form._file.value and not form._button.disabled
+    form.controls["nodes"].value = 3
+    assert "#SBATCH --nodes=3" in form._file.value
+    form.controls["nodes"].value = 4
+    assert "train has 3 nodes" in form._said.value and form._button.disabled
+    form.controls["strategy"].value = "single"
+    assert "ask for 1 node and 1 GPU" in form._said.value
+    form.controls["strategy"].value, form.controls["nodes"].value = "ddp", 2
+    assert not form._button.disabled
+    job = form.submit()
+    assert job is form.job and f"job {job.number}" in form._said.value
+
+
+def test_a_form_is_the_file_where_no_kernel_shows_it(recorded):
+    shown = slurm.form(recorded, script="src/resumable.py")._repr_mimebundle_()
+    assert shown["text/plain"].startswith("#!/bin/bash") and "#SBATCH" in shown["text/html"]
+    assert "application/vnd.jupyter.widget-view+json" in shown
