@@ -1,6 +1,6 @@
-"""The script that `course.bench` launches: two ways to do the same thing take turns on the ranks.
+"""What `bench` launches on each rank: two ways to do the same thing take turns.
 
-torchrun --standalone --nproc-per-node 2 race.py NAME SRC
+torchrun --standalone --nproc-per-node 2 bench_on_ranks.py NAME SRC
 """
 
 import os
@@ -22,6 +22,8 @@ BATCH = 32
 STEPS = 3  # of training in a turn
 
 Turn = Callable[[], object]
+Model = torch.nn.Module
+Optimizer = torch.optim.Optimizer
 
 
 def ring(device: torch.device) -> tuple[Turn, Turn]:
@@ -46,31 +48,37 @@ def horovod(device: torch.device) -> tuple[Turn, Turn]:
 
     hvd.init()
 
-    def wrapped(optimizer: torch.optim.Optimizer, model: torch.nn.Module) -> torch.optim.Optimizer:
+    def distributed(optimizer: Optimizer, model: Model) -> Optimizer:
         return hvd.DistributedOptimizer(optimizer, named_parameters=model.named_parameters())
 
-    return _training(lambda model: model, device, wrapped), _training(
-        DistributedDataParallel, device
-    )
+    mine = _training(_alone, device, distributed)
+    return mine, _training(DistributedDataParallel, device)
 
 
-def limit(device: torch.device) -> tuple[Turn, Turn]:
+def ddp(device: torch.device) -> tuple[Turn, Turn]:
     """Torch's DDP against as many processes that never talk."""
-    return _training(DistributedDataParallel, device), _training(lambda model: model, device)
+    return _training(DistributedDataParallel, device), _training(_alone, device)
+
+
+PAIRS = {"ring": ring, "buckets": buckets, "horovod": horovod, "ddp": ddp}
+
+
+def _alone(model: Model) -> Model:
+    """The model as it is, without any communication."""
+    return model
 
 
 def _training(
-    wrap: Callable[[torch.nn.Module], torch.nn.Module],
+    wrap: Callable[[Model], Model],
     device: torch.device,
-    wrap_optimizer: Callable = lambda optimizer, model: optimizer,
+    wrap_optimizer: Callable[[Optimizer, Model], Optimizer] = lambda optimizer, model: optimizer,
 ) -> Turn:
     """A few steps of BERT on sentence pairs."""
     torch.manual_seed(0)
     model = wrap(bert().to(device))
     optimizer = wrap_optimizer(torch.optim.SGD(model.parameters(), lr=1e-3), model)
-    batch = {
-        name: tensor.to(device) for name, tensor in nli.tokenized("train", size=BATCH)[:].items()
-    }
+    pairs = nli.tokenized("train", size=BATCH)[:]
+    batch = {name: tensor.to(device) for name, tensor in pairs.items()}
 
     def turn() -> None:
         for _ in range(STEPS):
@@ -102,17 +110,14 @@ def main(name: str) -> None:
     if cuda:
         torch.cuda.set_device(device)
     dist.init_process_group("nccl" if cuda else "gloo")
-    mine, theirs = {"ring": ring, "buckets": buckets, "horovod": horovod, "limit": limit}[name](
-        device
-    )
+    first, second = PAIRS[name](device)
     for number in range(-WARM_UP, ROUNDS):
-        pair = {"first": seconds(mine, device), "second": seconds(theirs, device)}
+        pair = {"first": seconds(first, device), "second": seconds(second, device)}
         if number >= 0 and dist.get_rank() == 0:
             log(round=number, **pair)
     dist.barrier()
-    os._exit(
-        0
-    )  # not through the destructors of process groups, which may hang (see checks/body.py)
+    # Not through the destructors of process groups, which may hang.
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -4,13 +4,13 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from course.checks import Report
+from course.checks import check_folder
 from course.core import CourseError
-from course.launch import connect
+from course.launch import warm_up
 
 
 def main(argv: Sequence[str]) -> int:
-    """`python -m course check`: check a folder of scripts; 0 if all holds, 1 if not."""
+    """Check a folder of scripts and print the verdicts; 0 if all holds, 1 if not."""
     parser = argparse.ArgumentParser(
         prog="python -m course check", description="Check the scripts of a learner."
     )
@@ -25,19 +25,10 @@ def main(argv: Sequence[str]) -> int:
     )
     args = parser.parse_args(argv)
     if not args.src.is_dir():
-        raise CourseError(
-            f"There is no folder {args.src}: give --src the folder that holds the learner's scripts."
-        )
-    from course.checks.engine import (
-        session,  # imports pytest, which a notebook's kernel has no need of
-    )
-
-    connect.warm_up()
-    results = [vars(result) for result in session.run(args.src, args.names, args.junit)]
-    reports = [
-        Report(name, [result for result in results if result["exercise"] == name])
-        for name in dict.fromkeys(result["exercise"] for result in results)
-    ]
+        fix = "give --src the folder that holds the learner's scripts"
+        raise CourseError(f"There is no folder {args.src}: {fix}.")
+    warm_up()
+    reports = check_folder(args.src, args.names, args.junit)
     for report in reports:
         print(report)
     return 0 if reports and all(report.ok for report in reports) else 1

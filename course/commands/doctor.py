@@ -1,4 +1,4 @@
-"""Is this box ready for the labs?
+"""``python -m course doctor``: is this box ready for the labs?
 
 python -m course doctor            every check, one line each
 python -m course doctor --short    the box at a glance, and only what is not in order
@@ -7,17 +7,14 @@ python -m course doctor --short    the box at a glance, and only what is not in 
 import argparse
 import sys
 
-try:
-    from course import hardware
-    from course.hardware.doctor.facts import examine
-    from course.hardware.doctor.gpus import GPUS
-    from course.hardware.doctor.machine import BROKEN, COURSE, MACHINE, NOTE, OK, PACKAGES, SOFTWARE
-except ModuleNotFoundError as error:  # not even what the doctor itself needs is installed
-    sys.exit(
-        f"The package {error.name} is missing: `python -m pip install -e .`, in the folder of the course."
-    )
+from course.core import words
 
-CHECKS = (*SOFTWARE, *GPUS, *MACHINE)
+try:
+    from course.hardware import Card
+    from course.hardware.doctor import BROKEN, CHECKS, NOTE, OK, examine
+except ModuleNotFoundError as error:  # not even what the doctor itself needs is installed
+    fix = "`python -m pip install -e .`, in the folder of the course"
+    sys.exit(f"The package {error.name} is missing: {fix}.")
 
 
 def main(argv: list[str]) -> int:
@@ -29,22 +26,23 @@ def main(argv: list[str]) -> int:
         "--short", action="store_true", help="the box at a glance, and only what is not in order"
     )
     short = parser.parse_args(argv).short
-    vitals = examine([*PACKAGES, COURSE])
-    findings = [finding for check in CHECKS if (finding := check(vitals))]
+    facts = examine()
+    findings = [finding for check in CHECKS if (finding := check(facts))]
     if short:
-        print(hardware.Card(vitals.box))
+        print(Card(facts.box))
     for finding in findings:
         if finding.level != OK or not short:
             print(f"{finding.level:<8}{finding.text}")
-    broken = sum(finding.level == BROKEN for finding in findings)
+    levels = [finding.level for finding in findings]
     if not short:
-        print(f"\n{_verdict(broken, sum(finding.level == NOTE for finding in findings))}")
-    return 1 if broken else 0
+        print(f"\n{_verdict(levels.count(BROKEN), levels.count(NOTE))}")
+    return 1 if BROKEN in levels else 0
 
 
 def _verdict(broken: int, notes: int) -> str:
     if broken:
-        return f"{broken} thing{'s are' if broken > 1 else ' is'} broken: see the lines above for the fix."
-    return "The labs run here." + (
-        f" {notes} note{'s' * (notes > 1)} above may be worth a look." if notes else ""
-    )
+        be = "is" if broken == 1 else "are"
+        return f"{words.plural(broken, 'thing')} {be} broken: see the lines above for the fix."
+    if notes:
+        return f"The labs run here. {words.plural(notes, 'note')} above may be worth a look."
+    return "The labs run here."

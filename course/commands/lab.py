@@ -1,4 +1,4 @@
-"""``make lab``: say what this box has, then open JupyterLab at the notebook that the course starts with.
+"""``python -m course lab``: say what this box has, then open JupyterLab at the first notebook.
 
 python -m course lab [any option of jupyter lab]
 """
@@ -9,12 +9,14 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-COURSE = Path(__file__).resolve().parents[1]
-DOCTOR_S = 60  # of patience with a doctor that hangs, on a sick driver for instance
+from course.core import ROOT
+
+SETTINGS = ROOT / "course" / "notebook" / "settings"
+DOCTOR_LIMIT_S = 60  # a doctor may hang, on a sick driver for instance
 
 
 def main(argv: list[str]) -> None:
-    """Serve until interrupted; `argv` are options of `jupyter lab` and win over the course's settings."""
+    """Serve until interrupted; the options in `argv` win over the course's settings."""
     os.environ |= environment(os.environ)
 
     from jupyterlab.labapp import LabApp
@@ -22,46 +24,40 @@ def main(argv: list[str]) -> None:
     if {"-h", "--help", "--help-all", "--version"} & set(argv):
         return LabApp.launch_instance(argv)
     examine()
-    trust(COURSE.parent / "solutions")
+    trust(ROOT / "solutions")
     server = LabApp.initialize_server(argv=[*options(sys.platform, os.environ), *argv])
-    if (
-        not server.identity_provider.token_generated
-    ):  # with a token or password of the user's own, Jupyter is silent
+    if not server.identity_provider.token_generated:  # Jupyter is silent: the user has a password
         print(f"JupyterLab is at {server.display_url}", flush=True)
     server.start()
 
 
 def environment(env: Mapping[str, str]) -> dict[str, str]:
     """What Jupyter, its kernels and its terminals need beyond `env`."""
-
-    def before(first: str | Path, name: str) -> str:
-        return os.pathsep.join(filter(None, [str(first), env.get(name)]))
-
+    programs = Path(sys.executable).parent  # the course's own `python` and `torchrun`
     return {
-        "JUPYTER_CONFIG_PATH": before(COURSE / "notebook" / "settings", "JUPYTER_CONFIG_PATH"),
-        "JUPYTER_PREFER_ENV_PATH": "1",  # or a kernel that the user once installed would stand in for ours
-        "PATH": before(
-            Path(sys.executable).parent, "PATH"
-        ),  # the course's own `python` and `torchrun`
+        "JUPYTER_CONFIG_PATH": _before(SETTINGS, env.get("JUPYTER_CONFIG_PATH")),
+        "JUPYTER_PREFER_ENV_PATH": "1",  # else a kernel that the user once installed replaces ours
+        "PATH": _before(programs, env.get("PATH")),
     }
+
+
+def _before(first: Path, rest: str | None) -> str:
+    """A search path that begins with a folder."""
+    return f"{first}{os.pathsep}{rest}" if rest else str(first)
 
 
 def examine() -> None:
     """Print the box's state; whatever is wrong, a notebook that explains it is better than none."""
+    command = [sys.executable, "-m", "course", "doctor", "--short"]
     try:
-        subprocess.run(
-            [sys.executable, "-m", "course", "doctor", "--short"],
-            cwd=COURSE.parent,
-            timeout=DOCTOR_S,
-        )
+        subprocess.run(command, cwd=ROOT, timeout=DOCTOR_LIMIT_S)
     except subprocess.TimeoutExpired:
-        print(
-            f"`python -m course doctor` did not end within {DOCTOR_S} s: run it by itself to see where it hangs."
-        )
+        late = f"`python -m course doctor` did not end within {DOCTOR_LIMIT_S} s"
+        print(f"{late}: run it by itself to see where it hangs.")
 
 
 def trust(folder: Path) -> None:
-    """Sign the notebooks that the course itself has run: JupyterLab shows the drawings of trusted notebooks only."""
+    """Sign the notebooks that the course has run; JupyterLab draws only what is trusted."""
     import nbformat
     from nbformat.sign import NotebookNotary
 
@@ -72,10 +68,9 @@ def trust(folder: Path) -> None:
 
 def options(platform: str, env: Mapping[str, str]) -> list[str]:
     """Options of `jupyter lab` that depend on the machine."""
-    chosen = [f"--ServerApp.root_dir={COURSE.parent}"]  # labs/ and solutions/ side by side
-    if platform == "linux" and not any(
-        env.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
-    ):
+    chosen = [f"--ServerApp.root_dir={ROOT}"]  # labs/ and solutions/ side by side
+    displays = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    if platform == "linux" and not any(env.get(name) for name in displays):
         chosen.append("--no-browser")  # a text browser might take over the terminal
     if hasattr(os, "geteuid") and os.geteuid() == 0:  # in a container
         chosen.append("--allow-root")

@@ -2,7 +2,7 @@
 
 
 class CourseError(Exception):
-    """One sentence that says what is wrong and what to do; a notebook shows it without a traceback."""
+    """One sentence that says what is wrong and what to do; a notebook shows it and no traceback."""
 
     def _render_traceback_(self) -> list[str]:
         """What IPython shows instead of a stack that leads only into the course's own code."""

@@ -1,8 +1,10 @@
-"""Write a file whole or not at all, whatever happens meanwhile."""
+"""Where the course lies, and how to write a file whole or not at all."""
 
 import os
 import tempfile
 from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]  # the folder of course/, labs/ and solutions/
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -12,9 +12,10 @@ METRICS_FILE = "COURSE_METRICS_FILE"
 def log(**metrics: float | int | str) -> None:
     """Record one row of metrics, such as ``log(step=20, steps=300, loss=0.93)``.
 
-    The row gets this process's ``rank`` (from the launcher's environment, 0 without one) and a ``time`` in seconds
-    since the epoch, unless the call names them. ``step`` and ``steps`` drive the progress bar of the notebook; every
-    other number becomes a curve. Values are Python numbers or strings; a one-element tensor is read with `.item()`.
+    The row gets this process's ``rank`` (from the launcher's environment, 0 without one) and a
+    ``time`` in seconds since the epoch, unless the call names them. ``step`` and ``steps`` drive
+    the progress bar of the notebook; every other number becomes a curve. Values are Python numbers
+    or strings; a one-element tensor is read with `.item()`.
     """
     row = {"rank": int(os.environ.get("RANK", 0)), "time": time.time()}
     row |= {

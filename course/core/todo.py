@@ -1,4 +1,4 @@
-"""Open exercises: a TODO is a ``raise NotImplementedError("TODO 2: ...")`` that nobody has replaced yet."""
+"""Open exercises: a TODO is a ``raise NotImplementedError("TODO 2: ...")``, not yet replaced."""
 
 import ast
 import re

@@ -3,6 +3,7 @@
 import math
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def significant(value: float, digits: int = 2) -> str:
@@ -14,6 +15,11 @@ def significant(value: float, digits: int = 2) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def power(base: int, exponent: int) -> str:
+    """A power as it is written: '2⁻⁵', '10⁸'."""
+    return f"{base}{str(exponent).translate(SUPERSCRIPTS)}"
+
+
 def plural(count: int, noun: str) -> str:
     """A count with its noun: '1 rank', '3 ranks', '2 processes'."""
     if count == 1:
@@ -21,17 +27,26 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}es" if noun.endswith(("s", "x", "ch")) else f"{count} {noun}s"
 
 
-def milliseconds(ms: float, digits: int | None = None) -> str:
-    """A time in ms: two significant digits below 100 ms and three above, unless `digits` says how many."""
-    return f"{significant(ms, digits or (2 if ms < 100 else 3))} ms"
+def milliseconds(ms: float) -> str:
+    """A time in ms with two significant digits, from 100 ms on three."""
+    return f"{significant(ms, 2 if ms < 100 else 3)} ms"
 
 
 def duration(seconds: float, digits: int = 3) -> str:
-    """A short time in the unit that suits it: '250 µs', '3.2 ms', '1.25 s'."""
+    """A short time in the unit that suits it: '250 µs', '3.2 ms', '1.25 s', '0 s'."""
+    if seconds == 0:
+        return "0 s"
     for unit, factor in (("µs", 1e6), ("ms", 1e3)):
         if seconds * factor < 999.5:
             return f"{significant(seconds * factor, digits)} {unit}"
     return f"{significant(seconds, digits)} s"
+
+
+def time_unit(longest: float) -> tuple[str, float]:
+    """The unit for an axis of times up to `longest` seconds, and how many of it a second has."""
+    if longest < 1e-3:
+        return "µs", 1e6
+    return ("ms", 1e3) if longest < 1 else ("s", 1.0)
 
 
 def long_duration(seconds: float) -> str:
@@ -50,8 +65,13 @@ def long_duration(seconds: float) -> str:
 
 def size(count: float, digits: int = 2) -> str:
     """A number of bytes in the binary unit that suits it: '512 B', '16 MiB', '79.6 GiB'."""
-    for unit in ("B", "KiB", "MiB"):
+    for unit in ("B", "KiB", "MiB", "GiB"):
         if count < 1024:
             return f"{significant(count, digits)} {unit}"
         count /= 1024
-    return f"{significant(count, digits)} GiB"
+    return f"{significant(count, digits)} TiB"
+
+
+def gib(count: float) -> str:
+    """A number of bytes in GiB whatever its size, to compare at a glance: '79.6 GiB', '0.5 GiB'."""
+    return f"{significant(count / GIB, 3)} GiB"

@@ -1,23 +1,19 @@
-"""What this box has, and what the labs make of it: how many ranks, on which device, over which backend.
+"""The facts of this box, and what the labs make of them: ranks, device and backend.
 
 Nothing here imports torch or touches CUDA, so a notebook kernel may ask before it forks its ranks.
 """
 
-import html
 import importlib.metadata
 import os
 import re
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from course.drawing import palette
 from course.hardware import gpus, quotas
 from course.hardware.gpus import Gpu, Gpus, Link
 
-GIB = 2**30
 NVIDIA, DISPLAY = "0x10de", "0x03"  # PCI vendor; PCI class of graphics and compute cards
 
 
@@ -25,9 +21,9 @@ NVIDIA, DISPLAY = "0x10de", "0x03"  # PCI vendor; PCI class of graphics and comp
 class Box:
     """The facts of one machine; memory in bytes.
 
-    `cores` are the logical cores that this process may use (affinity and container quota counted), `physical` the
-    cores of silicon behind them, `machine_cores` all of the machine's. `torch_cuda` is the CUDA version that torch was
-    built with, None for a CPU-only build.
+    `cores` are the logical cores that this process may use (affinity and container quota counted),
+    `physical` the cores of silicon behind them, `machine_cores` all of the machine's. `torch_cuda`
+    is the CUDA version that torch was built with, None for a CPU-only build.
     """
 
     cpu: str
@@ -44,7 +40,10 @@ class Box:
     def here(
         cls, nvml: Any = None, environ: Mapping[str, str] = os.environ, root: Path = Path("/")
     ) -> "Box":
-        """Read the facts; `nvml` stands in for pynvml, and `root` for the folder that holds /proc and /sys."""
+        """Read the facts of this machine.
+
+        `nvml` can stand in for pynvml, and `root` for the folder that holds /proc and /sys.
+        """
         usable = quotas.affinity()
         cores = max(1, min(len(usable), int(quotas.cpu_quota(root) or len(usable))))
         total, free = quotas.memory(root)
@@ -77,28 +76,26 @@ class Box:
         if self.nvidia.failure:
             return "the NVIDIA driver does not answer"
         if not self.gpus:
-            return (
-                "CUDA_VISIBLE_DEVICES hides the GPUs"
-                if self.nvidia.installed
-                else "there is no GPU to use"
-            )
+            hidden = self.nvidia.installed > 0
+            return f"{gpus.VARIABLE} hides the GPUs" if hidden else "there is no GPU to use"
         if self.torch_cuda is None:
             return "this torch is built for the CPU only"
         if self.driver_too_old:
-            driver = "{}.{}".format(*self.nvidia.driver_cuda)
-            return (
-                f"torch is built for CUDA {self.torch_cuda} and the driver runs CUDA up to {driver}"
-            )
+            newest = self.nvidia.driver_cuda_text
+            return f"torch is built for CUDA {self.torch_cuda} and the driver runs {newest}"
         return None
 
     @property
     def driver_too_old(self) -> bool:
         """Whether torch's CUDA is of a later major version than the driver's.
 
-        Within a major version every driver runs every build (NVIDIA, "CUDA Compatibility", minor versions).
+        Within a major version every driver runs every build (NVIDIA, "CUDA Compatibility", minor
+        versions).
         """
         built, driver = self.torch_cuda, self.nvidia.driver_cuda
-        return bool(built and driver) and int(built.split(".")[0]) > driver[0]
+        if built is None or driver is None:
+            return False
+        return int(built.split(".")[0]) > driver[0]
 
     @property
     def usable_gpus(self) -> int:
@@ -117,7 +114,7 @@ class Box:
 
     @property
     def ranks(self) -> int:
-        """How many ranks the labs start: one a GPU; on the CPU 4, or 2 where there are at most 3 cores."""
+        """How many ranks the labs start: one per GPU; on the CPU 4, or 2 with at most 3 cores."""
         if self.device == "cuda":
             return self.usable_gpus
         return 4 if self.cores > 3 else 2
@@ -156,7 +153,7 @@ def nvidia_on_bus(root: Path) -> int:
 
 
 def torch_build() -> tuple[str | None, str | None]:
-    """The version of the installed torch and the CUDA that it was built with, read from its files, not imported."""
+    """The version of the installed torch, and of its CUDA; read from its files, not imported."""
     try:
         package = importlib.metadata.distribution("torch")
     except importlib.metadata.PackageNotFoundError:
@@ -164,120 +161,3 @@ def torch_build() -> tuple[str | None, str | None]:
     build = quotas.text(Path(package.locate_file("torch/version.py")))
     cuda = re.search(r"^cuda\b.*=\s*['\"]([\d.]+)['\"]", build, re.MULTILINE)
     return package.version, cuda[1] if cuda else None
-
-
-@dataclass(frozen=True)
-class Card:
-    """The box at a glance: a white card in a notebook, plain lines in a terminal."""
-
-    box: Box
-
-    @property
-    def lines(self) -> dict[str, str]:
-        """What the card says, by topic."""
-        topics = {"CPU": _cores, "Memory": _memory, "GPUs": _gpus, "torch": _torch, "Labs": _labs}
-        return {topic: text(self.box) for topic, text in topics.items()}
-
-    def __repr__(self) -> str:
-        return "\n".join(f"{topic:<8}{text}" for topic, text in self.lines.items())
-
-    def _repr_html_(self) -> str:
-        *facts, (_, labs) = self.lines.items()
-        topic = f"padding:0 1.5em 0 0;text-align:left;font-weight:normal;color:{palette.MUTED}"
-        plain = "background:none;border:none"
-        rows = "".join(
-            f'<tr style="{plain}"><th scope="row" style="{topic}">{name}</th>'
-            f'<td style="padding:0;text-align:left">{html.escape(text)}</td></tr>'
-            for name, text in facts
-        )
-        return (
-            f'<div style="display:inline-block;background:{palette.CARD};color:{palette.INK};'
-            f'font:14px/1.7 {palette.FONT};border:1px solid {palette.RULE};border-radius:8px;padding:12px 18px">'
-            f'<table style="margin:0 0 8px;border-collapse:collapse;color:{palette.INK};font-size:14px">{rows}</table>'
-            f"{_dots(self.box.ranks)}{html.escape(labs)}</div>"
-        )
-
-
-def card() -> Card:
-    """The card of this box."""
-    return Card(Box.here())
-
-
-def _dots(count: int) -> str:
-    """A dot in each rank's colour."""
-    dot = (
-        "display:inline-block;width:12px;height:12px;border-radius:50%;margin-right:5px;background"
-    )
-    colours = (palette.rank_colour(rank) for rank in range(count))
-    return "".join(
-        f'<span title="rank {rank}" style="{dot}:{colour}"></span>'
-        for rank, colour in enumerate(colours)
-    )
-
-
-def gib(size: int) -> str:
-    """A size for a reader, such as '79.6 GiB'."""
-    return f"{size / GIB:.3g} GiB" if size < 1000 * GIB else f"{size / GIB:,.0f} GiB"
-
-
-def _cores(box: Box) -> str:
-    count = f"{box.cores} core{'s' * (box.cores != 1)}"
-    if box.physical < box.cores:
-        count = f"{box.cores} hardware threads on {box.physical} core{'s' * (box.physical != 1)}"
-    return f"{box.cpu}, {count}" + (
-        f" of the machine's {box.machine_cores}" if box.cores < box.machine_cores else ""
-    )
-
-
-def _memory(box: Box) -> str:
-    return f"{gib(box.memory)}, {gib(box.memory_free)} free"
-
-
-def _gpus(box: Box) -> str:
-    if not box.gpus:
-        return (
-            "none"
-            if box.nvidia.installed == 0
-            else f"{box.nvidia.installed} installed, none to use"
-        )
-    kinds = Counter((gpu.name, gpu.memory) for gpu in box.gpus)
-    names = [
-        f"{count} × {name}" + (f" ({gib(size)})" if size else "")
-        for (name, size), count in kinds.items()
-    ]
-    return ", ".join([*names, *([links(box)] if box.links else [])])
-
-
-def links(box: Box) -> str:
-    """How the GPUs are connected, in a phrase; the rarer links of a mixed box are counted."""
-    kinds = Counter(f"{link.words} ({link.kind})" for link in box.links)
-    if len(kinds) == 1:
-        pairs = "each pair" if len(box.links) > 1 else "the pair"
-        return f"{pairs} connected by {next(iter(kinds))}"
-    return ", ".join(
-        f"{count} of {len(box.links)} pairs by {kind}" for kind, count in kinds.most_common()
-    )
-
-
-def _torch(box: Box) -> str:
-    if box.torch_version is None:
-        return "not installed"
-    build = f"built for CUDA {box.torch_cuda}" if box.torch_cuda else "built for the CPU only"
-    driver = f", NVIDIA driver {box.nvidia.driver}" if box.nvidia.driver else ""
-    newest = (
-        ", which runs CUDA up to {}.{}".format(*box.nvidia.driver_cuda)
-        if box.nvidia.driver_cuda
-        else ""
-    )
-    return f"{box.torch_version}, {build}{driver}{newest}"
-
-
-def _labs(box: Box) -> str:
-    if box.device == "cuda":
-        return f"Here the labs use {box.ranks} ranks, one a GPU, with NCCL."
-    why = ""
-    if box.usable_gpus == 1:
-        why = " (ranks over NCCL need a GPU each, and there is one)"
-    elif box.gpus or box.nvidia.installed:
-        why = f" ({box.obstacle})"
-    return f"Here the labs use {box.ranks} ranks on the CPU with Gloo{why}."

@@ -1,29 +1,28 @@
-"""The NVIDIA GPUs that CUDA would show a process here, read through NVML: no torch, no CUDA context.
+"""The NVIDIA GPUs that CUDA would show a process here, read through NVML without a CUDA context.
 
 `nvml` is the module `pynvml` (package nvidia-ml-py) or a stand-in with the same functions.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
+from course.core import words
+
 VARIABLE = "CUDA_VISIBLE_DEVICES"
 NO_LIBRARY, NOT_LOADED, MISMATCH = 12, 9, 18  # NVML_ERROR_* in nvml.h
-LEVELS = {
-    0: "PIX",
-    10: "PIX",
-    20: "PXB",
-    30: "PHB",
-    40: "NODE",
-    50: "SYS",
-}  # nvmlGpuTopologyLevel_t in nvml.h
-P2P_NVLINK, P2P_OK, TO_SWITCH = (
-    2,
-    0,
-    2,
-)  # nvmlGpuP2PCapsIndex_t, nvmlGpuP2PStatus_t, nvmlIntNvLinkDeviceType_t
+# nvmlGpuTopologyLevel_t in nvml.h
+LEVELS = {0: "PIX", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
+P2P_NVLINK = 2  # nvmlGpuP2PCapsIndex_t
+P2P_OK = 0  # nvmlGpuP2PStatus_t
+TO_SWITCH = 2  # nvmlIntNvLinkDeviceType_t
+NO_PACKAGE = (
+    "The package nvidia-ml-py, which finds the GPUs, is missing: "
+    "`python -m pip install nvidia-ml-py`."
+)
 KINDS = {
     "NV": "NVLink",
     "PIX": "the same PCIe switch",
@@ -37,7 +36,10 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU as CUDA numbers it (`index`) and as nvidia-smi does (`nvml_index`); memory in bytes, None if not told."""
+    """One GPU, as CUDA numbers it (`index`) and as nvidia-smi does (`nvml_index`).
+
+    Memory is in bytes, None where the driver does not tell.
+    """
 
     index: int
     nvml_index: int
@@ -48,7 +50,10 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Link:
-    """The way between GPUs `first` < `second` (CUDA numbers); `kind` as in ``nvidia-smi topo -m``: NV18, PIX, SYS."""
+    """The way between GPUs `first` < `second` (CUDA numbers).
+
+    `kind` is as in ``nvidia-smi topo -m``: NV18, PIX, SYS.
+    """
 
     first: int
     second: int
@@ -62,10 +67,11 @@ class Link:
 
 @dataclass(frozen=True)
 class Gpus:
-    """What NVML says: the visible GPUs, the links between them, the driver, and what is wrong in one sentence each.
+    """What NVML says: the visible GPUs, the links between them, the driver, and what is wrong.
 
-    `driver_cuda` is the newest CUDA version that the driver runs; `failure` says why NVML answers nothing and
-    `hidden` what is wrong with CUDA_VISIBLE_DEVICES. `installed` counts the GPUs before that variable hides any.
+    `driver_cuda` is the newest CUDA version that the driver runs. `failure` says why NVML answers
+    nothing, `hidden` what is wrong with CUDA_VISIBLE_DEVICES, each in one sentence. `installed`
+    counts the GPUs before that variable hides any.
     """
 
     gpus: tuple[Gpu, ...] = ()
@@ -76,15 +82,22 @@ class Gpus:
     failure: str | None = None
     hidden: str | None = None
 
+    @property
+    def driver_cuda_text(self) -> str:
+        """What the driver runs, such as 'CUDA up to 13.0'."""
+        if self.driver_cuda is None:
+            return "CUDA"
+        major, minor = self.driver_cuda
+        return f"CUDA up to {major}.{minor}"
+
 
 def here(environ: Mapping[str, str], on_bus: int, nvml: Any = None) -> Gpus:
-    """Ask NVML; `on_bus` is the number of NVIDIA GPUs on the PCI bus, which tells 'no GPU' from 'no driver'."""
+    """Ask NVML about the GPUs; with `on_bus` NVIDIA GPUs on the PCI bus, no answer is a failure."""
     if nvml is None:
         try:
             import pynvml as nvml
         except ImportError:
-            missing = "The package nvidia-ml-py, which finds the GPUs, is missing: `python -m pip install nvidia-ml-py`."
-            return Gpus(failure=missing if on_bus else None)
+            return Gpus(failure=NO_PACKAGE if on_bus else None)
     try:
         nvml.nvmlInit()
     except nvml.NVMLError as error:
@@ -101,35 +114,32 @@ def _failure(error: Any, on_bus: int) -> str | None:
     """Why NVML does not answer and what to do; None where there is nothing to answer for."""
     if error.value == NO_LIBRARY and not on_bus:
         return None
-    there = f"This machine has {on_bus} NVIDIA GPU{'s' * (on_bus != 1)} but "
     reasons = {
-        NO_LIBRARY: there
-        + "no driver: install the NVIDIA driver, or start the container with `--gpus all`.",
-        NOT_LOADED: "The NVIDIA driver is installed but not loaded: `sudo modprobe nvidia`, or restart the machine.",
-        MISMATCH: "The NVIDIA driver was updated while the old one is still loaded: restart the machine.",
+        NO_LIBRARY: f"This machine has {words.plural(on_bus, 'NVIDIA GPU')} but no driver: "
+        "install the NVIDIA driver, or start the container with `--gpus all`.",
+        NOT_LOADED: "The NVIDIA driver is installed but not loaded: "
+        "`sudo modprobe nvidia`, or restart the machine.",
+        MISMATCH: "The NVIDIA driver was updated while the old one is still loaded: "
+        "restart the machine.",
     }
-    return reasons.get(
-        error.value, f"The NVIDIA driver does not answer ({error}): `nvidia-smi` should say more."
-    )
+    unknown = f"The NVIDIA driver does not answer ({error}): `nvidia-smi` should say more."
+    return reasons.get(error.value, unknown)
 
 
 def _read(nvml: Any, variable: str | None) -> Gpus:
-    handles = [
-        nvml.nvmlDeviceGetHandleByIndex(number) for number in range(nvml.nvmlDeviceGetCount())
-    ]
+    count = nvml.nvmlDeviceGetCount()
+    handles = [nvml.nvmlDeviceGetHandleByIndex(number) for number in range(count)]
     ask = _asker(nvml)
     if variable and variable.strip().startswith("MIG-"):
         shown, hidden = _mig(variable, ask, nvml)
     else:
-        numbers, hidden = visible(
-            variable, [ask(nvml.nvmlDeviceGetUUID, handle) or "" for handle in handles]
-        )
+        uuids = [ask(nvml.nvmlDeviceGetUUID, handle) or "" for handle in handles]
+        numbers, hidden = visible(variable, uuids)
         shown = [(number, handles[number]) for number in numbers]
     cuda = ask(nvml.nvmlSystemGetCudaDriverVersion_v2)
+    gpus = [_gpu(index, *numbered, ask, nvml) for index, numbered in enumerate(shown)]
     return Gpus(
-        gpus=tuple(
-            _gpu(index, number, handle, ask, nvml) for index, (number, handle) in enumerate(shown)
-        ),
+        gpus=tuple(gpus),
         links=_links([handle for _, handle in shown], ask, nvml),
         driver=ask(nvml.nvmlSystemGetDriverVersion),
         driver_cuda=(cuda // 1000, cuda % 1000 // 10) if cuda else None,
@@ -157,10 +167,10 @@ def _gpu(index: int, number: int, handle: Any, ask: Callable[..., Any], nvml: An
 
 
 def visible(variable: str | None, uuids: list[str]) -> tuple[list[int], str | None]:
-    """Which GPUs CUDA shows for this CUDA_VISIBLE_DEVICES, in its order, and what is wrong with it in one sentence.
+    """Which GPUs CUDA shows for this CUDA_VISIBLE_DEVICES, in its order, and what is wrong with it.
 
-    CUDA stops at the first entry that names no GPU (-1 on purpose) and shows none at all if one is named twice
-    (CUDA programming guide, "CUDA Environment Variables").
+    CUDA stops at the first entry that names no GPU (-1 on purpose) and shows none at all if one is
+    named twice (CUDA programming guide, "CUDA Environment Variables").
     """
     if variable is None:
         return list(range(len(uuids))), None
@@ -171,31 +181,28 @@ def visible(variable: str | None, uuids: list[str]) -> tuple[list[int], str | No
             wrong = entry not in ("", "-1")
             return chosen, _ignored(variable, entry, len(uuids)) if wrong else None
         if number in chosen:
-            return (
-                [],
-                f"{VARIABLE}={variable} names GPU {number} twice, so CUDA shows none: name each GPU once.",
-            )
+            twice = f"{VARIABLE}={variable} names GPU {number} twice, so CUDA shows none"
+            return [], f"{twice}: name each GPU once."
         chosen.append(number)
     return chosen, None
 
 
 def _named(entry: str, uuids: list[str]) -> int | None:
-    """The GPU that an entry names: a number (CUDA ignores what follows the digits) or the start of a UUID."""
+    """The GPU that an entry names, by its number or by the start of its UUID."""
     if digits := re.match(r"\d+", entry):
-        return int(digits[0]) if int(digits[0]) < len(uuids) else None
-    found = [
-        number
-        for number, uuid in enumerate(uuids)
-        if entry.startswith("GPU-") and uuid.startswith(entry)
-    ]
+        number = int(digits[0])  # CUDA ignores what follows the digits
+        return number if number < len(uuids) else None
+    if not entry.startswith("GPU-"):
+        return None
+    found = [number for number, uuid in enumerate(uuids) if uuid.startswith(entry)]
     return found[0] if len(found) == 1 else None
 
 
 def _ignored(variable: str, entry: str, count: int) -> str:
     has = {0: "has none", 1: "has only GPU 0"}.get(count, f"has GPUs 0 to {count - 1}")
     return (
-        f"{VARIABLE}={variable}: this machine {has}, so CUDA ignores '{entry}' and all entries after it: "
-        f"correct the list, or `unset {VARIABLE}`."
+        f"{VARIABLE}={variable}: this machine {has}, so CUDA ignores '{entry}' "
+        f"and all entries after it: correct the list, or `unset {VARIABLE}`."
     )
 
 
@@ -206,48 +213,61 @@ def _mig(
     first, *rest = variable.strip().split(",")
     handle = ask(nvml.nvmlDeviceGetHandleByUUID, first)
     if handle is None:
-        return (
-            [],
-            f"{VARIABLE}: {first} names no MIG instance of this machine; `nvidia-smi -L` lists them.",
-        )
-    more = (
-        f"{VARIABLE} names {len(rest) + 1} MIG instances, but CUDA shows a process only the first."
-        if rest
-        else None
-    )
-    return [(0, handle)], more
+        wrong = f"{VARIABLE}: {first} names no MIG instance of this machine"
+        return [], f"{wrong}; `nvidia-smi -L` lists them."
+    if not rest:
+        return [(0, handle)], None
+    count = f"{VARIABLE} names {len(rest) + 1} MIG instances"
+    return [(0, handle)], f"{count}, but CUDA shows a process only the first."
 
 
 def _links(handles: list[Any], ask: Callable[..., Any], nvml: Any) -> tuple[Link, ...]:
-    wires = [_wires(handle, ask, nvml) for handle in handles] if len(handles) > 1 else []
+    if len(handles) < 2:
+        return ()
+    ends = [_nvlink_ends(handle, ask, nvml) for handle in handles]
     places = [_place(ask(nvml.nvmlDeviceGetPciInfo, handle)) for handle in handles]
     links = []
     for a, b in combinations(range(len(handles)), 2):
-        direct = wires[a].count(places[b]) if places[b] else 0
-        count = direct or min(wires[a].count("switch"), wires[b].count("switch"))
-        over_nvlink = ask(nvml.nvmlDeviceGetP2PStatus, handles[a], handles[b], P2P_NVLINK) == P2P_OK
-        level = ask(nvml.nvmlDeviceGetTopologyCommonAncestor, handles[a], handles[b])
-        links.append(
-            Link(a, b, f"NV{count or ''}" if count or over_nvlink else LEVELS.get(level, "?"))
-        )
+        direct = ends[a].count(places[b]) if places[b] else 0
+        nvlinks = direct or min(ends[a].count("switch"), ends[b].count("switch"))
+        links.append(Link(a, b, _kind(nvlinks, handles[a], handles[b], ask, nvml)))
     return tuple(links)
 
 
-def _wires(
+def _kind(nvlinks: int, one: Any, other: Any, ask: Callable[..., Any], nvml: Any) -> str:
+    """The kind of the link between two GPUs that `nvlinks` NVLinks are known to connect."""
+    if nvlinks:
+        return f"NV{nvlinks}"
+    if ask(nvml.nvmlDeviceGetP2PStatus, one, other, P2P_NVLINK) == P2P_OK:
+        return "NV"
+    return LEVELS.get(ask(nvml.nvmlDeviceGetTopologyCommonAncestor, one, other), "?")
+
+
+def _nvlink_ends(
     handle: Any, ask: Callable[..., Any], nvml: Any
 ) -> list[str | tuple[int, int, int] | None]:
-    """The far end of each active NVLink of a GPU: 'switch', or the place of another GPU on the PCI bus."""
+    """The far end of each active NVLink of a GPU: 'switch', or a GPU's place on the PCI bus."""
     ends = []
     for wire in range(nvml.NVML_NVLINK_MAX_LINKS):
-        if ask(nvml.nvmlDeviceGetNvLinkState, handle, wire):
-            switch = ask(nvml.nvmlDeviceGetNvLinkRemoteDeviceType, handle, wire) == TO_SWITCH
-            ends.append(
-                "switch"
-                if switch
-                else _place(ask(nvml.nvmlDeviceGetNvLinkRemotePciInfo, handle, wire))
-            )
+        if not ask(nvml.nvmlDeviceGetNvLinkState, handle, wire):
+            continue
+        if ask(nvml.nvmlDeviceGetNvLinkRemoteDeviceType, handle, wire) == TO_SWITCH:
+            ends.append("switch")
+        else:
+            ends.append(_place(ask(nvml.nvmlDeviceGetNvLinkRemotePciInfo, handle, wire)))
     return ends
 
 
 def _place(info: Any) -> tuple[int, int, int] | None:
     return (info.domain, info.bus, info.device) if info else None
+
+
+def links_in_words(links: tuple[Link, ...]) -> str:
+    """How the GPUs are connected, in a phrase; the rarer links of a mixed box are counted."""
+    kinds = Counter(f"{link.words} ({link.kind})" for link in links)
+    if len(kinds) == 1:
+        pairs = "each pair" if len(links) > 1 else "the pair"
+        return f"{pairs} connected by {next(iter(kinds))}"
+    return ", ".join(
+        f"{count} of {len(links)} pairs by {kind}" for kind, count in kinds.most_common()
+    )

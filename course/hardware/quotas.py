@@ -1,6 +1,7 @@
 """What this process may use of the machine: cores and memory, container limits counted.
 
-Every function reads files below `root`, the folder that holds /proc and /sys, so that tests can build a machine.
+Every function reads files below `root`, the folder that holds /proc and /sys, so that tests can
+build a machine.
 """
 
 import os
@@ -14,11 +15,9 @@ import psutil
 
 def affinity() -> set[int]:
     """The logical cores that this process may run on (Linux tells; elsewhere all)."""
-    return (
-        os.sched_getaffinity(0)
-        if hasattr(os, "sched_getaffinity")
-        else set(range(os.cpu_count() or 1))
-    )
+    if hasattr(os, "sched_getaffinity"):
+        return os.sched_getaffinity(0)
+    return set(range(os.cpu_count() or 1))
 
 
 def cpu_name(root: Path) -> str:
@@ -31,30 +30,33 @@ def physical_cores(root: Path, usable: set[int]) -> int:
     """How many cores of silicon lie behind the `usable` logical ones."""
     seen = set()
     for block in text(root / "proc/cpuinfo").split("\n\n"):
-        fields = dict(
-            re.findall(r"^(processor|physical id|core id)\s*:\s*(\d+)$", block, re.MULTILINE)
-        )
+        pattern = r"^(processor|physical id|core id)\s*:\s*(\d+)$"
+        fields = dict(re.findall(pattern, block, re.MULTILINE))
         if int(fields.get("processor", -1)) in usable and "core id" in fields:
             seen.add((fields.get("physical id"), fields["core id"]))
     return len(seen) or min(psutil.cpu_count(logical=False) or len(usable), len(usable))
 
 
 def cpu_quota(root: Path) -> float | None:
-    """How many cores' worth of time the container may use (cgroup `cpu.max` or `cpu.cfs_quota_us`), None: no limit."""
+    """How many cores' worth of time the container may use, None where there is no limit.
+
+    Read from `cpu.max` (cgroups version 2) or `cpu.cfs_quota_us` (version 1).
+    """
     quotas = []
     for folder in _cgroups(root, "cpu"):
         quota, _, period = text(folder / "cpu.max").partition(" ")
-        quota, period = (
-            quota or text(folder / "cpu.cfs_quota_us"),
-            period or text(folder / "cpu.cfs_period_us"),
-        )
+        quota = quota or text(folder / "cpu.cfs_quota_us")
+        period = period or text(folder / "cpu.cfs_period_us")
         if re.fullmatch(r"\d+", quota.strip()) and int(period or 0) > 0:
             quotas.append(int(quota) / int(period))
     return min(quotas, default=None)
 
 
 def memory(root: Path) -> tuple[int, int]:
-    """Total and free bytes for this process: the machine's, or its container's (page cache counts as free)."""
+    """Total and free bytes for this process: the machine's, or its container's.
+
+    The container's page cache counts as free.
+    """
     machine = psutil.virtual_memory()
     total, free = machine.total, machine.available
     for folder in _cgroups(root, "memory"):
@@ -62,26 +64,24 @@ def memory(root: Path) -> tuple[int, int]:
         if not re.fullmatch(r"\d+", limit.strip()) or int(limit) >= machine.total:
             continue
         used = int(text(folder / "memory.current") or text(folder / "memory.usage_in_bytes") or 0)
-        cache = re.findall(
-            r"^(?:total_)?inactive_file (\d+)$", text(folder / "memory.stat"), re.MULTILINE
-        )
+        pattern = r"^(?:total_)?inactive_file (\d+)$"
+        cache = re.findall(pattern, text(folder / "memory.stat"), re.MULTILINE)
         total = min(total, int(limit))
         free = min(free, max(0, int(limit) - used + max(map(int, cache), default=0)))
     return total, free
 
 
 def _cgroups(root: Path, controller: str) -> Iterable[Path]:
-    """The control-group folders whose limits hold here, from this process's own up to the top of the tree."""
+    """The control-group folders whose limits hold here, from this process's own up to the top."""
     for line in text(root / "proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers and controller not in controllers.split(","):
             continue
-        joint = (
-            root / "sys/fs/cgroup" / controllers
-        ).is_dir()  # v1 mounts some together, as cpu,cpuacct
-        top = root / "sys/fs/cgroup" / (controllers if joint else controller)
+        mount = root / "sys/fs/cgroup"
+        joint = (mount / controllers).is_dir()  # version 1 mounts some together, as cpu,cpuacct
+        top = mount / (controllers if joint else controller)
         here = Path(path.lstrip("/"))
-        # Inside a container the path may be the host's, which is not there: its parents, up to the top, are.
+        # In a container the path may be the host's, which is not there; its parents are.
         yield from (top / folder for folder in (here, *here.parents))
 
 

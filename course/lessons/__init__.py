@@ -1,18 +1,8 @@
-"""The source of every notebook, and what reads it, holds it to the rules, and makes the notebooks of it."""
+"""The source of every notebook, the rules it keeps to, and the making of the notebooks."""
 
 from course.lessons.current import stale, stale_beside
-from course.lessons.lesson import Lesson, lessons, read
+from course.lessons.lesson import Lesson, lessons
 from course.lessons.notebooks import build, write_scripts
-from course.lessons.rules import Around, problems
+from course.lessons.rules import select
 
-__all__ = [
-    "Around",
-    "Lesson",
-    "build",
-    "lessons",
-    "problems",
-    "read",
-    "stale",
-    "stale_beside",
-    "write_scripts",
-]
+__all__ = ["Lesson", "build", "lessons", "select", "stale", "stale_beside", "write_scripts"]

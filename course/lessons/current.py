@@ -1,18 +1,20 @@
 """Are the committed notebooks and figures what the lessons and the code make?"""
 
+import copy
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import nbformat
+from nbformat import NotebookNode
 
 from course.lessons.lesson import Lesson
 from course.lessons.notebooks import check_that_fails, notebook, text
 
-SCREENSHOT = "lab_03.png"  # the one picture that no code of ours draws: the README's, of JupyterLab
+SCREENSHOT = "lab_03.png"  # the README's, of JupyterLab: the one picture no code draws
 
 
 def stale(root: Path, wanted: list[Lesson]) -> list[str]:
-    """What is on disk of these lessons' notebooks, and is not what they make: a line for each, with the reason."""
+    """Which notebooks are not what these lessons make: one line each, with the reason."""
     found = []
     for lesson in wanted:
         lab, solution = (f"{folder}/{lesson.name}.ipynb" for folder in ("labs", "solutions"))
@@ -24,7 +26,7 @@ def stale(root: Path, wanted: list[Lesson]) -> list[str]:
 
 
 def stale_beside(root: Path, known: Collection[str], figures: Mapping[str, str]) -> list[str]:
-    """Figures that are not what the code draws, and files in the built folders that nothing makes."""
+    """Figures that are not what the code draws, and files in built folders that nothing makes."""
     found = [
         f"images/{name} is not what the code draws"
         for name, svg in figures.items()
@@ -32,10 +34,9 @@ def stale_beside(root: Path, known: Collection[str], figures: Mapping[str, str])
     ]
     made = {f"{name}.ipynb" for name in known} | set(figures) | {SCREENSHOT}
     for folder, pattern in (("labs", "*.ipynb"), ("solutions", "*.ipynb"), ("images", "[!.]*")):
-        extra = sorted(path.name for path in (root / folder).glob(pattern) if path.name not in made)
-        found += [
-            f"{folder}/{name} is made by no lesson and no figure: remove it" for name in extra
-        ]
+        there = sorted(path.name for path in (root / folder).glob(pattern))
+        reason = "is made by no lesson and no figure: remove it"
+        found += [f"{folder}/{name} {reason}" for name in there if name not in made]
     return found
 
 
@@ -50,24 +51,31 @@ def _solution_fault(content: str | None, lesson: Lesson) -> str | None:
         node = nbformat.reads(content or "", as_version=4)
         nbformat.validate(node)
     except (nbformat.reader.NotJSONError, nbformat.ValidationError, KeyError, AttributeError):
-        return "is not there" if content is None else "is no notebook"
-    code = [cell for cell in node.cells if cell.cell_type == "code"]
-    counts = [cell.execution_count for cell in code]
-    errors = [
-        output
-        for cell in code
-        if "raises-exception" not in cell.metadata.get("tags", [])
-        for output in cell.outputs
-        if output.output_type == "error"
-    ]
-    wrong = any(check_that_fails(cell) for cell in code)
-    for cell in code:
-        cell.execution_count, cell.outputs = None, []
-    node.metadata.pop("widgets", None)
-    if text(node) != text(notebook(lesson, solved=True)):
+        return "is not there" if content is None else "is not a notebook"
+    if text(_without_outputs(node)) != text(notebook(lesson, solved=True)):
         return "is not what its lesson makes"
-    if counts != list(range(1, len(code) + 1)):
+    code = [cell for cell in node.cells if cell.cell_type == "code"]
+    if [cell.execution_count for cell in code] != list(range(1, len(code) + 1)):
         return "was not run from the first cell to the last"
-    if errors:
+    if any(_failed(cell) for cell in code):
         return "has a cell that failed"
-    return "has a check that does not hold" if wrong else None
+    if any(check_that_fails(cell) for cell in code):
+        return "has a check that does not hold"
+    return None
+
+
+def _without_outputs(node: NotebookNode) -> NotebookNode:
+    """A copy of a notebook as it was before it was run."""
+    node = copy.deepcopy(node)
+    for cell in node.cells:
+        if cell.cell_type == "code":
+            cell.execution_count, cell.outputs = None, []
+    node.metadata.pop("widgets", None)
+    return node
+
+
+def _failed(cell: NotebookNode) -> bool:
+    """Whether a cell ended in an error that was not meant."""
+    if "raises-exception" in cell.metadata.get("tags", []):
+        return False
+    return any(output.output_type == "error" for output in cell.outputs)

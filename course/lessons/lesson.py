@@ -1,7 +1,7 @@
 """One lesson: its MyST Markdown as cells, and what a learner sees where its solutions stand.
 
-A lesson is the only source of two notebooks, and of the scripts that they write. Here is nothing but its meaning:
-``course.lesson_rules`` says what is wrong with a lesson, ``course.build`` writes the files.
+A lesson is the only source of two notebooks, and of the scripts that they write. This file holds
+only its meaning: `rules` says what is wrong with a lesson, `notebooks` writes the files.
 """
 
 import json
@@ -17,15 +17,21 @@ from course.core import CourseError
 
 BEGIN = re.compile(r"(?P<indent>\s*)### BEGIN SOLUTION(?: hint:(?P<hint>.*))?\s*")
 END = re.compile(r"\s*### END SOLUTION\s*")
-MARKER_LIKE = re.compile(
-    r"\b(BEGIN|END)[ _-]*SOLUTION\b", re.IGNORECASE
-)  # what someone meant as a marker
+# What someone meant as a marker.
+MARKER_LIKE = re.compile(r"\b(BEGIN|END)[ _-]*SOLUTION\b", re.IGNORECASE)
+NESTED = "BEGIN SOLUTION inside a solution: end the first one before it"
+NO_HINT = "a solution without a hint: write `### BEGIN SOLUTION hint: ...`"
+NO_BEGIN = "END SOLUTION without a BEGIN SOLUTION before it in this cell"
+NO_END = "BEGIN SOLUTION without an END SOLUTION after it in this cell"
+NO_MARKER = (
+    "not a marker: write `### BEGIN SOLUTION hint: ...` or `### END SOLUTION`, and nothing else"
+)
 SCRIPT_CELL = re.compile(r"%%writefile\b[ \t]*(.*)")
 
 
 @dataclass(frozen=True)
 class Block:
-    """One solution: the lines of its two markers within the source (from 0), its indent and its hint."""
+    """One solution: the lines of its two markers in the source (from 0), its indent and hint."""
 
     begin: int
     end: int
@@ -35,7 +41,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell as the lesson has it, solutions included; ``line`` is its first line in the lesson (from 1)."""
+    """One cell as the lesson has it, solutions included; ``line`` is its first line (from 1)."""
 
     kind: str
     source: str
@@ -65,10 +71,10 @@ class Lesson:
     def scripts(self, *, solved: bool) -> dict[str, str]:
         """The text of every script of the lesson by its target, ``src/NAME.py``."""
         sources = zip(self.cells, self.sources(solved=solved), strict=True)
-        return {cell.target: body(source) for cell, source in sources if cell.target}
+        return {cell.target: script(source) for cell, source in sources if cell.target}
 
     def sources(self, *, solved: bool) -> list[str]:
-        """The cells' sources, in order: as they stand, or with a numbered TODO for each solution."""
+        """The cells' sources, as they stand or with a numbered TODO for each solution."""
         if solved:
             return [cell.source for cell in self.cells]
         sources, todo = [], 1
@@ -80,29 +86,28 @@ class Lesson:
 
 
 def read(path: Path) -> Lesson:
-    """Read a lesson; a header or cell options that cannot be read are a CourseError with the line."""
+    """Read a lesson; CourseError names the line of a header or of options that make no sense."""
     text = path.read_text(encoding="utf-8")
     lines = text.splitlines()
     try:
         notebook = myst_to_notebook(text, add_source_map=True)
-    except MystMetadataParsingError as error:
-        where = re.search(r"line (\d+)", str(error))
-        reason = " ".join(str(error).split())
-        raise CourseError(
-            f"course/lessons/{path.name}:{where[1] if where else 1}: {reason}"
-        ) from error
-    except ValidationError as error:
-        line = next((number for number, line in enumerate(lines, 1) if _bad_tags(line)), 1)
-        reason = f"tags are a list of words, `:tags: [...]`: {error.message}"
+    except (MystMetadataParsingError, ValidationError) as error:
+        line, reason = _unreadable(error, lines)
         raise CourseError(f"course/lessons/{path.name}:{line}: {reason}") from error
-    starts = notebook.metadata["source_map"]
-    cells = [
-        Cell(
-            cell.cell_type, cell.source, _first_line(lines, cell.source, start), dict(cell.metadata)
-        )
-        for cell, start in zip(notebook.cells, starts, strict=True)
-    ]
+    cells = []
+    for cell, start in zip(notebook.cells, notebook.metadata["source_map"], strict=True):
+        line = _first_line(lines, cell.source, start)
+        cells.append(Cell(cell.cell_type, cell.source, line, dict(cell.metadata)))
     return Lesson(path, lines, cells)
+
+
+def _unreadable(error: Exception, lines: list[str]) -> tuple[int, str]:
+    """Where the header or the options of a cell cannot be read (from 1), and why."""
+    if isinstance(error, ValidationError):
+        line = next((number for number, line in enumerate(lines, 1) if _bad_tags(line)), 1)
+        return line, f"tags are a list of words, `:tags: [...]`: {error.message}"
+    where = re.search(r"line (\d+)", str(error))
+    return int(where[1]) if where else 1, " ".join(str(error).split())
 
 
 def _bad_tags(line: str) -> bool:
@@ -113,46 +118,40 @@ def _bad_tags(line: str) -> bool:
 
 
 def _first_line(lines: list[str], source: str, start: int) -> int:
-    """The line (from 1) where the source begins, at or after ``start``: options and blank lines may precede it."""
+    """The line (from 1) where the source begins; options and blank lines may precede it.
+
+    ``start`` (from 0) is the first that it may be.
+    """
     wanted = source.splitlines()
-    places = range(start, len(lines) - len(wanted) + 1)
-    return (
-        next((place for place in places if lines[place : place + len(wanted)] == wanted), start) + 1
-    )
+    for place in range(start, len(lines) - len(wanted) + 1):
+        if lines[place : place + len(wanted)] == wanted:
+            return place + 1
+    return start + 1
 
 
 def scan(lines: list[str]) -> tuple[list[Block], list[tuple[int, str]]]:
-    """Find the solutions in a cell's lines: whole blocks, and what is wrong as (line from 0, reason)."""
+    """Find the solutions in a cell's lines: blocks, and what is wrong as (line from 0, reason)."""
     blocks, wrong, opened = [], [], None
     for number, line in enumerate(lines):
         if match := BEGIN.fullmatch(line):
+            hint = (match["hint"] or "").strip()
             if opened:
-                wrong.append(
-                    (number, "BEGIN SOLUTION inside a solution: end the first one before it")
-                )
-            elif not (match["hint"] or "").strip():
-                wrong.append(
-                    (number, "a solution without a hint: write `### BEGIN SOLUTION hint: ...`")
-                )
-            opened = opened or (number, match)
+                wrong.append((number, NESTED))
+            else:
+                opened = number, match["indent"], hint
+                if not hint:
+                    wrong.append((number, NO_HINT))
         elif END.fullmatch(line):
             if opened:
-                begin, mark = opened
-                blocks.append(Block(begin, number, mark["indent"], (mark["hint"] or "").strip()))
+                begin, indent, hint = opened
+                blocks.append(Block(begin, number, indent, hint))
             else:
-                wrong.append(
-                    (number, "END SOLUTION without a BEGIN SOLUTION before it in this cell")
-                )
+                wrong.append((number, NO_BEGIN))
             opened = None
         elif MARKER_LIKE.search(line):
-            wrong.append(
-                (
-                    number,
-                    "not a marker: write `### BEGIN SOLUTION hint: ...` or `### END SOLUTION`, no more",
-                )
-            )
+            wrong.append((number, NO_MARKER))
     if opened:
-        wrong.append((opened[0], "BEGIN SOLUTION without an END SOLUTION after it in this cell"))
+        wrong.append((opened[0], NO_END))
     return blocks, wrong
 
 
@@ -166,7 +165,7 @@ def blank(source: str, blocks: list[Block], first: int) -> str:
     return "\n".join(lines)
 
 
-def body(source: str) -> str:
+def script(source: str) -> str:
     """What a ``%%writefile`` cell writes into its file."""
     return source.partition("\n")[2] + "\n"
 

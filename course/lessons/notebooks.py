@@ -1,12 +1,11 @@
-"""Lessons become notebooks: labs/ with the exercises blank, solutions/ solved and executed, images/ drawn by code.
+"""Lessons become notebooks: labs/ with the exercises open, solutions/ solved and executed.
 
-The same lesson makes the same bytes outside the outputs, so that a test can tell whether what is committed is current.
+The same lesson makes the same bytes outside the outputs, so that a test can tell whether what is
+committed is current.
 """
 
-import os
 import re
 import sysconfig
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,9 +15,9 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
+from course.core import write_whole
 from course.lessons.lesson import Lesson
 
-ROOT = Path(__file__).resolve().parents[2]
 CELL_TIMEOUT_S = 300  # as long as nbval gives a cell: what is built can be validated
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -33,11 +32,10 @@ class Failed(Exception):
 
 
 def notebook(lesson: Lesson, *, solved: bool) -> NotebookNode:
-    """The lesson as a notebook without outputs; both notebooks of a lesson have the same cell ids."""
+    """The lesson as a notebook without outputs; lab and solution have the same cell ids."""
     cells = []
-    for number, (cell, source) in enumerate(
-        zip(lesson.cells, lesson.sources(solved=solved), strict=True), 1
-    ):
+    sources = zip(lesson.cells, lesson.sources(solved=solved), strict=True)
+    for number, (cell, source) in enumerate(sources, 1):
         new = nbformat.v4.new_code_cell if cell.kind == "code" else nbformat.v4.new_markdown_cell
         cells.append(new(source, id=f"cell-{number:02}", metadata=cell.options))
     return nbformat.v4.new_notebook(cells=cells, metadata=METADATA)
@@ -48,29 +46,18 @@ def text(node: NotebookNode) -> str:
     return nbformat.writes(node, version=4) + "\n"
 
 
-def write(path: Path, content: str) -> None:
-    """Write a file whole or not at all, whatever happens meanwhile."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with open(descriptor, "w", encoding="utf-8", newline="\n") as file:
-            file.write(content)
-        os.chmod(name, 0o644)  # mkstemp gives a file to its owner alone
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
-
-
 def build(
     root: Path, wanted: list[Lesson], figures: Mapping[str, str], say: Callable[[str], None]
 ) -> list[str]:
-    """Write the figures and both notebooks of each lesson; returns the failures, whose old solutions stay in place."""
+    """Write the figures and both notebooks of each lesson; returns the failures.
+
+    Where a solution fails, the old one stays in place.
+    """
     for name, svg in figures.items():
-        write(root / "images" / name, svg)
+        write_whole(root / "images" / name, svg)
     failures = []
     for lesson in wanted:
-        write(root / "labs" / f"{lesson.name}.ipynb", text(notebook(lesson, solved=False)))
+        write_whole(root / "labs" / f"{lesson.name}.ipynb", text(notebook(lesson, solved=False)))
         _remove_scripts(root, lesson)
         start = time.monotonic()
         try:
@@ -78,7 +65,7 @@ def build(
         except Failed as failure:
             failures.append(str(failure))
             continue
-        write(root / "solutions" / f"{lesson.name}.ipynb", text(solved))
+        write_whole(root / "solutions" / f"{lesson.name}.ipynb", text(solved))
         say(f"{lesson.name}: built in {time.monotonic() - start:.0f} s")
     return failures
 
@@ -91,9 +78,18 @@ def _remove_scripts(root: Path, lesson: Lesson) -> None:
 
 
 def execute(lesson: Lesson, root: Path) -> NotebookNode:
-    """Run the solved notebook in solutions/, from the first cell to the last; Failed says which cell did not."""
+    """Run the solved notebook in solutions/; Failed says which cell does not do its job."""
     node = notebook(lesson, solved=True)
-    folder = root / "solutions"
+    _run(node, lesson, root / "solutions")
+    for index, cell in enumerate(node.cells):
+        if said := check_that_fails(cell):
+            raise Failed(f"{_place(lesson, index)}: its solution is not right: {said}")
+    node.metadata = nbformat.from_dict(METADATA | _widgets(node))  # nbclient adds more
+    return _without_this_machine(node, root)
+
+
+def _run(node: NotebookNode, lesson: Lesson, folder: Path) -> None:
+    """Run the cells in order, with `folder` as the working directory, and store their outputs."""
     (folder / "src").mkdir(parents=True, exist_ok=True)
     running = [0]
     client = NotebookClient(
@@ -109,13 +105,11 @@ def execute(lesson: Lesson, root: Path) -> NotebookNode:
         client.execute()
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
         raise Failed(f"{_place(lesson, running[-1])} failed: {_reason(error)}") from error
-    for index, cell in enumerate(node.cells):
-        if said := check_that_fails(cell):
-            raise Failed(f"{_place(lesson, index)}: its solution is not right: {said}")
-    node.metadata = nbformat.from_dict(
-        {**METADATA, **{k: v for k, v in node.metadata.items() if k == "widgets"}}
-    )
-    return _without_this_machine(node, root)
+
+
+def _widgets(node: NotebookNode) -> dict:
+    """The state of the widgets, where the notebook shows any."""
+    return {"widgets": node.metadata.widgets} if "widgets" in node.metadata else {}
 
 
 def _place(lesson: Lesson, index: int) -> str:
@@ -143,7 +137,7 @@ def _reason(error: Exception) -> str:
 
 
 def _without_this_machine(node: NotebookNode, root: Path) -> NotebookNode:
-    """The notebook without this machine's paths to the course and to Python, which differ on every other one."""
+    """The notebook without this machine's paths to the course and to Python."""
     python = Path(sysconfig.get_path("stdlib"))
     content = text(node).replace(f"{root}/", "./").replace(f"{python}/", f"…/{python.name}/")
     return nbformat.reads(content, as_version=4)
@@ -154,4 +148,4 @@ def write_scripts(root: Path, wanted: list[Lesson]) -> None:
     for lesson in wanted:
         for folder, solved in (("labs", False), ("solutions", True)):
             for target, script in lesson.scripts(solved=solved).items():
-                write(root / folder / target, script)
+                write_whole(root / folder / target, script)

@@ -1,8 +1,8 @@
-"""What a lesson must keep to: each rule names line and reason, and all of a lesson's faults are told at once."""
+"""What a lesson must keep to: a rule names line and reason, and all faults are reported at once."""
 
 import ast
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Collection, Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -10,30 +10,25 @@ from urllib.parse import unquote, urlsplit
 from IPython.core.inputtransformer2 import TransformerManager
 from markdown_it import MarkdownIt
 
-from course.lessons.lesson import MARKER_LIKE, Cell, Lesson, scan
+from course.core import CourseError
+from course.lessons.lesson import MARKER_LIKE, Cell, Lesson, lessons, scan
 
 TAGS = {"nbval-ignore-output", "raises-exception"}
-MAGICS = {
-    "load_ext",
-    "torchrun",
-    "accelerate",
-    "python",
-    "timeout",
-    "check",
-    "writefile",
-    "env",
-    "matplotlib",
-}
+MAGICS = {"torchrun", "accelerate", "python", "timeout", "check", "writefile"}  # the course's own
+MAGICS |= {"load_ext", "env", "matplotlib"}
 TARGET = re.compile(r"src/[a-z_][a-z0-9_]*\.py")
 CELL_FENCE = re.compile(r"\s*(`{3,}|~{3,}|:{3,})\{(code-cell|raw-cell)\}", re.MULTILINE)
 HTML_LINK = re.compile(r"\b(?:src|href)\s*=\s*[\"']([^\"']+)")
+INSIDE = "this cell stands inside another block: close the fence before it, and do not indent it"
+SCRIPT_PLACE = "a script is written to src/NAME.py (lower case, digits and _)"
 MARKDOWN = MarkdownIt("commonmark").enable("table")
 
+BUILT = ("labs", "solutions")
 Fault = tuple[int, str]  # the line in the lesson (from 1), and the reason
 
 
 @dataclass(frozen=True)
-class Around:
+class Surroundings:
     """What a lesson may refer to: files by path, made by the build or not, and checks by name."""
 
     root: Path
@@ -46,26 +41,51 @@ class Around:
         return target in self.made or target.exists()
 
 
-def problems(lessons: list[Lesson], around: Around) -> list[tuple[Lesson, str]]:
-    """Every fault of the lessons, as ``course/lessons/NAME.md:LINE: reason``, in order of lesson and line."""
+def select(
+    root: Path, names: Collection[str], figures: Collection[str], checks: Set[str]
+) -> list[Lesson]:
+    """The lessons below `root` of these names (all, if none is given), held to the rules.
+
+    `figures` are the files that the build draws, `checks` the names that `%check` knows. Raises
+    CourseError, which lists all that is wrong with those lessons.
+    """
+    every = lessons(root)
+    known = [lesson.name for lesson in every]
+    for name in names:
+        if name not in known:
+            listed = ", ".join(known) or "none yet"
+            raise CourseError(f"No lesson is called {name}; the lessons are: {listed}.")
+    wanted = [lesson for lesson in every if not names or lesson.name in names]
+    faults = problems(every, Surroundings(root, _made(root, known, figures), checks))
+    if wrong := [line for lesson, line in faults if lesson in wanted]:
+        raise CourseError("\n".join(wrong))
+    return wanted
+
+
+def _made(root: Path, names: Collection[str], figures: Collection[str]) -> set[Path]:
+    """The files that the build makes."""
+    notebooks = [root / folder / f"{name}.ipynb" for folder in BUILT for name in names]
+    return {path.resolve() for path in (*notebooks, *(root / "images" / name for name in figures))}
+
+
+def problems(every: list[Lesson], around: Surroundings) -> list[tuple[Lesson, str]]:
+    """Every fault, as ``course/lessons/NAME.md:LINE: reason``, in order of lesson and line."""
     found = []
-    for number, lesson in enumerate(lessons):
+    for number, lesson in enumerate(every):
         faults = {fault for rule in RULES for fault in rule(lesson, around)}
-        faults |= set(_clashes(lesson, lessons[:number]))
-        found += [
-            (lesson, f"course/lessons/{lesson.path.name}:{line}: {why}")
-            for line, why in sorted(faults)
-        ]
+        faults |= set(_clashes(lesson, every[:number]))
+        place = f"course/lessons/{lesson.path.name}"
+        found += [(lesson, f"{place}:{line}: {why}") for line, why in sorted(faults)]
     return found
 
 
-def _title(lesson: Lesson, _: Around) -> Iterator[Fault]:
+def _title(lesson: Lesson, _: Surroundings) -> Iterator[Fault]:
     first = lesson.cells[0] if lesson.cells else None
     if not first or first.kind != "markdown" or not re.match(r"# \S", first.source):
         yield first.line if first else 1, "a lesson begins with its title: `# Title`"
 
 
-def _cells(lesson: Lesson, _: Around) -> Iterator[Fault]:
+def _cells(lesson: Lesson, _: Surroundings) -> Iterator[Fault]:
     for cell in lesson.cells:
         if cell.kind == "raw":
             yield cell.line, "a raw cell: lessons are made of prose and code cells"
@@ -73,26 +93,21 @@ def _cells(lesson: Lesson, _: Around) -> Iterator[Fault]:
             yield cell.line, "an empty code cell"
         for match in CELL_FENCE.finditer(cell.source):
             line = cell.line + cell.source.count("\n", 0, match.end())
-            yield (
-                line,
-                "this cell stands inside another block: close the fence before it, and do not indent it",
-            )
+            yield line, INSIDE
 
 
-def _options(lesson: Lesson, _: Around) -> Iterator[Fault]:
+def _options(lesson: Lesson, _: Surroundings) -> Iterator[Fault]:
     for cell in lesson.cells:
         allowed = {"tags"} if cell.kind == "code" else set()
         for option in sorted(set(cell.options) - allowed):
-            yield (
-                cell.line,
-                f"unknown cell option {option!r}: code cells take `:tags: [...]`, prose takes none",
-            )
+            takes = "code cells take `:tags: [...]`, prose takes none"
+            yield cell.line, f"unknown cell option {option!r}: {takes}"
         for tag in cell.options.get("tags", []):
             if tag not in TAGS:
                 yield cell.line, f"unknown tag {tag!r}: known are {_listed(TAGS)}"
 
 
-def _markers(lesson: Lesson, _: Around) -> Iterator[Fault]:
+def _markers(lesson: Lesson, _: Surroundings) -> Iterator[Fault]:
     in_code = set()
     for cell in _code(lesson):
         lines = cell.source.splitlines()
@@ -103,74 +118,60 @@ def _markers(lesson: Lesson, _: Around) -> Iterator[Fault]:
             yield number, "a SOLUTION marker outside a code cell"
 
 
-def _scripts(lesson: Lesson, _: Around) -> Iterator[Fault]:
+def _scripts(lesson: Lesson, _: Surroundings) -> Iterator[Fault]:
     for cell in _code(lesson):
         if cell.target is None:
             continue
         if not TARGET.fullmatch(cell.target):
-            yield (
-                cell.line,
-                f"a script is written to src/NAME.py (lower case, digits and _), not to {cell.target!r}",
-            )
+            yield cell.line, f"{SCRIPT_PLACE}, not to {cell.target!r}"
             continue
         tree = _parsed(cell.source.partition("\n")[2])
         docstring = ast.get_docstring(tree) if isinstance(tree, ast.Module) else cell.target
         if not (docstring or "").startswith(cell.target):
-            yield (
-                cell.line + 1,
-                f'the docstring of a script begins with its path: `"""{cell.target}: ...`',
-            )
+            begins = f'`"""{cell.target}: ...`'
+            yield cell.line + 1, f"the docstring of a script begins with its path: {begins}"
 
 
 def _clashes(lesson: Lesson, earlier: list[Lesson]) -> Iterator[Fault]:
-    owner = {
-        cell.target: f"lesson {other.name}"
-        for other in earlier
-        for cell in other.cells
-        if cell.target
-    }
+    owner = {cell.target: f"lesson {other.name}" for other in earlier for cell in other.cells}
     for cell in lesson.cells:
+        if cell.target is None:
+            continue
         if cell.target in owner:
-            yield (
-                cell.line,
-                f"{cell.target} is written by {owner[cell.target]} already: give this script its own name",
-            )
-        elif cell.target:
+            taken = f"{cell.target} is written by {owner[cell.target]} already"
+            yield cell.line, f"{taken}: give this script its own name"
+        else:
             owner[cell.target] = f"the cell at line {cell.line}"
 
 
-def _python(lesson: Lesson, _: Around) -> Iterator[Fault]:
+def _python(lesson: Lesson, _: Surroundings) -> Iterator[Fault]:
     for cell, blanked in zip(lesson.cells, lesson.sources(solved=False), strict=True):
         if cell.kind != "code":
             continue
-        tree = _parsed(_runnable(cell.source))
+        tree = _parsed(runnable(cell.source))
         if isinstance(tree, SyntaxError):
             yield cell.line + (tree.lineno or 1) - 1, f"not valid Python: {tree.msg}"
-        elif isinstance(blank := _parsed(_runnable(blanked)), SyntaxError):
+        elif isinstance(blank := _parsed(runnable(blanked)), SyntaxError):
             block = scan(cell.source.splitlines())[0][0]
-            yield (
-                cell.line + block.begin,
-                f"not valid Python once its solution is a TODO: {blank.msg}",
-            )
+            why = f"not valid Python once its solution is a TODO: {blank.msg}"
+            yield cell.line + block.begin, why
 
 
-def _magics(lesson: Lesson, around: Around) -> Iterator[Fault]:
+def _magics(lesson: Lesson, around: Surroundings) -> Iterator[Fault]:
     for cell in _code(lesson):
-        tree = _parsed(_runnable(cell.source))
+        tree = _parsed(runnable(cell.source))
         if isinstance(tree, SyntaxError):
-            continue  # told by another rule
+            continue  # another rule reports it
         for name, argument in _magic_calls(tree):
             line = cell.line + _line_of(rf"%{name}\b\s*{re.escape(argument)}", cell.source)
             if name not in MAGICS:
                 yield line, f"unknown magic %{name}: known are {_listed(MAGICS)}"
             elif name == "check" and argument not in around.checks:
-                yield (
-                    line,
-                    f"no check is called {argument!r}: known are {_listed(around.checks) or 'none yet'}",
-                )
+                known = _listed(around.checks) or "none yet"
+                yield line, f"no check is called {argument!r}: known are {known}"
 
 
-def _links(lesson: Lesson, around: Around) -> Iterator[Fault]:
+def _links(lesson: Lesson, around: Surroundings) -> Iterator[Fault]:
     scripts = {cell.target for cell in lesson.cells}
     for cell in lesson.cells:
         if cell.kind != "markdown":
@@ -193,8 +194,8 @@ def _code(lesson: Lesson) -> Iterator[Cell]:
     return (cell for cell in lesson.cells if cell.kind == "code")
 
 
-def _runnable(source: str) -> str:
-    """The cell as Python: a script without its first line (its line numbers kept), magics as calls."""
+def runnable(source: str) -> str:
+    """The cell as Python: magics as calls, the first line of a script blank."""
     if source.startswith("%%writefile"):
         return "\n" + source.partition("\n")[2]
     return TransformerManager().transform_cell(source)
@@ -208,7 +209,7 @@ def _parsed(source: str) -> ast.Module | SyntaxError:
 
 
 def _magic_calls(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Name and first argument of each magic; read from the tree, for a `%` may also be an operator or text."""
+    """Name and first argument of each magic, from the tree: a `%` may be an operator or text."""
     for node in ast.walk(tree):
         method = getattr(node.func, "attr", None) if isinstance(node, ast.Call) else None
         if method in ("run_line_magic", "run_cell_magic"):
@@ -217,9 +218,9 @@ def _magic_calls(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 
 def _line_of(pattern: str, source: str) -> int:
-    return next(
-        (number for number, line in enumerate(source.splitlines()) if re.search(pattern, line)), 0
-    )
+    """The first line (from 0) where the pattern is, 0 where none has it."""
+    lines = enumerate(source.splitlines())
+    return next((number for number, line in lines if re.search(pattern, line)), 0)
 
 
 def _targets(cell: Cell) -> Iterator[tuple[int, str]]:
@@ -229,7 +230,8 @@ def _targets(cell: Cell) -> Iterator[tuple[int, str]]:
         if token.type == "html_block":
             yield from ((line, link) for link in HTML_LINK.findall(token.content))
         for part in token.children or []:
-            line += part.type in ("softbreak", "hardbreak")
+            if part.type in ("softbreak", "hardbreak"):
+                line += 1
             if link := part.attrGet("href") or part.attrGet("src"):
                 yield line, str(link)
             elif part.type == "html_inline":

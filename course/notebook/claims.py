@@ -3,7 +3,7 @@
 import html
 from collections.abc import Sequence
 
-from course.drawing import palette
+from course.drawing import html_card, palette
 
 HEADS = ("claim", "measured here")
 
@@ -20,19 +20,21 @@ class Claims:
         )
 
     def _repr_html_(self) -> str:
-        cell = "text-align:left;vertical-align:top;padding:6px 10px;background:transparent"
         line = f"border-top:1px solid {palette.RULE}"
-        rows = "".join(
-            f'<tr style="background:transparent"><td style="{cell};{line};width:50%">{html.escape(claim)}</td>'
-            f'<td style="{cell};{line}">{html.escape(measured)}</td></tr>'
-            for claim, measured in self.rows
-        )
-        first, second = map(html.escape, self.heads)
-        return (
-            f'<table style="background:{palette.CARD};color:{palette.INK};border:1px solid {palette.RULE};'
-            f'border-collapse:collapse;max-width:760px;width:100%"><tr style="background:transparent">'
-            f'<th style="{cell}">{first}</th><th style="{cell}">{second}</th></tr>{rows}</table>'
-        )
+        rows = [_row("th", self.heads, ("", ""))]
+        rows += [_row("td", row, (f";{line};width:50%", f";{line}")) for row in self.rows]
+        style = "border-collapse:collapse;max-width:760px;width:100%"
+        return html_card.card("".join(rows), style, "table")
+
+
+def _row(tag: str, texts: Sequence[str], styles: Sequence[str]) -> str:
+    """A row of `tag` cells: th or td."""
+    cell = f"text-align:left;vertical-align:top;padding:6px 10px;{html_card.CLEAR}"
+    cells = "".join(
+        f'<{tag} style="{cell}{style}">{html.escape(text)}</{tag}>'
+        for text, style in zip(texts, styles, strict=True)
+    )
+    return f'<tr style="{html_card.CLEAR}">{cells}</tr>'
 
 
 def claims(rows: Sequence[tuple[str, str]], heads: tuple[str, str] = HEADS) -> Claims:

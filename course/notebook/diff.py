@@ -5,11 +5,11 @@ import html
 from pathlib import Path
 
 from course.core import CourseError
-from course.drawing import palette
+from course.drawing import html_card, palette
 
 
 class Diff:
-    """Two scripts compared; a notebook shows the lines that went and came, and a few around them."""
+    """Two scripts compared; a notebook shows the changed lines with `context` lines around them."""
 
     def __init__(
         self, before: list[str], after: list[str], names: tuple[str, str], context: int = 1
@@ -27,21 +27,19 @@ class Diff:
         return self._count("-")
 
     def _count(self, sign: str) -> int:
-        changed = (
-            line[1:] for line in self.lines[2:] if line.startswith(sign)
-        )  # after the two names
-        return sum(bool(line.strip()) for line in changed)
+        changed = [line[1:] for line in self.lines[2:] if line.startswith(sign)]  # no names
+        return len([line for line in changed if line.strip()])
 
     def __repr__(self) -> str:
         return "\n".join(self.lines)
 
     def _repr_html_(self) -> str:
         shown = "".join(_row(line) for line in self.lines[2:])
-        return (
-            f'<pre style="background:{palette.CARD};color:{palette.INK};border:1px solid {palette.RULE};'
-            'border-radius:8px;padding:10px 0;max-width:758px;overflow-x:auto;line-height:1.35">'
-            '<b style="padding:0 14px">'
-            f"{self.added} lines added, {self.removed} removed</b>\n{shown}</pre>"
+        counts = f"{self.added} lines added, {self.removed} removed"
+        return html_card.card(
+            f'<b style="padding:0 14px">{counts}</b>\n{shown}',
+            "padding:10px 0;max-width:758px;overflow-x:auto;line-height:1.35",
+            "pre",
         )
 
 
@@ -49,14 +47,18 @@ def _row(line: str) -> str:
     mark = {"+": palette.GOOD, "-": palette.ALARM}.get(line[:1])
     ground = palette.tint(mark, 0.85) if mark else "transparent"
     text = "⋯" if line.startswith("@@") else line
-    return f'<span style="display:block;background:{ground};padding:0 14px">{html.escape(text) or " "}</span>'
+    style = f"display:block;background:{ground};padding:0 14px"
+    return f'<span style="{style}">{html.escape(text) or " "}</span>'
 
 
 def diff(before: str, after: str) -> Diff:
-    """What changed from the script `before` to the script `after`; raises `CourseError` where one is missing."""
-    missing = next((path for path in (before, after) if not Path(path).is_file()), None)
-    if missing:
-        raise CourseError(f"There is no script {missing}: run the cell that writes it.")
-    return Diff(
-        Path(before).read_text().splitlines(), Path(after).read_text().splitlines(), (before, after)
-    )
+    """What changed from the script `before` to the script `after`.
+
+    Raises `CourseError` where one is missing.
+    """
+    texts = []
+    for path in (before, after):
+        if not Path(path).is_file():
+            raise CourseError(f"There is no script {path}: run the cell that writes it.")
+        texts.append(Path(path).read_text().splitlines())
+    return Diff(*texts, (before, after))

@@ -1,1 +1,14 @@
-"""Is this box ready for the labs? Its facts, read once, and what each check finds in them."""
+"""Whether this box is ready for the labs: its facts, read once, and what each check finds in them.
+
+A check takes the `Facts` and returns one `Finding`, or None where it has nothing to look at.
+"""
+
+from course.hardware.doctor.facts import Facts, examine
+from course.hardware.doctor.findings import BROKEN, NOTE, OK, Finding
+from course.hardware.doctor.gpus import GPUS
+from course.hardware.doctor.machine import MACHINE
+from course.hardware.doctor.software import SOFTWARE
+
+CHECKS = (*SOFTWARE, *GPUS, *MACHINE)
+
+__all__ = ["BROKEN", "CHECKS", "NOTE", "OK", "Facts", "Finding", "examine"]

@@ -1,6 +1,7 @@
 """What `doctor` looks at: everything it reads from the machine, read once.
 
-torch is imported in a process of its own, so that the caller stays free of it and of CUDA; the rest is read meanwhile.
+torch is imported in a process of its own, so that the caller stays free of it and of CUDA; the rest
+is read meanwhile.
 """
 
 import importlib.metadata
@@ -18,16 +19,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from course.core import ROOT
 from course.hardware.box import Box
+from course.hardware.doctor.requirements import COURSE, PACKAGES
 
 TORCH_LIMIT_S = 90  # to import torch, from a slow network disk at worst
 LOOKUP_LIMIT_S = 2  # to look up the host's own name; torch would wait as long at every start
-ROOT = Path(__file__).resolve().parents[3]
 SCRIPTS, LOGS = ROOT / "labs" / "src", ROOT / "labs" / "runs"
 
 ASK_TORCH = """
 import json, torch, torch.distributed as dist
-says = {"gloo": dist.is_available() and dist.is_gloo_available(), "gpus": 0, "gpu_error": None, "nccl": None}
+says = {"gloo": dist.is_available() and dist.is_gloo_available()}
 if dist.is_available() and dist.is_nccl_available():
     says["nccl"] = ".".join(map(str, torch.cuda.nccl.version()))
 try:
@@ -42,7 +44,7 @@ print(json.dumps(says))
 
 @dataclass(frozen=True)
 class Torch:
-    """What torch itself says: its backends, the GPUs it sees, and what went wrong, if anything, as its own words."""
+    """What torch itself says: its backends, the GPUs it sees, and in its words what went wrong."""
 
     gloo: bool = False
     nccl: str | None = None
@@ -52,7 +54,7 @@ class Torch:
 
 
 @dataclass(frozen=True)
-class Vitals:
+class Facts:
     """The facts that the checks judge; sizes in bytes, a `*_error` None where all is well."""
 
     box: Box
@@ -70,8 +72,8 @@ class Vitals:
     environ: Mapping[str, str]
 
 
-def examine(packages: list[str]) -> Vitals:
-    """Read the facts of this machine, with the installed versions of `packages`."""
+def examine() -> Facts:
+    """Read the facts of this machine."""
     asked = subprocess.Popen(
         [sys.executable, "-c", ASK_TORCH], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -81,8 +83,8 @@ def examine(packages: list[str]) -> Vitals:
             "box": Box.here(),
             "system": platform.system(),
             "python": sys.version_info[:2],
-            "packages": {name: version(name) for name in packages},
-            "shm": size(Path("/dev/shm")),
+            "packages": {name: version(name) for name in (*PACKAGES, COURSE)},
+            "shm": space(Path("/dev/shm")),
             "open_files": open_files(),
             "loopback_error": loopback_error(),
             "host": host,
@@ -91,7 +93,7 @@ def examine(packages: list[str]) -> Vitals:
             "disk_free": shutil.disk_usage(existing(SCRIPTS)).free,
             "environ": dict(os.environ),
         }
-        return Vitals(torch=torch_says(asked), **facts)
+        return Facts(torch=torch_says(asked), **facts)
     finally:
         asked.kill()
         asked.communicate()
@@ -117,7 +119,7 @@ def version(package: str) -> str | None:
         return None
 
 
-def size(mount: Path) -> tuple[int, int] | None:
+def space(mount: Path) -> tuple[int, int] | None:
     """Total and free bytes of a file system, None where there is none."""
     if not mount.is_dir():
         return None
@@ -139,16 +141,15 @@ def loopback_error() -> str | None:
     """Why this machine cannot talk to itself over a free port of 'localhost', None if it can."""
     try:
         with socket.create_server(("127.0.0.1", 0)) as server:
-            socket.create_connection(
-                ("localhost", server.getsockname()[1]), timeout=LOOKUP_LIMIT_S
-            ).close()
+            address = ("localhost", server.getsockname()[1])
+            socket.create_connection(address, timeout=LOOKUP_LIMIT_S).close()
     except OSError as error:
         return str(error)
     return None
 
 
 def host_error(host: str) -> str | None:
-    """What is wrong with the address that this host's own name leads to, None if it is one of its own."""
+    """What is wrong with the address that this host's own name leads to, None if nothing is."""
     try:
         address = within(LOOKUP_LIMIT_S, lambda: socket.gethostbyname(host))
     except TimeoutError:
@@ -163,7 +164,7 @@ def host_error(host: str) -> str | None:
 
 
 def within(seconds: float, function: Callable[[], Any]) -> Any:
-    """What `function` returns or raises; TimeoutError if it takes longer (it is left to end by itself)."""
+    """What `function` returns or raises; TimeoutError if it takes longer (it then runs on)."""
     result: list[Any] = []
     failure: list[OSError] = []
 
@@ -189,7 +190,7 @@ def existing(folder: Path) -> Path:
 
 
 def write_error(folder: Path) -> str | None:
-    """Why no file can be written to `folder` (or, before it exists, to where it will be), None if one can."""
+    """Why no file can be written to `folder`, or to where it will be; None if one can."""
     try:
         with tempfile.TemporaryFile(dir=existing(folder)) as file:
             file.write(b"x")

@@ -1,10 +1,11 @@
-"""The checks of `doctor` on GPUs, their driver, torch's use of them, and what carries messages between ranks."""
+"""The checks of the doctor on GPUs, their driver, and what carries messages between ranks."""
 
-from course import hardware
+from course.core import words
 from course.hardware import gpus
-from course.hardware.box import GIB, Box, gib
-from course.hardware.doctor.facts import Vitals
-from course.hardware.doctor.machine import BROKEN, NOTE, OK, PACKAGES, Finding
+from course.hardware.box import Box
+from course.hardware.doctor.facts import Facts
+from course.hardware.doctor.findings import BROKEN, NOTE, Finding, broken, note, ok
+from course.hardware.doctor.requirements import PACKAGES
 
 CUDA_FIXES = {  # what stands in torch's error -> what to do; the last fits every error
     "no kernel image": "this build has no code for it; choose one at pytorch.org that has",
@@ -14,9 +15,101 @@ CUDA_FIXES = {  # what stands in torch's error -> what to do; the last fits ever
 }
 
 
-def _idle(box: Box) -> str:
-    """The level of a fault that keeps torch from the GPUs: the labs would only use two or more."""
-    return BROKEN if box.nvidia.installed > 1 else NOTE
+def driver(facts: Facts) -> Finding:
+    """An NVIDIA driver that runs torch's CUDA."""
+    box, nvidia = facts.box, facts.box.nvidia
+    if nvidia.failure:
+        return _idle(box, f"{nvidia.failure} Until then the labs run on the CPU.")
+    if not nvidia.installed:
+        return ok("no NVIDIA GPU: the labs run on the CPU with Gloo")
+    if box.torch_version and box.torch_cuda is None:
+        lead = f"torch {box.torch_version} is built for the CPU only and cannot use the GPU here"
+        return _idle(box, f"{lead}: {_install_torch(box)} installs one that can.")
+    runs = f"NVIDIA driver {nvidia.driver} runs {nvidia.driver_cuda_text}"
+    if box.driver_too_old:
+        fix = "update the driver to 580 or later"
+        if nvidia.driver_cuda >= (12, 0):
+            fix += f", or {_install_torch(box)}"
+        return _idle(box, f"{runs} and torch is built for CUDA {box.torch_cuda}: {fix}.")
+    return ok(runs)
+
+
+def visible(facts: Facts) -> Finding | None:
+    """A CUDA_VISIBLE_DEVICES that means what it says."""
+    nvidia, value = facts.box.nvidia, facts.environ.get(gpus.VARIABLE)
+    if nvidia.hidden:
+        return _idle(facts.box, nvidia.hidden)
+    if value is None or not nvidia.installed:
+        return None
+    return ok(f"{gpus.VARIABLE}={value} shows {len(nvidia.gpus)} of {nvidia.installed} GPUs")
+
+
+def alike(facts: Facts) -> Finding | None:
+    """GPUs of one kind, and how they are connected."""
+    box = facts.box
+    names = sorted({gpu.name for gpu in box.gpus})
+    if not names:
+        return None
+    if len(names) > 1:
+        lead = f"The GPUs differ ({', '.join(names)}), so each step waits for the slowest"
+        return note(
+            f"{lead}; `export CUDA_DEVICE_ORDER=PCI_BUS_ID` numbers them as nvidia-smi does."
+        )
+    links = f", {gpus.links_in_words(box.links)}" if box.links else ""
+    return ok(f"{len(box.gpus)} × {names[0]}{links}")
+
+
+def room(facts: Facts) -> Finding | None:
+    """Free memory on each GPU."""
+    told = [gpu for gpu in facts.box.gpus if gpu.free is not None]
+    if not told:
+        return None
+    full = [
+        f"GPU {gpu.index} ({words.gib(gpu.free)} of {words.gib(gpu.memory)})"
+        for gpu in told
+        if gpu.free < 4 * words.GIB
+    ]
+    if full:
+        choose = f"`nvidia-smi` shows whose programs fill it, {gpus.VARIABLE} chooses other GPUs"
+        return note(f"Little memory is free on {', '.join(full)}: {choose}.")
+    return ok(f"at least {words.gib(min(gpu.free for gpu in told))} free on each GPU")
+
+
+def cuda(facts: Facts) -> Finding | None:
+    """A torch that sees the GPUs and computes on the first."""
+    box, torch = facts.box, facts.torch
+    if not box.usable_gpus or torch.import_error:
+        return None
+    if torch.gpu_error:
+        fix = next(fix for phrase, fix in CUDA_FIXES.items() if phrase in torch.gpu_error)
+        return _idle(box, f"torch cannot compute on the GPU ({torch.gpu_error}): {fix}.")
+    if torch.gpus != box.usable_gpus:
+        lead = f"The driver shows {box.usable_gpus} GPUs and torch sees {torch.gpus}"
+        return _idle(box, f"{lead}: `nvidia-smi` should say which one CUDA leaves out.")
+    return ok(f"torch computes on the GPU and sees {torch.gpus}")
+
+
+def backend(facts: Facts) -> Finding | None:
+    """The libraries that carry the ranks' messages."""
+    torch, missing = facts.torch, None
+    if torch.import_error:
+        return None
+    if not torch.gloo:
+        missing = "Gloo, which ranks on the CPU talk over"
+    elif facts.box.device == "cuda" and torch.nccl is None:
+        missing = "NCCL, which ranks on GPUs talk over"
+    if missing:
+        fix = "install a build from pytorch.org"
+        return broken(f"This torch is built without {missing}: {fix}.")
+    return ok(f"NCCL {torch.nccl} and Gloo" if torch.nccl else "Gloo")
+
+
+GPUS = (driver, visible, alike, room, cuda, backend)
+
+
+def _idle(box: Box, text: str) -> Finding:
+    """A fault that keeps torch from the GPUs; it breaks the labs only where they would use them."""
+    return Finding(BROKEN if box.nvidia.installed > 1 else NOTE, text)
 
 
 def _install_torch(box: Box) -> str:
@@ -26,106 +119,3 @@ def _install_torch(box: Box) -> str:
         f'`python -m pip install --force-reinstall "torch>={PACKAGES["torch"]}" '
         f"--index-url https://download.pytorch.org/whl/{build}`"
     )
-
-
-def driver(vitals: Vitals) -> Finding:
-    """An NVIDIA driver that runs torch's CUDA."""
-    box, nvidia = vitals.box, vitals.box.nvidia
-    if nvidia.failure:
-        return Finding(_idle(box), f"{nvidia.failure} Until then the labs run on the CPU.")
-    if not nvidia.installed:
-        return Finding(OK, "no NVIDIA GPU: the labs run on the CPU with Gloo")
-    newest = "CUDA up to {}.{}".format(*nvidia.driver_cuda) if nvidia.driver_cuda else "CUDA"
-    if box.torch_version and box.torch_cuda is None:
-        lead = f"torch {box.torch_version} is built for the CPU only and cannot use the GPU here"
-        return Finding(_idle(box), f"{lead}: {_install_torch(box)} installs one that can.")
-    if box.driver_too_old:
-        lead = f"NVIDIA driver {nvidia.driver} runs {newest} and torch is built for CUDA {box.torch_cuda}"
-        newer = "update the driver to 580 or later"
-        instead = f", or {_install_torch(box)}" if nvidia.driver_cuda >= (12, 0) else ""
-        return Finding(_idle(box), f"{lead}: {newer}{instead}.")
-    return Finding(OK, f"NVIDIA driver {nvidia.driver} runs {newest}")
-
-
-def visible(vitals: Vitals) -> Finding | None:
-    """A CUDA_VISIBLE_DEVICES that means what it says."""
-    nvidia, value = vitals.box.nvidia, vitals.environ.get(gpus.VARIABLE)
-    if nvidia.hidden:
-        return Finding(_idle(vitals.box), nvidia.hidden)
-    if value is None or not nvidia.installed:
-        return None
-    return Finding(
-        OK, f"{gpus.VARIABLE}={value} shows {len(nvidia.gpus)} of {nvidia.installed} GPUs"
-    )
-
-
-def alike(vitals: Vitals) -> Finding | None:
-    """GPUs of one kind, and how they are connected."""
-    box = vitals.box
-    names = sorted({gpu.name for gpu in box.gpus})
-    if len(names) > 1:
-        order = "`export CUDA_DEVICE_ORDER=PCI_BUS_ID` numbers them as nvidia-smi does"
-        return Finding(
-            NOTE,
-            f"The GPUs differ ({', '.join(names)}), so each step waits for the slowest; {order}.",
-        )
-    if not box.gpus:
-        return None
-    return Finding(
-        OK, f"{len(box.gpus)} × {names[0]}" + (f", {hardware.links(box)}" if box.links else "")
-    )
-
-
-def room(vitals: Vitals) -> Finding | None:
-    """Free memory on each GPU."""
-    told = [gpu for gpu in vitals.box.gpus if gpu.free is not None]
-    full = [
-        f"GPU {gpu.index} ({gib(gpu.free)} of {gib(gpu.memory)})"
-        for gpu in told
-        if gpu.free < 4 * GIB
-    ]
-    if full:
-        choose = f"`nvidia-smi` shows whose programs fill it, {gpus.VARIABLE} chooses other GPUs"
-        return Finding(NOTE, f"Little memory is free on {', '.join(full)}: {choose}.")
-    return (
-        Finding(OK, f"at least {gib(min(gpu.free for gpu in told))} free on each GPU")
-        if told
-        else None
-    )
-
-
-def cuda(vitals: Vitals) -> Finding | None:
-    """A torch that sees the GPUs and computes on the first."""
-    box, says = vitals.box, vitals.torch
-    if not box.usable_gpus or says.import_error:
-        return None
-    if says.gpu_error:
-        fix = next(fix for words, fix in CUDA_FIXES.items() if words in says.gpu_error)
-        return Finding(_idle(box), f"torch cannot compute on the GPU ({says.gpu_error}): {fix}.")
-    if says.gpus != box.usable_gpus:
-        asked = "`nvidia-smi` should say which one CUDA leaves out"
-        return Finding(
-            _idle(box),
-            f"The driver shows {box.usable_gpus} GPUs and torch sees {says.gpus}: {asked}.",
-        )
-    return Finding(OK, f"torch computes on the GPU and sees {says.gpus}")
-
-
-def backend(vitals: Vitals) -> Finding | None:
-    """The libraries that carry the ranks' messages."""
-    box, says = vitals.box, vitals.torch
-    missing = None
-    if says.import_error:
-        return None
-    if not says.gloo:
-        missing = "Gloo, which ranks on the CPU talk over"
-    elif box.device == "cuda" and says.nccl is None:
-        missing = "NCCL, which ranks on GPUs talk over"
-    if missing:
-        return Finding(
-            BROKEN, f"This torch is built without {missing}: install a build from pytorch.org."
-        )
-    return Finding(OK, f"NCCL {says.nccl} and Gloo" if says.nccl else "Gloo")
-
-
-GPUS = (driver, visible, alike, room, cuda, backend)

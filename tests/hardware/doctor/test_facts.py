@@ -72,8 +72,8 @@ def test_facts_read_here(tmp_path, monkeypatch):
         facts.version("no-such-package-at-all") is None
         and facts.version("pytest") == pytest.__version__
     )
-    assert facts.size(tmp_path / "none") is None
-    total, free = facts.size(tmp_path)
+    assert facts.space(tmp_path / "none") is None
+    total, free = facts.space(tmp_path)
     assert 0 < free < total
     assert facts.loopback_error() is None
     assert facts.open_files() is None or facts.open_files() > 0

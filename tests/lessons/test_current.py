@@ -1,16 +1,14 @@
-"""What is on disk and not what the lessons make is seen; the command says so; what is built validates under nbval."""
+"""What is on disk and not what the lessons make is seen; what is built validates under nbval."""
 
 import re
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import nbformat
 import pytest
 from support.lesson_samples import (
     CHECKED,
-    FIGURES,
     HEADER,
     NAME,
     built,
@@ -20,10 +18,8 @@ from support.lesson_samples import (
     rewrite,
 )
 
-from course.__main__ import main
+from course.core.files import ROOT, write_whole
 from course.lessons import notebooks
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_what_was_just_built_is_current(finished):
@@ -94,9 +90,9 @@ def test_a_check_that_does_not_hold_is_seen(tmp_path):
     "text",
     ["", "{", "[]", "{}", '{"cells": [{}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'],
 )
-def test_a_solution_that_is_no_notebook_is_seen(copied, text):
+def test_a_solution_that_is_not_a_notebook_is_seen(copied, text):
     (copied / "solutions" / f"{NAME}.ipynb").write_text(text)
-    assert complaints(copied) == [f"solutions/{NAME}.ipynb is no notebook"]
+    assert complaints(copied) == [f"solutions/{NAME}.ipynb is not a notebook"]
 
 
 def test_missing_and_surplus_files_are_seen(copied):
@@ -113,86 +109,23 @@ def test_missing_and_surplus_files_are_seen(copied):
     ]
 
 
-@pytest.fixture
-def command(copied, monkeypatch):
-    """``python -m course`` on a copy of the course."""
-    import course.explore
-
-    monkeypatch.setattr(notebooks, "ROOT", copied)
-    monkeypatch.setattr(course.explore, "figures", lambda: FIGURES, raising=False)
-    return lambda *arguments: main(["build", *arguments])
-
-
-def test_check_exits_1_where_something_is_stale(command, copied, capsys):
-    assert command("--check") == 0
-    rewrite(copied / "labs" / "01_next.ipynb", "Next", "Then")
-    assert command("--check") == 1
-    assert capsys.readouterr().err == "labs/01_next.ipynb is not what its lesson makes\n"
-    assert command("--check", NAME) == 0
-    assert command("01_next") == 0
-    assert command("--check") == 0
-
-
-def test_bad_names_and_faults_exit_2_with_a_sentence(command, copied, capsys):
-    assert command("nine") == 2
-    assert "Traceback" not in (said := capsys.readouterr().err) and len(said.splitlines()) == 1
-    rewrite(copied / "course" / "lessons" / "01_next.md", "# Next", "Next")
-    assert command("--check") == 2
-    assert (
-        capsys.readouterr().err
-        == "course/lessons/01_next.md:8: a lesson begins with its title: `# Title`\n"
-    )
-
-
-def test_scripts_alone_and_failures_exit_codes(command, copied):
-    assert command("--scripts", NAME) == 0
-    assert (copied / "labs" / "src" / "adding.py").exists()
-    rewrite(copied / "course" / "lessons" / "01_next.md", "1 + 1", "1 / 0")
-    assert command("01_next") == 1
-
-
-@pytest.mark.parametrize(
-    ("name", "module"), [("check", "course.checks.report"), ("doctor", "course.doctor")]
-)
-def test_other_commands_get_their_arguments(monkeypatch, name, module):
-    seen = []
-    monkeypatch.setitem(
-        sys.modules, module, SimpleNamespace(main=lambda argv: seen.append(argv) or 3)
-    )
-    assert main([name, "--help", "x"]) == 3
-    assert seen == [["--help", "x"]]
-
-
 def validate(root: Path, *arguments: str) -> str:
     """The report of ``pytest --nbval`` with this repository's settings, in another folder."""
     for name in ("pyproject.toml", "tests/nbval_sanitize.cfg"):
-        notebooks.write(root / name, (ROOT / name).read_text())
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "--nbval",
-        "-q",
-        "-rA",
-        "--color=no",
-        "-p",
-        "no:cacheprovider",
-        *arguments,
-    ]
-    return subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=100).stdout
+        write_whole(root / name, (ROOT / name).read_text())
+    pytest_nbval = [sys.executable, "-m", "pytest", "--nbval", "-p", "no:cacheprovider"]
+    command = [*pytest_nbval, "-q", "-rA", "--color=no", *arguments]
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=280).stdout
 
 
+@pytest.mark.timeout(300)  # nine kernels, one after the other
 def test_what_is_built_validates_and_a_changed_output_does_not(copied):
-    notebooks.write(copied / "course" / "checks" / "check_sum.py", "def test_sum(): assert False\n")
-    notebooks.write(copied / "labs" / "src" / "test_mine.py", "def test_mine(): assert False\n")
+    fails = "def test_{}(): assert False\n"
+    write_whole(copied / "course" / "checks" / "check_sum.py", fails.format("sum"))
+    write_whole(copied / "labs" / "src" / "test_mine.py", fails.format("mine"))
     report = validate(copied)
     assert "14 passed" in report and "failed" not in report, report
     rewrite(copied / "solutions" / f"{NAME}.ipynb", "a sum of 2\\n", "a sum of 3\\n")
     report = validate(copied, f"solutions/{NAME}.ipynb")
-    assert "1 failed, 3 passed" in report and f"FAILED solutions/{NAME}.ipynb::Cell 2" in report, (
-        report
-    )
-
-
-def test_what_is_committed_is_what_the_lessons_build():
-    assert main(["build", "--check"]) == 0
+    assert "1 failed, 3 passed" in report, report
+    assert f"FAILED solutions/{NAME}.ipynb::Cell 2" in report, report

@@ -1,0 +1,110 @@
+"""The card of a box: what it has and what the labs make of it, at a glance."""
+
+import html
+from collections import Counter
+from dataclasses import dataclass
+
+from course.core import words
+from course.drawing import html_card, palette
+from course.hardware import gpus
+from course.hardware.box import Box
+
+
+@dataclass(frozen=True)
+class Card:
+    """The box at a glance: a white card in a notebook, plain lines in a terminal."""
+
+    box: Box
+
+    @property
+    def lines(self) -> dict[str, str]:
+        """What the card says, by topic."""
+        topics = {"CPU": _cores, "Memory": _memory, "GPUs": _gpus, "torch": _torch, "Labs": _labs}
+        return {topic: text(self.box) for topic, text in topics.items()}
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{topic:<8}{text}" for topic, text in self.lines.items())
+
+    def _repr_html_(self) -> str:
+        *facts, (_, labs) = self.lines.items()
+        rows = "".join(_row(topic, text) for topic, text in facts)
+        table = "margin:0 0 8px;border-collapse:collapse;font-size:14px"
+        return html_card.card(
+            f'<table style="{table};color:{palette.INK}">{rows}</table>'
+            f"{_dots(self.box.ranks)}{html.escape(labs)}",
+            f"display:inline-block;font:14px/1.7 {palette.FONT};padding:12px 18px",
+        )
+
+
+def card() -> Card:
+    """The card of this box."""
+    return Card(Box.here())
+
+
+def _row(topic: str, text: str) -> str:
+    head = f"padding:0 1.5em 0 0;text-align:left;font-weight:normal;color:{palette.MUTED}"
+    return (
+        f'<tr style="{html_card.CLEAR};border:none"><th scope="row" style="{head}">{topic}</th>'
+        f'<td style="padding:0;text-align:left">{html.escape(text)}</td></tr>'
+    )
+
+
+def _dots(count: int) -> str:
+    """A dot in each rank's colour."""
+    dot = "display:inline-block;width:12px;height:12px;border-radius:50%;margin-right:5px"
+    return "".join(
+        f'<span title="rank {rank}" style="{dot};background:{palette.rank_colour(rank)}"></span>'
+        for rank in range(count)
+    )
+
+
+def _cores(box: Box) -> str:
+    count = words.plural(box.cores, "core")
+    if box.physical < box.cores:
+        count = f"{box.cores} hardware threads on {words.plural(box.physical, 'core')}"
+    if box.cores < box.machine_cores:
+        count += f" of the machine's {box.machine_cores}"
+    return f"{box.cpu}, {count}"
+
+
+def _memory(box: Box) -> str:
+    return f"{words.gib(box.memory)}, {words.gib(box.memory_free)} free"
+
+
+def _gpus(box: Box) -> str:
+    if not box.gpus:
+        installed = box.nvidia.installed
+        return f"{installed} installed, none to use" if installed else "none"
+    kinds = Counter((gpu.name, gpu.memory) for gpu in box.gpus)
+    phrases = []
+    for (name, memory), count in kinds.items():
+        size = f" ({words.gib(memory)})" if memory else ""
+        phrases.append(f"{count} × {name}{size}")
+    if box.links:
+        phrases.append(gpus.links_in_words(box.links))
+    return ", ".join(phrases)
+
+
+def _torch(box: Box) -> str:
+    if box.torch_version is None:
+        return "not installed"
+    phrases = [box.torch_version]
+    phrases.append(
+        f"built for CUDA {box.torch_cuda}" if box.torch_cuda else "built for the CPU only"
+    )
+    if box.nvidia.driver:
+        phrases.append(f"NVIDIA driver {box.nvidia.driver}")
+    if box.nvidia.driver_cuda:
+        phrases.append(f"which runs {box.nvidia.driver_cuda_text}")
+    return ", ".join(phrases)
+
+
+def _labs(box: Box) -> str:
+    if box.device == "cuda":
+        return f"Here the labs use {box.ranks} ranks, one per GPU, with NCCL."
+    why = ""
+    if box.usable_gpus == 1:
+        why = " (ranks over NCCL need a GPU each, and there is one)"
+    elif box.gpus or box.nvidia.installed:
+        why = f" ({box.obstacle})"
+    return f"Here the labs use {box.ranks} ranks on the CPU with Gloo{why}."

@@ -1,0 +1,69 @@
+"""The checks of the doctor on the system, Python and the packages."""
+
+import re
+
+from course.core import ROOT
+from course.hardware.doctor.facts import Facts
+from course.hardware.doctor.findings import Finding, broken, note, ok
+from course.hardware.doctor.requirements import COURSE, PACKAGES, PYTHON
+
+SHOWN = ("transformers", "datasets", "accelerate", "jupyterlab", "ipywidgets", "nbval")
+
+
+def system(facts: Facts) -> Finding:
+    """Linux, or how much of it is missing."""
+    if facts.system == "Windows":
+        fix = "on Windows, `wsl --install` gives one; open the course in there"
+        return broken(f"The labs need Linux: {fix}.")
+    if facts.system != "Linux":
+        slower = "every launch takes some seconds longer: warm ranks need Linux"
+        return note(f"On {facts.system} {slower}.")
+    return ok("Linux")
+
+
+def python(facts: Facts) -> Finding:
+    """A Python that is new enough."""
+    has, wants = ".".join(map(str, facts.python)), ".".join(map(str, PYTHON))
+    if facts.python < PYTHON:
+        lead = f"This is Python {has} and the course needs {wants}"
+        return broken(f"{lead}: make a new environment with it.")
+    return ok(f"Python {has}")
+
+
+def packages(facts: Facts) -> Finding:
+    """The packages that the course stands on, the course itself among them."""
+    installed = facts.packages
+    wrong = [
+        f"{name}>={least}" if least != "0" else name
+        for name, least in PACKAGES.items()
+        if name != "torch" and _too_old(installed[name], least)
+    ]
+    if wrong or installed[COURSE] is None:
+        lead = f"Missing or too old: {' '.join(wrong) or COURSE}"
+        return broken(f'{lead}; `python -m pip install -e "{ROOT}"` installs what is needed.')
+    return ok(", ".join(f"{name} {installed[name]}" for name in SHOWN))
+
+
+def torch(facts: Facts) -> Finding:
+    """A torch that is new enough and can be imported."""
+    has, wants, failure = facts.box.torch_version, PACKAGES["torch"], facts.torch.import_error
+    if _too_old(has, wants):
+        fix = f'`python -m pip install -U "torch>={wants}"`'
+        return broken(f"torch {has or 'is missing'}; the course needs {wants} or later: {fix}.")
+    if failure:
+        fix = f'`python -m pip install --force-reinstall "torch>={wants}"` installs it again'
+        return broken(f"torch {has} cannot be imported ({failure}): {fix}.")
+    build = f"CUDA {facts.box.torch_cuda}" if facts.box.torch_cuda else "the CPU only"
+    return ok(f"torch {has}, built for {build}")
+
+
+SOFTWARE = (system, python, packages, torch)
+
+
+def _too_old(version: str | None, least: str) -> bool:
+    return version is None or _numbers(version) < _numbers(least)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The leading numbers of a version, for comparing: '2.13.0+cpu' is (2, 13, 0)."""
+    return tuple(map(int, re.match(r"\d+(?:\.\d+)*", version)[0].split(".")))

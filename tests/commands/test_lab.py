@@ -1,0 +1,95 @@
+"""``python -m course lab``: JupyterLab with the course's settings, at the first notebook."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from http.client import HTTPResponse
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import ProxyHandler, build_opener
+
+import pytest
+
+from course.commands import lab
+from course.core.files import ROOT
+
+NO_PASSWORD = {"JUPYTER_TOKEN": ""}  # of the user's own
+
+
+def test_without_a_display_no_browser_is_looked_for():
+    assert "--no-browser" in lab.options("linux", {})
+    assert "--no-browser" not in lab.options("linux", {"DISPLAY": ":0"})
+    assert "--no-browser" not in lab.options("darwin", {})
+
+
+def test_jupyter_gets_the_courses_settings_before_the_users_and_finds_the_courses_programs_first():
+    got = lab.environment({"PATH": "/usr/bin", "JUPYTER_CONFIG_PATH": "/mine"})
+    assert got["PATH"].split(":") == [str(Path(sys.executable).parent), "/usr/bin"]
+    assert got["JUPYTER_CONFIG_PATH"].split(":") == [str(lab.SETTINGS), "/mine"]
+    assert lab.environment({})["JUPYTER_CONFIG_PATH"] == str(lab.SETTINGS)
+
+
+def test_a_doctor_that_hangs_is_said_and_stops_nothing(monkeypatch, capsys):
+    monkeypatch.setattr(lab, "DOCTOR_LIMIT_S", 0.01)
+    lab.examine()
+    assert "did not end" in capsys.readouterr().out
+
+
+def test_only_this_machine_can_reach_the_server_unless_an_option_says_otherwise():
+    settings = json.loads((lab.SETTINGS / "jupyter_server_config.json").read_text())
+    assert settings["ServerApp"]["ip"] == "127.0.0.1"
+
+
+def test_the_lab_opens_at_the_first_notebook_behind_a_token_takes_options_and_asks_for_no_news(
+    tmp_path,
+):
+    server = subprocess.Popen(
+        [sys.executable, "-m", "course", "lab", "--no-browser", "--ip", "localhost"],
+        cwd=ROOT,
+        env=os.environ | NO_PASSWORD | {"JUPYTER_CONFIG_DIR": str(tmp_path)},
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    try:
+        printed = list(until(r"http://localhost:\d+\S+token=\w+", server.stdout))
+        page, token = printed[-1].strip().split("?")
+        assert page.endswith("/lab/tree/labs/00_start_here.ipynb")
+        assert any(line.startswith("Labs ") for line in printed)  # the doctor's
+        assert visit(f"{page}?{token}").status == 200
+        assert "/login" in visit(page).url
+        settings = page.replace("/lab/tree/labs/00_start_here.ipynb", "/lab/api/settings")
+        plugin = json.load(visit(f"{settings}/@jupyterlab/apputils-extension:notification?{token}"))
+        defaults = {
+            name: plugin["schema"]["properties"][name]["default"]
+            for name in ("fetchNews", "checkForUpdates")
+        }
+        assert defaults == {"fetchNews": "false", "checkForUpdates": False}
+    finally:
+        server.terminate()
+        server.communicate()
+
+
+def visit(url: str) -> HTTPResponse:
+    """The answer of a server that prints its address a moment before it listens."""
+    for _ in range(100):
+        try:
+            return build_opener(ProxyHandler({})).open(url)
+        except URLError as error:
+            if not isinstance(error.reason, ConnectionRefusedError):
+                raise
+            time.sleep(0.1)
+    pytest.fail(f"nothing listens at {url}")
+
+
+def until(pattern: str, lines: Iterable[str]) -> Iterator[str]:
+    """The lines up to the first that has the pattern."""
+    for line in lines:
+        yield line
+        if re.search(pattern, line):
+            return
+    pytest.fail(f"no line has {pattern}")

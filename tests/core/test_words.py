@@ -1,0 +1,64 @@
+"""Numbers, times and sizes in words for readers."""
+
+import pytest
+
+from course.core import words
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0, "0"),
+        (0.256, "0.26"),
+        (6.84, "6.8"),
+        (41.3, "41"),
+        (8619.2, "8,619"),
+        (1000, "1,000"),
+        (100, "100"),
+    ],
+)
+def test_numbers_for_readers(value, shown):
+    assert words.significant(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(2e-7, "0.2 µs"), (2.7e-4, "270 µs"), (0.0123, "12.3 ms"), (4, "4 s")]
+)
+def test_times_for_readers(value, shown):
+    assert words.duration(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(512, "512 B"), (1024, "1 KiB"), (2**26, "64 MiB"), (2**31, "2 GiB"), (2**41, "2 TiB")],
+)
+def test_sizes_for_readers(value, shown):
+    assert words.size(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-5, "0 s"),
+        (89, "89 s"),
+        (90, "2 min"),
+        (3600, "60 min"),
+        (7300, "2 h 2 min"),
+        (90 * 3600, "3 d 18 h"),
+    ],
+)
+def test_long_times_for_readers(seconds, text):
+    assert words.long_duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("longest", "unit", "shown"),
+    [(9e-4, "µs", 900), (0.9, "ms", 900), (1.0, "s", 1), (90, "s", 90)],
+)
+def test_an_axis_of_times_has_the_unit_that_suits_its_end(longest, unit, shown):
+    name, factor = words.time_unit(longest)
+    assert (name, longest * factor) == (unit, pytest.approx(shown))
+
+
+def test_powers_are_written_with_raised_digits():
+    assert (words.power(2, -15), words.power(10, 8)) == ("2⁻¹⁵", "10⁸")

@@ -1,0 +1,33 @@
+"""The checks of the doctor all together: none left out, with the bounds of the project."""
+
+import tomllib
+
+from course.core.files import ROOT
+from course.hardware.doctor import CHECKS, gpus, machine, software
+from course.hardware.doctor.facts import Facts
+from course.hardware.doctor.requirements import COURSE, PACKAGES, PYTHON
+
+PYPROJECT = ROOT / "pyproject.toml"
+
+
+def test_no_check_is_left_out():
+    written = {
+        function
+        for module in (software, gpus, machine)
+        for function in vars(module).values()
+        if callable(function) and getattr(function, "__annotations__", {}).get("facts") is Facts
+    }
+    assert {f for f in written if not f.__name__.startswith("_")} == set(CHECKS)
+
+
+def test_no_two_checks_have_one_name():
+    names = [check.__name__ for check in CHECKS]
+    assert len(names) == len(set(names))
+
+
+def test_bounds_are_those_of_the_project():
+    project = tomllib.loads(PYPROJECT.read_text())["project"]
+    bounds = dict([*line.split(">="), "0"][:2] for line in project["dependencies"])
+    assert bounds == PACKAGES
+    assert project["requires-python"] == ">=" + ".".join(map(str, PYTHON))
+    assert project["name"] == COURSE

@@ -1,0 +1,172 @@
+"""The checks of the doctor on GPUs, their driver and the libraries between ranks, sick and well."""
+
+from dataclasses import replace
+
+import pytest
+from support.boxes import (
+    CPU_BUILD,
+    H100,
+    assert_finds,
+    assert_passes,
+    box,
+    case_names,
+    eight_gpus,
+    facts,
+)
+from support.fake_nvml import FakeNvml
+
+from course.core.words import GIB
+from course.hardware.doctor import CHECKS, gpus
+from course.hardware.doctor.facts import Torch
+from course.hardware.doctor.findings import BROKEN, NOTE
+from course.hardware.gpus import VARIABLE, Gpus
+
+EIGHT = eight_gpus()
+EIGHT_OLD = eight_gpus(cuda=12020)
+TWO_FULL = FakeNvml("A", "A", free=3 * GIB)
+ON_BUS = Gpus(installed=2, failure="The NVIDIA driver is installed but not loaded.")
+
+
+def says_no(error: str):
+    """A box whose torch cannot compute on its GPUs."""
+    return facts(box(EIGHT), torch=Torch(gloo=True, nccl="2.27.5", gpus=8, gpu_error=error))
+
+
+SICK = [  # check, facts, level, what the sentence says
+    (
+        gpus.driver,
+        facts(box(nvidia=ON_BUS)),
+        BROKEN,
+        "not loaded. Until then the labs run on the CPU.",
+    ),
+    (
+        gpus.driver,
+        facts(box(nvidia=replace(ON_BUS, installed=1))),
+        NOTE,
+        "Until then the labs run on the CPU.",
+    ),
+    (
+        gpus.driver,
+        facts(box(EIGHT_OLD)),
+        BROKEN,
+        "runs CUDA up to 12.2 and torch is built for CUDA 13.0: update the driver",
+    ),
+    (
+        gpus.driver,
+        facts(box(EIGHT_OLD)),
+        BROKEN,
+        '"torch>=2.11" --index-url https://download.pytorch.org/whl/cu126`.',
+    ),
+    (
+        gpus.driver,
+        facts(box(FakeNvml("A", cuda=12020))),
+        NOTE,
+        "update the driver to 580 or later, or `python",
+    ),
+    (
+        gpus.driver,
+        facts(box(FakeNvml("A", cuda=11080))),
+        NOTE,
+        "update the driver to 580 or later.",
+    ),
+    (
+        gpus.driver,
+        facts(box(EIGHT, **CPU_BUILD)),
+        BROKEN,
+        "torch 2.13.0+cpu is built for the CPU only",
+    ),
+    (
+        gpus.driver,
+        facts(box(EIGHT, **CPU_BUILD)),
+        BROKEN,
+        "https://download.pytorch.org/whl/cu130` installs one",
+    ),
+    (
+        gpus.driver,
+        facts(box(EIGHT_OLD, **CPU_BUILD)),
+        BROKEN,
+        "https://download.pytorch.org/whl/cu126` installs one",
+    ),
+    (gpus.driver, facts(box(FakeNvml("A"), **CPU_BUILD)), NOTE, "is built for the CPU only"),
+    (gpus.visible, facts(box(EIGHT, "0,9")), BROKEN, "CUDA ignores '9' and all entries after it"),
+    (
+        gpus.visible,
+        facts(box(FakeNvml("A"), "1")),
+        NOTE,
+        "this machine has only GPU 0, so CUDA ignores '1'",
+    ),
+    (
+        gpus.alike,
+        facts(box(FakeNvml("A", "B"))),
+        NOTE,
+        "The GPUs differ (A, B), so each step waits for the slowest",
+    ),
+    (
+        gpus.room,
+        facts(box(TWO_FULL)),
+        NOTE,
+        "free on GPU 0 (3 GiB of 80 GiB), GPU 1 (3 GiB of 80 GiB): `nvidia-smi`",
+    ),
+    (
+        gpus.cuda,
+        says_no("no kernel image is available"),
+        BROKEN,
+        "(no kernel image is available): this build has no code",
+    ),
+    (gpus.cuda, says_no("Error 802: system not yet initialized"), BROKEN, "nvidia-fabricmanager"),
+    (gpus.cuda, says_no("CUDA out of memory."), BROKEN, "another program fills it"),
+    (gpus.cuda, says_no("unknown error"), BROKEN, "(unknown error): `nvidia-smi` should say more"),
+    (
+        gpus.cuda,
+        facts(box(EIGHT), torch=Torch(gloo=True, gpus=7)),
+        BROKEN,
+        "The driver shows 8 GPUs and torch sees 7",
+    ),
+    (gpus.backend, facts(torch=Torch(gloo=False, nccl="2.27.5")), BROKEN, "built without Gloo"),
+    (gpus.backend, facts(box(EIGHT), torch=Torch(gloo=True)), BROKEN, "built without NCCL"),
+]
+WELL = [  # check, facts, what the sentence says; None: nothing to look at
+    (gpus.driver, facts(), "no NVIDIA GPU: the labs run on the CPU with Gloo"),
+    (gpus.driver, facts(box(EIGHT)), "NVIDIA driver 580.65.06 runs CUDA up to 13.0"),
+    (
+        gpus.driver,
+        facts(box(EIGHT_OLD, torch_cuda="12.6")),
+        "NVIDIA driver 580.65.06 runs CUDA up to 12.2",
+    ),
+    (gpus.visible, facts(), None),
+    (
+        gpus.visible,
+        facts(box(EIGHT, "2,3"), environ={VARIABLE: "2,3"}),
+        "CUDA_VISIBLE_DEVICES=2,3 shows 2 of 8 GPUs",
+    ),
+    (gpus.alike, facts(), None),
+    (gpus.alike, facts(box(FakeNvml("A"))), "1 × A"),
+    (gpus.alike, facts(box(EIGHT)), f"8 × {H100}, each pair connected by NVLink (NV18)"),
+    (gpus.room, facts(), None),
+    (gpus.room, facts(box(EIGHT)), "at least 79 GiB free on each GPU"),
+    (gpus.cuda, facts(box(EIGHT, **CPU_BUILD)), None),
+    (gpus.cuda, facts(box(EIGHT), torch=Torch(import_error="it took more than 90 s")), None),
+    (gpus.cuda, facts(box(EIGHT)), "torch computes on the GPU and sees 8"),
+    (gpus.backend, facts(box(EIGHT)), "NCCL 2.27.5 and Gloo"),
+    (gpus.backend, facts(torch=Torch(gloo=True)), "Gloo"),
+    (gpus.backend, facts(torch=Torch(import_error="no")), None),
+]
+
+
+@pytest.mark.parametrize(("check", "facts", "level", "words"), SICK, ids=case_names(SICK))
+def test_a_check_finds_its_fault(check, facts, level, words):
+    assert_finds(check(facts), level, words)
+
+
+@pytest.mark.parametrize(("check", "facts", "words"), WELL, ids=case_names(WELL))
+def test_a_check_lets_a_sound_box_pass(check, facts, words):
+    assert_passes(check(facts), words)
+
+
+def test_every_check_is_tested_both_ways():
+    assert {check for check, *_ in SICK} == {check for check, *_ in WELL} == set(gpus.GPUS)
+
+
+@pytest.mark.parametrize("sick", [facts for _, facts, _, _ in SICK], ids=case_names(SICK))
+def test_a_fault_trips_no_other_check(sick):
+    assert all(check(sick) is None or check(sick).text for check in CHECKS)

@@ -1,0 +1,114 @@
+"""The checks of the doctor on cores, memory, disk and network, sick and well."""
+
+import pytest
+from support.boxes import assert_finds, assert_passes, box, case_names, facts
+
+from course.core.words import GIB
+from course.hardware.doctor import CHECKS, machine
+from course.hardware.doctor.facts import LOGS, SCRIPTS
+from course.hardware.doctor.findings import BROKEN, NOTE
+
+SICK = [  # check, facts, level, what the sentence says
+    (machine.cores, facts(box(cores=1)), NOTE, "2 ranks share 1 core:"),
+    (
+        machine.memory,
+        facts(box(memory_free=3 * GIB)),
+        NOTE,
+        "3 GiB of memory is free; 4 ranks want 4 GiB",
+    ),
+    (machine.memory, facts(box(memory_free=GIB // 2)), BROKEN, "0.5 GiB of memory is free"),
+    (
+        machine.shared_memory,
+        facts(shm=(GIB // 16, GIB // 16)),
+        NOTE,
+        "0.0625 GiB free of 0.0625 GiB; NCCL and DataLoader",
+    ),
+    (machine.shared_memory, facts(shm=(8 * GIB, GIB // 2)), NOTE, "`docker run --shm-size=2g ...`"),
+    (machine.open_files, facts(open_files=256), NOTE, "only 256 files: `ulimit -n 4096`"),
+    (
+        machine.loopback,
+        facts(loopback_error="refused"),
+        BROKEN,
+        "cannot meet on a port of localhost (refused)",
+    ),
+    (
+        machine.host_name,
+        facts(host_error="leads to no address"),
+        NOTE,
+        "add `127.0.1.1 box` to /etc/hosts",
+    ),
+    (
+        machine.proxy,
+        facts(environ={"http_proxy": "http://u:secret@p:1"}),
+        NOTE,
+        "A proxy (http_proxy) can catch",
+    ),
+    (
+        machine.proxy,
+        facts(environ={"ALL_PROXY": "http://p", "no_proxy": "localhost"}),
+        NOTE,
+        "(all_proxy)",
+    ),
+    (
+        machine.scripts,
+        facts(folders={SCRIPTS: "Permission denied", LOGS: None}),
+        BROKEN,
+        "labs/src cannot be written (Permission",
+    ),
+    (
+        machine.logs,
+        facts(folders={SCRIPTS: None, LOGS: "Permission denied"}),
+        NOTE,
+        "labs/runs cannot be written (Permission",
+    ),
+    (machine.disk, facts(disk_free=GIB), NOTE, "Only 1 GiB is free on the disk"),
+    (machine.disk, facts(disk_free=GIB // 8), BROKEN, "Only 0.125 GiB is free"),
+]
+WELL = [  # check, facts, what the sentence says; None: nothing to look at
+    (machine.cores, facts(box(cores=2)), "2 cores for 2 ranks"),
+    (machine.memory, facts(box(memory_free=4 * GIB)), "4 GiB of memory free"),
+    (machine.shared_memory, facts(shm=(GIB, GIB)), "/dev/shm has 1 GiB free"),
+    (machine.shared_memory, facts(shm=None), None),
+    (machine.open_files, facts(), "a process may open 1024 files"),
+    (machine.open_files, facts(open_files=None), "a process may open any number of files"),
+    (machine.loopback, facts(), "ranks can meet on a port of localhost"),
+    (machine.host_name, facts(), "the host name box leads here"),
+    (machine.proxy, facts(environ={"http_proxy": ""}), "no proxy in the way of localhost"),
+    (
+        machine.proxy,
+        facts(environ={"HTTP_PROXY": "http://p", "no_proxy": "localhost,127.0.0.1"}),
+        "no proxy in the way",
+    ),
+    (
+        machine.proxy,
+        facts(environ={"https_proxy": "http://p", "NO_PROXY": "*"}),
+        "no proxy in the way",
+    ),
+    (machine.scripts, facts(), "labs/src can be written"),
+    (machine.logs, facts(), "labs/runs can be written"),
+    (machine.disk, facts(), "2 GiB free on the disk"),
+]
+
+
+@pytest.mark.parametrize(("check", "facts", "level", "words"), SICK, ids=case_names(SICK))
+def test_a_check_finds_its_fault(check, facts, level, words):
+    assert_finds(check(facts), level, words)
+
+
+@pytest.mark.parametrize(("check", "facts", "words"), WELL, ids=case_names(WELL))
+def test_a_check_lets_a_sound_box_pass(check, facts, words):
+    assert_passes(check(facts), words)
+
+
+def test_every_check_is_tested_both_ways():
+    assert {check for check, *_ in SICK} == {check for check, *_ in WELL} == set(machine.MACHINE)
+
+
+@pytest.mark.parametrize("sick", [facts for _, facts, _, _ in SICK], ids=case_names(SICK))
+def test_a_fault_trips_no_other_check(sick):
+    assert all(check(sick) is None or check(sick).text for check in CHECKS)
+
+
+def test_no_password_of_a_proxy_is_printed():
+    sick = facts(environ={"http_proxy": "http://u:secret@p:1"})
+    assert "secret" not in machine.proxy(sick).text

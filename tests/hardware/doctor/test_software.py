@@ -1,0 +1,91 @@
+"""The checks of the doctor on the system, Python and the packages, sick and well."""
+
+import pytest
+from support.boxes import CPU_BUILD, assert_finds, assert_passes, box, case_names, facts, installed
+
+from course.hardware.doctor import CHECKS, software
+from course.hardware.doctor.facts import Torch
+from course.hardware.doctor.findings import BROKEN, NOTE
+from course.hardware.doctor.requirements import COURSE
+
+SICK = [  # check, facts, level, what the sentence says
+    (software.system, facts(system="Darwin"), NOTE, "warm ranks need Linux"),
+    (software.system, facts(system="Windows"), BROKEN, "`wsl --install`"),
+    (
+        software.python,
+        facts(python=(3, 10)),
+        BROKEN,
+        "This is Python 3.10 and the course needs 3.11",
+    ),
+    (
+        software.packages,
+        facts(packages=installed(datasets=None)),
+        BROKEN,
+        "Missing or too old: datasets>=4; `python -m pip install -e",
+    ),
+    (
+        software.packages,
+        facts(packages=installed(accelerate="1.9.2")),
+        BROKEN,
+        "Missing or too old: accelerate>=1.12;",
+    ),
+    (
+        software.packages,
+        facts(packages=installed() | {COURSE: None}),
+        BROKEN,
+        "Missing or too old: multi-gpu-course;",
+    ),
+    (
+        software.torch,
+        facts(box(torch_version=None)),
+        BROKEN,
+        "torch is missing; the course needs 2.11 or later: `python -m pip",
+    ),
+    (
+        software.torch,
+        facts(box(torch_version="2.9.1+cu128")),
+        BROKEN,
+        'pip install -U "torch>=2.11"`',
+    ),
+    (
+        software.torch,
+        facts(torch=Torch(import_error="OSError: libx.so")),
+        BROKEN,
+        "cannot be imported (OSError: libx.so)",
+    ),
+]
+WELL = [  # check, facts, what the sentence says; None: nothing to look at
+    (software.system, facts(), "Linux"),
+    (software.python, facts(python=(3, 14)), "Python 3.14"),
+    (
+        software.packages,
+        facts(),
+        "transformers 99.0, datasets 99.0, accelerate 99.0, jupyterlab 99.0, ipywidgets 99.0, "
+        "nbval",
+    ),
+    (
+        software.torch,
+        facts(box(torch_version="2.11.0a0+git1")),
+        "torch 2.11.0a0+git1, built for CUDA 13.0",
+    ),
+    (software.torch, facts(box(**CPU_BUILD)), "torch 2.13.0+cpu, built for the CPU only"),
+]
+
+
+@pytest.mark.parametrize(("check", "facts", "level", "words"), SICK, ids=case_names(SICK))
+def test_a_check_finds_its_fault(check, facts, level, words):
+    assert_finds(check(facts), level, words)
+
+
+@pytest.mark.parametrize(("check", "facts", "words"), WELL, ids=case_names(WELL))
+def test_a_check_lets_a_sound_box_pass(check, facts, words):
+    assert_passes(check(facts), words)
+
+
+def test_every_check_is_tested_both_ways():
+    assert {check for check, *_ in SICK} == {check for check, *_ in WELL} == set(software.SOFTWARE)
+
+
+@pytest.mark.parametrize("sick", [facts for _, facts, _, _ in SICK], ids=case_names(SICK))
+def test_a_fault_trips_no_other_check(sick):
+    assert all(check(sick) is None or check(sick).text for check in CHECKS)

@@ -1,0 +1,149 @@
+"""The GPUs of a box, their links and what hides them, as NVML tells."""
+
+import pynvml
+import pytest
+from support.boxes import H100, NO_GPU, box, put
+from support.fake_nvml import FakeNvml
+
+from course.core.words import GIB
+from course.hardware import gpus
+from course.hardware.box_card import Card
+
+UUIDS = ["GPU-00aa", "GPU-00bb", "GPU-cc"]
+
+
+def test_eight_gpus_on_a_switch():
+    nvml = FakeNvml(*[H100] * 8, switched=18)
+    here = box(nvml)
+    assert [link.kind for link in here.links] == ["NV18"] * 28
+    assert (here.nvidia.driver, here.nvidia.driver_cuda) == ("580.65.06", (13, 0))
+    assert here.gpus[7] == gpus.Gpu(7, 7, H100, 80 * GIB, 79 * GIB)
+    assert nvml.open == 0, "NVML is left open"
+    assert (
+        "GPUs    8 × NVIDIA H100 80GB HBM3 (80 GiB), each pair connected by NVLink (NV18)"
+        in repr(Card(here))
+    )
+    assert repr(Card(here)).endswith("Here the labs use 8 ranks, one per GPU, with NCCL.")
+
+
+def test_links_of_a_mixed_box():
+    levels = {(0, 1): 10, (0, 2): 20, (0, 3): 30, (1, 2): 40, (1, 3): 50}
+    here = box(FakeNvml(*["A"] * 4, wires={(2, 3): 4}, levels=levels))
+    kinds = {(link.first, link.second): link.kind for link in here.links}
+    assert kinds == {
+        (0, 1): "PIX",
+        (0, 2): "PXB",
+        (0, 3): "PHB",
+        (1, 2): "NODE",
+        (1, 3): "SYS",
+        (2, 3): "NV4",
+    }
+    assert "1 of 6 pairs by NVLink (NV4)" in gpus.links_in_words(here.links)
+    assert "1 of 6 pairs by PCIe and the link between CPU sockets (SYS)" in gpus.links_in_words(
+        here.links
+    )
+
+
+def test_a_driver_that_knows_little_still_shows_its_gpus():
+    asked = [
+        name for name in dir(FakeNvml) if name.startswith("nvmlDeviceGet") and "Count" not in name
+    ]
+    here = box(
+        FakeNvml("A", "A", unsupported=[name for name in asked if "HandleByIndex" not in name])
+    )
+    assert [link.kind for link in here.links] == ["?"]
+    assert here.gpus[1] == gpus.Gpu(1, 1, "NVIDIA GPU", None, None)
+    assert "2 × NVIDIA GPU, the pair connected by a link that the driver does not tell" in repr(
+        Card(here)
+    )
+
+
+def test_numbers_of_visible_gpus_are_those_of_cuda():
+    here = box(FakeNvml(*"ABCD", wires={(1, 3): 2}), visible="3,1")
+    assert [(gpu.index, gpu.nvml_index, gpu.name) for gpu in here.gpus] == [
+        (0, 3, "D"),
+        (1, 1, "B"),
+    ]
+    assert here.links == (gpus.Link(0, 1, "NV2"),)
+    assert here.nvidia.installed == 4
+
+
+@pytest.mark.parametrize(
+    ("variable", "shown"),
+    [
+        (None, [0, 1, 2]),
+        ("", []),
+        ("-1", []),
+        ("2,0", [2, 0]),
+        (" 1 , 0", [1, 0]),
+        ("1gpu", [1]),
+        ("0,2,-1,1", [0, 2]),
+        ("0,", [0]),
+        ("GPU-c", [2]),
+        ("GPU-00bb,GPU-00a", [1, 0]),
+    ],
+)
+def test_visible_as_cuda_reads_it(variable, shown):
+    assert gpus.visible(variable, UUIDS) == (shown, None)
+
+
+@pytest.mark.parametrize(
+    ("variable", "shown", "says"),
+    [
+        ("0,3,1", [0], "CUDA ignores '3' and all entries after it"),
+        ("all", [], "CUDA ignores 'all' and all entries after it"),
+        ("GPU-00", [], "this machine has GPUs 0 to 2, so CUDA ignores 'GPU-00'"),
+        ("1,1", [], "names GPU 1 twice, so CUDA shows none"),
+    ],
+)
+def test_invalid_entries_are_reported(variable, shown, says):
+    numbers, problem = gpus.visible(variable, UUIDS)
+    assert numbers == shown and says in problem
+
+
+def test_mig_instances():
+    one = box(FakeNvml("A MIG 1g.10gb"), visible="MIG-aa,MIG-bb").nvidia
+    assert (
+        len(one.gpus) == 1
+        and "2 MIG instances, but CUDA shows a process only the first" in one.hidden
+    )
+    none = box(FakeNvml("A"), visible="MIG-zz").nvidia
+    assert none.gpus == () and "MIG-zz names no MIG instance" in none.hidden
+    assert box(FakeNvml("A"), visible="MIG-aa").nvidia.hidden is None
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        (pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, "This machine has 2 NVIDIA GPUs but no driver"),
+        (pynvml.NVML_ERROR_DRIVER_NOT_LOADED, "sudo modprobe nvidia"),
+        (pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH, "restart the machine"),
+        (pynvml.NVML_ERROR_UNKNOWN, "`nvidia-smi` should say more"),
+    ],
+)
+def test_why_the_driver_does_not_answer(tmp_path, code, says):
+    for card, kind in {
+        "0000:01:00.0": "0x030000",
+        "0000:02:00.0": "0x030200",
+        "0000:02:00.1": "0x040300",
+    }.items():
+        put(tmp_path, f"sys/bus/pci/devices/{card}/vendor", "0x10de\n")
+        put(tmp_path, f"sys/bus/pci/devices/{card}/class", f"{kind}\n")
+    here = box(FakeNvml(refusal=code), root=tmp_path)
+    assert says in here.nvidia.failure and here.nvidia.installed == 2
+    assert "2 installed, none to use" in repr(Card(here))
+    assert repr(Card(here)).endswith(
+        "Here the labs use 4 ranks on the CPU with Gloo (the NVIDIA driver does not answer)."
+    )
+
+
+def test_no_gpu_is_no_fault():
+    here = box(FakeNvml(**NO_GPU))
+    assert here.nvidia == gpus.Gpus()
+    assert repr(Card(here)).endswith("Here the labs use 4 ranks on the CPU with Gloo.")
+
+
+def test_an_error_while_reading_is_reported_and_nvml_closed():
+    nvml = FakeNvml("A", unsupported=["nvmlDeviceGetCount"])
+    assert "`nvidia-smi` should say more" in box(nvml).nvidia.failure
+    assert nvml.open == 0
