@@ -4,13 +4,18 @@ PYTHON ?= python3
 # The release of torch that the course was tested with; environment.yml names it too.
 TORCH = torch==2.13.0
 
-.PHONY: lab test install notebooks scripts doctor lint clean
+.PHONY: lab test quick install notebooks scripts doctor lint clean
 
 lab: install             # JupyterLab at the first notebook; ARGS="--ip 0.0.0.0" passes options on
 	.venv/bin/python -m course lab $(ARGS)
 
 test: install            # every test, and every notebook validated; ARGS="labs" runs some
 	.venv/bin/python -m pytest --nbval $(ARGS)
+
+quick: install           # for the edit loop: style, built files, every test that takes no minutes
+	.venv/bin/ruff check . && .venv/bin/ruff format --check .
+	.venv/bin/python -m course build --check
+	.venv/bin/python -m pytest tests -m "not slow" $(ARGS)
 
 notebooks: install       # labs/, solutions/ and images/ from the lessons; ARGS="02_all_reduce" builds one
 	.venv/bin/python -m course build $(ARGS)

@@ -1,0 +1,96 @@
+"""pyproject, conda, make, CI and the licence agree, and scripts run without Jupyter."""
+
+import hashlib
+import re
+import subprocess
+import sys
+import tomllib
+from itertools import chain
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from support.house import PATHS, room_of
+
+from course.commands.lab import SETTINGS
+from course.core.files import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+ENVIRONMENT = yaml.safe_load((ROOT / "environment.yml").read_text())
+MAKEFILE = (ROOT / "Makefile").read_text()
+README = (ROOT / "README.md").read_text()
+ROOMS = ("course.core", "course.data", "course.models")  # that scripts import
+JUPYTER = [
+    "IPython",
+    "anywidget",
+    "ipykernel",
+    "ipywidgets",
+    "jupyter_core",
+    "jupyterlab",
+    "matplotlib",
+    "nbformat",
+    "traitlets",
+]
+
+
+def test_every_dependency_says_why_it_is_there():
+    declared = [*PROJECT["dependencies"], *chain(*PROJECT["optional-dependencies"].values())]
+    text = (ROOT / "pyproject.toml").read_text()
+    reasons = re.findall(r'^    "([^"]+)",\s+# \S', text, re.MULTILINE)
+    assert [name for name in declared if name not in reasons] == []
+
+
+def test_conda_make_and_pyproject_agree():
+    pin = re.search(r"^TORCH = (\S+)$", MAKEFILE, re.MULTILINE)[1]
+    requirements = [Requirement(text) for text in PROJECT["dependencies"]]
+    wanted = next(one for one in requirements if one.name == "torch")
+    packages = ENVIRONMENT["dependencies"]
+    python = next(text.split("=")[1] for text in packages if str(text).startswith("python="))
+    assert wanted.specifier.contains(pin.removeprefix("torch=="))
+    assert packages[-1] == {"pip": [pin, "-e .[dev]"]}
+    assert 'pip install "$(TORCH)" -e ".[dev]"' in MAKEFILE
+    assert PROJECT["requires-python"] == f">={python}"
+    assert f"sys.version_info >= ({python.replace('.', ', ')})" in MAKEFILE
+    assert ENVIRONMENT["name"] == PROJECT["name"]
+    assert ENVIRONMENT["channels"][0] == "conda-forge"
+    settings = SETTINGS.relative_to(ROOT).as_posix()
+    assert ENVIRONMENT["variables"]["JUPYTER_CONFIG_PATH"] == settings
+
+
+def test_ci_runs_the_readmes_test_command_on_every_python_it_names():
+    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"]["test"]
+    assert {"run": ".ci/run"} in workflow["steps"]
+    assert PROJECT["requires-python"] == f">={workflow['strategy']['matrix']['python'][0]}"
+    assert "\nmake test " in README
+    assert "\nmake test " in (ROOT / ".ci/run").read_text()
+    assert (ROOT / ".ci/run").stat().st_mode & 0o111
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", ".ci/run"])
+def test_every_make_command_that_is_named_exists(name):
+    targets = set(re.findall(r"^(\w+):", MAKEFILE, re.MULTILINE))
+    command = r"(?:^|[`\"(]|/cpu )make (\w+)"
+    named = set(re.findall(command, (ROOT / name).read_text(), re.MULTILINE))
+    assert named
+    assert named <= targets
+
+
+def test_scripts_find_data_models_and_metrics_where_jupyter_is_not_installed():
+    modules = [name for name in PATHS if room_of(name) in ROOMS]
+    code = f"""
+import importlib, sys
+for name in {JUPYTER}:
+    sys.modules[name] = None  # an import of it now fails
+for module in {modules}:
+    importlib.import_module(module)
+"""
+    assert {"course.data.nli", "course.data.digits", "course.models"} <= set(modules)
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+def test_the_licence_is_the_one_that_the_package_names():
+    text = (ROOT / "LICENSE").read_bytes()
+    assert PROJECT["license"] == "Apache-2.0"
+    # Of the text at https://www.apache.org/licenses/LICENSE-2.0.txt.
+    digest = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
+    assert hashlib.sha256(text).hexdigest() == digest

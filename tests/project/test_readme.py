@@ -1,0 +1,25 @@
+"""The README names what is there: the labs, the commands, the files."""
+
+import re
+
+from course.__main__ import COMMANDS
+from course.core.files import ROOT
+
+README = (ROOT / "README.md").read_text()
+
+
+def test_every_command_of_the_course_is_in_the_readme():
+    listed = re.findall(r"^\| `(\w+)` \|", README, re.MULTILINE)
+    assert sorted(listed) == sorted(COMMANDS)
+
+
+def test_the_readmes_map_links_the_labs_that_are_there_and_no_others():
+    lessons = {path.stem for path in (ROOT / "course/lessons").glob("[0-9]*.md")}
+    linked = set(re.findall(r"^\| \[(\w+)\]\(labs/\1\.ipynb\)", README, re.MULTILINE))
+    assert linked == lessons
+    assert [int(name[:2]) for name in sorted(linked)] == list(range(10))
+
+
+def test_every_file_that_the_readme_links_is_there():
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", README) if "://" not in link]
+    assert [link for link in links if not (ROOT / link).is_file()] == []

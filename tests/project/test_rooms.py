@@ -1,0 +1,173 @@
+"""The rooms are those that CONTRIBUTING.md lists, and they import downwards and by the face."""
+
+import ast
+import importlib
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from graphlib import TopologicalSorter
+from operator import attrgetter
+
+import pytest
+from support.house import COURSE, DOORS, ORDER, PATHS, Import, face, imports, room_of, rooms
+
+from course.core.files import ROOT
+from course.lessons.lesson import lessons
+from course.lessons.rules import runnable
+
+# `%load_ext course` calls a function of the package itself, long after it was imported.
+EXCEPTION = ("course", "course.notebook")
+LIGHT = ("core", "drawing", "hardware", "launch")
+CODE = [
+    path
+    for folder in ("course", "tests")
+    for path in sorted((ROOT / folder).rglob("*"))
+    if path.suffix in (".py", ".js", ".css")
+]
+HEAVY = ("torch", "pandas", "matplotlib", "IPython", "jupytext", "nbformat", "transformers")
+
+
+def folders(*inside: str) -> set[str]:
+    """The folders in a folder of the project."""
+    found = ROOT.joinpath(*inside).iterdir()
+    return {path.name for path in found if path.is_dir() and path.name[0] not in "._"}
+
+
+def imported(module: str) -> list[Import]:
+    """What a module imports from the course, but for the one exception."""
+    found = imports(PATHS[module].read_text())
+    return [one for one in found if (module, one.module) != EXCEPTION]
+
+
+def complaints(room: str, allowed: Callable[[str, Import], bool]) -> list[str]:
+    """The imports in a room that are not allowed."""
+    modules = [module for module in PATHS if room_of(module) == room]
+    return [
+        f"{module}: {one}"
+        for module in modules
+        for one in imported(module)
+        if not allowed(module, one)
+    ]
+
+
+def test_the_list_has_every_room_and_no_other():
+    there = folders("course") | {path.name for path in COURSE.iterdir() if path.is_file()}
+    assert sorted(there) == sorted(room.name for room in rooms() if room.inside is None)
+    assert len(there) <= 15
+
+
+@pytest.mark.parametrize(
+    "room", [room for room in rooms() if room.inside is None], ids=attrgetter("name")
+)
+def test_the_list_has_every_sub_room_and_no_other(room):
+    listed = {other.name for other in rooms() if other.inside == room.name}
+    there = folders("course", room.name) if (COURSE / room.name).is_dir() else set()
+    assert {re.sub(r"^lab_\d\d$", "lab_NN", name) for name in there} == listed
+
+
+def test_the_list_says_what_each_room_is_for():
+    assert [room.name for room in (*rooms(), *rooms("tests")) if len(room.job) < 10] == []
+
+
+def test_the_folders_of_the_tests_mirror_the_rooms():
+    others = {room.name for room in rooms("tests")} - {"ROOM"}
+    assert others <= folders("tests") <= others | folders("course")
+
+
+@pytest.mark.parametrize("room", ORDER)
+def test_a_room_imports_only_from_those_above(room):
+    allowed = ORDER[: ORDER.index(room) + 1]
+    assert complaints(room, lambda module, one: room_of(one.module) in allowed) == []
+
+
+@pytest.mark.parametrize("room", ORDER)
+def test_a_room_imports_from_another_by_its_face(room):
+    assert complaints(room, lambda _, one: room_of(one.module) == room or one.through_a_door) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "allowed"),
+    [
+        ("from course import hardware, log", True),
+        ("import course.hardware", True),
+        ("from course.core import CourseError, words", True),
+        ("from course.clusters import slurm", True),
+        ("from course.explore.models import alpha_beta", True),
+        ("from course.models import bert", True),
+        ("from course.core.words import plural", False),
+        ("import course.core.words", False),
+        ("from course.explore import pictures", False),
+        ("from course.checks.engine import session", False),
+        ("from course.hardware import nothing_of_this_name", False),
+    ],
+)
+def test_what_a_face_allows(line, allowed):
+    assert all(one.through_a_door for one in imports(line)) is allowed
+
+
+@pytest.mark.parametrize("room", ORDER)
+def test_a_room_imports_from_itself_by_the_module(room):
+    def by_module(module: str, one: Import) -> bool:
+        return one.origin != room or one.module != room or module in DOORS
+
+    assert complaints(room, by_module) == []
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    graph = {module: {one.module for one in imported(module)} - {module} for module in PATHS}
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
+
+
+@pytest.mark.parametrize("lesson", lessons(ROOT), ids=attrgetter("name"))
+def test_a_lesson_imports_by_the_face(lesson):
+    code = [cell for cell in lesson.cells if cell.kind == "code"]
+    found = [one for cell in code for one in imports(runnable(cell.source))]
+    assert found
+    assert [str(one) for one in found if not one.through_a_door] == []
+
+
+@pytest.mark.parametrize("module", sorted(DOORS))
+def test_a_face_shows_what_is_there(module):
+    shown, there = face(module), importlib.import_module(module)
+    assert [name for name in shown if not hasattr(there, name)] == []
+    assert len(shown) == len(set(shown))
+
+
+@pytest.mark.parametrize("module", [name for name in PATHS if PATHS[name].stem == "__init__"])
+def test_a_room_says_in_one_sentence_what_it_is_for(module):
+    docstring = ast.get_docstring(ast.parse(PATHS[module].read_text())) or ""
+    first = docstring.partition("\n\n")[0]
+    assert re.fullmatch(r"[A-Z][^\n]+\.", first)
+    assert not re.search(r"[.?!] ", first)
+
+
+@pytest.mark.parametrize("room", LIGHT)
+def test_a_face_below_is_light(room):
+    code = f"import sys, course.{room}; print(*sys.modules)"
+    loaded = subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True).split()
+    assert [name for name in HEAVY if name in loaded] == []
+
+
+def test_importing_the_package_imports_no_room_but_the_core():
+    code = "import sys, course; print(*sys.modules)"
+    loaded = subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True).split()
+    rooms_loaded = {room_of(name) for name in loaded if name.startswith("course.")}
+    assert rooms_loaded == {"course.core"}
+    assert "torch" not in loaded
+
+
+def test_no_file_of_code_is_longer_than_300_lines_or_wider_than_100_columns():
+    wrong = []
+    for path in CODE:
+        lines = path.read_text().splitlines()
+        if len(lines) > 300:
+            wrong.append(f"{path.relative_to(ROOT)}: {len(lines)} lines")
+        wide = [number for number, line in enumerate(lines, 1) if len(line) > 100]
+        wrong += [f"{path.relative_to(ROOT)}:{number} is too wide" for number in wide]
+    assert wrong == []
+
+
+def test_ruff_holds_lines_to_100_columns():
+    settings = (ROOT / "pyproject.toml").read_text()
+    assert "\nline-length = 100\n" in settings and "E501" not in settings
