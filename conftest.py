@@ -31,7 +31,7 @@ SLOW = (
     "clusters/slurm/test_live.py",
     "notebook",
     "lessons/test_notebooks.py",
-    "lessons/test_current.py",
+    "lessons/test_up_to_date.py",
     "commands/test_bench.py",
     "commands/test_lab.py",
     "checks/test_mutants.py",

@@ -129,7 +129,7 @@ class Done:
 
 @dataclass(frozen=True)
 class StartRank:
-    """Launcher to supervisor: start a rank; `stdout`, `stderr` name files where they go to any."""
+    """Launcher to supervisor: start a rank; its output goes to files if these are named."""
 
     rank: int
     argv: list[str]

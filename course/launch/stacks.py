@@ -71,7 +71,7 @@ def _place(frames: list[re.Match]) -> Place | None:
 
 
 def report(run: Run, limit: float) -> str:
-    """What the limit found, a line a rank, and what it means where that is clear."""
+    """What the limit found, one line per rank, and what it means where that is clear."""
     if not run.processes:
         waits = "its launcher was still waiting, with several nodes for the others to come"
         return f"The limit of {limit:g} s ended the run before any rank was started: {waits}."

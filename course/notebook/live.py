@@ -26,7 +26,7 @@ from course.launch import (
     Started,
 )
 from course.notebook.curves_display import CurvesDisplay
-from course.notebook.story import how_it_ended, story
+from course.notebook.run_ending import how_it_ended, story
 
 SHOWN_LINES = 400  # of a run, printed in the notebook; then only the last ones
 LAST_LINES = 10

@@ -120,6 +120,6 @@ def test_titles_say_what_the_state_shows():
 def test_the_stills_fit():
     for picture in (
         by_name(),
-        *(explore.figures()[name] for name in ("fusion.svg", "fusion_off.svg")),
+        *(explore.figures()[name] for name in ("tensor_fusion.svg", "tensor_fusion_off.svg")),
     ):
         assert_fits(picture)

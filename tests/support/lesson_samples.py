@@ -4,9 +4,9 @@ from pathlib import Path
 
 import nbformat
 
-from course.lessons.current import stale, stale_beside
 from course.lessons.notebooks import build
 from course.lessons.rules import select
+from course.lessons.up_to_date import stale, stale_beside
 
 NAME = "00_adding"  # the good lesson, where it is the first of a course
 

@@ -3,11 +3,11 @@
 A check takes the `Facts` and returns one `Finding`, or None where it has nothing to look at.
 """
 
+from course.hardware.doctor.check_gpus import GPUS
+from course.hardware.doctor.check_machine import MACHINE
+from course.hardware.doctor.check_software import SOFTWARE
 from course.hardware.doctor.facts import Facts, examine
 from course.hardware.doctor.findings import BROKEN, NOTE, OK, Finding
-from course.hardware.doctor.gpus import GPUS
-from course.hardware.doctor.machine import MACHINE
-from course.hardware.doctor.software import SOFTWARE
 
 CHECKS = (*SOFTWARE, *GPUS, *MACHINE)
 

@@ -94,7 +94,7 @@ def torchrun(two: nodes.Nodes, *more: str, ranks: int = 1) -> str:
 
 
 def test_agents_meet_and_number_the_ranks_of_all_nodes(two, capsys):
-    run = two.run(f"{torchrun(two, ranks=2)} hello.py", limit=60)
+    run = two.run(f"{torchrun(two, ranks=2)} hello.py", limit=150)
     assert run.ok
     assert run.exit_codes == dict.fromkeys(range(4), 0)
     assert [run.text(rank, "stdout").split() for rank in range(4)] == [
@@ -116,14 +116,14 @@ def test_a_failing_script_raises_unless_it_may_fail(two):
     with open("bad.py", "w") as file:
         file.write("import sys; sys.exit(3)")
     with pytest.raises(CourseError, match="failed on one of the nodes"):
-        two.run(f"{torchrun(two)} bad.py", limit=60)
-    assert not two.run(f"{torchrun(two)} bad.py", limit=60, may_fail=True).ok
+        two.run(f"{torchrun(two)} bad.py", limit=150)
+    assert not two.run(f"{torchrun(two)} bad.py", limit=150, may_fail=True).ok
 
 
 def test_a_node_that_dies_and_comes_back_goes_on_from_the_checkpoint(two):
     patience = "--max-restarts 2 --rdzv-conf keep_alive_interval=1,keep_alive_max_attempt=2"
     env = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
-    running = two.start(f"{torchrun(two, patience)} train.py", limit=60, env=env)
+    running = two.start(f"{torchrun(two, patience)} train.py", limit=150, env=env)
     running.until(step=12)
     doomed = [pid for pid, _ in running.launches[1].processes.values()]
     running.kill(1)
@@ -143,7 +143,7 @@ def test_a_node_that_dies_and_comes_back_goes_on_from_the_checkpoint(two):
 def test_an_interrupt_ends_the_ranks_of_all_nodes(two):
     with open("sleeps.py", "w") as file:
         file.write(SLEEPS)
-    running = two.start(f"{torchrun(two)} sleeps.py", limit=60)
+    running = two.start(f"{torchrun(two)} sleeps.py", limit=150)
     running.until(pid=0)
     deadline = time.monotonic() + 20
     while len({row["rank"] for row in running.run.rows}) < 2 and time.monotonic() < deadline:
@@ -181,9 +181,9 @@ def test_a_limited_link_costs_what_bytes_over_bandwidth_say_and_the_other_interf
         pytest.skip(two.reason)
     try:
         two.limit_links(mbit=100)
-        slow = two.run(f"{torchrun(two)} hello.py", limit=60).metrics["ms"].median()
+        slow = two.run(f"{torchrun(two)} hello.py", limit=150).metrics["ms"].median()
         fast = (
-            two.run(f"{torchrun(two)} hello.py", limit=60, env={"GLOO_SOCKET_IFNAME": "fast0"})
+            two.run(f"{torchrun(two)} hello.py", limit=150, env={"GLOO_SOCKET_IFNAME": "fast0"})
             .metrics["ms"]
             .median()
         )
@@ -205,7 +205,7 @@ def test_a_name_that_resolves_to_loopback_breaks_the_launch_and_can_be_put_right
         assert not run.ok
         assert any("remote=[127.0.1.1]" in run.text(rank) for rank in (0, 1))
         two.resolve_own_name_to(None)
-        assert two.run(f"{torchrun(two)} hello.py", limit=60).ok
+        assert two.run(f"{torchrun(two)} hello.py", limit=150).ok
     finally:
         two.close()
 
@@ -236,7 +236,7 @@ def test_a_delay_is_made_or_refused_in_one_sentence():
     except CourseError as error:
         assert "netem" in str(error)
     else:
-        took = two.run(f"{torchrun(two)} hello.py", limit=60).metrics["ms"].median()
+        took = two.run(f"{torchrun(two)} hello.py", limit=150).metrics["ms"].median()
         assert took > 40
     finally:
         two.close()

@@ -32,7 +32,7 @@ if len(sys.argv) > 1:
 LESSON = Path(lesson.__file__).parent / "09_clusters.md"
 pytestmark = [
     pytest.mark.skipif(obstacle() is not None, reason=f"no Slurm here: {obstacle()}"),
-    pytest.mark.timeout(240),
+    pytest.mark.timeout(480),
 ]
 
 
@@ -179,7 +179,7 @@ def test_nodes_are_reserved_shown_and_used(cluster, practice):
         assert (made.nodes, made.end - made.start) == (("node3",), 300)
         assert "reserved: root" in cluster.board()
         job = cluster.submit(slurm.Request("src/hello.py", "single", reservation="course"))
-        assert job.follow(limit=30, show=False).nodes == ("node3",)
+        assert job.follow(limit=200, show=False).nodes == ("node3",)
         with pytest.raises(CourseError, match="Those nodes are reserved at that time"):
             cluster.reserve("twice", "node3", "now", 5, "root")
     finally:
@@ -209,7 +209,7 @@ def test_a_job_told_that_its_time_is_up_saves_and_is_requeued(cluster, practice)
         "scancel", "--signal=USR1", "--batch", str(job.number)
     )  # as Slurm does a minute before the end
     until(lambda: job.now.restarts == 1)
-    until(lambda: "told to stop, saved after step" in job.log(), 30)
+    until(lambda: "told to stop, saved after step" in job.log())
     (saved,) = {
         int(line.split()[-1]) for line in job.log().splitlines() if line.startswith("told to stop")
     }
@@ -231,7 +231,7 @@ def test_a_job_whose_node_dies_is_requeued_and_goes_on_elsewhere_from_its_checkp
     try:
         until(lambda: job.now.restarts == 1 and job.now.state == "PENDING")
         practice.commands.run("scontrol", "update", f"jobid={job.number}", "starttime=now")
-        end = job.follow(limit=60, show=False)
+        end = job.follow(limit=200, show=False)
         assert (end.state, end.exit_code, end.restarts) == ("COMPLETED", 0, 1)
         assert first[1] not in end.nodes
         assert begun(job) == [0, 20]

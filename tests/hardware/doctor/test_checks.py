@@ -3,7 +3,7 @@
 import tomllib
 
 from course.core.files import ROOT
-from course.hardware.doctor import CHECKS, gpus, machine, software
+from course.hardware.doctor import CHECKS
 from course.hardware.doctor.facts import Facts
 from course.hardware.doctor.requirements import COURSE, PACKAGES, PYTHON
 
@@ -13,7 +13,7 @@ PYPROJECT = ROOT / "pyproject.toml"
 def test_no_check_is_left_out():
     written = {
         function
-        for module in (software, gpus, machine)
+        for module in (check_software, check_gpus, check_machine)
         for function in vars(module).values()
         if callable(function) and getattr(function, "__annotations__", {}).get("facts") is Facts
     }

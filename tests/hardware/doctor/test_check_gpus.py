@@ -16,7 +16,8 @@ from support.boxes import (
 from support.fake_nvml import FakeNvml
 
 from course.core.words import GIB
-from course.hardware.doctor import CHECKS, gpus
+from course.hardware.doctor import CHECKS
+from course.hardware.doctor import check_gpus as gpus
 from course.hardware.doctor.facts import Torch
 from course.hardware.doctor.findings import BROKEN, NOTE
 from course.hardware.gpus import VARIABLE, Gpus
@@ -88,7 +89,12 @@ SICK = [  # check, facts, level, what the sentence says
         "https://download.pytorch.org/whl/cu126` installs one",
     ),
     (gpus.driver, facts(box(FakeNvml("A"), **CPU_BUILD)), NOTE, "is built for the CPU only"),
-    (gpus.visible, facts(box(EIGHT, "0,9")), BROKEN, "CUDA ignores '9' and all entries after it"),
+    (
+        gpus.visible,
+        facts(box(EIGHT, "0,9")),
+        BROKEN,
+        "CUDA ignores '9' and all entries after it",
+    ),
     (
         gpus.visible,
         facts(box(FakeNvml("A"), "1")),
@@ -113,16 +119,31 @@ SICK = [  # check, facts, level, what the sentence says
         BROKEN,
         "(no kernel image is available): this build has no code",
     ),
-    (gpus.cuda, says_no("Error 802: system not yet initialized"), BROKEN, "nvidia-fabricmanager"),
+    (
+        gpus.cuda,
+        says_no("Error 802: system not yet initialized"),
+        BROKEN,
+        "nvidia-fabricmanager",
+    ),
     (gpus.cuda, says_no("CUDA out of memory."), BROKEN, "another program fills it"),
-    (gpus.cuda, says_no("unknown error"), BROKEN, "(unknown error): `nvidia-smi` should say more"),
+    (
+        gpus.cuda,
+        says_no("unknown error"),
+        BROKEN,
+        "(unknown error): `nvidia-smi` should say more",
+    ),
     (
         gpus.cuda,
         facts(box(EIGHT), torch=Torch(gloo=True, gpus=7)),
         BROKEN,
         "The driver shows 8 GPUs and torch sees 7",
     ),
-    (gpus.backend, facts(torch=Torch(gloo=False, nccl="2.27.5")), BROKEN, "built without Gloo"),
+    (
+        gpus.backend,
+        facts(torch=Torch(gloo=False, nccl="2.27.5")),
+        BROKEN,
+        "built without Gloo",
+    ),
     (gpus.backend, facts(box(EIGHT), torch=Torch(gloo=True)), BROKEN, "built without NCCL"),
 ]
 WELL = [  # check, facts, what the sentence says; None: nothing to look at

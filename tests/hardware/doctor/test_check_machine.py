@@ -4,7 +4,8 @@ import pytest
 from support.boxes import assert_finds, assert_passes, box, case_names, facts
 
 from course.core.words import GIB
-from course.hardware.doctor import CHECKS, machine
+from course.hardware.doctor import CHECKS
+from course.hardware.doctor import check_machine as machine
 from course.hardware.doctor.facts import LOGS, SCRIPTS
 from course.hardware.doctor.findings import BROKEN, NOTE
 
@@ -23,7 +24,12 @@ SICK = [  # check, facts, level, what the sentence says
         NOTE,
         "0.0625 GiB free of 0.0625 GiB; NCCL and DataLoader",
     ),
-    (machine.shared_memory, facts(shm=(8 * GIB, GIB // 2)), NOTE, "`docker run --shm-size=2g ...`"),
+    (
+        machine.shared_memory,
+        facts(shm=(8 * GIB, GIB // 2)),
+        NOTE,
+        "`docker run --shm-size=2g ...`",
+    ),
     (machine.open_files, facts(open_files=256), NOTE, "only 256 files: `ulimit -n 4096`"),
     (
         machine.loopback,

@@ -3,7 +3,8 @@
 import pytest
 from support.boxes import CPU_BUILD, assert_finds, assert_passes, box, case_names, facts, installed
 
-from course.hardware.doctor import CHECKS, software
+from course.hardware.doctor import CHECKS
+from course.hardware.doctor import check_software as software
 from course.hardware.doctor.facts import Torch
 from course.hardware.doctor.findings import BROKEN, NOTE
 from course.hardware.doctor.requirements import COURSE
