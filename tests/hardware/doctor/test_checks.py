@@ -3,7 +3,7 @@
 import tomllib
 
 from course.core.files import ROOT
-from course.hardware.doctor import CHECKS
+from course.hardware.doctor import CHECKS, check_gpus, check_machine, check_software
 from course.hardware.doctor.facts import Facts
 from course.hardware.doctor.requirements import COURSE, PACKAGES, PYTHON
 
