@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from course.launch import warm_up
+
 TESTS = Path(__file__).parent / "tests"
 # By name: files and folders below tests/. These begin first, since they take longest.
 GROUPS = {
@@ -40,6 +42,12 @@ SLOW = (
 TEST_TIMEOUT_S = 120  # for one test; the limit for notebook cells is in pyproject.toml
 CORES_PER_WORKER = 2  # most tests start ranks of their own
 MOST_WORKERS = 8  # each may hold a gigabyte or two
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Share one warm server among all notebooks: each kernel would import the libraries itself."""
+    if session.config.getoption("nbval", default=False):
+        warm_up()
 
 
 def pytest_xdist_auto_num_workers() -> int:

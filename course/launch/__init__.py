@@ -4,7 +4,7 @@ The docstring of each file says which process runs it; `messages` has what they 
 """
 
 from course.launch.client import LIMIT_S, launch
-from course.launch.connect import warm_up
+from course.launch.connect import warm_ranks_promised, warm_up
 from course.launch.messages import (
     Done,
     Ended,
@@ -44,5 +44,6 @@ __all__ = [
     "kill_tree",
     "launch",
     "still_the_same",
+    "warm_ranks_promised",
     "warm_up",
 ]

@@ -44,9 +44,19 @@ class WarmHandle:
 _warm: WarmHandle | None = None
 
 
+def warm_ranks_promised() -> bool:
+    """Whether ranks of this process start warm, now or once the server has imported all."""
+    return os.path.exists(os.environ.get(SOCKET, ""))
+
+
 def warm_up() -> None:
-    """Start the warm server if this system can fork one safely (Linux) and none is alive."""
+    """Start the warm server if this system can fork one safely (Linux) and none is alive.
+
+    One that a parent of this process has started will do.
+    """
     global _warm
+    if _warm is None and warm_ranks_promised():
+        return
     if sys.platform == "linux" and (_warm is None or not _warm.alive):
         if _warm:
             shutil.rmtree(os.path.dirname(_warm.path), ignore_errors=True)

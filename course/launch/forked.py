@@ -35,7 +35,7 @@ def enter(env: dict[str, str], stdout: int, stderr: int) -> None:
     """
     os.setsid()
     signal.set_wakeup_fd(-1)
-    for name in (signal.SIGTERM, signal.SIGCHLD, signal.SIGHUP):
+    for name in (signal.SIGTERM, signal.SIGCHLD, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(name, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     null = os.open(os.devnull, os.O_RDONLY)

@@ -181,7 +181,7 @@ def errors(cells: list[dict]) -> list[str]:
 
 
 # With open exercises and without; `pytest --nbval` runs the cells of all the others.
-RUN = ["labs/03_distributed_data_parallel.ipynb", "solutions/03_distributed_data_parallel.ipynb"]
+RUN = ["labs/03_distributed_data_parallel.ipynb", "solutions/00_start_here.ipynb"]
 
 
 @pytest.mark.parametrize("path", RUN)

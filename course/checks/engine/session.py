@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from course.checks.engine.catalogue import exercises, node_of
-from course.checks.engine.on_ranks import Deadlock, Unwritten, on_ranks
+from course.checks.engine.on_ranks import Deadlock, Unwritten, await_warm_ranks, on_ranks
 from course.core import todo
 
 CHECKS = Path(__file__).parents[1]
@@ -51,6 +51,7 @@ class Session:
     @pytest.fixture
     def ranks(self) -> Callable:
         """`on_ranks` with the learner's folder first on the import path."""
+        await_warm_ranks()
         return functools.partial(on_ranks, src=self._src, **self._options)
 
     @pytest.fixture

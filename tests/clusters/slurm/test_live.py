@@ -3,6 +3,7 @@
 Skipped, with the reason, where its daemons are not installed or may not be started.
 """
 
+import contextlib
 import time
 from pathlib import Path
 
@@ -198,6 +199,16 @@ def resumable(cluster: slurm.Cluster, steps: int, seconds: float) -> slurm.Submi
     return job
 
 
+def processes_of(job: slurm.SubmittedJob) -> list[psutil.Process]:
+    """The processes of this machine that belong to the job."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.environ().get("SLURM_JOB_ID") == str(job.number):
+                found.append(process)
+    return found
+
+
 def begun(job: slurm.SubmittedJob) -> list[int]:
     """The steps from which its runs began."""
     return [int(line.split()[-1]) for line in job.log().splitlines() if "ranks, from step" in line]
@@ -230,6 +241,8 @@ def test_a_job_whose_node_dies_is_requeued_and_goes_on_elsewhere_from_its_checkp
     practice.kill_node(first[1])
     try:
         until(lambda: job.now.restarts == 1 and job.now.state == "PENDING")
+        # Its nodes are one machine, where the ranks that still end hold the port of those to come.
+        until(lambda: not processes_of(job))
         practice.commands.run("scontrol", "update", f"jobid={job.number}", "starttime=now")
         end = job.follow(limit=200, show=False)
         assert (end.state, end.exit_code, end.restarts) == ("COMPLETED", 0, 1)
