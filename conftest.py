@@ -57,6 +57,7 @@ def pytest_xdist_auto_num_workers() -> int:
     return workers if workers > 1 else 0
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give every test its limit, its group, and the marker `slow` where it is."""
     grouped, others = [], []
