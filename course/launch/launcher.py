@@ -3,15 +3,19 @@
 Everything between the command line and the start of a rank is torch's: its parser, its elastic
 agent, rendezvous, restarts and exit codes. Only `SubprocessHandler._popen`, which would start a
 rank as a child of this process, asks the supervisor instead, so that the supervisor holds every
-process of the run and reads each rank's own pipes.
+process of the run and reads each rank's own pipes; what else `serve` changes follows from that, or
+saves time.
 """
 
+import contextlib
 import os
 import shlex
+import signal
 import sys
 import tempfile
 import time
 from argparse import Namespace
+from collections.abc import Callable
 
 from course import hardware
 from course.core import words
@@ -40,11 +44,26 @@ def serve(supervisor: Channel, argv: list[str]) -> None:
         return ranks.start(args, env, *files)
 
     SubprocessHandler._popen = start
+    SubprocessHandler.close = _unless_ended(SubprocessHandler.close)
     # Each event of the rendezvous is named after the method that records it, found by listing every
     # frame with its source: 0.3 s per launch where all libraries are loaded. This finds the same.
     dynamic_rendezvous.get_method_name = lambda depth=2: sys._getframe(depth).f_code.co_name
     sys.argv = [kind, *rest]
     {"torchrun": _torchrun, "accelerate": _accelerate}[kind](ranks, rest)
+
+
+def _unless_ended(close: Callable) -> Callable:
+    """torch's way to end a rank, for one that may have ended a moment ago.
+
+    torch signals a child of its own, which stays in the process table until torch has looked; here
+    the supervisor, whose child it is, may have taken it out already.
+    """
+
+    def call(handler: object, death_sig: signal.Signals | None = None) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            close(handler, death_sig)
+
+    return call
 
 
 def _torchrun(ranks: Ranks, argv: list[str]) -> None:

@@ -1,10 +1,13 @@
 """The launcher's own part: how many GPUs the ranks use, and which arguments are the script's."""
 
 import os
+import signal
+import subprocess
 import sys
 from argparse import Namespace
 
 import pytest
+from torch.distributed.elastic.multiprocessing.subprocess_handler import SubprocessHandler
 
 from course import hardware
 from course.launch import launcher
@@ -72,3 +75,12 @@ def test_accelerate_leaves_the_scripts_own_arguments(monkeypatch: pytest.MonkeyP
     assert sys.argv[-3:] == ["train.py", "--cpu", "a b"] and sys.argv.count("--cpu") == 1
     assert sys.argv[:3] == ["accelerate", "launch", "--multi_gpu"]
     assert isinstance(launch.launch_command_parser().parse_args(sys.argv[2:]), Namespace)
+
+
+def test_a_rank_that_has_just_ended_and_was_reaped_can_still_be_closed() -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    handler = Namespace(proc=ended, _stdout=None, _stderr=None)
+    with pytest.raises(ProcessLookupError):  # torch's own expects a child that is still there
+        SubprocessHandler.close(handler, signal.SIGTERM)
+    launcher._unless_ended(SubprocessHandler.close)(handler, signal.SIGTERM)
