@@ -2,7 +2,7 @@
 
 import math
 
-KIB, MIB, GIB = 2**10, 2**20, 2**30
+MIB, GIB = 2**20, 2**30
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from course.checks.engine import on_ranks, report, session
 from course.checks.engine.catalogue import exercises
+from course.launch import connect
 from course.lessons import lesson
 
 LESSONS = sorted(session.LESSONS.glob("*.md"))
@@ -68,3 +69,14 @@ def test_a_check_leaves_no_run_beside_the_learners_own(handed_out, monkeypatch):
     monkeypatch.chdir(handed_out)
     report.check("my_ddp", src=".")
     assert list(Path("runs").iterdir()) == []
+
+
+def test_checks_wait_for_a_warm_server_but_not_where_ranks_are_new_interpreters(monkeypatch):
+    """A variable that is read at the start makes every rank a new interpreter, for good."""
+    connect.warm_up()
+    monkeypatch.setenv("HF_READ_AT_START", "1")
+    on_ranks.await_warm_ranks.cache_clear()
+    asked, real = [], on_ranks.on_ranks
+    monkeypatch.setattr(on_ranks, "on_ranks", lambda *a, **k: asked.append(a) or real(*a, **k))
+    on_ranks.await_warm_ranks()
+    assert len(asked) == 1

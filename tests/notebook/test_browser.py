@@ -6,7 +6,6 @@ and playwright; without them these tests are skipped.
 
 import html
 import json
-import os
 import re
 import shutil
 import socket
@@ -20,6 +19,7 @@ from pathlib import Path
 import nbformat
 import psutil
 import pytest
+from support.launching import clean_environment
 
 from course.commands.lab import SETTINGS, trust
 from course.core import ROOT
@@ -87,7 +87,7 @@ def server(course_folder):
     process = subprocess.Popen(
         [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", *options],
         cwd=course_folder,
-        env=os.environ | {"JUPYTER_CONFIG_PATH": str(SETTINGS)},
+        env=clean_environment() | {"JUPYTER_CONFIG_PATH": str(SETTINGS)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

@@ -78,15 +78,19 @@ def await_warm_ranks() -> None:
     """
     end = time.monotonic() + WARM_S
     while warm_ranks_promised() and time.monotonic() < end:
-        (loaded,) = on_ranks(1, libraries_loaded, src=Path(), limit=WARM_S, join=False)
-        if loaded:
+        (still_importing,) = on_ranks(1, forked_too_early, src=Path(), limit=WARM_S, join=False)
+        if not still_importing:
             return
         time.sleep(0.5)
 
 
-def libraries_loaded() -> bool:
-    """Whether this rank was forked from a server that has imported everything."""
-    return "transformers" in sys.modules
+def forked_too_early() -> bool:
+    """Whether this rank was forked from a warm server that has not imported everything yet.
+
+    A new interpreter was not: it is what a learner gets who has set a variable that Python or a
+    library reads when it starts, and waiting would not change that.
+    """
+    return "course.launch.forked" in sys.modules and "transformers" not in sys.modules
 
 
 def _module(function: Callable) -> str:
