@@ -6,6 +6,7 @@ interpreter.
 
 import atexit
 import contextlib
+import gc
 import importlib.machinery
 import os
 import signal
@@ -109,6 +110,7 @@ def be_process(body: Callable[[], None]) -> NoReturn:
     threading._shutdown()
     atexit._run_exitfuncs()
     if threading.active_count() == 1:  # a daemon thread may still use them
+        _kept = _process_groups()
         sys.modules["__main__"].__dict__.clear()  # objects of the script are finalized
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
@@ -117,6 +119,20 @@ def be_process(body: Callable[[], None]) -> NoReturn:
         signal.signal(status, signal.SIG_DFL)
         os.kill(os.getpid(), status)
     os._exit(status)
+
+
+def _process_groups() -> list[object]:
+    """The process groups that objects of the script hold, so that none of them is destroyed.
+
+    Destroying one joins its threads and keeps Python's lock meanwhile. A thread that needs the lock
+    at that moment, to free a tensor of the last collective, would wait forever, and this one with
+    it (`Reducer` and `ProcessGroupGloo` of torch 2.13; a new interpreter can hang or abort there).
+    """
+    if "torch" not in sys.modules:
+        return []
+    group = sys.modules["torch"].distributed.ProcessGroup
+    referents = (each for thing in gc.get_objects() for each in gc.get_referents(thing))
+    return [each for each in referents if issubclass(type(each), group)]
 
 
 def _exit_code(code: object) -> int:

@@ -125,3 +125,27 @@ def test_sibling_is_fresh_in_each_run(client: Client) -> None:
     for value in range(4):
         client.script("src/mine", f"value = {value}")
         assert warm(client, "src/main").stdout == {0: str(value), 1: str(value)}
+
+
+def test_a_process_group_is_not_destroyed_at_the_end(client: Client) -> None:
+    """Objects of a script are finalized, but a group's threads may need Python's lock just then."""
+    source = """
+    import os
+    import torch
+    import torch.distributed as dist
+    from torch.nn.parallel import DistributedDataParallel
+
+    class Last:
+        def __del__(self, os=os, open=open, print=print):
+            tasks = [f"/proc/self/task/{task}/comm" for task in os.listdir("/proc/self/task")]
+            print(sum("pt_gloo" in open(task).read() for task in tasks), "threads")
+
+    dist.init_process_group("gloo")
+    model = DistributedDataParallel(torch.nn.Linear(2, 2))
+    model(torch.ones(1, 2)).sum().backward()
+    dist.barrier()
+    dist.destroy_process_group()
+    last = Last()
+    """
+    client.script("group", source)
+    assert warm(client, "group").stdout == {0: "2 threads", 1: "2 threads"}
