@@ -3,11 +3,14 @@
 import importlib
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
 from support.solutions import write
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from course.launch import connect, stacks
 from course.launch.client import launch
@@ -35,7 +38,7 @@ def here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_trainer_is_short(folder):
-    assert len((folder / "trainer.py").read_text().splitlines()) < 150
+    assert len((folder / "trainer.py").read_text().splitlines()) <= 150
 
 
 def test_one_process_trains_without_a_launcher_and_goes_on_from_its_snapshot():
@@ -48,6 +51,16 @@ def test_one_process_trains_without_a_launcher_and_goes_on_from_its_snapshot():
     assert "rank 0 begins at step 2" in Path("alone.pt.rank0.log").read_text()
 
 
+def test_the_learning_rate_belongs_to_the_ranks_that_run():
+    """Two ranks warm up for two steps, one rank goes on: its global batch is half of theirs."""
+    words = ["trainer.py", "--gpus", "--pairs", "64", "--snapshot", "fewer.pt", "--epochs"]
+    first, second = launch([*TWO, *words, "1"]), launch(["python", *words, "2"])
+    assert first.ok and second.ok, first.lines + second.lines
+    rates = {row["step"]: row["rate"] for row in first.rows + second.rows if "rate" in row}
+    assert rates[2] == pytest.approx(5e-4 * 3 / 10)
+    assert rates[3] == pytest.approx(5e-4 * 0.5**0.5 * 4 / 10)
+
+
 def test_a_gpu_that_is_not_there_is_a_sentence():
     run = launch(["python", "trainer.py", "--gpus", "2"])
     assert (
@@ -56,31 +69,106 @@ def test_a_gpu_that_is_not_there_is_a_sentence():
     )
 
 
+@pytest.fixture
+def solved(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
+    """Import a script of the lab into this process; the import is undone after the test."""
+
+    def take(name: str) -> ModuleType:
+        monkeypatch.syspath_prepend(str(folder))
+        monkeypatch.delitem(sys.modules, name, raising=False)
+        return importlib.import_module(name)
+
+    return take
+
+
 @pytest.mark.parametrize(
-    ("gpus", "ranks", "ends"),
+    ("gpus", "ranks", "device"),
     [
-        ([0, 3], 2, None),
+        ([0, 3], 2, torch.device("cuda", 3)),
+        (None, 4, torch.device("cuda", 1)),
+        (None, 5, torch.device("cpu")),
+        ([], 2, torch.device("cpu")),
+    ],
+)
+def test_ranks_take_the_gpus_that_are_named_or_one_each_or_none(
+    solved, monkeypatch, gpus, ranks, device
+):
+    joined = join_as_rank_1(solved("join"), monkeypatch, gpus, ranks)
+    on_gpu = device.type == "cuda"
+    assert joined == (
+        device,
+        {
+            "backend": "nccl" if on_gpu else "gloo",
+            "device_id": device if on_gpu else None,
+            "current": device if on_gpu else None,
+            "visible": "0,1,2,3" if on_gpu else "",
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("gpus", "ranks", "says"),
+    [
         ([0], 2, "2 ranks cannot share 1 GPU"),
+        ([3, 3], 2, "2 ranks cannot share 1 GPU"),
         ([4], 1, "GPU 4 was asked for, and this box has 4"),
     ],
 )
-def test_gpus_are_chosen_by_number(folder, monkeypatch, gpus, ranks, ends):
-    monkeypatch.syspath_prepend(str(folder))
-    monkeypatch.delitem(sys.modules, "join", raising=False)
-    module, called = importlib.import_module("join"), []
+def test_gpus_that_cannot_be_had_are_a_sentence(solved, monkeypatch, gpus, ranks, says):
+    with pytest.raises(SystemExit, match=says):
+        join_as_rank_1(solved("join"), monkeypatch, gpus, ranks)
+
+
+def join_as_rank_1(
+    module: ModuleType, monkeypatch: pytest.MonkeyPatch, gpus: list[int] | None, ranks: int
+) -> tuple[torch.device, dict]:
+    """What `join` returns on rank 1 of a box with four GPUs, and what it has set up by then."""
+    state = {"current": None}
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
-    monkeypatch.setattr(torch.cuda, "set_device", called.append)
-    monkeypatch.setattr(torch.cuda, "current_device", lambda: called[-1])
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: state.update(current=device))
     monkeypatch.setattr(
-        module.dist, "init_process_group", lambda backend: called.insert(0, backend)
+        module.dist,
+        "init_process_group",
+        lambda backend, device_id: state.update(backend=backend, device_id=device_id),
     )
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")
     for name, value in {"RANK": 1, "LOCAL_RANK": 1, "LOCAL_WORLD_SIZE": ranks}.items():
-        monkeypatch.setitem(os.environ, name, str(value))
-    if ends:
-        with pytest.raises(SystemExit, match=ends):
-            module.join(gpus)
-    else:
-        assert module.join(gpus) == torch.device("cuda", 3) and called == ["nccl", 3]
+        monkeypatch.setenv(name, str(value))
+    device = module.join(gpus)
+    return device, state | {"visible": os.environ["CUDA_VISIBLE_DEVICES"]}
+
+
+@pytest.mark.parametrize(
+    ("script", "cure"),
+    [
+        ("cured_hangs", lambda cures, tensor: cures.all_have_one(tensor)),
+        ("cured_hangs", lambda cures, tensor: cures.all_have_one(None)),
+        ("cured_hangs", lambda cures, tensor: cures.mean_on_rank_0(tensor.sum())),
+        ("cured_hangs", lambda cures, tensor: cures.add_up({"loss": tensor})),
+        ("cured_fails", lambda cures, tensor: cures.gather(tensor)),
+        ("cured_lies", lambda cures, tensor: cures.mean_loss(tensor)),
+        ("cured_lies", lambda cures, tensor: cures.slowest(0.5)),
+    ],
+)
+def test_a_cure_sends_nothing_of_the_cpu_through_nccl(solved, monkeypatch, script, cure):
+    """Fake tensors have a device, here a GPU, and no numbers, so each cure ends as it sends."""
+    sent = []
+
+    class SentError(Exception):
+        pass
+
+    def collective(*args: object, **_: object) -> None:
+        parts = [each for arg in args for each in (arg if isinstance(arg, list) else [arg])]
+        sent.extend(part.device.type for part in parts if isinstance(part, torch.Tensor))
+        raise SentError
+
+    for name in ("all_reduce", "all_gather", "all_gather_object"):
+        monkeypatch.setattr(torch.distributed, name, collective)
+    monkeypatch.setattr(torch.distributed, "get_backend", lambda: "nccl")
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
+    with FakeTensorMode(), pytest.raises(SentError):
+        cure(solved(script), torch.ones(3, device="cuda"))
+    assert set(sent) <= {"cuda"}
 
 
 @pytest.mark.parametrize(
@@ -123,3 +211,61 @@ def test_a_failure_says_what_the_lesson_says(script, name, says):
 def test_without_buffers_the_forward_of_one_rank_waits_for_nobody():
     run = launch([*TWO, "hangs.py", "validation_without_batch_norm"], limit=60)
     assert run.reason == "finished" and "validation loss" in run.text(0)
+
+
+def test_a_module_that_is_moved_trains_on_alone():
+    run = launch([*TWO, "moved.py"], limit=60)
+    said = [line.split()[-1] for line in run.text(0, "stdout").splitlines()]
+    assert said == ["equal", "equal", "DIFFERENT"]
+
+
+SILENT = """
+import json
+import torch
+import torch.distributed as dist
+from course import log
+from torch import nn
+from torch._C import _distributed_c10d as c10d
+from torch.nn.parallel import DistributedDataParallel
+
+def sent():
+    return [entry["profiling_name"] for entry in json.loads(c10d._dump_fr_trace_json())["entries"]]
+
+class Half(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.used, self.unused = nn.Linear(4, 4), nn.Linear(4, 4)
+    def forward(self, x):
+        return self.used(x)
+
+dist.init_process_group("gloo")
+torch.manual_seed(dist.get_rank())
+model = DistributedDataParallel(Half())
+model(torch.randn(8, 4)).square().mean().backward()
+log(gradient=model.module.used.weight.grad.sum())
+model = DistributedDataParallel(nn.Linear(4, 4))
+for _ in range(3):
+    before = len(sent())
+    with torch.no_grad():
+        model(torch.randn(8, 4))
+    evaluating = sent()[before:]
+    loss = model(torch.randn(8, 4)).square().mean()
+    log(evaluating=len(evaluating), training=len(sent()) - before - len(evaluating))
+    loss.backward()
+dist.barrier()
+dist.destroy_process_group()
+"""
+
+
+def test_what_the_lesson_says_of_steps_that_send_nothing():
+    """An unused parameter keeps gradients from being averaged; without buffers, only the second
+    training forward sends anything.
+    """
+    Path("silent.py").write_text(SILENT)
+    run = launch([*TWO, "silent.py"], limit=60)
+    assert run.ok, run.lines
+    one, other = [row["gradient"] for row in run.rows if "gradient" in row]
+    assert one != pytest.approx(other)
+    forwards = [row for row in run.rows if "training" in row and row["rank"] == 0]
+    assert [row["evaluating"] for row in forwards] == [0, 0, 0]
+    assert [row["training"] for row in forwards] == [0, 2, 0]

@@ -11,7 +11,7 @@ class TestCuredFails(AnyCure):
 
     @hint("which rank failed first, and on which line?")
     def test_causes(self, alone):
-        """Every failure has its cause."""
+        """causes() names the right cause of every failure."""
         self.name_causes(alone, {"download": 2, "predictions": 0, "heads": 1, "saving": 3})
 
     @hint("rank 0 works, all wait, all read")
@@ -25,8 +25,8 @@ class TestCuredFails(AnyCure):
 
     @hint("what must a rank know before it can receive the others' tensors?")
     def test_gather(self, ranks):
-        """Tensors of 2, 5 and 0 elements come together on every rank, in order, nothing added or
-        lost.
+        """Tensors of 2, 5 and 0 elements are gathered on every rank, in order, with nothing added
+        or lost.
         """
         for lengths in ([2, 5, 0], [3, 3, 3]):
             wanted = [rank + 1 for rank, length in enumerate(lengths) for _ in range(length)]
@@ -36,7 +36,7 @@ class TestCuredFails(AnyCure):
 
     @hint("DDP can look for the parameters that a forward did not reach")
     def test_wrap(self, ranks):
-        """Steps that use one head, or other heads on other ranks, give the weights of one
+        """Steps that use one head, or different heads on the ranks, give the weights of one
         process.
         """
         for rank, (off, wrapped) in enumerate(ranks(2, on_rank.wrap)):
@@ -45,7 +45,7 @@ class TestCuredFails(AnyCure):
 
     @hint("a rank may read the file as soon as save() has returned")
     def test_save(self, ranks, tmp_path):
-        """One rank writes, beside the file first, and no rank goes on before the file is there."""
+        """One rank writes, first beside the file; no rank continues before the file is there."""
         results = ranks(2, on_rank.save, str(tmp_path))
         assert results[0][3], (
             "while the new snapshot is written, the old one is gone: a kill would leave none"
@@ -54,6 +54,6 @@ class TestCuredFails(AnyCure):
             f"three saves write {[c for c, *_ in results]} files by rank"
         )
         assert all(whole for _, whole, *_ in results), (
-            "a rank went on before the new snapshot was there"
+            "a rank continued before the new snapshot was there"
         )
         assert results[0][2] == ["model.pt"], f"the folder holds {results[0][2]}"

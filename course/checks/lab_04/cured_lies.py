@@ -9,14 +9,14 @@ from course.checks.lab_04.any_cure import AnyCure
 class TestCuredLies(AnyCure):
     """Exercise 5: results that were wrong."""
 
-    @hint("say aloud what each number should be, and how it came to be what it is")
+    @hint("say what each number should be, and explain how it became what it is")
     def test_causes(self, alone):
-        """Every wrong result has its cause."""
+        """causes() names the right cause of every wrong result."""
         self.name_causes(alone, {"epochs": 2, "averaging": 0, "metrics": 3, "results": 1})
 
-    @hint("tell the sampler")
+    @hint("the sampler has a method that takes the epoch")
     def test_epochs(self, ranks):
-        """Each epoch deals all samples out, in an order of its own."""
+        """Each epoch deals all samples, in its own order."""
         results = ranks(2, on_rank.epochs)
         for epoch in range(3):
             drawn = sorted(index for rank in results for index in rank[epoch])
@@ -36,12 +36,12 @@ class TestCuredLies(AnyCure):
             for rank, (gradient, right) in enumerate(ranks(3, on_rank.mean_loss, counts)):
                 assert abs(gradient - right) < CLOSE, (
                     f"with {counts} losses, rank {rank}'s gradient is {gradient:.4f}; "
-                    f"right is {right:.4f}"
+                    f"it should be {right:.4f}"
                 )
 
-    @hint("one file, one writer, a line end behind each line")
+    @hint("one file, one writer, a line end after each line")
     def test_write_lines(self, ranks, tmp_path):
-        """The file holds every rank's lines, in order, and nothing of an older run; all ranks find
+        """The file has every rank's lines, in order, and nothing from an older run; all ranks find
         it complete.
         """
         wanted = "".join(
@@ -54,14 +54,14 @@ class TestCuredLies(AnyCure):
 
     @hint("the mean of the others, without the slowest itself")
     def test_slowest(self, ranks):
-        """The rank that computed longest is found by all ranks, with how many times the others'
-        mean it took.
+        """All ranks find the rank that computed longest, and its time relative to the others'
+        mean.
         """
         times = [[1.0, 1.0, 3.0], [0.2, 0.1, 0.1]]
         for rank, said in enumerate(ranks(3, on_rank.slowest, times)):
             for seconds, (found, factor), wanted in zip(times, said, (2, 0), strict=True):
                 assert found == wanted, (
-                    f"of {seconds}, rank {rank} takes rank {found} for the slowest"
+                    f"of {seconds}, rank {rank} names rank {found} as the slowest"
                 )
                 right = seconds[wanted] * 2 / (sum(seconds) - seconds[wanted])
                 assert abs(factor - right) < 1e-3, (

@@ -6,11 +6,11 @@ from course.checks.lab_04 import on_rank_snapshot as on_rank
 
 
 class TestSnapshot:
-    """Exercise 1: the state of a run, kept."""
+    """Exercise 1: the saved state of a run."""
 
     @hint("`torch.save` takes an open file as well as a path")
     def test_reads_back(self, alone):
-        """What write() wrote, read() gives back."""
+        """read() returns what write() has written."""
         before, state = alone(on_rank.round_trip)
         assert before is None, f"where nothing was written yet, read() gives {before}"
         assert state and sorted(state) == ["step", "weights"], (
@@ -22,7 +22,7 @@ class TestSnapshot:
 
     @hint("at which moment is there neither the old file nor the whole new one under that name?")
     def test_killed(self, alone):
-        """Killed (-9) at any moment of write(), there is a whole snapshot: the last one or the new
+        """After a kill (-9) at any moment of write() there is a whole snapshot, the last or the new
         one.
         """
         moments, lost = alone(on_rank.killed)
@@ -32,7 +32,7 @@ class TestSnapshot:
 
     @hint("a kill leaves the half-written file behind: will the next save reuse its name?")
     def test_left_over(self, alone):
-        """However often it is killed, at most one half-written file lies beside the snapshot."""
+        """After any number of kills, at most one half-written file is left beside the snapshot."""
         files = alone(on_rank.left_over)
         assert "model.pt" in files, f"after five saves the folder holds {files}"
         assert len(files) <= 2, f"after three kills the folder holds {len(files)} files: {files}"
@@ -57,9 +57,9 @@ class TestSnapshot:
                 f"rank {rank} draws {first:.3f}, and {again:.3f} after its state was restored"
             )
 
-    @hint("every rank takes another element of the same order")
+    @hint("every rank takes different elements of the same order")
     def test_shares(self, ranks):
-        """All samples are dealt out, the same number to every rank (2 and 3 ranks, 22 samples)."""
+        """All samples are dealt, equally many to every rank (2 and 3 ranks, 22 samples)."""
         for world_size in (2, 3):
             drawn = [places[0] for places in ranks(world_size, on_rank.shares, 22, [(0, 0)])]
             lengths = {len(share) for share in drawn}
@@ -71,7 +71,7 @@ class TestSnapshot:
                 f"{world_size} ranks together draw {len(set(every))} of 22 samples"
             )
             assert len(every) < 22 + world_size, (
-                f"{world_size} ranks draw {len(every)} samples in all"
+                f"{world_size} ranks draw {len(every)} samples together"
             )
         last = [places[0] for places in ranks(3, on_rank.shares, 22, [(0, 21)])]
         lengths = [len(share) for share in last]
@@ -79,11 +79,9 @@ class TestSnapshot:
             f"with one sample left of an epoch, three ranks draw {lengths} samples"
         )
 
-    @hint("the order is that of the whole epoch; what is done stands at its beginning")
+    @hint("the order belongs to the whole epoch; the samples that are done come first in it")
     def test_goes_on(self, ranks):
-        """From a place in the epoch on, each rank draws what it would have drawn there without a
-        break.
-        """
+        """From any place in the epoch, each rank draws the samples of a run without a stop."""
         for rank, (whole, rest) in enumerate(ranks(2, on_rank.shares, 22, [(3, 0), (3, 8)])):
             assert rest == whole[4:], (
                 f"rank {rank} draws {whole} in an epoch, and {rest} from 8 samples of all on"

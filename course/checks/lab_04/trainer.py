@@ -1,4 +1,4 @@
-"""Checks of trainer: a trainer that goes on from its snapshot."""
+"""Checks of trainer: a trainer that continues from its snapshot."""
 
 from course.checks.engine.hint import hint
 from course.checks.engine.reference import CLOSE, furthest
@@ -33,7 +33,7 @@ class TestTrainer:
     @hint("write down the shares for a warm-up of 4: 1/4, 2/4 ...")
     def test_warm_up(self, ranks):
         """The learning rate rises evenly to its full value and stays there; without a warm-up it
-        is full at once.
+        starts there.
         """
         for warmup, wanted in ((4, [0.25, 0.5, 0.75, 1, 1, 1]), (0, [1, 1])):
             shares = ranks(1, on_rank.rates, warmup, len(wanted))[0]
@@ -43,18 +43,16 @@ class TestTrainer:
                 "of the full"
             )
 
-    @hint("what does the next step depend on? Leave one of them out, and see what becomes of it")
+    @hint("what does the next step depend on? Leave one part out, and see what changes")
     def test_goes_on(self, ranks, tmp_path):
-        """Broken off within an epoch and begun again, it ends with the very same weights, bit by
-        bit (with dropout).
+        """Stopped within an epoch and started again, it ends with the same weights, bit by bit
+        (with dropout).
         """
         for rank, (off, apart, begun, steps) in enumerate(
             ranks(2, on_rank.resumed, str(tmp_path), 4)
         ):
-            assert begun == 4, f"broken off after 4 steps, it goes on from step {begun}"
-            assert steps == 2, (
-                f"it was broken off with 2 steps of 6 to go, and took {steps} after that"
-            )
+            assert begun == 4, f"stopped after 4 steps, it continues from step {begun}"
+            assert steps == 2, f"it was stopped with 2 of 6 steps left, and took {steps} after that"
             assert off == 0, (
                 f"rank {rank}'s weights differ by {off:.2g} from those of an unbroken run"
             )
@@ -70,7 +68,7 @@ class TestTrainer:
             f"the snapshot's weights are called {saved[0]} ..., the model's {bare[0]} ..."
         )
 
-    @hint("ranks have 4, 3 and 3 of the 10 samples: add sums and counts up, and divide once")
+    @hint("ranks have 4, 3 and 3 of the 10 samples: add up sums and counts, and divide once")
     def test_evaluate(self, ranks):
         """evaluate() is exact on three ranks with ten samples, and leaves the model in training
         mode.
@@ -78,9 +76,9 @@ class TestTrainer:
         loss, accuracy = on_rank.evaluated_alone()
         for rank, (got_loss, got_accuracy, training) in enumerate(ranks(3, on_rank.evaluated)):
             assert abs(got_loss - loss) < CLOSE, (
-                f"rank {rank} says a loss of {got_loss:.4f}; it is {loss:.4f}"
+                f"rank {rank} returns a loss of {got_loss:.4f}; it is {loss:.4f}"
             )
             assert abs(got_accuracy - accuracy) < CLOSE, (
-                f"rank {rank} says {got_accuracy:.3f}; it is {accuracy:.3f}"
+                f"rank {rank} returns {got_accuracy:.3f}; it is {accuracy:.3f}"
             )
             assert training, f"rank {rank} is left in evaluation mode"

@@ -5,19 +5,19 @@ from course.checks.lab_05 import on_rank_amp_resume as on_rank
 
 
 class TestAmpResume:
-    """Exercise 5: save and go on."""
+    """Exercise 5: save and continue."""
 
     @hint("which of the four does the next step depend on?")
     def test_goes_on(self, ranks, tmp_path):
-        """A run that stops half-way and goes on ends, on every rank, with the weights of one
+        """A run that stops half-way and continues ends, on every rank, with the weights of one
         that never stopped.
         """
         for rank, found in enumerate(ranks(2, on_rank.resumed, str(tmp_path / "job.pt"))):
             assert found["off"] == 0, (
-                f"rank {rank}: the weights are off by {found['off']:.2g} in the end"
+                f"rank {rank}: the weights are off by {found['off']:.2g} at the end"
             )
 
-    @hint("the scaler has a state_dict of its own, with the count in it")
+    @hint("the scaler has its own state_dict, with the count in it")
     def test_scaler(self, ranks, tmp_path):
         """Scale and count of good steps are as they were."""
         for rank, found in enumerate(ranks(2, on_rank.resumed, str(tmp_path / "job.pt"))):
@@ -37,7 +37,7 @@ class TestAmpResume:
 
     @hint("several ranks writing one file can leave a mixture of both")
     def test_one_writer(self, ranks, tmp_path):
-        """Rank 0 writes, nobody else."""
+        """Only rank 0 writes."""
         wrote = [found["wrote"] for found in ranks(2, on_rank.saved, str(tmp_path / "job.pt"))]
         assert wrote == [True, False], f"by rank: {wrote}"
 
@@ -45,7 +45,7 @@ class TestAmpResume:
     def test_whole(self, ranks, tmp_path):
         """When save returns on any rank, the file is there."""
         for rank, found in enumerate(ranks(2, on_rank.saved, str(tmp_path / "job.pt"))):
-            assert found["whole"], f"rank {rank} goes on before the file is written"
+            assert found["whole"], f"rank {rank} continues before the file is written"
 
     @hint("DDP puts `module.` before every name; the model inside it does not")
     def test_plain(self, ranks, tmp_path):

@@ -6,7 +6,7 @@ from course.checks.lab_05 import on_rank_amp_step as on_rank
 
 
 class TestAmpStep:
-    """Exercise 4: clipping and accumulation in their places."""
+    """Exercise 4: clipping and accumulation in the right places."""
 
     @hint(
         "a norm limit means something only for the gradient that the optimizer will see, "
@@ -34,7 +34,7 @@ class TestAmpStep:
 
     @hint("DDP decides in forward whether the next backward will communicate")
     def test_messages(self, ranks):
-        """DDP communicates once a step."""
+        """DDP communicates once per step."""
         for _, _, counts in ranks(2, on_rank.stepped, (1.0,))[0].values():
             assert set(counts) == {1}, (
                 f"in {len(counts)} steps of {on_rank.PARTS} parts DDP sends {counts} times"
@@ -49,8 +49,8 @@ class TestAmpStep:
         assert inside == {False}, "backward runs inside autocast"
 
     @hint(
-        "the scaler decides whether to step, and learns of it in update(), once; "
-        "bad gradients must not linger"
+        "the scaler decides whether to step, and adapts in update(), once; "
+        "bad gradients must not be left over"
     )
     def test_overflow(self, ranks):
         """A step that overflows on one rank is skipped on all, halves the scale once,

@@ -12,7 +12,7 @@ class TestMasterWeights:
         "Which format have a master's gradients?"
     )
     def test_small_changes(self, alone):
-        """A thousand changes of 0.0001 arrive in a float16 weight of 1."""
+        """A thousand changes of 0.0001 show in a float16 weight of 1."""
         weight, master = alone(on_rank.small_changes)
         assert abs(master - 1.1) < 1e-3, f"the master is {master:.4f} instead of 1.1"
         assert abs(weight - 1.1) < 1e-3, f"the weight is {weight:.4f} instead of 1.1"
@@ -38,7 +38,7 @@ class TestMasterWeights:
         "and does the parameter stay the same tensor?"
     )
     def test_rounded(self, alone):
-        """After a step the model's weights are the masters, rounded, in the formats that they
+        """After a step the model's weights are the rounded masters, in the formats that they
         had.
         """
         changed, off = alone(on_rank.rounded)
@@ -54,8 +54,8 @@ class TestMasterWeights:
             assert off == 0, f"{name}: after 5 steps a master is off by {off:.2g}"
 
     @hint(
-        "an optimizer leaves alone what has the gradient None, "
-        "and moves on with its momentum what has zeros"
+        "an optimizer does not touch a weight whose gradient is None, "
+        "but its momentum moves a weight whose gradient is 0"
     )
     def test_unused(self, alone):
         """A weight without a gradient is left alone."""

@@ -9,22 +9,22 @@ class TestMyAutocast:
 
     @hint("every floating-point argument of a product goes to self.dtype")
     def test_low(self, alone):
-        """Products come out in 16 bits, in the format of the mode."""
+        """The results of products have 16 bits, in the format of the mode."""
         for dtype, formats in alone(on_rank.low).items():
             for name, got in formats.items():
                 assert got == dtype, f"within Autocast({dtype}) {name} comes out as {got}"
 
-    @hint("the second list is as important as the first")
+    @hint("what should happen to an operation on the second list?")
     def test_full(self, alone):
-        """Softmax, norms, sums and losses come out in float32, and a sum that float16 cannot hold
-        is finite.
+        """The results of softmax, norms, sums and losses are float32, and a sum too large for
+        float16 is finite.
         """
         formats, total = alone(on_rank.full)
         for name, got in formats.items():
             assert got == "float32", f"of a float16 tensor {name} comes out as {got}"
         assert total == 131072, f"the sum of 4,096 times 32 is {total}"
 
-    @hint("what is on neither list is none of your business")
+    @hint("an operation on neither list keeps its arguments as they are")
     def test_others(self, alone):
         """Other operations take what comes; integers stay integers."""
         wanted = {
@@ -57,7 +57,7 @@ class TestMyAutocast:
             f"F.linear(input=x, weight=x) comes out as {found['keywords']}"
         )
 
-    @hint("a cast that autograd sees hands the gradient back in the weight's own format")
+    @hint("a cast that autograd records returns the gradient in the weight's own format")
     def test_training(self, alone):
         """Weights stay float32, their gradients are float32 and close to those of a float32 run."""
         held, formats, off = alone(on_rank.training)
@@ -72,7 +72,7 @@ class TestMyAutocast:
         """watch names every layer without inner layers and the format of its latest output."""
         bf16, fp16, plain = alone(on_rank.watched)
         wanted = {"0": "bfloat16", "1.0": "float32", "1.1": "float32", "2": "bfloat16"}
-        assert bf16 == wanted, f"watch says {bf16} instead of {wanted}"
+        assert bf16 == wanted, f"watch returns {bf16} instead of {wanted}"
         assert fp16 == {n: f.replace("bfloat16", "float16") for n, f in wanted.items()}, (
             f"then, in float16: {fp16}"
         )

@@ -47,8 +47,8 @@ class TestMyScaler:
         "says inf"
     )
     def test_decisions(self, alone):
-        """On forty steps with inf and nan planted, factor, count and weights are torch's after
-        every step.
+        """In forty steps, some with inf or nan, factor, count and weights are torch's after every
+        step.
         """
         for name, (mine, theirs, off) in alone(on_rank.all_decisions, DECISIONS).items():
             planted = DECISIONS[name][1]
@@ -71,20 +71,20 @@ class TestMyScaler:
                 "a good step is skipped" if clean else f"{what} is not found"
             )
 
-    @hint("momentum and AdamW's averages would take in a step that was not one")
+    @hint("a skipped step does not call optimizer.step() at all: even zeros change its averages")
     def test_skips(self, alone):
         """A skipped step moves neither the weights nor the optimizer's state."""
         moved, same, calls = alone(on_rank.skipped)
         assert moved == 0, f"the weights move by {moved:.2g} in a step that overflows"
         assert same and not calls, "the optimizer is stepped although a gradient has overflowed"
 
-    @hint("to clip, one calls unscale_ before step does")
+    @hint("a loop that clips calls unscale_ itself, before step() does")
     def test_once(self, alone):
         """With unscale_ called before step, to clip, the weights are those under torch's scaler."""
         off = alone(on_rank.once)
         assert off < CLOSE, f"the weights differ by {off:.2g}"
 
-    @hint("ask the others: is anyone's flag up?")
+    @hint("ask the other ranks whether one of them has an overflow")
     def test_same_decision(self, ranks):
         """Where rank 1 of three alone overflows and nobody averages gradients, all three skip
         and keep one factor.
@@ -95,7 +95,7 @@ class TestMyScaler:
             assert set(skips) == {step in (1, 4)}, f"step {step}, by rank: skipped {skips}"
             assert len(set(factors)) == 1, f"after step {step} the ranks' factors are {factors}"
 
-    @hint("DDP's average carries the inf to everyone; what do you make of it?")
+    @hint("DDP's average carries the inf to every rank; what should each of them do?")
     def test_ddp(self, ranks):
         """Under DDP, where one rank's loss overflows, every rank decides as torch's scaler does."""
         for rank, (mine, theirs, off) in enumerate(ranks(2, on_rank.replicated)):
@@ -106,7 +106,7 @@ class TestMyScaler:
 
     @hint("one flag for all gradients together")
     def test_message(self, ranks):
-        """The ranks exchange one number a step."""
+        """The ranks exchange one number per step."""
         for step, sent in enumerate(ranks(2, on_rank.messages)[0]):
             numbers = sum(call.elements for call in sent)
             assert len(sent) == 1 and numbers == 1, (

@@ -1,0 +1,101 @@
+"""Lab 05's scripts: what they show here, and on GPUs as far as a box without one can tell."""
+
+import ast
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from support.solutions import scripts
+from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.autograd import DeviceType
+from torch.autograd.profiler_util import EventList, FunctionEvent
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import course
+from course.launch import launch
+
+LAB = "05_mixed_precision"
+
+
+def event(number: int, name: str, start: int, end: int, kind: DeviceType) -> FunctionEvent:
+    """One event of a profile of a GPU, times in microseconds."""
+    return FunctionEvent(
+        number, name, 0, start, end, stack=[], use_device="cuda", device_type=kind, is_legacy=False
+    )
+
+
+def test_the_profile_counts_the_time_of_a_kernel_once():
+    """An operation's time is that of its kernels, and their sum is the total of torch's table."""
+    linear, product = (
+        event(0, "aten::linear", 0, 50, DeviceType.CPU),
+        event(1, "aten::addmm", 10, 40, DeviceType.CPU),
+    )
+    kernel = event(2, "sgemm_128x64", 60, 1060, DeviceType.CUDA)
+    product.append_kernel(kernel.name, 0, 1000)
+    profile = EventList([linear, product, kernel], use_device="cuda")
+    profile._build_tree()
+    rows = profile.key_averages()
+
+    tree = ast.parse(scripts(LAB)["amp_profile.py"])
+    (own_us,) = (node for node in tree.body if isinstance(node, ast.FunctionDef))
+    scope = {"DeviceType": DeviceType}
+    exec(ast.unparse(own_us), scope)
+    assert scope["own_us"](rows, "cuda") == {"linear": 0, "addmm": 1000}
+    assert scope["own_us"](rows, "cpu") == {"linear": 20, "addmm": 30}
+    assert "Self CUDA time total: 1.000ms" in rows.table()
+
+
+def test_float32_products_of_a_gpu_are_timed_with_and_without_tf32(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    script = tmp_path / "matmul_speed.py"
+    script.write_text(scripts(LAB)[script.name])
+    precision, used = [], {}
+    monkeypatch.setattr(sys, "argv", [str(script), "--device", "cuda"])
+    monkeypatch.setattr(course, "log", lambda way, **_: used.update({way: precision[-1]}))
+    monkeypatch.setattr(torch, "set_float32_matmul_precision", precision.append)
+    monkeypatch.setattr(torch, "set_num_threads", lambda count: None)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "a GPU")
+    with FakeTensorMode():
+        runpy.run_path(str(script), run_name="__main__")
+    assert used["fp32"] == "highest" and used["tf32"] == "high"
+
+
+def test_ddp_gives_an_overflow_to_every_rank(tmp_path: Path):
+    script = tmp_path / "one_inf.py"
+    script.write_text(scripts(LAB)[script.name])
+    run = launch(["torchrun", "--standalone", "--nproc-per-node", "2", str(script)], limit=100)
+    assert run.text(0, "stdout") == "rank 0: its own gradient 1.0, the average inf"
+    assert run.text(1, "stdout") == "rank 1: its own gradient inf, the average inf"
+
+
+def test_autocast_copies_a_weight_once():
+    """Five products with one weight cast the input and the weight, and the weight only once."""
+    casts = []
+
+    class Casts(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            if function is torch.ops.aten._to_copy.default:
+                casts.append(args[0].shape)
+            return function(*args, **(kwargs or {}))
+
+    h, weight = torch.randn(4, 8), torch.randn(8, 8, requires_grad=True)
+    with Casts(), torch.autocast("cpu", torch.bfloat16):
+        for _ in range(5):
+            h = nn.functional.linear(h, weight)
+    assert casts.count((8, 8)) == 1 and casts.count((4, 8)) == 1
+
+
+def test_a_step_with_masters_takes_12_bytes_for_each_weight():
+    scope = {}
+    exec(scripts(LAB)["master_weights.py"], scope)
+    layer = nn.Linear(8, 8, dtype=torch.float16)
+    master = scope["Master"](layer.parameters(), lambda weights: torch.optim.SGD(weights, lr=0.1))
+    layer(torch.randn(2, 8, dtype=torch.float16)).sum().backward()
+    master.collect()
+    held = [each for p in [*layer.parameters(), *master.masters] for each in (p, p.grad)]
+    assert sum(each.nbytes for each in held) == 12 * sum(p.numel() for p in layer.parameters())
