@@ -1,0 +1,74 @@
+"""Lab 06's `hvd` where there are GPUs: on which of them its thread works and its state arrives."""
+
+from pathlib import Path
+
+import pytest
+from support.pretended import on_gpus
+from support.solutions import write
+
+from course.launch import launch
+
+# Each rank prints its device, the average of 1 and 2, and the GPU of the engine's thread.
+AVERAGE = """
+import hvd
+import torch
+from hvd_collectives import backend
+from hvd_engine import CYCLE_MS, Engine
+
+hvd.init()
+on_gpus = torch.cuda.device_count() >= hvd.local_size()
+device = torch.device("cuda", hvd.local_rank()) if on_gpus else torch.device("cpu")
+if on_gpus:
+    torch.cuda.set_device(device)
+settle, seen = Engine._settle, []
+Engine._settle = lambda *args: (seen.append(torch.cuda.current_device()), settle(*args))
+tensor = torch.full((2,), hvd.rank() + 1.0, device=device)
+hvd.allreduce_(tensor)
+print(backend(), CYCLE_MS, tensor.device, tensor.tolist(), seen)
+hvd.shutdown()
+"""
+# Tensors that were saved on the root's GPU, as far as torch can tell, are sent as parts of objects.
+OBJECTS = """
+import hvd
+import torch
+
+def restore(storage, location):
+    assert location != "the root's GPU", "a tensor goes to the root's GPU"
+
+torch.serialization.register_package(0, lambda storage: "the root's GPU", restore)
+hvd.init()
+print(hvd.broadcast_object({"momentum": torch.ones(2)})["momentum"].tolist())
+print(hvd.allgather_object(torch.ones(2))[0].tolist())
+hvd.shutdown()
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The scripts of the lesson, solved, and the scripts above."""
+    write("06_horovod_style", tmp_path)
+    (tmp_path / "average.py").write_text(AVERAGE)
+    (tmp_path / "objects.py").write_text(OBJECTS)
+    return tmp_path
+
+
+def test_the_engine_works_on_the_gpu_of_its_rank(folder):
+    """A thread begins on GPU 0; to come back to it would open a context there on every rank."""
+    run = on_gpus(folder, "average.py", ranks=2, gpus=2)
+    assert run.ok, run.lines
+    assert [run.text(rank, "stdout") for rank in (0, 1)] == [
+        f"cpu:gloo,cuda:nccl 1 cuda:{rank} [1.5, 1.5] [{rank}]" for rank in (0, 1)
+    ]
+
+
+def test_with_fewer_gpus_than_ranks_all_is_on_the_cpu(folder):
+    run = on_gpus(folder, "average.py", ranks=2, gpus=1)
+    assert run.ok, run.lines
+    assert run.text(1, "stdout").startswith("gloo 20 cpu [1.5, 1.5]")
+
+
+def test_tensors_in_objects_arrive_on_the_cpu(folder):
+    """Unpickled as they were sent, they would go to the GPU of the rank that sent them."""
+    run = launch(["python", str(folder / "objects.py")])
+    assert run.ok, run.lines
+    assert run.text(0, "stdout").split("\n") == ["[1.0, 1.0]", "[1.0, 1.0]"]
