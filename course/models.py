@@ -10,9 +10,9 @@ from course.data import hub
 if TYPE_CHECKING:
     from transformers import BertForSequenceClassification
 
-# (layers, width): two sizes of Turc et al. 2019, "Well-Read Students Learn Better", here with a
-# small vocabulary.
-SIZES = {"tiny": (2, 128), "mini": (4, 256)}
+# (layers, width): three sizes of Turc et al. 2019, "Well-Read Students Learn Better", here with a
+# small vocabulary; "wide" is our name.
+SIZES = {"tiny": (2, 128), "mini": (4, 256), "wide": (4, 768)}
 VOCABULARY = 64  # room for the embedded grammar's words
 POSITIONS = 64  # tokens of the longest input
 LABELS = 3
@@ -24,11 +24,12 @@ def bert(
     """A BERT that classifies pairs of sentences into three labels.
 
     The weights are random, drawn from torch's generator (seed it first for equal weights):
-    ``"tiny"`` has 0.4 million parameters, ``"mini"`` 3.3 million. With a `checkpoint`, a name on
-    the Hub (``"bert-base-cased"``) or a local folder as `save_pretrained` writes it, the encoder
-    comes from there and only a missing classifier is random. There is no `dropout` unless you ask
-    for it, so that runs can be compared exactly. Raises `CourseError` for an unknown size or a
-    checkpoint that cannot be loaded.
+    ``"tiny"`` has 0.4 million parameters, ``"mini"`` 3.3 million, ``"wide"`` 29 million: its
+    gradients keep the links between GPUs busy. With a `checkpoint`, a name on the Hub
+    (``"bert-base-cased"``) or a local folder as `save_pretrained` writes it, the encoder comes from
+    there and only a missing classifier is random. There is no `dropout` unless you ask for it, so
+    that runs can be compared exactly. Raises `CourseError` for an unknown size or a checkpoint that
+    cannot be loaded.
 
     On the embedded pairs in batches of 32, ``"tiny"`` learns with AdamW at a constant 3e-4, and
     faster at 1e-3 after 50 steps of warm-up, without which that rate starts badly (layer norms

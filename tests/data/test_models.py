@@ -26,7 +26,8 @@ def seeded(*args, **kwargs) -> torch.nn.Module:
 def test_sizes_are_what_the_docstring_says():
     assert parameters(models.bert()) == pytest.approx(0.43e6, rel=0.05)
     assert parameters(models.bert("mini")) == pytest.approx(3.3e6, rel=0.05)
-    with pytest.raises(CourseError, match="no BERT of size 'huge': use 'tiny' or 'mini'"):
+    assert parameters(models.bert("wide")) == pytest.approx(29e6, rel=0.05)
+    with pytest.raises(CourseError, match="no BERT of size 'huge': use 'tiny' or 'mini' or 'wide'"):
         models.bert("huge")
 
 

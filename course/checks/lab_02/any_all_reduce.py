@@ -1,4 +1,4 @@
-"""What holds for every all-reduce of lab 02, however it sends its messages."""
+"""The checks that every all-reduce of lab 02 must pass, however it sends its messages."""
 
 from collections.abc import Callable, Iterator
 
@@ -28,7 +28,7 @@ class AnyAllReduce:
     def compare(
         self, ranks: Callable, world_size: int, shapes: tuple, dtypes: tuple = (torch.int64,)
     ) -> None:
-        """Every rank has what one process finds, for each shape and dtype."""
+        """Every rank has the sum that one process finds, for each shape and dtype."""
         for name, by_rank in self.each(ranks, world_size, on_rank.sums, shapes, dtypes):
             for rank, left in enumerate(by_rank):
                 for (shape, dtype), got in left.items():
@@ -39,11 +39,11 @@ class AnyAllReduce:
                     )
 
     @hint(
-        "draw who waits for whom: does every rank that sends find another that receives at that "
-        "moment?"
+        "draw an arrow from each rank that waits to the rank it waits for: do the arrows form a "
+        "circle?"
     )
     def test_ends(self, ranks):
-        """No rank waits for ever (3 ranks)."""
+        """No rank waits forever (3 ranks)."""
         ranks(3, on_rank.sums, exercise_of(self), self.names, ((12,),))
 
     @hint(
@@ -57,12 +57,12 @@ class AnyAllReduce:
         for world_size in (2, 5):
             self.compare(ranks, world_size, SHAPES)
 
-    @hint("a world of one is a world: nobody to talk to, and the sum is there already")
+    @hint("with one rank there is nobody to talk to, and the sum is already there")
     def test_one_rank(self, ranks):
         """On one rank it changes nothing."""
         self.compare(ranks, 1, SHAPES)
 
-    @hint("what you receive into, and what you add up in, must have the dtype of the tensor")
+    @hint("which dtype have the tensors that you make, to receive into and to add up in?")
     def test_dtypes(self, ranks):
         """Sums are exact in 64-bit integers, and in bfloat16, float16, float32, float64 where they
         can be.
@@ -107,7 +107,7 @@ class AnyAllReduce:
 
 
 def difference(got: torch.Tensor, wanted: torch.Tensor) -> str:
-    """What is wrong with a result, in words."""
+    """What is wrong with a result, in words that follow the rank's name."""
     if got.dtype != wanted.dtype or got.shape != wanted.shape:
         return f"has {got.dtype} of shape {tuple(got.shape)}"
     wrong = (got != wanted).flatten().nonzero().flatten().tolist()

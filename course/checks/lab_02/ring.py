@@ -24,16 +24,14 @@ class TestRing(AnyAllReduce):
                 f"4 ranks: chunk {chunk} is not complete on rank {rank}"
             )
 
-    @hint(
-        "what a rank receives in one round is what it sends in the next; nothing is added any more"
-    )
+    @hint("a rank sends on what it received in the round before; in this phase nothing is added")
     def test_all_gather(self, ranks):
         """all_gather brings the complete chunks to all ranks (4 ranks)."""
         wanted = total(4, (11,))
         for rank, got in enumerate(ranks(4, on_rank_ring.gathered, 11)):
             assert torch.equal(got, wanted), f"4 ranks: rank {rank} {difference(got, wanted)}"
 
-    @hint("a ring has one direction: to rank + 1, the last to rank 0")
+    @hint("a ring has one direction: each rank sends to rank + 1, the last one to rank 0")
     def test_neighbours(self, ranks):
         """Each rank sends 2(N−1) messages, all to its right neighbour (4 ranks)."""
         for _, by_rank in self.each(ranks, 4, traffic, (12,)):

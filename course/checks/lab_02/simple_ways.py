@@ -10,10 +10,10 @@ class TestSimpleWays(AnyAllReduce):
 
     names = ("reduce_broadcast", "all_to_all")
 
-    @hint("reduce + broadcast: who talks to rank 0 only? All-to-all: how many others are there?")
+    @hint("reduce + broadcast: who talks only to rank 0? All-to-all: how many others are there?")
     def test_messages(self, ranks):
-        """Whole buffers travel: N−1 from rank 0 and one from each other; in all-to-all N−1 from
-        each (4 ranks).
+        """Whole buffers travel: rank 0 sends N−1 and every other rank one; in all-to-all each
+        rank sends N−1 (4 ranks).
         """
         for name, by_rank in self.each(ranks, 4, on_rank.traffic, (10,)):
             for rank, (sent,) in enumerate(by_rank):

@@ -1,4 +1,4 @@
-"""What holds for every replica of lab 03, whenever it communicates."""
+"""The checks that every replica of lab 03 must pass, whenever it communicates."""
 
 from collections.abc import Callable, Iterator
 
@@ -36,7 +36,7 @@ class AnyReplica:
                         f"are off by {furthest(got, wanted):.2g}"
                     )
 
-    @hint("average means the sum over the ranks divided by how many there are")
+    @hint("which operation does all_reduce apply by default, and what is missing for an average?")
     def test_average(self, ranks):
         """After finish(), every gradient is the average over the ranks (2 and 3 ranks)."""
         for world_size in (2, 3):
@@ -61,8 +61,8 @@ class AnyReplica:
         self.compare_training(ranks, 2, ("tied", "frozen"), ("SGD",))
 
     @hint(
-        "`pack` marks which gradients there are and `unpack` reads the marks: "
-        "let both see every parameter"
+        "`pack` writes a flag for each parameter and `unpack` reads it: "
+        "do both see every parameter?"
     )
     def test_unused(self, ranks):
         """A parameter unused on one rank counts as zero there; unused on all, it keeps no
@@ -88,14 +88,14 @@ class AnyReplica:
                 f"{name}: the weights differ from torch's DDP by {max(off):.2g}"
             )
 
-    @hint("gradients add up by themselves; only the last backward of the group may communicate")
+    @hint("gradients add up by themselves; which backward of the group should communicate?")
     def test_accumulation(self, ranks):
         """Within no_sync() nothing is sent, and gradients of three passes add up to one update."""
         for name, sent in self.each(ranks, 2, on_rank.messages, quiet=True):
             assert not sent[0], f"{name}: {len(sent[0])} messages within no_sync()"
         self.compare_training(ranks, 2, ("plain",), ("SGD",), passes=3)
 
-    @hint("a world of one is a world")
+    @hint("with one rank, the average of the gradients is the gradient itself")
     def test_one_rank(self, ranks):
         """It works on one rank too."""
         self.compare_training(ranks, 1, ("plain",), ("SGD",))

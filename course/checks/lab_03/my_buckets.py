@@ -12,7 +12,7 @@ class TestMyBuckets(AnyReplica):
 
     wrappers = ("Overlapped", "Bucketed")
 
-    @hint("which gradient is ready first, and who tells you?")
+    @hint("which gradient is ready first, and which function of yours is called then?")
     def test_starts_during_backward(self, ranks):
         """Messages begin before the first layer has its gradient, and backward waits for none."""
         for name, results in self.each(ranks, 2, on_rank.sent_early):
@@ -20,9 +20,9 @@ class TestMyBuckets(AnyReplica):
                 assert begun > 0, f"{name}: nothing is sent before backward reaches the first layer"
                 assert asynchronous, f"{name}: backward waits for a message instead of going on"
 
-    @hint("what has to be counted anew for the next backward?")
+    @hint("what has to be counted from the start again for the next backward?")
     def test_starts_again(self, ranks):
-        """The second step overlaps as the first does: its messages begin during backward too."""
+        """The second step overlaps like the first: its messages begin during backward, too."""
         for name, results in self.each(ranks, 2, on_rank.sent_early, steps=2):
             for begun, _ in results:
                 assert begun > 0, (
@@ -30,10 +30,10 @@ class TestMyBuckets(AnyReplica):
                     "before backward reaches the first layer"
                 )
 
-    @hint("count the buckets, then the messages")
+    @hint("count the buckets, then the calls of all_reduce: the two numbers should be equal")
     def test_messages(self, ranks):
-        """One message a bucket: as many as parameters in Overlapped, one in Bucketed with a large
-        cap.
+        """One message per bucket: as many as parameters in Overlapped, one in Bucketed with a
+        large cap.
         """
         parameters = len(list(Small(seed=0).parameters()))
         for name, sent in self.each(ranks, 2, messages):
@@ -43,8 +43,8 @@ class TestMyBuckets(AnyReplica):
             )
 
     @hint(
-        "walk through the parameters backwards; "
-        "a bucket is closed when the next parameter would not fit"
+        "take three parameters and a cap on paper: "
+        "which bucket does each go into, and how much room is left?"
     )
     def test_assign(self, ranks):
         """Buckets hold every trained parameter once, last layer first, within the cap unless one

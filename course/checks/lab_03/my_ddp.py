@@ -24,7 +24,7 @@ class TestMyDdp(AnyReplica):
 
     @hint("how many messages does AfterBackward send for ten parameters, and Flat?")
     def test_messages(self, ranks):
-        """AfterBackward sends one message a parameter, Flat sends one in all."""
+        """AfterBackward sends one message per parameter, Flat sends one in all."""
         parameters = len(list(Small(seed=0).parameters()))
         for name, sent in self.each(ranks, 2, on_rank.messages):
             wanted = 1 if name == "Flat" else parameters

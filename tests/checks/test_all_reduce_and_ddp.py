@@ -1,0 +1,124 @@
+"""Labs 02 and 03 outside of their notebooks: what they leave free, and what they do on GPUs."""
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+import torch.distributed as dist
+from support import pretended, solutions
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from course.checks.engine import session
+from course.checks.engine.reference import Small, batch, loss_of
+from course.launch import connect
+
+ALL_REDUCE, DDP = "02_all_reduce", "03_distributed_data_parallel"
+# Runs a script of lab 03 until it puts its BERT somewhere; logs which size it is, and where.
+UNTIL_THE_MODEL = """
+import runpy, sys
+from types import SimpleNamespace
+from course import log, models
+
+def bert(size="tiny"):
+    return SimpleNamespace(to=lambda device: sys.exit(log(size=size, device=str(device))))
+
+models.bert = bert
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+@pytest.fixture
+def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable]:
+    """The solved scripts of both labs, importable."""
+    solutions.write(ALL_REDUCE, tmp_path)
+    solutions.write(DDP, tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield importlib.import_module
+    for name in ("ping", "my_ddp", "my_buckets"):
+        sys.modules.pop(name, None)
+
+
+def test_messages_may_travel_without_a_batch(tmp_path):
+    """On the CPU, which the checks use, `isend` and `irecv` on their own are as good."""
+    connect.warm_up()
+    solutions.write(ALL_REDUCE, tmp_path)
+    script = tmp_path / "simple_ways.py"
+    batched = "dist.batch_isend_irecv(messages) if messages else []"
+    assert batched in script.read_text()
+    single = "[message.op(message.tensor, message.peer) for message in messages]"
+    script.write_text(script.read_text().replace(batched, single))
+    results = session.run(tmp_path, ["simple_ways", "ring"])
+    assert {result.check: result.message for result in results if result.outcome != "passed"} == {}
+
+
+@pytest.mark.parametrize(
+    ("on_gpu", "size", "calls"),
+    [(False, 2**10, 20), (False, 2**24, 1), (True, 2**10, 20), (True, 2**24, 16), (True, 2**28, 1)],
+)
+def test_short_calls_are_timed_several_at_once(scripts, monkeypatch, on_gpu, size, calls):
+    """A GPU does a call of 16 MiB in less time than the ranks take to start together."""
+    ping, made = scripts("ping"), []
+    monkeypatch.setattr(dist, "barrier", lambda: None)
+    monkeypatch.setattr(ping, "now", lambda device: 10.0 * len(made))
+    tensor = SimpleNamespace(is_cuda=on_gpu, nbytes=size, device=None)
+    assert ping.timed(made.append, tensor) == 10.0
+    assert len(made) == calls
+
+
+class OnOneDevice(TorchDispatchMode):
+    """Refuses operations with a tensor of the CPU: from there to a GPU a copy waits."""
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        tensors = torch.utils._pytree.tree_leaves((args, kwargs, result))
+        devices = {leaf.device.type for leaf in tensors if isinstance(leaf, torch.Tensor)}
+        assert devices <= {"meta"}, f"{function} in backward, with tensors on {devices}"
+        return result
+
+
+@pytest.mark.parametrize("name", ["AfterBackward", "Flat", "Overlapped", "Bucketed"])
+def test_a_step_waits_for_the_gpu_once_and_after_backward(scripts, monkeypatch, name):
+    """`meta` stands for the GPU: there nothing can be read; `tolist` says when one tries to."""
+    done, read = SimpleNamespace(wait=lambda: None), []
+    monkeypatch.setattr(dist, "get_world_size", lambda: 2)
+    monkeypatch.setattr(dist, "broadcast", lambda tensor, src: None)
+    monkeypatch.setattr(dist, "all_reduce", lambda tensor, async_op=False: done)
+    module = scripts("my_ddp" if name in ("AfterBackward", "Flat") else "my_buckets")
+    options = {"cap_mb": 1e-4} if name == "Bucketed" else {}
+    replica = getattr(module, name)(Small(seed=0).to("meta"), **options)
+    loss = loss_of(replica, [part.to("meta") for part in batch(0, rank=0)], heads=(0,))
+    monkeypatch.setattr(
+        torch.Tensor, "tolist", lambda flags: read.append(len(flags)) or [1.0] * len(flags)
+    )
+    with OnOneDevice():
+        loss.backward()
+        assert not read, "backward waits for the GPU"
+        replica.finish()
+    assert read == [len(replica.trained)], "finish() should read the flags of all buckets at once"
+
+
+@pytest.mark.parametrize(
+    ("command", "ranks", "gpus", "seen"),
+    [
+        ("compare.py --rounds 1 --caps 1", 2, 2, {("wide", "cuda:0"), ("wide", "cuda:1")}),
+        ("compare.py --rounds 1 --caps 1", 2, 1, {("tiny", "cpu")}),
+        ("single.py", 1, 1, {("tiny", "cuda")}),
+        ("single.py --device cpu", 1, 1, {("tiny", "cpu")}),
+    ],
+)
+def test_model_and_device_are_those_to_compare(tmp_path, monkeypatch, command, ranks, gpus, seen):
+    """Ranks on GPUs compare wrappers of a model whose gradients take time to send.
+
+    One process computes where it is told to: where the ranks that it is compared with do.
+    """
+    monkeypatch.chdir(tmp_path)
+    solutions.write(DDP, tmp_path)
+    (tmp_path / "until.py").write_text(UNTIL_THE_MODEL)
+    run = pretended.on_gpus(tmp_path, "until.py", *command.split(), ranks=ranks, gpus=gpus)
+    assert run.ok, pretended.fault(run)
+    assert {(row["size"], row["device"]) for row in run.rows} == seen
