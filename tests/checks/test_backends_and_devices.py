@@ -1,0 +1,101 @@
+"""Labs 00 and 01: what their scripts must withstand on GPUs, shown on a box without one."""
+
+import importlib
+import runpy
+import sys
+import threading
+import time
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+import torch
+from support.solutions import write
+
+from course.launch.client import launch
+
+# To Gloo's TCP the memory of a GPU is what these pages are: nothing that the kernel can read.
+UNREADABLE = """
+import ctypes, mmap, runpy, sys
+import torch
+import torch.distributed as dist
+
+pages = mmap.mmap(-1, mmap.PAGESIZE)
+message = torch.frombuffer(pages, dtype=torch.float32, count=2)
+assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(message.data_ptr()), mmap.PAGESIZE, 0) == 0
+send_all = dist.batch_isend_irecv
+
+def over_unreadable_memory(messages):
+    for one in messages:
+        one.tensor = message
+    return send_all(messages)
+
+dist.batch_isend_irecv = over_unreadable_memory
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def test_an_operation_that_breaks_its_connections_costs_no_other(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    write("00_start_here", tmp_path)
+    (tmp_path / "box.py").write_text(UNREADABLE)
+    command = "torchrun --standalone --nproc-per-node 2 box.py backends.py"
+    run = launch(command.split(), limit=100)
+    assert run.ok, run.lines
+    for rank in (0, 1):
+        works = {row["op"]: row["works"] for row in run.rows if row["rank"] == rank and "op" in row}
+        refused = [name for name, said in works.items() if said != "yes"]
+        assert refused == ["send and receive", "8-bit floats"]
+        assert len({row["kib"] for row in run.rows if row["rank"] == rank and "kib" in row}) == 3
+
+
+@pytest.fixture
+def lab_01(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The solved scripts of lab 01, which can be imported."""
+    write("01_data_parallel", tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for script in tmp_path.glob("*.py"):
+        monkeypatch.delitem(sys.modules, script.stem, raising=False)
+    return tmp_path
+
+
+def test_what_is_gathered_are_vectors_since_torch_warns_of_numbers(lab_01):
+    on_rank = importlib.import_module("course.checks.lab_01.on_rank_loss_inside")
+    model = importlib.import_module("loss_inside").WithLoss(on_rank.Classifier())
+    assert [part.shape for part in model(**on_rank.labelled(5, 4, 3))] == [(1,), (1,)]
+
+
+def test_more_devices_than_gpus_are_refused_in_a_sentence(lab_01, monkeypatch):
+    devices = importlib.import_module("devices")
+    monkeypatch.setattr(devices, "GPUS", 2)
+    assert [device.index for device in devices.devices(2)] == [0, 1]
+    with pytest.raises(ValueError, match=r"3 devices are more than the 2 GPUs of this box\."):
+        devices.devices(3)
+
+
+def test_the_clock_waits_for_every_gpu_that_takes_part(lab_01, monkeypatch):
+    """Of each stage of anatomy.py: all of them for the master's, its own for a replica's."""
+    waited, readings, rows = defaultdict(set), [], []  # GPUs by thread; by reading; what is logged
+
+    def read_clock() -> float:
+        readings.append(waited.pop(threading.get_ident(), set()))
+        return len(readings) - 1.0
+
+    devices = importlib.import_module("devices")
+    monkeypatch.setattr(devices, "devices", lambda n: [torch.device("cpu", i) for i in range(n)])
+    monkeypatch.setattr(devices, "GPUS", 2)
+    monkeypatch.setattr(
+        torch.cuda, "synchronize", lambda gpu: waited[threading.get_ident()].add(gpu.index)
+    )
+    monkeypatch.setattr("course.log", lambda **row: rows.append(row))
+    monkeypatch.setattr(sys, "argv", ["anatomy.py", "--batch", "1", "--rounds", "1"])
+    importlib.import_module("words")  # and all that it imports, before the clock is another
+    monkeypatch.setattr(time, "perf_counter", read_clock)
+    runpy.run_path(str(lab_01 / "anatomy.py"))
+    assert {row["stage"] for row in rows} >= {"scatter", "replicate", "forward", "reduce", "step"}
+    for row in rows:
+        taking_part = {row["device"]} if row["stage"] in ("forward", "backward") else {0, 1}
+        for end in ("start_ms", "end_ms"):
+            assert readings[int(row[end] / 1e3)] == taking_part, row
