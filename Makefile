@@ -4,7 +4,7 @@ PYTHON ?= python3
 # The release of torch that the course was tested with; environment.yml names it too.
 TORCH = torch==2.13.0
 
-.PHONY: lab test quick install notebooks scripts doctor lint clean
+.PHONY: lab test quick install notebooks scripts report doctor lint clean
 
 lab: install             # JupyterLab at the first notebook; ARGS="--ip 0.0.0.0" passes options on
 	.venv/bin/python -m course lab $(ARGS)
@@ -22,6 +22,9 @@ notebooks: install       # labs/, solutions/ and images/ from the lessons; ARGS=
 
 scripts: install         # only the scripts that the notebooks write
 	.venv/bin/python -m course build --scripts $(ARGS)
+
+report: install          # tries all of the course here, GPUs above all, into one file; ARGS="--only links"
+	.venv/bin/python -m course report $(ARGS)
 
 doctor: install          # what this box has, and whether the labs run on it
 	.venv/bin/python -m course doctor $(ARGS)

@@ -11,6 +11,7 @@ COMMANDS = {  # each is a file of the same name in course/commands/
     "check": "check the code that a learner wrote",
     "bench": "hold the code of the labs against torch's own, on this machine",
     "doctor": "say what this machine has and whether the labs will run on it",
+    "report": "try all of the course on this machine, and write down what came of it",
     "build": "write the notebooks and figures from the lessons",
 }
 

@@ -1,1 +1,1 @@
-"""The commands of ``python -m course``, a file for each."""
+"""The commands of ``python -m course``: NAME.py is the command NAME, NAME_*.py is part of it."""

@@ -50,12 +50,16 @@ class Result:
     high: float | None = None
     note: str = ""
 
+    @property
+    def measured(self) -> str:
+        """The ratio and the middle half, or the note."""
+        if self.ratio is None:
+            return self.note
+        return f"{self.ratio:.2f} × ({self.low:.2f} – {self.high:.2f})"
+
     def row(self) -> str:
         """One line of the table."""
-        measured = self.note
-        if self.ratio is not None:
-            measured = f"{self.ratio:5.2f} ×   ({self.low:.2f} – {self.high:.2f})"
-        return f"{self.first:31} {self.second:20} {self.ranks:5}   {measured}"
+        return f"{self.first:31} {self.second:20} {self.ranks:5}   {self.measured}"
 
 
 def compete(contest: Contest, ranks: int, src: Path) -> Result:

@@ -18,7 +18,6 @@ from course.models import bert
 
 WARM_UP, ROUNDS = 3, 15
 MEGABYTES = 16
-BATCH = 32
 STEPS = 3  # of training in a turn
 
 Turn = Callable[[], object]
@@ -31,7 +30,12 @@ def ring(device: torch.device) -> tuple[Turn, Turn]:
     from ring import all_reduce
 
     buffer = torch.zeros(MEGABYTES * 10**6 // 4, device=device)
-    return lambda: all_reduce(buffer), lambda: dist.all_reduce(buffer)
+    repeats = 20 if device.type == "cuda" else 1  # one takes tens of microseconds over NVLink
+
+    def repeated(reduce: Callable[[torch.Tensor], object]) -> Turn:
+        return lambda: [reduce(buffer) for _ in range(repeats)]
+
+    return repeated(all_reduce), repeated(dist.all_reduce)
 
 
 def buckets(device: torch.device) -> tuple[Turn, Turn]:
@@ -74,10 +78,12 @@ def _training(
     wrap_optimizer: Callable[[Optimizer, Model], Optimizer] = lambda optimizer, model: optimizer,
 ) -> Turn:
     """A few steps of BERT on sentence pairs."""
+    # On GPUs the small model would measure how fast Python starts kernels.
+    size, pairs_in_batch = ("wide", 128) if device.type == "cuda" else ("tiny", 32)
     torch.manual_seed(0)
-    model = wrap(bert().to(device))
+    model = wrap(bert(size).to(device))
     optimizer = wrap_optimizer(torch.optim.SGD(model.parameters(), lr=1e-3), model)
-    pairs = nli.tokenized("train", size=BATCH)[:]
+    pairs = nli.tokenized("train", size=pairs_in_batch)[:]
     batch = {name: tensor.to(device) for name, tensor in pairs.items()}
 
     def turn() -> None:
@@ -93,23 +99,28 @@ def _training(
 
 def seconds(turn: Turn, device: torch.device) -> float:
     """What a turn takes on the slowest rank."""
+
+    def now() -> float:
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+        return time.perf_counter()
+
     dist.barrier()
-    start = time.perf_counter()
+    start = now()
     turn()
-    if device.type == "cuda":
-        torch.cuda.synchronize()
-    took = torch.tensor(time.perf_counter() - start, dtype=torch.float64, device=device)
+    took = torch.tensor(now() - start, dtype=torch.float64, device=device)
     dist.all_reduce(took, dist.ReduceOp.MAX)
     return took.item()
 
 
 def main(name: str) -> None:
     """Log the seconds of both in each round."""
-    cuda = torch.cuda.is_available()
-    device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if cuda else torch.device("cpu")
-    if cuda:
+    local_rank = int(os.environ["LOCAL_RANK"])
+    on_gpus = torch.cuda.device_count() >= int(os.environ["LOCAL_WORLD_SIZE"])
+    device = torch.device("cuda", local_rank) if on_gpus else torch.device("cpu")
+    if on_gpus:
         torch.cuda.set_device(device)
-    dist.init_process_group("nccl" if cuda else "gloo")
+    dist.init_process_group("nccl" if on_gpus else "gloo", device_id=device if on_gpus else None)
     first, second = PAIRS[name](device)
     for number in range(-WARM_UP, ROUNDS):
         pair = {"first": seconds(first, device), "second": seconds(second, device)}

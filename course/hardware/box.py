@@ -76,6 +76,8 @@ class Box:
         if self.nvidia.failure:
             return "the NVIDIA driver does not answer"
         if not self.gpus:
+            if self.nvidia.divided:
+                return "MIG is on and has no instance to compute on"
             hidden = self.nvidia.installed > 0
             return f"{gpus.VARIABLE} hides the GPUs" if hidden else "there is no GPU to use"
         if self.torch_cuda is None:
@@ -104,7 +106,10 @@ class Box:
 
     @property
     def device(self) -> str:
-        """Where the ranks of a lab compute: 'cuda' with two usable GPUs or more, else 'cpu'."""
+        """Where the ranks of a lab compute: 'cuda' with two usable GPUs or more, else 'cpu'.
+
+        The labs start at least two ranks, and ranks over NCCL need a GPU each.
+        """
         return "cuda" if self.usable_gpus > 1 else "cpu"
 
     @property
@@ -121,12 +126,17 @@ class Box:
 
 
 def ranks() -> int:
-    """How many ranks the labs start on this box."""
+    """How many ranks the labs start on this box: on GPUs at most `gpu_count()`, one for each."""
     return Box.here().ranks
 
 
 def gpu_count() -> int:
-    """How many GPUs torch can use on this box, CUDA_VISIBLE_DEVICES counted."""
+    """How many GPUs a process that is started here can use, as CUDA and torch will count them.
+
+    CUDA_VISIBLE_DEVICES and MIG are taken into account. The GPUs count as none where torch cannot
+    use them at all, since it is built for the CPU only or the driver is too old for it. Up to so
+    many ranks run on GPUs; where more are started, all of them run on the CPU.
+    """
     return Box.here().usable_gpus
 
 
@@ -136,12 +146,18 @@ def cores() -> int:
 
 
 def device() -> str:
-    """The device of the labs' ranks on this box: 'cuda' or 'cpu'."""
+    """Where the labs' ranks compute on this box: 'cuda' or 'cpu'.
+
+    'cuda' promises a GPU to each rank of a run with two ranks up to `ranks()`. It takes two GPUs:
+    on a box with one, this is 'cpu', although a script of one process could use the GPU. So a
+    script whose figures are compared with those of ranks is told to compute where they do:
+    ``%python src/single.py --device {hardware.device()}``.
+    """
     return Box.here().device
 
 
 def backend() -> str:
-    """The backend of the labs' process groups on this box: 'nccl' or 'gloo'."""
+    """What carries the messages of those ranks: 'nccl' where `device()` is 'cuda', else 'gloo'."""
     return Box.here().backend
 
 

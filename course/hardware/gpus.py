@@ -11,6 +11,7 @@ from itertools import combinations
 from typing import Any
 
 from course.core import words
+from course.hardware import mig
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
 NO_LIBRARY, NOT_LOADED, MISMATCH = 12, 9, 18  # NVML_ERROR_* in nvml.h
@@ -70,8 +71,8 @@ class Gpus:
     """What NVML says: the visible GPUs, the links between them, the driver, and what is wrong.
 
     `driver_cuda` is the newest CUDA version that the driver runs. `failure` says why NVML answers
-    nothing, `hidden` what is wrong with CUDA_VISIBLE_DEVICES, each in one sentence. `installed`
-    counts the GPUs before that variable hides any.
+    nothing, `hidden` what is wrong with CUDA_VISIBLE_DEVICES, `divided` what MIG keeps from a
+    process, each in one sentence. `installed` counts the GPUs before any of them is hidden.
     """
 
     gpus: tuple[Gpu, ...] = ()
@@ -81,6 +82,7 @@ class Gpus:
     installed: int = 0
     failure: str | None = None
     hidden: str | None = None
+    divided: str | None = None
 
     @property
     def driver_cuda_text(self) -> str:
@@ -129,13 +131,13 @@ def _failure(error: Any, on_bus: int) -> str | None:
 def _read(nvml: Any, variable: str | None) -> Gpus:
     count = nvml.nvmlDeviceGetCount()
     handles = [nvml.nvmlDeviceGetHandleByIndex(number) for number in range(count)]
-    ask = _asker(nvml)
+    ask, divided = _asker(nvml), None
     if variable and variable.strip().startswith("MIG-"):
-        shown, hidden = _mig(variable, ask, nvml)
+        shown, hidden = mig.named(variable, ask, nvml)
     else:
         uuids = [ask(nvml.nvmlDeviceGetUUID, handle) or "" for handle in handles]
         numbers, hidden = visible(variable, uuids)
-        shown = [(number, handles[number]) for number in numbers]
+        shown, divided = mig.shown([(number, handles[number]) for number in numbers], ask, nvml)
     cuda = ask(nvml.nvmlSystemGetCudaDriverVersion_v2)
     gpus = [_gpu(index, *numbered, ask, nvml) for index, numbered in enumerate(shown)]
     return Gpus(
@@ -145,6 +147,7 @@ def _read(nvml: Any, variable: str | None) -> Gpus:
         driver_cuda=(cuda // 1000, cuda % 1000 // 10) if cuda else None,
         installed=len(handles),
         hidden=hidden,
+        divided=divided,
     )
 
 
@@ -204,21 +207,6 @@ def _ignored(variable: str, entry: str, count: int) -> str:
         f"{VARIABLE}={variable}: this machine {has}, so CUDA ignores '{entry}' "
         f"and all entries after it: correct the list, or `unset {VARIABLE}`."
     )
-
-
-def _mig(
-    variable: str, ask: Callable[..., Any], nvml: Any
-) -> tuple[list[tuple[int, Any]], str | None]:
-    """The MIG instance (a part of a GPU) that CUDA shows: only ever the first of the list."""
-    first, *rest = variable.strip().split(",")
-    handle = ask(nvml.nvmlDeviceGetHandleByUUID, first)
-    if handle is None:
-        wrong = f"{VARIABLE}: {first} names no MIG instance of this machine"
-        return [], f"{wrong}; `nvidia-smi -L` lists them."
-    if not rest:
-        return [(0, handle)], None
-    count = f"{VARIABLE} names {len(rest) + 1} MIG instances"
-    return [(0, handle)], f"{count}, but CUDA shows a process only the first."
 
 
 def _links(handles: list[Any], ask: Callable[..., Any], nvml: Any) -> tuple[Link, ...]:

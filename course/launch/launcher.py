@@ -74,6 +74,7 @@ def _torchrun(ranks: Ranks, argv: list[str]) -> None:
     if not args.no_python and not args.module:
         _need_script(args.training_script)
     count = _need_gpus(args.nproc_per_node) or run.determine_local_world_size(args.nproc_per_node)
+    args.nproc_per_node = str(count)
     _prepare(ranks, count)
     if args.nnodes in ("1", "1:1"):
         # The ranks of one box meet on loopback, whatever this box is called.
@@ -96,8 +97,9 @@ def _accelerate(ranks: Ranks, argv: list[str]) -> None:
         args = launch.launch_command_parser().parse_args(argv[1:])
         if not args.module and not args.no_python:
             _need_script(args.training_script)
-        wanted = args.num_processes or 1
-        on_cpu = _prepare(ranks, wanted) == 0
+        # accelerate's own defaults: a process for each GPU, all of them on one machine.
+        wanted = args.num_processes or max(1, hardware.gpu_count())
+        on_cpu = _prepare(ranks, max(1, wanted // (args.num_machines or 1))) == 0
         script = argv[len(argv) - len(args.training_script_args) - 1 :]
         options = argv[1 : len(argv) - len(script)]
         if wanted > 1 and (on_cpu or args.cpu):
@@ -147,15 +149,23 @@ def _need_gpus(wanted: str) -> int | None:
 
 
 def _prepare(ranks: Ranks, count: int) -> int:
-    """Divide the box among `count` ranks; return how many GPUs they use, 0 for the CPU."""
+    """Divide the box among `count` ranks; return how many GPUs they use, 0 for the CPU.
+
+    There is a GPU for every rank or for none, as the scripts themselves choose, who start from a
+    terminal too. Without GPUs they see none: accelerate would take what it sees, and what the
+    driver shows may be more than torch can use.
+    """
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, hardware.cores() // count)))
-    gpus = hardware.gpu_count()
-    if 0 < gpus < count:
-        has = words.plural(gpus, "GPU")
-        ranks.note(f"{count} ranks are more than {has}: they run on the CPU with Gloo.")
+    box = hardware.Box.here()
+    if box.usable_gpus >= count:
+        return count
+    if box.usable_gpus:
+        has = words.plural(box.usable_gpus, "GPU")
+        lead = f"{words.plural(count, 'rank')} on a box with {has}"
+        ranks.note(f"{lead}: NCCL needs one for each, so they run on the CPU with Gloo.")
+    if box.nvidia.installed:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
-        return 0
-    return gpus
+    return 0
 
 
 def main() -> None:

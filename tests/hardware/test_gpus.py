@@ -2,6 +2,7 @@
 
 import pynvml
 import pytest
+import torch
 from support.boxes import H100, NO_GPU, box, put
 from support.fake_nvml import FakeNvml
 
@@ -83,8 +84,9 @@ def test_numbers_of_visible_gpus_are_those_of_cuda():
         ("GPU-00bb,GPU-00a", [1, 0]),
     ],
 )
-def test_visible_as_cuda_reads_it(variable, shown):
+def test_visible_as_cuda_and_torch_read_it(monkeypatch, variable, shown):
     assert gpus.visible(variable, UUIDS) == (shown, None)
+    assert torch_counts(monkeypatch, variable) == len(shown)
 
 
 @pytest.mark.parametrize(
@@ -96,9 +98,21 @@ def test_visible_as_cuda_reads_it(variable, shown):
         ("1,1", [], "names GPU 1 twice, so CUDA shows none"),
     ],
 )
-def test_invalid_entries_are_reported(variable, shown, says):
+def test_invalid_entries_are_reported(monkeypatch, variable, shown, says):
     numbers, problem = gpus.visible(variable, UUIDS)
     assert numbers == shown and says in problem
+    assert torch_counts(monkeypatch, variable) == len(shown)
+
+
+def torch_counts(monkeypatch, variable):
+    """How many of the GPUs torch counts before CUDA is initialized: it asks NVML, as we do."""
+    monkeypatch.setattr(torch.cuda, "_raw_device_count_nvml", lambda: len(UUIDS))
+    monkeypatch.setattr(torch.cuda, "_raw_device_uuid_nvml", lambda: UUIDS)
+    if variable is None:
+        monkeypatch.delenv(gpus.VARIABLE, raising=False)
+    else:
+        monkeypatch.setenv(gpus.VARIABLE, variable)
+    return torch.cuda._device_count_nvml()
 
 
 def test_mig_instances():
@@ -110,6 +124,36 @@ def test_mig_instances():
     none = box(FakeNvml("A"), visible="MIG-zz").nvidia
     assert none.gpus == () and "MIG-zz names no MIG instance" in none.hidden
     assert box(FakeNvml("A"), visible="MIG-aa").nvidia.hidden is None
+
+
+ONE_OF_THEM = "CUDA shows a process only one of the instances: `export CUDA_VISIBLE_DEVICES=MIG-"
+NO_INSTANCE = (
+    "there is no instance to compute on: if the machine is yours, `sudo nvidia-smi -mig 0`"
+)
+
+
+@pytest.mark.parametrize(
+    ("mig", "visible", "shown", "says"),
+    [
+        ({0: 1}, "0", ["A MIG 1g.10gb"], None),
+        ({0: 2}, "0", ["A MIG 1g.10gb"], ONE_OF_THEM),
+        ({0: 1, 1: 1}, None, ["A MIG 1g.10gb"], ONE_OF_THEM),
+        ({1: 2}, None, ["B MIG 1g.10gb"], ONE_OF_THEM),
+        ({1: 2}, "0", ["A"], None),
+        ({1: 0}, None, ["A"], NO_INSTANCE),
+        ({0: 0, 1: 0}, None, [], NO_INSTANCE),
+    ],
+)
+def test_cuda_shows_one_instance_of_divided_gpus_and_nothing_beside_it(mig, visible, shown, says):
+    here = box(FakeNvml("A", "B", mig=mig), visible=visible)
+    assert [gpu.name for gpu in here.gpus] == shown and here.usable_gpus == len(shown)
+    assert here.nvidia.hidden is None and here.nvidia.installed == 2
+    assert here.nvidia.divided is None if says is None else says in here.nvidia.divided
+
+
+def test_a_box_whose_divided_gpus_show_nothing_says_so():
+    here = box(FakeNvml("A", mig={0: 0}))
+    assert repr(Card(here)).endswith("Gloo (MIG is on and has no instance to compute on).")
 
 
 @pytest.mark.parametrize(

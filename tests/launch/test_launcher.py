@@ -7,9 +7,12 @@ import sys
 from argparse import Namespace
 
 import pytest
+from support.boxes import box
+from support.fake_nvml import FakeNvml
 from torch.distributed.elastic.multiprocessing.subprocess_handler import SubprocessHandler
 
 from course import hardware
+from course.hardware.gpus import VARIABLE
 from course.launch import launcher
 
 
@@ -27,27 +30,47 @@ def threads_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS")
 
 
+def on(monkeypatch: pytest.MonkeyPatch, gpus: int, visible: str | None = None, **others) -> None:
+    """Have the launcher run on a box of 8 cores with that many GPUs."""
+    here = box(FakeNvml(*["A"] * gpus), visible, cores=8, **others)
+    monkeypatch.setattr(hardware.Box, "here", lambda: here)
+    monkeypatch.setenv(VARIABLE, "as it was" if visible is None else visible)
+
+
+def too_few(count: int, gpus: str) -> list[str]:
+    """What is said where there are more ranks than GPUs."""
+    why = "NCCL needs one for each, so they run on the CPU with Gloo."
+    return [f"{count} ranks on a box with {gpus}: {why}"]
+
+
 @pytest.mark.parametrize(
-    ("gpus", "count", "used", "said"),
+    ("gpus", "visible", "count", "used", "said"),
     [
-        (0, 4, 0, []),
-        (1, 4, 0, ["4 ranks are more than 1 GPU: they run on the CPU with Gloo."]),
-        (2, 4, 0, ["4 ranks are more than 2 GPUs: they run on the CPU with Gloo."]),
-        (4, 4, 4, []),
-        (8, 2, 8, []),
+        (0, None, 4, 0, []),
+        (1, None, 1, 1, []),
+        (1, None, 4, 0, too_few(4, "1 GPU")),
+        (2, None, 4, 0, too_few(4, "2 GPUs")),
+        (4, None, 4, 4, []),
+        (8, None, 2, 2, []),
+        (8, "4,5,6,7", 4, 4, []),
+        (8, "4,5,6,7", 5, 0, too_few(5, "4 GPUs")),
+        (8, "GPU-6666,GPU-1111", 2, 2, []),
+        (8, "GPU-6666,GPU-1111", 3, 0, too_few(3, "2 GPUs")),
     ],
 )
-def test_more_ranks_than_gpus(
-    monkeypatch: pytest.MonkeyPatch, gpus: int, count: int, used: int, said: list[str]
-) -> None:
-    monkeypatch.setattr(hardware, "gpu_count", lambda: gpus)
-    monkeypatch.setattr(hardware, "cores", lambda: 8)
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "all")
-    notes = Notes()
+def test_a_gpu_for_every_rank_or_for_none(monkeypatch, gpus, visible, count, used, said) -> None:
+    on(monkeypatch, gpus, visible)
+    before, notes = os.environ[VARIABLE], Notes()
     assert launcher._prepare(notes, count) == used
     assert notes == said
-    assert os.environ["CUDA_VISIBLE_DEVICES"] == ("" if said else "all")
+    assert os.environ[VARIABLE] == ("" if said else before)
     assert os.environ["OMP_NUM_THREADS"] == str(8 // count)
+
+
+def test_gpus_that_torch_cannot_use_are_hidden_from_a_script_that_counts_them(monkeypatch) -> None:
+    on(monkeypatch, 2, torch_cuda="14.0")  # later than the driver's
+    assert launcher._prepare(Notes(), 2) == 0
+    assert os.environ[VARIABLE] == ""
 
 
 def test_gpus_asked_for_by_word(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,21 +83,53 @@ def test_gpus_asked_for_by_word(monkeypatch: pytest.MonkeyPatch) -> None:
     assert launcher._need_gpus("gpu") == 3
 
 
-def test_accelerate_leaves_the_scripts_own_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A `--cpu` after the script is the script's."""
+def accelerated(monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[list[str], Notes]:
+    """The command line with which accelerate itself is called, and what the learner is told."""
     from accelerate.commands import accelerate_cli, launch
 
     monkeypatch.setattr(launcher, "_need_script", lambda script: None)
-    monkeypatch.setattr(hardware, "gpu_count", lambda: 0)
     monkeypatch.setattr(accelerate_cli, "main", lambda: None)
     monkeypatch.setattr(launch, "simple_launcher", None)
     monkeypatch.setattr("sys.argv", [])
     monkeypatch.setenv("ACCELERATE_USE_CPU", "")
-    words = ["launch", "--cpu", "--num_processes", "2", "train.py", "--cpu", "a b"]
-    launcher._accelerate(Notes(), words)
-    assert sys.argv[-3:] == ["train.py", "--cpu", "a b"] and sys.argv.count("--cpu") == 1
-    assert sys.argv[:3] == ["accelerate", "launch", "--multi_gpu"]
+    notes = Notes()
+    launcher._accelerate(notes, ["launch", *words])
     assert isinstance(launch.launch_command_parser().parse_args(sys.argv[2:]), Namespace)
+    return sys.argv, notes
+
+
+@pytest.mark.parametrize(
+    ("gpus", "options", "on_cpu", "threads"),
+    [
+        (0, ("--num_processes", "1"), False, 8),  # accelerate finds out by itself
+        (0, ("--num_processes", "2"), True, 4),
+        (1, ("--num_processes", "1"), False, 8),
+        (1, ("--num_processes", "2"), True, 4),
+        (2, ("--num_processes", "2"), False, 4),
+        (2, ("--num_processes", "4"), True, 2),
+        (2, ("--num_processes", "4", "--num_machines", "2"), False, 4),
+        (4, (), False, 2),
+        (2, ("--cpu", "--num_processes", "2"), True, 4),
+    ],
+)
+def test_accelerate_has_a_gpu_for_every_rank_or_for_none(
+    monkeypatch, gpus, options, on_cpu, threads
+) -> None:
+    on(monkeypatch, gpus)
+    argv, notes = accelerated(monkeypatch, *options, "train.py")
+    assert os.environ["ACCELERATE_USE_CPU"] == ("1" if on_cpu else "")
+    assert ("--multi_gpu" in argv) is on_cpu
+    assert any("in a terminal: ACCELERATE_USE_CPU=1" in note for note in notes) is on_cpu
+    assert os.environ["OMP_NUM_THREADS"] == str(threads)
+
+
+def test_accelerate_leaves_the_scripts_own_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A `--cpu` after the script is the script's."""
+    on(monkeypatch, 0)
+    words = ["--cpu", "--num_processes", "2", "train.py", "--cpu", "a b"]
+    argv, _ = accelerated(monkeypatch, *words)
+    assert argv[-3:] == ["train.py", "--cpu", "a b"] and argv.count("--cpu") == 1
+    assert argv[:3] == ["accelerate", "launch", "--multi_gpu"]
 
 
 def test_a_rank_that_has_just_ended_and_was_reaped_can_still_be_closed() -> None:

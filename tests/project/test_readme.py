@@ -13,6 +13,13 @@ def test_every_command_of_the_course_is_in_the_readme():
     assert sorted(listed) == sorted(COMMANDS)
 
 
+def test_the_readme_counts_the_commands_and_names_only_targets_that_make_has():
+    numbers = ("four", "five", "six", "seven", "eight")
+    assert f"has {numbers[len(COMMANDS) - 4]} commands" in README
+    targets = re.search(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1]
+    assert set(re.findall(r"(?:`|^)make (\w+)", README, re.MULTILINE)) <= set(targets.split())
+
+
 def test_the_readmes_map_links_the_labs_that_are_there_and_no_others():
     lessons = {path.stem for path in (ROOT / "course/lessons").glob("[0-9]*.md")}
     linked = set(re.findall(r"^\| \[(\w+)\]\(labs/\1\.ipynb\)", README, re.MULTILINE))

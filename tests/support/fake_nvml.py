@@ -11,7 +11,8 @@ class FakeNvml:
     `wires` (a, b) -> count of direct NVLinks; `switched` NVLinks of each GPU lead to a switch.
     `levels` (a, b) -> PCIe level as in nvml.h (50, across sockets, where not named); `refusal` is
     the error code of nvmlInit; `unsupported` names functions that this driver does not know;
-    `free` bytes of each GPU's 80 GiB.
+    `free` bytes of each GPU's 80 GiB; `mig` GPU -> how many instances it has, for those on which
+    MIG is on (place 0 is empty, as after an instance was destroyed).
     """
 
     NVMLError = pynvml.NVMLError
@@ -27,9 +28,11 @@ class FakeNvml:
         refusal=None,
         unsupported=(),
         free=79 * 2**30,
+        mig=None,
     ):
         self.names, self.switched, self.levels, self.cuda = names, switched, levels or {}, cuda
         self.refusal, self.free, self.open = refusal, free, 0
+        self.mig = mig or {}
         self.ends = {gpu: ["switch"] * switched for gpu in range(len(names))}
         for (a, b), count in (wires or {}).items():
             self.ends[a] += [b] * count
@@ -65,7 +68,20 @@ class FakeNvml:
             raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_FOUND)
         return 0
 
+    def nvmlDeviceGetMigMode(self, gpu):
+        return [pynvml.NVML_DEVICE_MIG_ENABLE if gpu in self.mig else 0, 0]
+
+    def nvmlDeviceGetMaxMigDeviceCount(self, gpu):
+        return 7 if gpu in self.mig else 0
+
+    def nvmlDeviceGetMigDeviceHandleByIndex(self, gpu, index):
+        if not 1 <= index <= self.mig[gpu]:
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_FOUND)
+        return f"{gpu}.{index}"
+
     def nvmlDeviceGetName(self, gpu):
+        if gpu not in range(len(self.names)):
+            return f"{self.names[int(gpu[0])]} MIG 1g.10gb"
         return self.names[gpu]
 
     def nvmlDeviceGetUUID(self, gpu):

@@ -11,6 +11,9 @@ CUDA_FIXES = {  # what stands in torch's error -> what to do; the last fits ever
     "no kernel image": "this build has no code for it; choose one at pytorch.org that has",
     "not yet initialized": "GPUs on an NVSwitch need `sudo systemctl start nvidia-fabricmanager`",
     "out of memory": "another program fills it; `nvidia-smi` shows which",
+    "busy or unavailable": "another program has it for itself; `nvidia-smi` shows which",
+    "invalid device ordinal": "CUDA does not show it; `nvidia-smi -L` says whether MIG is on",
+    "CUBLAS": "another CUDA may be in the way; `unset LD_LIBRARY_PATH` leaves torch its own",
     "": "`nvidia-smi` should say more, or restart the machine",
 }
 
@@ -42,6 +45,12 @@ def visible(facts: Facts) -> Finding | None:
     if value is None or not nvidia.installed:
         return None
     return ok(f"{gpus.VARIABLE}={value} shows {len(nvidia.gpus)} of {nvidia.installed} GPUs")
+
+
+def divided(facts: Facts) -> Finding | None:
+    """GPUs that are whole, or an instance of one (MIG) where one is all that there is."""
+    nvidia = facts.box.nvidia
+    return _idle(facts.box, nvidia.divided) if nvidia.divided else None
 
 
 def alike(facts: Facts) -> Finding | None:
@@ -76,17 +85,18 @@ def room(facts: Facts) -> Finding | None:
 
 
 def cuda(facts: Facts) -> Finding | None:
-    """A torch that sees the GPUs and computes on the first."""
+    """A torch that computes on every GPU that the driver shows."""
     box, torch = facts.box, facts.torch
     if not box.usable_gpus or torch.import_error:
         return None
-    if torch.gpu_error:
-        fix = next(fix for phrase, fix in CUDA_FIXES.items() if phrase in torch.gpu_error)
-        return _idle(box, f"torch cannot compute on the GPU ({torch.gpu_error}): {fix}.")
+    if torch.faults:
+        return _idle(box, _cannot_compute(facts))
     if torch.gpus != box.usable_gpus:
-        lead = f"The driver shows {box.usable_gpus} GPUs and torch sees {torch.gpus}"
+        lead = f"The driver shows {words.plural(box.usable_gpus, 'GPU')} and CUDA {torch.gpus}"
         return _idle(box, f"{lead}: `nvidia-smi` should say which one CUDA leaves out.")
-    return ok(f"torch computes on the GPU and sees {torch.gpus}")
+    return ok(
+        "torch computes on " + ("the GPU" if torch.gpus == 1 else f"each of {torch.gpus} GPUs")
+    )
 
 
 def backend(facts: Facts) -> Finding | None:
@@ -104,12 +114,30 @@ def backend(facts: Facts) -> Finding | None:
     return ok(f"NCCL {torch.nccl} and Gloo" if torch.nccl else "Gloo")
 
 
-GPUS = (driver, visible, alike, room, cuda, backend)
+GPUS = (driver, visible, divided, alike, room, cuda, backend)
 
 
 def _idle(box: Box, text: str) -> Finding:
     """A fault that keeps torch from the GPUs; it breaks the labs only where they would use them."""
     return Finding(BROKEN if box.nvidia.installed > 1 else NOTE, text)
+
+
+def _cannot_compute(facts: Facts) -> str:
+    """On which GPUs torch cannot compute, why, and what to do; equal reasons are said once."""
+    faults, count = facts.torch.faults, facts.torch.gpus
+    sick = {reason: [gpu for gpu in faults if faults[gpu] == reason] for reason in faults.values()}
+    told = " and ".join(f"{_numbered(numbers)} ({reason})" for reason, numbers in sick.items())
+    fix = next(fix for phrase, fix in CUDA_FIXES.items() if phrase in next(iter(sick)))
+    if len(faults) < count:
+        entries = (facts.environ.get(gpus.VARIABLE) or ",".join(map(str, range(count)))).split(",")
+        sound = ",".join(entries[gpu] for gpu in range(count) if gpu not in faults)
+        fix += f"; until then, `export {gpus.VARIABLE}={sound}` does without"
+    return f"torch cannot compute on {told}: {fix}."
+
+
+def _numbered(numbers: list[int]) -> str:
+    """GPUs by their numbers: 'GPU 3', 'GPUs 0, 2'."""
+    return f"GPU{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
 
 
 def _install_torch(box: Box) -> str:

@@ -1,7 +1,7 @@
 """What `doctor` looks at: everything it reads from the machine, read once.
 
-torch is imported in a process of its own, so that the caller stays free of it and of CUDA; the rest
-is read meanwhile.
+torch is imported in a process of its own, so that the caller stays free of it and of CUDA, and so
+that a GPU which hangs or crashes does no harm; the rest is read meanwhile.
 """
 
 import importlib.metadata
@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,33 +23,24 @@ from course.core import ROOT
 from course.hardware.box import Box
 from course.hardware.doctor.requirements import COURSE, PACKAGES
 
-TORCH_LIMIT_S = 90  # to import torch, from a slow network disk at worst
+TORCH_LIMIT_S = 90  # to import torch, from a slow network disk at worst, and try each GPU
 LOOKUP_LIMIT_S = 2  # to look up the host's own name; torch would wait as long at every start
 SCRIPTS, LOGS = ROOT / "labs" / "src", ROOT / "labs" / "runs"
-
-ASK_TORCH = """
-import json, torch, torch.distributed as dist
-says = {"gloo": dist.is_available() and dist.is_gloo_available()}
-if dist.is_available() and dist.is_nccl_available():
-    says["nccl"] = ".".join(map(str, torch.cuda.nccl.version()))
-try:
-    says["gpus"] = torch.cuda.device_count()
-    if says["gpus"]:
-        torch.ones(1, device="cuda").add(1).item()
-except Exception as error:
-    says["gpu_error"] = (str(error).strip() or type(error).__name__).splitlines()[0]
-print(json.dumps(says))
-"""
+# -P: not with this folder as the first place of imports
+ASK_TORCH = [sys.executable, "-P", str(Path(__file__).with_name("ask_torch.py"))]
 
 
 @dataclass(frozen=True)
 class Torch:
-    """What torch itself says: its backends, the GPUs it sees, and in its words what went wrong."""
+    """What torch itself says: its backends, how many GPUs it sees, and in its words what is wrong.
+
+    `faults` has, by number, the GPUs on which it cannot compute.
+    """
 
     gloo: bool = False
     nccl: str | None = None
     gpus: int = 0
-    gpu_error: str | None = None
+    faults: Mapping[int, str] = field(default_factory=dict)
     import_error: str | None = None
 
 
@@ -74,9 +65,7 @@ class Facts:
 
 def examine() -> Facts:
     """Read the facts of this machine."""
-    asked = subprocess.Popen(
-        [sys.executable, "-c", ASK_TORCH], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    asked = subprocess.Popen(ASK_TORCH, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         host = socket.gethostname()
         facts = {
@@ -100,15 +89,23 @@ def examine() -> Facts:
 
 
 def torch_says(asked: subprocess.Popen[str]) -> Torch:
-    """What the process that imports torch found out."""
+    """What the process that imports torch found out, if need be before it hung or crashed."""
+    late = False
     try:
         out, err = asked.communicate(timeout=TORCH_LIMIT_S)
     except subprocess.TimeoutExpired:
+        late = True
+        asked.kill()
+        out, err = asked.communicate()
+    told = [line for line in out.splitlines() if line.startswith("{")]
+    if told:
+        says = json.loads(told[-1])
+        faults = {int(gpu): fault for gpu, fault in says.pop("faults", {}).items()}
+        return Torch(faults=faults, **says)
+    if late:
         return Torch(import_error=f"it took more than {TORCH_LIMIT_S} s")
-    if asked.returncode:
-        last = err.strip().splitlines()[-1:] or [f"exit code {asked.returncode}"]
-        return Torch(import_error=last[0])
-    return Torch(**json.loads(out.splitlines()[-1]))
+    last = err.strip().splitlines()[-1:] or [f"exit code {asked.returncode}"]
+    return Torch(import_error=last[0])
 
 
 def version(package: str) -> str | None:

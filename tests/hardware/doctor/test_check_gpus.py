@@ -28,9 +28,11 @@ TWO_FULL = FakeNvml("A", "A", free=3 * GIB)
 ON_BUS = Gpus(installed=2, failure="The NVIDIA driver is installed but not loaded.")
 
 
-def says_no(error: str):
-    """A box whose torch cannot compute on its GPUs."""
-    return facts(box(EIGHT), torch=Torch(gloo=True, nccl="2.27.5", gpus=8, gpu_error=error))
+def says_no(faults, **others):
+    """Eight GPUs, of which torch cannot compute on some; on all, if only one reason is given."""
+    faults = dict.fromkeys(range(8), faults) if isinstance(faults, str) else faults
+    told = Torch(gloo=True, nccl="2.27.5", gpus=8, faults=faults)
+    return facts(box(EIGHT), torch=told, **others)
 
 
 SICK = [  # check, facts, level, what the sentence says
@@ -102,6 +104,18 @@ SICK = [  # check, facts, level, what the sentence says
         "this machine has only GPU 0, so CUDA ignores '1'",
     ),
     (
+        gpus.divided,
+        facts(box(FakeNvml("A", "A", mig={0: 2, 1: 2}))),
+        BROKEN,
+        "MIG is on, and CUDA shows a process only one of the instances",
+    ),
+    (
+        gpus.divided,
+        facts(box(FakeNvml("A", mig={0: 0}))),
+        NOTE,
+        "MIG is on and there is no instance to compute on",
+    ),
+    (
         gpus.alike,
         facts(box(FakeNvml("A", "B"))),
         NOTE,
@@ -126,17 +140,34 @@ SICK = [  # check, facts, level, what the sentence says
         "nvidia-fabricmanager",
     ),
     (gpus.cuda, says_no("CUDA out of memory."), BROKEN, "another program fills it"),
+    (gpus.cuda, says_no("CUDA error: invalid device ordinal"), BROKEN, "whether MIG is on"),
+    (gpus.cuda, says_no("all devices are busy or unavailable"), BROKEN, "has it for itself"),
+    (gpus.cuda, says_no("CUBLAS_STATUS_NOT_INITIALIZED"), BROKEN, "`unset LD_LIBRARY_PATH`"),
     (
         gpus.cuda,
         says_no("unknown error"),
         BROKEN,
-        "(unknown error): `nvidia-smi` should say more",
+        "on GPUs 0, 1, 2, 3, 4, 5, 6, 7 (unknown error): `nvidia-smi` should say more, or "
+        "restart the machine.",
+    ),
+    (
+        gpus.cuda,
+        says_no({5: "out of memory", 6: "it does not answer", 7: "out of memory"}),
+        BROKEN,
+        "on GPUs 5, 7 (out of memory) and GPU 6 (it does not answer): another program fills it; "
+        "`nvidia-smi` shows which; until then, `export CUDA_VISIBLE_DEVICES=0,1,2,3,4` does",
+    ),
+    (
+        gpus.cuda,
+        says_no({0: "it does not answer"}, environ={VARIABLE: "7,6,5,4,3,2,1,0"}),
+        BROKEN,
+        "until then, `export CUDA_VISIBLE_DEVICES=6,5,4,3,2,1,0` does without.",
     ),
     (
         gpus.cuda,
         facts(box(EIGHT), torch=Torch(gloo=True, gpus=7)),
         BROKEN,
-        "The driver shows 8 GPUs and torch sees 7",
+        "The driver shows 8 GPUs and CUDA 7",
     ),
     (
         gpus.backend,
@@ -160,6 +191,8 @@ WELL = [  # check, facts, what the sentence says; None: nothing to look at
         facts(box(EIGHT, "2,3"), environ={VARIABLE: "2,3"}),
         "CUDA_VISIBLE_DEVICES=2,3 shows 2 of 8 GPUs",
     ),
+    (gpus.divided, facts(box(EIGHT)), None),
+    (gpus.divided, facts(box(FakeNvml("A", mig={0: 1}))), None),
     (gpus.alike, facts(), None),
     (gpus.alike, facts(box(FakeNvml("A"))), "1 × A"),
     (gpus.alike, facts(box(EIGHT)), f"8 × {H100}, each pair connected by NVLink (NV18)"),
@@ -167,7 +200,8 @@ WELL = [  # check, facts, what the sentence says; None: nothing to look at
     (gpus.room, facts(box(EIGHT)), "at least 79 GiB free on each GPU"),
     (gpus.cuda, facts(box(EIGHT, **CPU_BUILD)), None),
     (gpus.cuda, facts(box(EIGHT), torch=Torch(import_error="it took more than 90 s")), None),
-    (gpus.cuda, facts(box(EIGHT)), "torch computes on the GPU and sees 8"),
+    (gpus.cuda, facts(box(EIGHT)), "torch computes on each of 8 GPUs"),
+    (gpus.cuda, facts(box(FakeNvml("A"))), "torch computes on the GPU"),
     (gpus.backend, facts(box(EIGHT)), "NCCL 2.27.5 and Gloo"),
     (gpus.backend, facts(torch=Torch(gloo=True)), "Gloo"),
     (gpus.backend, facts(torch=Torch(import_error="no")), None),

@@ -8,63 +8,123 @@ import threading
 from pathlib import Path
 
 import pytest
+from support.boxes import put
 
 from course.hardware.doctor import facts
 from course.hardware.doctor.facts import Torch
 
 
-def test_torch_is_asked_in_a_process_and_its_failure_told():
-    def says(code):
-        return facts.torch_says(
-            subprocess.Popen([sys.executable, "-c", code], stdout=-1, stderr=-1, text=True)
-        )
+def says(*command):
+    """What is made of a process that should tell what torch says."""
+    return facts.torch_says(subprocess.Popen(command, stdout=-1, stderr=-1, text=True))
 
-    assert says("print('noise'); print('{\"gloo\": true, \"gpus\": 2}')") == Torch(
+
+def test_torch_is_asked_in_a_process_and_its_failure_told():
+    def printed(code):
+        return says(sys.executable, "-c", code)
+
+    assert printed("print('noise'); print('{\"gloo\": true, \"gpus\": 2}')") == Torch(
         gloo=True, gpus=2
     )
-    assert says("raise OSError('libx.so is missing')").import_error == "OSError: libx.so is missing"
-    assert says("import os; os._exit(3)").import_error == "exit code 3"
+    assert printed("raise OSError('libx.so is missing')").import_error == (
+        "OSError: libx.so is missing"
+    )
+    assert printed("import os; os._exit(3)").import_error == "exit code 3"
+
+
+FAKE_TORCH = """
+import os, time
+class Tensor:
+    def __init__(self, gpu): self.gpu = gpu
+    def __matmul__(self, other): return self
+    def sum(self): return self
+    def item(self): {computing}
+    total = 64**3
+def ones(*_, device): return Tensor(device[1])
+def device(*which): return which
+class cuda:
+    initialized = False
+    def device_count(): return {in_cuda} if cuda.initialized else {in_driver}
+    def init():
+        cuda.initialized = True
+        {starting}
+    class nccl:
+        def version(): return (2, 27, 5)
+"""
 
 
 @pytest.mark.parametrize(
-    ("gpus", "ones", "says"),
+    ("gpus", "computing", "expected"),
     [
-        (0, "raise AssertionError('no GPU is to be used')", Torch(gloo=True)),
-        (2, "return Tensor()", Torch(gloo=True, nccl="2.27.5", gpus=2)),
+        ((0, 0), "raise AssertionError('no GPU is to be used')", Torch(True)),
+        ((2, 2), "return self.total", Torch(True, "2.27.5", 2)),
+        ((3, 2), "return self.total", Torch(True, "2.27.5", 2)),
         (
-            2,
+            (2, 2),
             "raise RuntimeError('no kernel image\\nmore')",
-            Torch(True, "2.27.5", 2, "no kernel image"),
+            Torch(True, "2.27.5", 2, {0: "no kernel image", 1: "no kernel image"}),
         ),
-        (2, "raise RuntimeError", Torch(True, "2.27.5", 2, "RuntimeError")),
+        ((1, 1), "raise RuntimeError", Torch(True, "2.27.5", 1, {0: "RuntimeError"})),
+        (
+            (2, 2),
+            "return self.total - 2 * self.gpu",
+            Torch(True, "2.27.5", 2, {1: "its sum is 262142 and should be 262144"}),
+        ),
+        (
+            (3, 3),
+            "return self.total if self.gpu != 1 else os._exit(139)",
+            Torch(True, "2.27.5", 3, {1: "it does not answer"}),
+        ),
+        (
+            (3, 3),
+            "return self.total if self.gpu != 1 else time.sleep(60)",
+            Torch(True, "2.27.5", 3, {1: "it does not answer"}),
+        ),
+    ],
+    ids=["none", "two", "CUDA has one less", "error", "no words", "wrong", "crash", "hang"],
+)
+def test_torch_computes_on_every_gpu_after_cuda_was_initialized(
+    tmp_path, monkeypatch, gpus, computing, expected
+):
+    fake_torch(tmp_path, monkeypatch, gpus, computing=computing)
+    monkeypatch.setattr(facts, "TORCH_LIMIT_S", 5 if "sleep" in computing else 60)
+    assert says(*facts.ASK_TORCH) == expected
+
+
+@pytest.mark.parametrize(
+    ("starting", "reason"),
+    [
+        ("raise RuntimeError('Error 802: system not yet initialized')", "Error 802: system not"),
+        ("os._exit(1)", "CUDA does not start"),
     ],
 )
-def test_what_torch_is_asked(tmp_path, monkeypatch, gpus, ones, says):
-    (tmp_path / "torch").mkdir()
-    (tmp_path / "torch" / "__init__.py").write_text(
-        "class Tensor:\n    add = lambda self, _: self\n    item = lambda self: 2.0\n"
-        f"def ones(*_, device):\n    {ones}\n"
-        f"class cuda:\n    device_count = lambda: {gpus}\n"
-        "    class nccl:\n        version = lambda: (2, 27, 5)\n"
+def test_a_cuda_that_does_not_start_is_told_for_every_gpu(tmp_path, monkeypatch, starting, reason):
+    fake_torch(tmp_path, monkeypatch, (2, 2), starting=starting)
+    told = says(*facts.ASK_TORCH)
+    assert told.gpus == 2 and list(told.faults) == [0, 1]
+    assert all(fault.startswith(reason) for fault in told.faults.values())
+
+
+def fake_torch(folder, monkeypatch, gpus, computing="return self.total", starting="pass"):
+    """A module `torch` for a box with GPUs, as the driver and as CUDA count them."""
+    in_driver, in_cuda = gpus
+    code = FAKE_TORCH.format(
+        computing=computing, starting=starting, in_driver=in_driver, in_cuda=in_cuda
     )
-    (tmp_path / "torch" / "distributed.py").write_text(
-        f"is_available = is_gloo_available = lambda: True\nis_nccl_available = lambda: {gpus} > 0\n"
+    put(folder, "torch/__init__.py", code)
+    put(
+        folder,
+        "torch/distributed.py",
+        "is_available = is_gloo_available = lambda: True\n"
+        f"is_nccl_available = lambda: {in_driver} > 0\n",
     )
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    asked = subprocess.Popen(
-        [sys.executable, "-c", facts.ASK_TORCH], stdout=-1, stderr=-1, text=True, cwd=tmp_path
-    )
-    assert facts.torch_says(asked) == says
+    monkeypatch.setenv("PYTHONPATH", str(folder))
 
 
 def test_a_torch_that_never_answers_is_given_up(monkeypatch):
     monkeypatch.setattr(facts, "TORCH_LIMIT_S", 0.2)
-    asked = subprocess.Popen(
-        [sys.executable, "-c", "import time; time.sleep(60)"], stdout=-1, stderr=-1, text=True
-    )
-    assert facts.torch_says(asked).import_error == "it took more than 0.2 s"
-    asked.kill()
-    asked.communicate()
+    told = says(sys.executable, "-c", "import time; time.sleep(60)")
+    assert told.import_error == "it took more than 0.2 s"
 
 
 def test_facts_read_here(tmp_path, monkeypatch):

@@ -1,0 +1,220 @@
+"""``python -m course report``: try all of the course on this box, and write what came of it.
+
+python -m course report                      every part, one file to send along with an issue
+python -m course report --only box links     some parts
+
+The file grows as the command goes on: an interrupt, or a part that fails, takes nothing away.
+"""
+
+import argparse
+import importlib.util
+import os
+import platform
+import re
+import shlex
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from pathlib import Path
+
+from course import hardware
+from course.commands import bench, report_scripts, report_terminal
+from course.core import ROOT, words
+from course.hardware.doctor import BROKEN, CHECKS, examine
+from course.launch import warm_up
+from course.lessons import lessons
+
+ON_RANKS = Path(__file__).with_name("report_on_ranks.py")
+TOOL_LIMIT_S, LINK_LIMIT_S, SCRIPT_LIMIT_S, NOTEBOOK_LIMIT_S = 30, 120, 600, 1800
+NVIDIA_SMI = ("nvidia-smi", "nvidia-smi topo -m")
+VARIABLES = re.compile(r"(CUDA|NVIDIA|NCCL|GLOO|TORCH|PYTORCH|OMP|ACCELERATE|LD)_\w+")
+
+
+class Report:
+    """The file, written and printed line by line.
+
+    `faults` are the lines that tell of one, `warnings` counts the commands that gave each.
+    """
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(exist_ok=True)
+        self._file = path.open("w", encoding="utf-8")
+        self.faults: list[str] = []
+        self.warnings: Counter[str] = Counter()
+
+    def add(self, text: str) -> None:
+        """Write a paragraph or a line, without the name of the home folder."""
+        text = text.replace(f"{Path.home()}/", "~/")
+        print(text, flush=True)
+        print(text, file=self._file, flush=True)
+
+    def item(self, text: str, *, fault: bool = False, lines: Sequence[str] = ()) -> None:
+        """Write an item of a list, and lines of output that belong to it."""
+        if fault:
+            self.faults.append(text)
+        self.add(f"- **{text}**" if fault else f"- {text}")
+        self.output(lines, indent="  ")
+
+    def warn(self, warnings: Sequence[str]) -> None:
+        """Count the warnings of a command, and write those that are new."""
+        for warning in warnings:
+            if warning not in self.warnings:
+                self.add(f"  - warns: {warning}")
+        self.warnings.update(warnings)
+
+    def output(self, lines: Sequence[str], indent: str = "") -> None:
+        """Write the lines of a command's output as they are."""
+        if lines:
+            self.add("\n".join(indent + line for line in ("~~~", *lines, "~~~")))
+
+
+def box(report: Report) -> None:
+    """The findings of the doctor, versions, GPUs and their links, settings."""
+    facts = examine()
+    for check in CHECKS:
+        if finding := check(facts):
+            report.item(f"{finding.level}: {finding.text}", fault=finding.level == BROKEN)
+    report.add("")
+    report.output(repr(hardware.Card(facts.box)).splitlines())
+    report.item(f"{platform.platform()}, Python {platform.python_version()}")
+    report.item(f"NCCL {facts.torch.nccl or 'is not in this torch'}")
+    report.item(", ".join(f"{name} {version}" for name, version in facts.packages.items()))
+    for link in facts.box.links:
+        report.item(f"GPU {link.first} and GPU {link.second}: {link.words} ({link.kind})")
+    for command in NVIDIA_SMI:
+        if shutil.which("nvidia-smi"):
+            ended = report_terminal.run(command.split(), ROOT, TOOL_LIMIT_S)
+            report.item(f"`{command}`", lines=ended.lines)
+    for name, value in sorted(os.environ.items()):
+        if VARIABLES.fullmatch(name):
+            report.item(f"`{name}={value}`")
+
+
+def links(report: Report) -> None:
+    """An all-reduce over each pair of GPUs, and over all of them: is it right, how fast is it?"""
+    gpus = range(hardware.gpu_count())
+    groups = list(combinations(gpus, 2)) + ([tuple(gpus)] if len(gpus) > 2 else [])
+    if not groups:
+        report.add(
+            "There are no two GPUs, so NCCL is not tried; two ranks on the CPU, with Gloo:\n"
+        )
+    for group in groups or [()]:
+        ranks = str(len(group) or 2)
+        torchrun = ["torchrun", "--standalone", "--nproc-per-node", ranks, str(ON_RANKS)]
+        command = ["env", "NCCL_DEBUG=WARN", *torchrun, *map(str, group)]
+        ended = report_terminal.run(command, ROOT, LINK_LIMIT_S)
+        who = f"GPUs {', '.join(map(str, group))}" if group else "CPU"
+        if ended.code == 0:
+            speeds = next(line for line in ended.lines if "GB/s" in line)
+            report.item(f"{who}: right; {speeds}")
+        else:
+            report.item(f"{who}: ended {ended.how}", fault=True, lines=ended.last)
+        report.warn(ended.warnings)
+
+
+def scripts(report: Report) -> None:
+    """The scripts of the lessons, solved, each by the command in its docstring."""
+    gpus, wanted = hardware.gpu_count(), lessons(ROOT)
+    report.add("Ranks run on GPUs where there is one for each of them, else on the CPU.\n")
+    with tempfile.TemporaryDirectory(prefix="course-") as name:
+        folder = Path(name)
+        report_scripts.write(wanted, folder)
+        for command in report_scripts.commands(wanted):
+            if lacking := command.lacks(folder, gpus):
+                report.item(f"not run: `{command.text}` needs {lacking}")
+                continue
+            on_this_box = command.on(gpus)
+            ended = report_terminal.run(on_this_box, folder, SCRIPT_LIMIT_S)
+            line = f"`{shlex.join(on_this_box)}` ({command.lesson}), {ended.seconds:.1f} s"
+            if ended.code != command.code:
+                report.item(f"{line}: ended {ended.how}", fault=True, lines=ended.last)
+            else:
+                report.item(f"{line}, ended {ended.how}, as it is meant to" if ended.code else line)
+            report.warn(ended.warnings)
+
+
+def against_torch(report: Report) -> None:
+    """The table of ``python -m course bench`` for the solved scripts."""
+    ranks = hardware.ranks()
+    where = "on GPUs with NCCL" if hardware.device() == "cuda" else "on the CPU with Gloo"
+    report.add(f"{words.plural(ranks, 'rank')} {where}; the median of relative times, and between")
+    report.add("which values half of them lie. 1.0: equal.\n")
+    warm_up()
+    with tempfile.TemporaryDirectory(prefix="course-") as name:
+        report_scripts.write(lessons(ROOT), Path(name))
+        for contest in bench.CONTESTS:
+            result = bench.compete(contest, ranks, Path(name) / "src")
+            what = f"{result.first} relative to {result.second}: {result.measured}"
+            report.item(what, fault=result.ratio is None)
+
+
+def notebooks(report: Report) -> None:
+    """The solutions, validated by nbval; the labs hold a learner's answers and are left alone."""
+    if importlib.util.find_spec("nbval") is None:
+        report.add("nbval is not installed, so no notebook was run.")
+        return
+    for path in sorted((ROOT / "solutions").glob("*.ipynb")):
+        pytest = [sys.executable, "-m", "pytest", "-q", "--durations=1", "--nbval", str(path)]
+        ended = report_terminal.run(pytest, ROOT, NOTEBOOK_LIMIT_S)
+        line = f"{path.stem}, {words.long_duration(ended.seconds)}"
+        if ended.code == 0:
+            report.item(line)
+        else:
+            report.item(f"{line}: ended {ended.how}", fault=True, lines=ended.last)
+
+
+PARTS: dict[str, Callable[[Report], None]] = {
+    "box": box,
+    "links": links,
+    "scripts": scripts,
+    "bench": against_torch,
+    "notebooks": notebooks,
+}
+
+
+def main(argv: Sequence[str]) -> int:
+    """Write the report; 1 if it tells of a fault, 130 if it was interrupted, else 0."""
+    parser = argparse.ArgumentParser(
+        prog="python -m course report", description="Try the course on this box, and write it down."
+    )
+    parser.add_argument("--only", nargs="+", choices=PARTS, metavar="PART", help=" ".join(PARTS))
+    chosen = parser.parse_args(argv).only or PARTS
+    path = ROOT / "runs" / f"report-{time.strftime('%Y-%m-%d-%H%M%S')}.md"
+    report, interrupted = Report(path), False
+    report.add(f"# The course on this box, {time.strftime('%Y-%m-%d %H:%M')}\n")
+    report.add(_who())
+    for name in PARTS:
+        if name not in chosen or interrupted:
+            continue
+        report.add(f"\n## {name}: {PARTS[name].__doc__}\n")
+        try:
+            PARTS[name](report)
+        except KeyboardInterrupt:
+            interrupted = True
+            report.item(f"The part {name} was interrupted.", fault=True)
+        except Exception:  # the other parts may still tell something
+            lines = traceback.format_exc().splitlines()
+            report.item(f"The part {name} failed.", fault=True, lines=lines)
+    report.add(f"\n## {words.plural(len(report.faults), 'fault')} in {', '.join(chosen)}\n")
+    for fault in report.faults:
+        report.add(f"- {fault}")
+    report.add("\n## Warnings, and how many commands gave them\n")
+    for warning, count in report.warnings.most_common():
+        report.add(f"- {count} × {warning}")
+    print(f"\nThe report is in {path}. Look through it before you send it.")
+    return 130 if interrupted else 1 if report.faults else 0
+
+
+def _who() -> str:
+    """Which state of the course this is, and how much a GPU has to do with the report."""
+    git = ["git", "describe", "--always", "--dirty"]
+    described = report_terminal.run(git, ROOT, TOOL_LIMIT_S) if shutil.which("git") else None
+    state = described.lines[0] if described and described.code == 0 else "unknown"
+    gpus = hardware.gpu_count()
+    used = f"torch can use {words.plural(gpus, 'GPU')}." if gpus else "No GPU takes part."
+    return f"State of the course: {state}. {used}"

@@ -1,0 +1,85 @@
+"""For `report`: the commands in the docstrings of the lessons' scripts, and how each should end."""
+
+import ast
+import re
+import shlex
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from course.commands import report_terminal
+from course.lessons import Lesson
+
+# An indented line; a note may follow after several spaces.
+COMMAND = re.compile(
+    r"^ +((?:timeout|torchrun|accelerate|python|srun)(?: \S+)* src/\w+\.py(?: \S+)*)"
+)
+ACCELERATE = re.compile(r"accelerate launch --num_processes (\d+)")
+TIMED_OUT = 124  # of the program timeout
+FAILS = ("src/fails.py",)  # scripts that are meant to end with an error
+GPUS = re.compile(r"--gpus((?: \d+)+)")  # by their numbers
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of a script of the lesson `lesson`."""
+
+    lesson: str
+    text: str
+
+    @property
+    def words(self) -> list[str]:
+        """The command as a list."""
+        return shlex.split(self.text)
+
+    def on(self, gpus: int) -> list[str]:
+        """The words for a box with that many GPUs.
+
+        accelerate starts several processes for the CPU only if it is told so, as a cell tells it.
+        """
+        several = ACCELERATE.match(self.text)
+        if several is None or int(several[1]) <= max(1, gpus):
+            return self.words
+        return ["env", "ACCELERATE_USE_CPU=1", *self.words[:2], "--multi_gpu", *self.words[2:]]
+
+    @property
+    def code(self) -> int:
+        """The exit code that it is meant to have."""
+        if self.words[0] == "timeout":
+            return TIMED_OUT
+        return 1 if any(word in FAILS for word in self.words) else 0
+
+    def lacks(self, folder: Path, gpus: int) -> str | None:
+        """What it takes and is not there, so that it cannot run in `folder`; None: nothing."""
+        if not shutil.which(self.words[0], path=report_terminal.path()):
+            return f"the program {self.words[0]}"
+        if "node0" in self.text:
+            return "the nodes that its lesson starts"
+        if self.words[0] == "srun":
+            return "a Slurm cluster"
+        if (named := GPUS.search(self.text)) and (last := max(map(int, named[1].split()))) >= gpus:
+            return f"GPU {last}"
+        for before, word in pairwise(self.words):
+            is_input = word.startswith("runs/") and not before.startswith("--")
+            if is_input and not (folder / word).exists():
+                return f"{word}, which a cell of its lesson writes"
+        return None
+
+
+def commands(lessons: Iterable[Lesson]) -> Iterator[Command]:
+    """The commands of the scripts, in the order of the lessons."""
+    for lesson in lessons:
+        for source in lesson.scripts(solved=True).values():
+            lines = (ast.get_docstring(ast.parse(source), clean=False) or "").splitlines()
+            for match in filter(None, map(COMMAND.match, lines)):
+                yield Command(lesson.name, match[1])
+
+
+def write(lessons: Iterable[Lesson], folder: Path) -> None:
+    """Write the solved scripts of the lessons into a folder that is the place to run them from."""
+    (folder / "src").mkdir()
+    for lesson in lessons:
+        for target, source in lesson.scripts(solved=True).items():
+            (folder / target).write_text(source)

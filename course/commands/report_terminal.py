@@ -1,0 +1,81 @@
+"""A command run as in a terminal, within a time limit, and what it left on the screen."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from course.launch import kill_tree
+
+LAST = 40  # lines of a command that went wrong
+WARNINGS = (  # as Python, glog (torch's C++ and its launcher) and NCCL write them
+    re.compile(r"\b(\w*Warning: .+)"),
+    re.compile(r"^(?:\[rank\d+\]:)?\[?W\d{4} [^\]]*\] *(.*[^\W_].*)"),
+    re.compile(r"\b(NCCL WARN .+)"),
+)
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended: its exit code (None: at the time limit), its time, and its lines."""
+
+    code: int | None
+    seconds: float
+    lines: list[str]
+
+    @property
+    def last(self) -> list[str]:
+        """The last lines."""
+        return self.lines[-LAST:]
+
+    @property
+    def how(self) -> str:
+        """The end in words."""
+        return "at the time limit" if self.code is None else f"with exit code {self.code}"
+
+    @property
+    def warnings(self) -> list[str]:
+        """Its warnings, each once, whichever ranks gave them."""
+        found = (match[1] for line in self.lines for way in WARNINGS if (match := way.search(line)))
+        return list(dict.fromkeys(found))
+
+
+def path() -> str:
+    """Where programs are looked for: first beside the Python that runs."""
+    return os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+
+
+def run(command: list[str], folder: Path, limit: float) -> Ended:
+    """Run a command in a folder, for at most `limit` seconds; an interrupt ends it as well.
+
+    Raises `OSError` where the program cannot be started.
+    """
+    start = time.monotonic()
+    with tempfile.TemporaryFile() as output:  # not a pipe, which whatever outlives it would hold
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=os.environ | {"PATH": path()},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # ^C is for the report, which then ends it
+        )
+        top = psutil.Process(process.pid)
+        try:
+            code = process.wait(limit)
+        except subprocess.TimeoutExpired:
+            code = None
+        finally:
+            kill_tree(top)
+            process.wait()
+        output.seek(0)
+        text = COLOURS.sub("", output.read().decode(errors="replace"))
+    return Ended(code, time.monotonic() - start, text.splitlines())

@@ -1,0 +1,56 @@
+"""MIG: GPUs that are divided into instances, and which of them CUDA shows a process.
+
+NVIDIA's MIG User Guide, "CUDA Device Enumeration": a process sees one instance only, the first if
+several are visible; and while it sees one, it sees no GPU that is not divided.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+ENABLED = 1  # NVML_DEVICE_MIG_ENABLE in nvml.h
+Numbered = tuple[int, Any]  # a GPU's number and its handle; an instance has the number of its GPU
+
+
+def named(variable: str, ask: Callable[..., Any], nvml: Any) -> tuple[list[Numbered], str | None]:
+    """The instance that CUDA shows for a CUDA_VISIBLE_DEVICES of instances, and what is wrong."""
+    first, *rest = variable.strip().split(",")
+    handle = ask(nvml.nvmlDeviceGetHandleByUUID, first)
+    if handle is None:
+        wrong = f"CUDA_VISIBLE_DEVICES: {first} names no MIG instance of this machine"
+        return [], f"{wrong}; `nvidia-smi -L` lists them."
+    if not rest:
+        return [(0, handle)], None
+    count = f"CUDA_VISIBLE_DEVICES names {len(rest) + 1} MIG instances"
+    return [(0, handle)], f"{count}, but CUDA shows a process only the first."
+
+
+def shown(
+    gpus: list[Numbered], ask: Callable[..., Any], nvml: Any
+) -> tuple[list[Numbered], str | None]:
+    """What CUDA shows of these GPUs, and in one sentence what MIG keeps from it."""
+    modes = [ask(nvml.nvmlDeviceGetMigMode, handle) for _, handle in gpus]  # (now, after a reset)
+    divided = [gpu for gpu, mode in zip(gpus, modes, strict=True) if mode and mode[0] == ENABLED]
+    if not divided:
+        return gpus, None
+    instances = [
+        (number, instance)
+        for number, handle in divided
+        for instance in _instances(handle, ask, nvml)
+    ]
+    off = "if the machine is yours, `sudo nvidia-smi -mig 0` turns it off"
+    if not instances:
+        numbers = {number for number, _ in divided}
+        rest = [gpu for gpu in gpus if gpu[0] not in numbers]
+        return rest, f"MIG is on and there is no instance to compute on: {off}."
+    if len(instances) == len(gpus) == 1:
+        return instances, None
+    lead = "MIG is on, and CUDA shows a process only one of the instances"
+    name = "`export CUDA_VISIBLE_DEVICES=MIG-...` chooses it (`nvidia-smi -L` lists them)"
+    return instances[:1], f"{lead}: {name}; {off}."
+
+
+def _instances(handle: Any, ask: Callable[..., Any], nvml: Any) -> list[Any]:
+    """The handles of a GPU's instances; NVML numbers also those that are not there."""
+    most = ask(nvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0
+    found = (ask(nvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, index) for index in range(most))
+    return [instance for instance in found if instance is not None]

@@ -1,0 +1,245 @@
+"""``python -m course report``: one file with all that was tried, whatever fails or interrupts."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from support.lesson_samples import code, course
+
+from course import hardware
+from course.commands import bench, report, report_scripts, report_terminal
+from course.commands.report_terminal import Ended
+from course.core.files import ROOT
+from course.lessons.lesson import lessons
+
+PYTHON = [sys.executable, "-c"]
+SCRIPTS = {  # what the lessons of a small course run, and what becomes of it
+    "well": ("", "print('fine')"),
+    "wrong": ("", "print('before'); raise ValueError('no such thing')"),
+    "warns": (" --loud  and a note", "import warnings; warnings.warn('look out')"),
+    "fails": ("", "raise SystemExit(1)"),
+    "needs": (" runs/table.csv", ""),
+}
+
+
+@pytest.fixture
+def small(tmp_path, monkeypatch) -> Path:
+    """A course of a script for each lesson, and no GPU."""
+    texts = {}
+    for name, (arguments, body) in SCRIPTS.items():
+        docstring = f'"""src/{name}.py: a script.\n\n    python src/{name}.py{arguments}\n"""'
+        texts[name] = code(f"%%writefile src/{name}.py", *docstring.splitlines(), body)
+    monkeypatch.setattr(report, "ROOT", course(tmp_path, **texts))
+    monkeypatch.setattr(hardware, "gpu_count", lambda: 0)
+    return tmp_path
+
+
+def written(folder: Path) -> str:
+    """The one report."""
+    [path] = (folder / "runs").glob("report-*.md")
+    return path.read_text()
+
+
+def test_the_scripts_are_run_by_their_own_commands(small, capsys):
+    assert report.main(["--only", "scripts"]) == 1
+    text = written(small)
+    assert "No GPU takes part." in text and "## scripts: " in text and "## box" not in text
+    assert re.search(r"^- `python src/well\.py` \(00_well\), [\d.]+ s$", text, re.MULTILINE)
+    wrong = (
+        r"- \*\*`python src/wrong\.py` \(01_wrong\), [\d.]+ s: ended with exit code 1\*\*\n  ~~~\n"
+    )
+    assert re.search(wrong + r"  before\n(  .+\n)+  ValueError: no such thing\n  ~~~", text)
+    assert re.search(r"warns\.py --loud` .+ s\n  - warns: UserWarning: look out", text)
+    assert "ended with exit code 1, as it is meant to" in text
+    needs = "`python src/needs.py runs/table.csv` needs runs/table.csv, which a cell of its lesson"
+    assert f"- not run: {needs} writes" in text
+    assert "## 1 fault in scripts\n\n- `python src/wrong.py`" in text
+    assert "- 1 × UserWarning: look out" in text
+    assert text.strip() in capsys.readouterr().out
+
+
+def test_an_interrupt_keeps_what_was_gathered(small, monkeypatch):
+    run = report_terminal.run
+
+    def interrupted(command, *others):
+        if "src/wrong.py" in command:
+            raise KeyboardInterrupt
+        return run(command, *others)
+
+    monkeypatch.setattr(report_terminal, "run", interrupted)
+    assert report.main(["--only", "scripts", "notebooks"]) == 130
+    text = written(small)
+    assert "src/well.py" in text and "**The part scripts was interrupted.**" in text
+    assert "## notebooks" not in text and "## 1 fault in" in text
+
+
+def test_a_part_that_fails_does_not_end_the_report(small, monkeypatch):
+    monkeypatch.setitem(report.PARTS, "links", lambda report: 1 / 0)
+    assert report.main(["--only", "links", "notebooks"]) == 1
+    text = written(small)
+    assert "**The part links failed.**" in text and "ZeroDivisionError" in text
+    assert "## notebooks" in text
+
+
+def test_the_home_folder_is_not_named(small):
+    told = report.Report(small / "runs" / "report-0.md")
+    told.add(f"{Path.home()}/course/x.py")
+    assert written(small) == "~/course/x.py\n"
+
+
+def ran(commands: list, **ends: Ended):
+    """A stand-in for `run` that notes the commands and answers by a word in them."""
+
+    def run(command: list[str], *_: object) -> Ended:
+        commands.append(command)
+        return next((end for word, end in ends.items() if word in command), ends["else_"])
+
+    return run
+
+
+def test_every_pair_of_gpus_and_all_of_them_add_up(small, monkeypatch):
+    commands = []
+    fast, slow = (
+        Ended(0, 3.0, ["NCCL version 2.28", "1 MB in 1 ms (1 GB/s)"]),
+        Ended(None, 9, ["…"]),
+    )
+    monkeypatch.setattr(hardware, "gpu_count", lambda: 3)
+    monkeypatch.setattr(report_terminal, "run", ran(commands, else_=fast))
+    assert report.main(["--only", "links"]) == 0
+    on_ranks = [command for command in commands if "torchrun" in command]
+    groups = [command[command.index(str(report.ON_RANKS)) + 1 :] for command in on_ranks]
+    assert groups == [["0", "1"], ["0", "2"], ["1", "2"], ["0", "1", "2"]]
+    assert [command[command.index("--nproc-per-node") + 1] for command in on_ranks] == list("2223")
+    assert "- GPUs 1, 2: right; 1 MB in 1 ms (1 GB/s)" in written(small)
+    monkeypatch.setattr(report_terminal, "run", ran([], else_=slow))
+    told = report.Report(small / "slow.md")
+    report.links(told)
+    assert told.faults[0] == "GPUs 0, 1: ended at the time limit" and len(told.faults) == 4
+
+
+def test_the_sums_of_two_ranks_on_the_cpu_are_right_and_timed(small):
+    assert report.main(["--only", "links"]) == 0
+    assert re.search(r"- CPU: right; 1 MB in [\d.e+]+ ms \([\d.e+]+ GB/s\); 16 MB", written(small))
+
+
+def test_the_bench_tells_ratios_and_why_there_is_none(small, monkeypatch):
+    results = iter([{"ratio": 1.25, "low": 1.0, "high": 1.5}, {"note": "failed: no"}, {}, {}])
+    monkeypatch.setattr(report, "warm_up", lambda: None)
+    monkeypatch.setattr(
+        bench, "compete", lambda c, ranks, _: bench.Result(c.name, "a", "b", ranks, **next(results))
+    )
+    assert report.main(["--only", "bench"]) == 1
+    assert "- a relative to b: 1.25 × (1.00 – 1.50)" in written(small)
+    assert "- **a relative to b: failed: no**" in written(small)
+
+
+def test_notebooks_that_hold_and_one_that_does_not(small, monkeypatch):
+    (small / "solutions").mkdir()
+    paths = [small / "solutions" / f"{name}.ipynb" for name in ("good", "bad")]
+    for path in paths:
+        path.write_text("{}")
+    ends = {str(paths[1]): Ended(1, 70.0, ["1 failed"])}
+    monkeypatch.setattr(
+        report_terminal, "run", ran([], **ends, else_=Ended(0, 100.0, ["2 passed"]))
+    )
+    told = report.Report(small / "told.md")
+    report.notebooks(told)
+    text = (small / "told.md").read_text()
+    assert told.faults == ["bad, 70 s: ended with exit code 1"]
+    assert "- good, 2 min\n" in text and "  1 failed\n" in text
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    report.notebooks(told)
+    assert "nbval is not installed" in (small / "told.md").read_text()
+
+
+def test_the_box_is_described(small):
+    report.main(["--only", "box"])
+    text = written(small)
+    assert "- ok: Linux" in text and "Labs    Here the labs use" in text and ", nbval" in text
+
+
+# -- commands, as in a terminal
+
+
+def test_a_command_ends_in_its_own_way_or_at_the_limit(tmp_path):
+    ended = report_terminal.run([*PYTHON, "print('\\x1b[1mhi\\x1b[0m'); exit(3)"], tmp_path, 60)
+    assert (ended.code, ended.lines, ended.how) == (3, ["hi"], "with exit code 3")
+    sleeper = "import subprocess, sys, time; print(subprocess.Popen(['sleep', '60'], "
+    sleeper += "start_new_session=True).pid, flush=True); time.sleep(60)"
+    start = time.monotonic()
+    ended = report_terminal.run([*PYTHON, sleeper], tmp_path, 5)
+    assert ended.code is None and ended.how == "at the time limit"
+    assert time.monotonic() - start < 30
+    pid = int(ended.lines[0])
+    assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+
+@pytest.mark.parametrize(
+    ("line", "warning"),
+    [
+        ("/x/y.py:3: UserWarning: look out", "UserWarning: look out"),
+        ("[rank1]:[W1122 08:00:00.1 Process.cpp:50] [PG 0] Guessing", "[PG 0] Guessing"),
+        ("W1122 08:00:00.1 123 torch/run.py:85] Setting threads", "Setting threads"),
+        ("W1122 08:00:00.1 123 torch/run.py:85] *****", None),
+        ("box:12:34 [0] misc.cc:9 NCCL WARN Cuda failure", "NCCL WARN Cuda failure"),
+        ("warnings are words too", None),
+    ],
+)
+def test_warnings_are_found_each_once(line, warning):
+    assert Ended(0, 1.0, [line, "fine", line]).warnings == ([warning] if warning else [])
+
+
+# -- the commands of the real lessons
+
+
+def test_every_command_in_a_docstring_is_known():
+    found = {command.text for command in report_scripts.commands(lessons(ROOT))}
+    assert len(found) > 70
+    assert all(any(name in text for text in found) for name in report_scripts.FAILS)
+    for lesson in lessons(ROOT):
+        for source in lesson.scripts(solved=True).values():
+            docstring = ast.get_docstring(ast.parse(source), clean=False) or ""
+            for line in re.findall(r"^ {4}(.* src/\w+\.py.*)$", docstring, re.MULTILINE):
+                assert any(line.startswith(text) for text in found), line
+
+
+def test_what_a_command_lacks(tmp_path, monkeypatch):
+    def lacks(text: str, gpus: int = 0) -> str | None:
+        return report_scripts.Command("00", text).lacks(tmp_path, gpus)
+
+    monkeypatch.setenv("PATH", os.defpath)
+    assert lacks("python src/spawn.py --gpus 0 2", 2) == "GPU 2"
+    assert lacks("python src/spawn.py --gpus 0 2", 3) is None
+    assert lacks("python src/trainer.py --gpus --snapshot a.pt") is None
+    assert lacks("srun python src/x.py") in ("a Slurm cluster", "the program srun")
+    assert lacks("torchrun --nnodes 2 --rdzv-endpoint node0:29400 src/x.py").startswith("the nodes")
+    assert lacks("python src/x.py --snapshot runs/x.pt") is None
+    assert lacks("python src/x.py runs/x.pt") == "runs/x.pt, which a cell of its lesson writes"
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "x.pt").touch()
+    assert lacks("python src/x.py runs/x.pt") is None
+    assert lacks("no-such-program src/x.py") == "the program no-such-program"
+    stuck = report_scripts.Command("00", "timeout 3 torchrun src/stuck.py")
+    assert stuck.code == 124 and report_scripts.Command("04", "torchrun src/fails.py x").code == 1
+
+
+@pytest.mark.parametrize(("gpus", "on_cpu"), [(0, True), (1, True), (2, False)])
+def test_accelerate_is_told_of_the_cpu_where_there_are_too_few_gpus(gpus, on_cpu):
+    words = ["accelerate", "launch", "--num_processes", "2", "src/x.py"]
+    told = ["env", "ACCELERATE_USE_CPU=1", *words[:2], "--multi_gpu", *words[2:]]
+    command = report_scripts.Command("00", " ".join(words))
+    assert command.on(gpus) == (told if on_cpu else words)
+    alone = "accelerate launch --num_processes 1 src/x.py"
+    assert report_scripts.Command("00", alone).on(gpus) == alone.split()
+
+
+def test_an_unknown_part_is_refused():
+    command = [sys.executable, "-m", "course", "report", "--only", "nothing"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 2 and "choose from" in done.stderr
