@@ -2,11 +2,12 @@
 
     python tests/tools/record_slurm.py
 
-takes a minute, Linux, root and the packages that course.clusters.slurm.practice_cluster names, and
-writes recording.json there. Three nodes have four pretended GPUs each. Ana, Ben, Chi and Dan hold
-or want some; your job waits, runs, loses a node, is put in the queue again and goes on from its
-checkpoint. What Slurm's commands said is kept word for word, but for the name and the paths of the
-machine that ran them; of each job in `squeue --json` only what the course reads is kept.
+takes eight minutes, Linux, root and the packages that course.clusters.slurm.practice_cluster names,
+and writes recording.json there. Three nodes have four pretended GPUs each. Ana, Ben, Chi and Dan
+hold or want some; your job waits, runs, loses a node, is put in the queue again and goes on from
+its checkpoint. Then it is told that its time is nearly up, saves, and goes on once more. What
+Slurm's commands said is kept word for word, but for the name and the paths of the machine that ran
+them; of each job in `squeue --json` only what the course reads is kept.
 """
 
 import json
@@ -211,7 +212,9 @@ def record(practice: PracticeCluster, recorder: Recorder, cluster: Cluster) -> N
         recorder.keep("sbatch --parsable resumable", f"{job.number}\n")
         until(lambda: len(job.metrics) and job.metrics["step"].max() >= 70)
         practice.kill_node("node2")
-        until(lambda: job.now.ended, 300)
+        until(lambda: job.now.restarts == 1 and job.metrics["step"].max() >= 130, 400)
+        recorder.run("scancel", "--signal=USR1", "--batch", str(job.number))  # as near its end
+        until(lambda: job.now.ended, 400)
         time.sleep(1)
         practice.start_node("node2")
         time.sleep(3)

@@ -51,14 +51,14 @@ class TestFromSlurm:
             )
 
     @hint(
-        "a port that all tasks of a job compute alike, and another job otherwise: "
-        "what do only its tasks share?"
+        "the tasks of one job must compute the same port, the next job another one: what do only "
+        "this job's tasks share? And Linux hands out 32768 to 60999 itself, so stay clear of them"
     )
     def test_port(self, alone):
         """All tasks of a job take one port; neighbouring jobs take different ones;
-        every port is one that exists.
+        every port exists, and is none of those that Linux gives to outgoing connections.
         """
-        ports, jobs = {}, (1, 2, 3, 65_536, 1_234_567, 98_765_432)
+        ports, jobs = {}, (1, 2, 3, 19_999, 65_536, 1_234_567, 98_765_432)
         cases = [("node[3-4]", job, (2, 2)) for job in jobs]
         for (_, job, _), found in self.each(alone, *cases):
             got = {env["MASTER_PORT"] for env in found}
@@ -69,6 +69,10 @@ class TestFromSlurm:
         )
         beyond = {job: port for job, port in ports.items() if not 1024 <= port <= 65535}
         assert not beyond, f"a port lies between 1024 and 65535; by job, these do not: {beyond}"
+        taken = {job: port for job, port in ports.items() if 32768 <= port <= 60999}
+        assert not taken, (
+            f"Linux may have given these ports to outgoing connections (by job): {taken}"
+        )
 
     @hint("`os.environ` takes text: is every value a string?")
     def test_joins(self, ranks):

@@ -2,6 +2,7 @@
 
 import atexit
 import html
+import os
 import shlex
 import socket
 
@@ -110,12 +111,14 @@ class Nodes:
             self.network.write_hosts(address)
 
     def environment(self, node: int) -> dict[str, str]:
-        """What a node adds to the environment: its GPUs, and on loopback the way to the others."""
-        share = hardware.gpu_count() // len(self.names)
-        gpus = ",".join(str(node * share + i) for i in range(share))
-        own = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": gpus}
+        """What a node adds to the environment: its share of the GPUs, and the way to the others."""
+        gpus = _visible_gpus()
+        share = len(gpus) // len(self.names)
+        mine = ",".join(gpus[node * share : (node + 1) * share])
+        own = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": mine}
         if self.real:
-            return own
+            # NCCL goes through the virtual cables: past them, over InfiniBand say, none is slow.
+            return own | {"NCCL_NET": "Socket", "NCCL_SOCKET_IFNAME": "eth0"}
         # PET_… are torchrun's options as variables.
         return own | {
             "GLOO_SOCKET_IFNAME": "lo",
@@ -161,6 +164,13 @@ def start(count: int = 2, loopback: bool = False) -> Nodes:
     if not 1 <= count <= MOST:
         raise CourseError(f"This machine can pretend to be 1 to {MOST} nodes, not {count}.")
     return Nodes(count, loopback)
+
+
+def _visible_gpus() -> list[str]:
+    """The GPUs that this process may use, each as CUDA_VISIBLE_DEVICES names it here."""
+    count, outer = hardware.gpu_count(), os.environ.get("CUDA_VISIBLE_DEVICES")
+    # CUDA shows the GPUs of the list in its order, up to the first entry that names none.
+    return [str(i) for i in range(count)] if outer is None else outer.split(",")[:count]
 
 
 def _free_port() -> int:

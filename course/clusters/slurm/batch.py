@@ -9,17 +9,22 @@ from dataclasses import dataclass
 from course.core import CourseError
 
 CONTINUED = " \\\n    "
-SIGNAL_S = 60  # before the end of its time, a resumable job is told
+GRACE_S = 60  # in which the ranks of a resumable job save and end
+SIGNAL_S = 2 * GRACE_S  # before the end of its time, such a job is told
+LEAST_RESUME = 5  # minutes: Slurm may tell it a minute earlier still, and it should get somewhere
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+MEMORY = re.compile(r"\d+[KMGT]?")
+FEATURES = re.compile(r"[\w.&|,:*()\[\]-]+")
 METRICS = 'export COURSE_METRICS_FILE="runs/$SLURM_JOB_NAME-$SLURM_JOB_ID.jsonl"'
 ADDRESS = (
     "",
     "# Where the ranks meet: the address by which Slurm itself reaches the job's first node, "
-    "and a port of this job's own.",
+    "and a port of this job's own,",
+    "# below those that Linux gives to outgoing connections.",
     'first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)',
     'export MASTER_ADDR=$(scontrol --oneliner show node "$first" '
     r"| grep -oP 'NodeAddr=\K\S+')",
-    "export MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000))",
+    "export MASTER_PORT=$((10000 + SLURM_JOB_ID % 20000))",
 )
 
 
@@ -27,10 +32,15 @@ ADDRESS = (
 class Request:
     """What a job asks for: `script` (a path and its arguments), started as `strategy` says.
 
-    It runs on `gpus` GPUs of each of `nodes` nodes. `minutes` is the limit after which Slurm ends
-    it. With `resume` it is told a minute before, and put in the queue again then and when a node
-    dies; the script must go on from its checkpoint. Raises `CourseError` where a value makes no
-    sense.
+    It runs on `gpus` GPUs of each of `nodes` nodes, with `cores_per_gpu` cores for each of them
+    (data loaders want several) and `memory` of a node, such as ``200G`` (``0`` is all of it).
+    `minutes` is the limit after which Slurm ends it. Some clusters want an `account` to charge or
+    a `qos`; `constraint` names features that the nodes must have, such as ``h100``.
+
+    With `resume` the job is told two minutes before its end; its ranks save, and it goes back into
+    the queue, as it does when a node dies. The script must then go on from its checkpoint.
+
+    Raises `CourseError` where a value makes no sense.
     """
 
     script: str
@@ -40,8 +50,12 @@ class Request:
     minutes: int = 10
     name: str = ""
     partition: str = ""
+    account: str = ""
+    qos: str = ""
     reservation: str = ""
-    cores_per_gpu: int = 1
+    constraint: str = ""
+    memory: str = ""
+    cores_per_gpu: int = 8
     resume: bool = False
 
     def __post_init__(self) -> None:
@@ -52,12 +66,29 @@ class Request:
                 "script is a Python file and its arguments, such as src/train.py, "
                 f"not {self.script!r}."
             )
-        for field in ("name", "partition", "reservation"):
+        self._check_words()
+        if self.resume and self.minutes < LEAST_RESUME:
+            raise CourseError(
+                f"A job that resumes is told {SIGNAL_S // 60} minutes before its end: "
+                f"give it {LEAST_RESUME} minutes or more, not {self.minutes}."
+            )
+
+    def _check_words(self) -> None:
+        for field in ("name", "partition", "account", "qos", "reservation"):
             value = getattr(self, field)
             if value and not NAME.fullmatch(value):
                 raise CourseError(
                     f"{field} is a word of letters, digits, '.', '_' and '-', not {value!r}."
                 )
+        if self.memory and not MEMORY.fullmatch(self.memory):
+            raise CourseError(
+                f"memory is what a node gives, a number and K, M, G or T, not {self.memory!r}."
+            )
+        if self.constraint and not FEATURES.fullmatch(self.constraint):
+            raise CourseError(
+                "constraint is a feature of nodes, or several joined by & (and) or | (or), "
+                f"not {self.constraint!r}."
+            )
 
     def _check_numbers(self) -> None:
         for field in ("nodes", "gpus", "minutes", "cores_per_gpu"):
@@ -99,12 +130,17 @@ class Request:
 
     def _options(self, tasks: int, cores: int) -> list[str]:
         """What the head of the file asks for, with so many tasks per node and cores per task."""
-        options = [f"--job-name={self.title}"]
-        if self.partition:
-            options.append(f"--partition={self.partition}")
-        if self.reservation:
-            options.append(f"--reservation={self.reservation}")
-        options += [
+        optional = {
+            "partition": self.partition,
+            "account": self.account,
+            "qos": self.qos,
+            "reservation": self.reservation,
+            "constraint": self.constraint,
+            "mem": self.memory,
+        }
+        options = [
+            f"--job-name={self.title}",
+            *(f"--{name}={value}" for name, value in optional.items() if value),
             f"--nodes={self.nodes}",
             f"--ntasks-per-node={tasks}",
             f"--gpus-per-node={self.gpus}",
@@ -126,9 +162,13 @@ class Request:
         if not self.resume:
             return command
         return [
-            "# Told that the time is nearly up, the job asks for its next turn; "
-            "srun then ends the ranks politely.",
-            "trap 'scontrol requeue \"$SLURM_JOB_ID\"' USR1",
+            "# Slurm says with USR1 that the time is nearly up. "
+            "The ranks then hear SIGTERM and save; when they have ended,",
+            f"# or after {GRACE_S} s, the job goes back into the queue.",
+            f"export TORCH_ELASTIC_SHUTDOWN_TIMEOUT={GRACE_S}   # torchrun's own patience is 30 s",
+            'trap \'scancel --signal=TERM "$SLURM_JOB_ID"; '
+            f"sleep {GRACE_S} & wait -n; "
+            'scontrol requeue "$SLURM_JOB_ID"\' USR1',
             *command[:-1],
             f"{command[-1]} &",
             "wait $!",
@@ -172,9 +212,10 @@ def _agents(request: Request, srun: str) -> list[str]:
 
 def _accelerate(request: Request, srun: str) -> list[str]:
     ranks = request.nodes * request.gpus
+    several = " --multi_gpu" if ranks > 1 else ""  # accelerate refuses that for one process
     return _everywhere(
         srun,
-        "accelerate launch --multi_gpu --mixed_precision no --dynamo_backend no",
+        f"accelerate launch{several} --mixed_precision no --dynamo_backend no",
         f"--num_machines $SLURM_NNODES --machine_rank $SLURM_NODEID --num_processes {ranks}",
         "--main_process_ip $MASTER_ADDR --main_process_port $MASTER_PORT",
         request.script,
@@ -182,8 +223,11 @@ def _accelerate(request: Request, srun: str) -> list[str]:
 
 
 def _tasks(request: Request, srun: str) -> list[str]:
-    names = "RANK=$SLURM_PROCID WORLD_SIZE=$SLURM_NTASKS LOCAL_RANK=$SLURM_LOCALID"
-    return _everywhere(srun, names, f"exec python -u {request.script}")
+    return _everywhere(
+        srun,
+        "RANK=$SLURM_PROCID WORLD_SIZE=$SLURM_NTASKS LOCAL_RANK=$SLURM_LOCALID",
+        f"LOCAL_WORLD_SIZE=$SLURM_NTASKS_PER_NODE exec python -u {request.script}",
+    )
 
 
 def _everywhere(srun: str, *parts: str) -> list[str]:

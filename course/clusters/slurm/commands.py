@@ -24,10 +24,14 @@ MEANINGS = {
     "Could not establish a configuration source": NO_CONFIGURATION,
     "Invalid partition name": "This cluster has no such partition: `sinfo` lists them.",
     "Requested node configuration is not available": "No nodes of this partition "
-    "can ever give that: ask for fewer GPUs or cores a node; "
-    "`sinfo -o '%P %D %G'` says what there is.",
-    "Invalid account": "This cluster wants an account that you may charge: "
-    "`sacctmgr show associations user=$USER`.",
+    "can ever give that: ask for fewer GPUs or cores or less memory per node; "
+    "`sinfo -o '%P %D %G %c %m'` says what there is.",
+    "Invalid account": "This cluster wants an account that you may charge: name it in `account`; "
+    "`sacctmgr show associations user=$USER` lists yours.",
+    "Invalid qos": "You have no such quality of service here: change `qos`; "
+    "`sacctmgr show associations user=$USER format=account,qos` lists yours.",
+    "Invalid feature": "No node has what `constraint` names: "
+    "`sinfo -o '%N %f'` lists the features.",
     "Access/permission denied": "Slurm does not let you do that: "
     "it takes an operator of the cluster.",
     "Requested reservation not usable": "There is no such reservation for you now: "

@@ -12,6 +12,7 @@ from course.core import CourseError
 from course.drawing import card, palette
 
 WIDE = {"description_width": "110px"}
+SITE = ("partition", "account", "qos", "constraint", "memory")  # what depends on the cluster
 FILE_STYLE = "padding:10px 14px;font-size:12px;line-height:1.45;overflow-x:auto;white-space:pre"
 
 
@@ -26,14 +27,12 @@ class Form:
         self.job: SubmittedJob | None = None
         first = Request(**{"script": "src/train.py", **values})
         self.controls = _controls(cluster, first)
-        self._fixed = {
-            name: getattr(first, name) for name in ("name", "reservation", "cores_per_gpu")
-        }
+        self._fixed = {name: getattr(first, name) for name in ("name", "reservation")}
         self._file, self._said = widgets.HTML(), widgets.HTML()
         self._button = widgets.Button(description="Submit", button_style="primary")
         self._button.on_click(lambda _: self.submit())
         for control in self.controls.values():
-            control.style, control.layout.width = WIDE, "420px"
+            control.style, control.layout.width = WIDE, "360px"
             control.observe(lambda _: self._show(), names="value")
         self._show()
 
@@ -71,8 +70,11 @@ class Form:
         self._said.value = f'<span style="color:{colour}">{html.escape(words)}</span>'
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
-        controls = widgets.VBox([*self.controls.values(), widgets.HBox([self._button, self._said])])
-        view = widgets.VBox([controls, self._file])._repr_mimebundle_(**options)
+        left = [control for name, control in self.controls.items() if name not in SITE]
+        columns = [widgets.VBox(left), widgets.VBox([self.controls[name] for name in SITE])]
+        submit = widgets.HBox([self._button, self._said])
+        rows = [widgets.HBox(columns), submit, self._file]
+        view = widgets.VBox(rows)._repr_mimebundle_(**options)
         text = self.request.text()
         # The file, where no kernel shows the widgets.
         return {**view, "text/html": _file(text), "text/plain": text}
@@ -97,14 +99,28 @@ def _controls(cluster: Cluster, first: Request) -> dict[str, widgets.DOMWidget]:
         ),
         "nodes": widgets.BoundedIntText(first.nodes, min=1, max=1024, description="Servers"),
         "gpus": widgets.BoundedIntText(
-            first.gpus, min=1, max=max(most_gpus, first.gpus), description="GPUs a server"
+            first.gpus, min=1, max=max(most_gpus, first.gpus), description="GPUs per server"
+        ),
+        "cores_per_gpu": widgets.BoundedIntText(
+            first.cores_per_gpu, min=1, max=1024, description="Cores per GPU"
         ),
         "minutes": widgets.BoundedIntText(first.minutes, min=1, max=100_000, description="Minutes"),
-        "partition": widgets.Dropdown(options=partitions, description="Partition"),
         "resume": widgets.Checkbox(
             first.resume, description="Requeue, and resume from a checkpoint", indent=False
         ),
+        "partition": widgets.Dropdown(options=partitions, description="Partition"),
+        **{name: _optional(name, getattr(first, name)) for name in SITE[1:]},
     }
+
+
+def _optional(name: str, value: str) -> widgets.Text:
+    """A text that the file leaves out where it is empty."""
+    return widgets.Text(
+        value,
+        description="QOS" if name == "qos" else name.capitalize(),
+        placeholder="as the cluster has it",
+        continuous_update=False,
+    )
 
 
 def _file(text: str) -> str:

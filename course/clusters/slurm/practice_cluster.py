@@ -4,8 +4,9 @@
 
 runs until it is interrupted, and prints what makes other programs find it. It takes Linux, root and
 Debian's packages. The controller, the nodes' daemons and munge are Slurm's own and listen on
-loopback alone. The GPUs are pretended: Slurm hands them out and sets CUDA_VISIBLE_DEVICES, but
-there is nothing behind them.
+loopback alone. The GPUs are pretended: Slurm hands them out, and SLURM_STEP_GPUS says which. All
+nodes are this one machine, so no job may take its real GPUs or many of its cores: each task finds
+CUDA_VISIBLE_DEVICES empty and computes on the CPU, with one thread.
 """
 
 import contextlib
@@ -30,6 +31,15 @@ DEVICES = ("null", "zero", "full", "random")  # of /dev, one for each pretended 
 READY_S = 30.0
 PREFIX = "course-slurm-"  # of the folder of a cluster
 DAEMONS = "/usr/sbin"  # may be missing from PATH
+CORES_PER_GPU = 8  # pretended, too
+
+# Slurm puts what this prints into the environment of each task, after its own variables.
+PROLOG = """\
+#!/bin/sh
+echo export CUDA_VISIBLE_DEVICES=
+echo export ACCELERATE_USE_CPU=1
+echo export OMP_NUM_THREADS=1
+"""
 
 CONF = """\
 ClusterName=practice
@@ -41,6 +51,7 @@ AuthInfo=socket={folder}/munge/socket
 CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
+TaskProlog={folder}/prolog
 JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
 SelectType=select/cons_tres
@@ -51,7 +62,6 @@ MpiDefault=none
 ReturnToService=2
 SlurmdParameters=config_overrides
 SlurmdTimeout={timeout}
-KillWait=5
 MinJobAge=3600
 SlurmctldPidFile={folder}/slurmctld.pid
 SlurmctldLogFile={folder}/slurmctld.log
@@ -61,7 +71,7 @@ SlurmdLogFile={folder}/%n.log
 SlurmdSpoolDir={folder}/spool-%n
 GresTypes=gpu
 NodeName=node[1-{nodes}] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{ports}] \\
-    CPUs={cpus} Gres=gpu:{gpus}
+    CPUs={cpus} RealMemory=256000 Gres=gpu:{gpus}
 PartitionName=train Nodes=node[1-{nodes}] Default=YES MaxTime=24:00:00 DefaultTime=01:00:00 State=UP
 PartitionName=debug Nodes=node1 MaxTime=00:30:00 DefaultTime=00:10:00 State=UP
 """
@@ -150,7 +160,7 @@ class PracticeCluster:
                 nodes=nodes,
                 gpus=gpus,
                 ports=f"{ports[0]}-{ports[-1]}" if nodes > 1 else ports[0],
-                cpus=2 * gpus,
+                cpus=CORES_PER_GPU * gpus,
                 timeout=timeout,
             )
         )
@@ -158,6 +168,8 @@ class PracticeCluster:
             f"NodeName=node[1-{nodes}] Name=gpu File=/dev/{device}" for device in DEVICES[:gpus]
         ]
         (self.folder / "gres.conf").write_text("\n".join(lines) + "\n")
+        (self.folder / "prolog").write_text(PROLOG)
+        (self.folder / "prolog").chmod(0o755)
         for name in ("state", "munge", *(f"spool-{node}" for node in self.nodes)):
             (self.folder / name).mkdir(mode=0o755)
 

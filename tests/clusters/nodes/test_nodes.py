@@ -7,8 +7,11 @@ import threading
 import time
 
 import pytest
+from support.boxes import box
+from support.fake_nvml import FakeNvml
 from support.launching import runs
 
+from course import hardware
 from course.clusters.nodes import network, nodes
 from course.core.errors import CourseError
 from course.launch import connect
@@ -156,6 +159,36 @@ def test_an_interrupt_ends_the_ranks_of_all_nodes(two):
     assert not any(map(runs, pids))
 
 
+@pytest.mark.parametrize(
+    ("gpus", "visible", "count", "shares"),
+    [
+        (0, None, 2, ["", ""]),
+        (1, None, 2, ["", ""]),
+        (3, None, 2, ["0", "1"]),
+        (8, None, 2, ["0,1,2,3", "4,5,6,7"]),
+        (8, "4,5,6,7", 2, ["4,5", "6,7"]),
+        (8, "7,2,5", 3, ["7", "2", "5"]),
+        (8, "4,5,99,6", 2, ["4", "5"]),
+        (8, "GPU-6666,GPU-1111", 2, ["GPU-6666", "GPU-1111"]),
+        (8, "", 2, ["", ""]),
+    ],
+)
+def test_the_nodes_divide_the_gpus_that_this_process_may_use(
+    monkeypatch, gpus, visible, count, shares
+):
+    here = box(FakeNvml(*["A"] * gpus), visible)
+    monkeypatch.setattr(hardware.Box, "here", lambda: here)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    made = nodes.start(count, loopback=True)
+    try:
+        found = [made.environment(node)["CUDA_VISIBLE_DEVICES"] for node in range(count)]
+    finally:
+        made.close()
+    assert found == shares
+
+
 @pytest.mark.parametrize("count", [0, 9])
 def test_too_few_and_too_many_nodes_are_refused(count):
     with pytest.raises(CourseError, match="1 to 8 nodes"):
@@ -192,6 +225,16 @@ def test_a_limited_link_costs_what_bytes_over_bandwidth_say_and_the_other_interf
         assert fast < slow / 2
     finally:
         two.close()
+
+
+@REAL
+def test_nccl_goes_through_the_virtual_cables():
+    two = nodes.start(2)
+    if not two.real:
+        pytest.skip(two.reason)
+    own = two.environment(1)
+    two.close()
+    assert (own["NCCL_NET"], own["NCCL_SOCKET_IFNAME"]) == ("Socket", "eth0")
 
 
 @REAL

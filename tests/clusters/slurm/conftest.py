@@ -1,12 +1,55 @@
 """What several tests of Slurm use."""
 
+from collections.abc import Iterator
+
 import pytest
+from support.launching import until
 from support.slurm import Nothing
 
 from course.clusters import slurm
+from course.clusters.slurm.practice_cluster import PracticeCluster
+
+HELLO = """
+import os, socket, sys, time
+from course import log
+
+for step in range(3):
+    log(step=step, steps=3, loss=1 / (step + 1))
+names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "SLURM_STEP_GPUS")
+line = " ".join(f"{name}={os.environ.get(name)}" for name in names)
+line += f" visible={os.environ['CUDA_VISIBLE_DEVICES']!r}"
+os.write(1, f"{line}\\n".encode())  # in one piece
+if "ACCELERATE_MIXED_PRECISION" in os.environ:
+    from accelerate import Accelerator
+
+    assert Accelerator().num_processes == int(os.environ.get("WORLD_SIZE", 1))
+if len(sys.argv) > 1:
+    time.sleep(float(sys.argv[1]))
+"""
 
 
 @pytest.fixture
 def recorded() -> slurm.Cluster:
     """The cluster of the recording, which stands in where there is no Slurm."""
     return slurm.connect(Nothing)
+
+
+@pytest.fixture(scope="module")
+def practice() -> Iterator[PracticeCluster]:
+    """Three nodes with four pretended GPUs each."""
+    with PracticeCluster(nodes=3, gpus=4, timeout=5) as running:
+        yield running
+
+
+@pytest.fixture
+def cluster(practice, tmp_path, monkeypatch) -> Iterator[slurm.Cluster]:
+    """Their Slurm, from a folder with a script; afterwards nothing runs there any more."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/hello.py").write_text(HELLO)
+    found = slurm.Cluster(practice.commands)
+    yield found
+    practice.commands.run("scancel", "--user=root")
+    until(
+        lambda: not found.jobs(), 150
+    )  # seldom a daemon misses an order, and Slurm repeats it after a minute

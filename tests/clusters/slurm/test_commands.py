@@ -21,6 +21,12 @@ from course.core.errors import CourseError
             "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n",
             "Slurm's controller does not answer: see `scontrol ping`.",
         ),
+        (
+            "sbatch: error: Batch job submission failed: "
+            "Invalid account or account/partition combination specified\n",
+            "This cluster wants an account that you may charge: name it in `account`; "
+            "`sacctmgr show associations user=$USER` lists yours.",
+        ),
         ("sbatch: error: something new\n", "sbatch refused: sbatch: error: something new"),
         ("", "sbatch refused: it did not say why"),
     ],

@@ -28,7 +28,7 @@ def test_the_recorded_cluster_has_nodes_jobs_and_a_reservation(recorded):
     assert table.loc["chi", "why it waits"]
 
 
-def test_the_recorded_job_waits_runs_loses_a_node_and_goes_on_from_its_checkpoint(
+def test_the_recorded_job_waits_loses_a_node_is_told_to_stop_and_each_time_goes_on(
     recorded, capsys, monkeypatch
 ):
     monkeypatch.setattr(
@@ -40,20 +40,23 @@ def test_the_recorded_job_waits_runs_loses_a_node_and_goes_on_from_its_checkpoin
     with pytest.raises(CourseError, match=f"Job {job.number} has no log yet: it waits, since"):
         job.log()
     end = job.follow()
-    assert (end.state, end.restarts, end.exit_code) == ("COMPLETED", 1, 0)
+    assert (end.state, end.restarts, end.exit_code) == ("COMPLETED", 2, 0)
     said = capsys.readouterr().out
     ran = re.findall(r"runs on (node\d), (node\d)", said)
     assert len(dict.fromkeys(ran)) == 2 and "node2" in ran[0] and "node2" not in ran[-1]
-    begun = [int(step) for step in re.findall(r"4 ranks, from step (\d+)", job.log())]
+    log = job.log()
+    begun = [int(step) for step in re.findall(r"4 ranks, from step (\d+)", log)]
     assert begun[0] == 0 and begun[1] in range(20, 200, 20)
     steps = job.metrics.query("rank == 0")["step"].tolist()
     assert max(steps) == 200 and steps.count(begun[1] + 1) == 2
+    told = log.index(f"told to stop, saved after step {begun[2]}\n")
+    assert told < log.index(f"4 ranks, from step {begun[2]}\n")
+    assert steps.count(begun[2]) == steps.count(begun[2] + 1) == 1  # no step is lost
     assert job.curves().startswith("<svg")
     history = recorded.history()
-    assert history.loc[job.number, ["State", "Restarts"]].tolist() == ["COMPLETED", 1]
-    assert history.query("User == 'ben'")["State"].tolist() == [
-        "FAILED"
-    ]  # the node was his, too; he asked for no more
+    assert history.loc[job.number, ["State", "Restarts"]].tolist() == ["COMPLETED", 2]
+    # The node was his, too; he asked for no more.
+    assert history.query("User == 'ben'")["State"].tolist() == ["NODE_FAIL"]
 
 
 def test_a_recorded_job_can_be_cancelled_and_the_story_told_in_any_order(recorded):
