@@ -18,16 +18,22 @@ class TestDdp:
     @hint(
         "the rank counts over all machines, the local rank within one; NCCL uses the *current* GPU"
     )
-    def test_gpu(self, alone):
-        """On a box with GPUs, setup() takes the GPU of LOCAL_RANK, makes it current, and uses
-        NCCL.
+    def test_gpu(self, ranks):
+        """On two pretended nodes with two GPUs each, setup() takes the GPU of LOCAL_RANK, makes it
+        current, and uses NCCL.
         """
-        device, called = alone(on_rank.setup_on_gpus)
-        assert device == "cuda:1", f"rank 5, which is local rank 1, uses {device}"
-        assert "set_device cuda:1" in called, (
-            "the GPU is not made current with torch.cuda.set_device"
-        )
-        assert any("nccl" in call for call in called), f"of the backends it uses {called}"
+        for rank, found in enumerate(ranks(4, on_rank.setup_on_gpus, join=False)):
+            who, own = f"rank {rank}, local rank {found['local rank']},", f"cuda:{rank % 2}"
+            assert found["device"] == own, f"{who} uses {found['device']} instead of {own}"
+            assert found["current"] == own, (
+                f"{who} has {found['current']} as its current GPU: call torch.cuda.set_device"
+            )
+            assert "cuda:nccl" in found["backends"], (
+                f"the group's backends are {found['backends']}: GPUs should use NCCL"
+            )
+            assert found["world size"] == 4, (
+                f"{who} sees a world of {found['world size']} instead of 4"
+            )
 
     @hint("read what DDP's documentation says of `device_ids`")
     def test_wrap(self, alone):

@@ -8,6 +8,7 @@ import torch
 import torch.distributed as dist
 from torch.utils.data import Dataset
 
+from course.checks.engine.pretend_cuda.start import pretend_gpus
 from course.checks.engine.reference import weights
 
 
@@ -78,22 +79,26 @@ def setup() -> tuple[str, int]:
     return str(device), dist.get_world_size()
 
 
-def setup_on_gpus() -> tuple[str, list[str]]:
-    """The device of local rank 1 among pretended GPUs, and what was called on the way."""
-    script, called = importlib.import_module("ddp"), []
-    os.environ.update(RANK="5", LOCAL_RANK="1", WORLD_SIZE="8")
-    torch.cuda.is_available = lambda: True
-    torch.cuda.set_device = lambda device: called.append(
-        f"set_device {torch.device('cuda', torch.device(device).index)}"
-    )
-    dist.init_process_group = lambda backend=None, **_: called.append(
-        f"backend {backend or 'nccl'}"
-    )
-    return str(script.setup()), called
+def setup_on_gpus() -> dict:
+    """What `setup` makes of two pretended nodes with two GPUs each; for four ranks."""
+    rank = int(os.environ["RANK"])
+    os.environ.update(LOCAL_RANK=str(rank % 2), LOCAL_WORLD_SIZE="2", GROUP_RANK=str(rank // 2))
+    pretend_gpus(2)
+    device = importlib.import_module("ddp").setup()
+    return {
+        "local rank": rank % 2,
+        "device": str(torch.zeros(1, device=device).device),
+        "current": f"cuda:{torch.cuda.current_device()}",
+        "backends": dist.get_backend_config(),
+        "world size": dist.get_world_size(),
+    }
 
 
 def wrapped() -> tuple[object, object]:
-    """The `device_ids` that DDP is given for a GPU and for the CPU."""
+    """The `device_ids` that DDP is given for the second GPU and for the CPU."""
+    os.environ["LOCAL_RANK"] = "1"
+    pretend_gpus(2)
+    torch.cuda.set_device(1)
     script, given = importlib.import_module("ddp"), []
     script.DistributedDataParallel = lambda model, device_ids=None, **_: given.append(device_ids)
     for device in (torch.device("cuda", 1), torch.device("cpu")):

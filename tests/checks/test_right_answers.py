@@ -1,0 +1,35 @@
+"""Right answers that are made otherwise than the solution pass the checks of what they change.
+
+Those to the exercises of a lab are in ``tests/right_answers/NN_name.md``.
+"""
+
+from pathlib import Path
+
+import pytest
+from support import mutants, solutions
+from support.answers import Answer
+
+from course.checks.engine import session
+from course.launch import connect
+
+FILES = sorted((Path(__file__).parents[1] / "right_answers").glob("*.md"))
+ANSWERS = [answer for path in FILES for answer in mutants.read(path)]
+CHECKS = {
+    "ddp": ("test_joins", "test_gpu")
+}  # by exercise: those of the part that its answers change
+
+
+@pytest.fixture(scope="module", autouse=True)
+def warm_ranks() -> None:
+    """Ranks that start at once."""
+    connect.warm_up()
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=str)
+def test_a_right_answer_passes(answer: Answer, tmp_path: Path) -> None:
+    solutions.write(answer.lab, tmp_path)
+    script = f"{answer.exercise}.py"
+    (tmp_path / script).write_text(answer.script(solutions.scripts(answer.lab)[script]))
+    for check in CHECKS[answer.exercise]:
+        (result,) = session.run(tmp_path, [answer.exercise], only=check)
+        assert result.outcome == session.PASSED, result.message

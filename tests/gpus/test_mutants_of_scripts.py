@@ -1,0 +1,138 @@
+"""A fault that once was in a script, or might have been, is found when it is put back.
+
+Each line names a script, what stands in it once, what takes its place, and what must be said.
+"""
+
+from pathlib import Path
+
+import pytest
+from support import pretended, solutions
+from support.gpu_rules import faults
+from support.programs import Program
+
+from course.checks.engine.on_ranks import await_warm_ranks
+from course.launch import connect
+
+JOIN = '"nccl" if on_gpus else "gloo", device_id=device if on_gpus else None)'
+LAZY = '"nccl" if on_gpus else "gloo")'
+SET = "    torch.cuda.set_device(device)\n"
+UNSET = "    pass\n"
+THE_TEST = 'torch.cuda.device_count() >= int(os.environ["LOCAL_WORLD_SIZE"])'
+ANY_GPU = "torch.cuda.is_available()"
+EARLY, LATE = "value = loss.item()", "value = loss"
+
+# Found in the syntax tree.
+READ = [
+    ("00_start_here/ways.py", JOIN, LAZY, "as `device_id`"),
+    ("00_start_here/ways.py", THE_TEST, "torch.cuda.device_count() > 1", "by the one test"),
+    ("00_start_here/backends.py", 'int(os.environ["LOCAL_WORLD_SIZE"])', "2", "by the one test"),
+    ("01_data_parallel/gpu_memory.py", "torch.cuda.init()", "pass", "call `torch.cuda.init()`"),
+    ("02_all_reduce/ping.py", THE_TEST, ANY_GPU, "`is_available()` sends some"),
+    ("02_all_reduce/ping.py", SET, UNSET, "before `init_process_group`"),
+    ("02_all_reduce/ping.py", SET, UNSET, "`synchronize()` waits for GPU 0"),
+    (
+        "02_all_reduce/simple_ways.py",
+        "deliver([dist.P2POp(dist.isend, flat, 0)])",
+        "dist.send(flat, 0)",
+        "NCCL warns of a `send`",
+    ),
+    ("03_distributed_data_parallel/ddp.py", EARLY, LATE, "of the clock"),
+    ("03_distributed_data_parallel/single.py", EARLY, LATE, "of the clock"),
+    ("04_ddp_in_practice/cured_lies.py", ", device=losses.device)", ")", "`all_reduce` gets it"),
+    ("04_ddp_in_practice/cured_fails.py", ", device=mine.device)", ")", "`all_gather` gets it"),
+    ("05_mixed_precision/apex_today.py", THE_TEST, ANY_GPU, "`is_available()` sends some"),
+    ("07_strategies/way_ddp.py", JOIN, LAZY, "as `device_id`"),
+    ("07_strategies/tiny_hvd.py", THE_TEST, ANY_GPU, "by the one test"),
+    ("08_scaling/where.py", JOIN, LAZY, "as `device_id`"),
+    ("08_scaling/benchmark.py", "        synchronize()\n        times", "        times", "clock"),
+    ("09_clusters/resumable.py", "told_to_stop), device=device)", "told_to_stop))", "gets it"),
+]
+# Found by a run of a script, which its line has too, on two ranks that see so many GPUs.
+DDP, HELLO = "03_distributed_data_parallel/ddp.py", "09_clusters/hello_nodes.py"
+GPU = 'torch.device("cuda", local_rank)'
+SINGLE = "(dist.send if direction is dist.isend else dist.recv)(tensor, other)\n    for work in []:"
+RUN = [
+    (DDP, "", 2, DDP, JOIN, LAZY, "barrier(): using the device under current context"),
+    (DDP, "", 2, DDP, "bert().to(device)", "bert()", "only work with single-device"),
+    (HELLO, "", 1, HELLO, THE_TEST, ANY_GPU, "CUDA error: invalid device ordinal"),
+    (HELLO, "", 2, HELLO, SET, UNSET, "a tensor on cuda:1 while cuda:0 is current"),
+    (HELLO, "", 2, HELLO, GPU, 'torch.device("cuda", 0)', "Duplicate GPU detected"),
+    (
+        "09_clusters/resumable.py",
+        "--steps 2",
+        2,
+        "09_clusters/resumable.py",
+        "told_to_stop), device=device)",
+        "told_to_stop))",
+        "No backend type associated with device type cpu",
+    ),
+    (
+        "00_start_here/backends.py",
+        "",
+        2,
+        "00_start_here/backends.py",
+        "        call(dist.new_group(",
+        '        call(dist.group.WORLD if backend == "gloo" else dist.new_group(',
+        "Connection closed by peer",
+    ),
+    (
+        "02_all_reduce/measure.py",
+        "--rounds 1",
+        2,
+        "02_all_reduce/simple_ways.py",
+        "deliver([dist.P2POp(dist.isend, flat, 0)])",
+        "dist.send(flat, 0)",
+        "An unbatched P2P op (send/recv) was called",
+    ),
+    (
+        "06_horovod_style/hvd_race.py",
+        "--rounds -1 --batch 4 --size tiny",
+        2,
+        "06_horovod_style/hvd_race.py",
+        SET,
+        UNSET,
+        "this rank uses cuda:0: call torch.cuda.set_device",
+    ),
+]
+
+
+def replaced(text: str, old: str, new: str) -> str:
+    """The text with one change."""
+    assert text.count(old) == 1, f"{old!r} stands there {text.count(old)} times"
+    return text.replace(old, new)
+
+
+def names(rows: list[tuple]) -> list[str]:
+    """A name for each line: the script, and what must be said."""
+    return [f"{row[0]} {row[-1]}" for row in rows]
+
+
+@pytest.mark.parametrize(("name", "old", "new", "says"), READ, ids=names(READ))
+def test_a_fault_is_read(name, old, new, says):
+    lab, script = name.split("/")
+    scripts = solutions.scripts(lab)
+    scripts = scripts | {script: replaced(scripts[script], old, new)}
+    found = {fault for main in scripts for fault in faults(Program.of(main, scripts))}
+    assert any(fault.startswith(script) and says in fault for fault in found), found
+
+
+@pytest.fixture(scope="module")
+def warm_ranks() -> None:
+    """Ranks that start at once."""
+    connect.warm_up()
+    await_warm_ranks()
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "gpus", "place", "old", "new", "says"), RUN, ids=names(RUN)
+)
+def test_a_fault_is_met(
+    name, words, gpus, place, old, new, says, tmp_path, monkeypatch, warm_ranks
+):
+    lab, script = name.split("/")
+    monkeypatch.chdir(pretended.written(lab, tmp_path))
+    changed = tmp_path / "src" / place.split("/")[1]
+    changed.write_text(replaced(changed.read_text(), old, new))
+    assert says in pretended.fault(
+        pretended.on_gpus(Path("src"), script, *words.split(), gpus=gpus)
+    )

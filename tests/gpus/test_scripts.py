@@ -1,0 +1,91 @@
+"""The scripts of the lessons that may use NCCL run on pretended GPUs, and say nothing of it.
+
+They run at small sizes, each with the arguments that `SMALL` has.
+"""
+
+from pathlib import Path
+
+import pytest
+from support import pretended
+from support.programs import programs
+
+from course.checks.engine.on_ranks import await_warm_ranks
+from course.launch import connect
+
+SMALL = {
+    "00_start_here/backends.py": "",
+    "00_start_here/data_or_layers.py": "",
+    "02_all_reduce/ping.py": "",
+    "02_all_reduce/measure.py": "--rounds 1",
+    "02_all_reduce/duel.py": "",
+    "03_distributed_data_parallel/ddp.py": "",
+    "03_distributed_data_parallel/compare.py": "--rounds -1",
+    "04_ddp_in_practice/moved.py": "",
+    "04_ddp_in_practice/trainer.py": "--pairs 64 --epochs 1 --every 2",
+    "05_mixed_precision/apex_today.py": "--steps 4 --levels O0 O1 O2 O3",
+    "05_mixed_precision/amp_bert.py": "--steps 1 --batch 4 --size tiny",
+    "06_horovod_style/digits_hvd.py": "",
+    "06_horovod_style/by_name.py": "",
+    "06_horovod_style/faults.py": "",
+    "06_horovod_style/hvd_trace.py": "",
+    "06_horovod_style/hvd_race.py": "--rounds 1 --batch 4 --size tiny",
+    "06_horovod_style/hvd_benchmark.py": "--batch-size 4 --num-iters 2 --num-batches-per-iter 2",
+    "07_strategies/train_any.py": "--strategy workers",
+    "07_strategies/strategy_race.py": "",
+    "07_strategies/way_ddp.py": "",
+    "07_strategies/way_horovod.py": "",
+    "07_strategies/way_accelerate.py": "",
+    "08_scaling/throughput.py": "",
+    "08_scaling/where.py": "",
+    "09_clusters/hello_nodes.py": "",
+    "09_clusters/link.py": "",
+    "09_clusters/levels.py": "",
+    "09_clusters/resumable.py": "--steps 10",
+}
+LEFT_OUT = {
+    "04_ddp_in_practice/doomed.py": "the trainer, which runs above, killed on purpose",
+    "04_ddp_in_practice/sharded.py": "the shares of `fully_shard` have no pretended device",
+    "06_horovod_style/stall.py": "a stall on purpose, with tensors of the CPU",
+    "06_horovod_style/hvd_sweep.py": "messages of tensors of the CPU, as by_name.py has",
+    "course/bench_on_ranks.py": "tests/commands runs it with scripts of several lessons",
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def warm_ranks() -> None:
+    """Ranks that start at once."""
+    connect.warm_up()
+    await_warm_ranks()
+
+
+def test_every_script_that_may_use_nccl_is_run_or_left_out_for_a_reason():
+    there = {
+        name
+        for name, program in programs().items()
+        if program.launched and program.may_use_nccl and any(file.nccl for file in program.files)
+    }
+    there.add("07_strategies/way_accelerate.py")  # accelerate chooses the backend
+    assert there == SMALL.keys() | LEFT_OUT.keys() and not SMALL.keys() & LEFT_OUT.keys()
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_script_runs_on_gpus(name, tmp_path, monkeypatch):
+    lab, script = name.split("/")
+    monkeypatch.chdir(pretended.written(lab, tmp_path))
+    assert pretended.fault(pretended.on_gpus(Path("src"), script, *SMALL[name].split())) == ""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "03_distributed_data_parallel/ddp.py",
+        "04_ddp_in_practice/moved.py",
+        "06_horovod_style/digits_hvd.py",
+        "07_strategies/way_horovod.py",
+        "09_clusters/hello_nodes.py",
+    ],
+)
+def test_two_ranks_on_one_gpu_take_the_cpu(name, tmp_path, monkeypatch):
+    lab, script = name.split("/")
+    monkeypatch.chdir(pretended.written(lab, tmp_path))
+    assert pretended.fault(pretended.on_gpus(Path("src"), script, gpus=1)) == ""

@@ -1,0 +1,166 @@
+"""What the tests of the pretended GPUs do on each rank."""
+
+import os
+import warnings
+from collections.abc import Callable
+from copy import deepcopy  # noqa: F401  (the samples may use it)
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+from course.checks.engine.pretend_cuda.start import pretend_gpus
+
+
+def said(work: Callable[[], object]) -> str:
+    """The error or else the first warning of some work, "" if there is neither."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        try:
+            work()
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+    return next((f"{type(w.message).__name__}: {w.message}" for w in heard), "")
+
+
+def alone(samples: list[str]) -> list[str]:
+    """What is said of each sample of code, and the device of its result where nothing is."""
+    pretend_gpus(2)
+    found = []
+    for sample in samples:
+        names = globals() | {"x": torch.ones(2, 2, device="cuda"), "host": torch.ones(2, 2)}
+        *statements, last = sample.split("; ")
+        results = []
+
+        def work(statements=statements, last=last, names=names, results=results) -> None:
+            exec("\n".join(statements), names)
+            results.append(eval(last, names))
+
+        problem = said(work)
+        result = results[0] if results else None
+        found.append(problem or str(getattr(result, "device", result)))
+    return found
+
+
+def before_cuda_is_initialized() -> list[str]:
+    """What the statistics of the memory and `is_initialized` say, before and after."""
+    pretend_gpus(2)
+    early = said(torch.cuda.reset_peak_memory_stats), torch.cuda.is_initialized()
+    torch.cuda.init()
+    return [*early, said(torch.cuda.reset_peak_memory_stats), torch.cuda.is_initialized()]
+
+
+def right_start() -> torch.device:
+    """As every script begins."""
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+    torch.cuda.set_device(device)
+    dist.init_process_group("nccl", device_id=device)
+    return device
+
+
+def as_it_should_be() -> dict:
+    """What a right script does over NCCL; nothing may be said of it."""
+    pretend_gpus(2)
+    found = {}
+
+    def work() -> None:
+        device, rank = right_start(), int(os.environ["RANK"])
+        total, other = torch.ones(2, device=device), torch.empty(2, device=device)
+        dist.all_reduce(total)
+        dist.barrier()
+        messages = [dist.P2POp(dist.isend, total * rank, 1 - rank)]
+        messages.append(dist.P2POp(dist.irecv, other, 1 - rank))
+        for message in dist.batch_isend_irecv(messages):
+            message.wait()
+        everyones = [None, None]
+        dist.all_gather_object(everyones, f"rank {rank}")
+        model = DistributedDataParallel(nn.Linear(2, 1).to(device), device_ids=[device])
+        optimizer = torch.optim.AdamW(model.parameters())
+        for _ in range(2):
+            model(other).sum().backward()
+            optimizer.step()
+        found.update(
+            backend=dist.get_backend(),
+            total=total.tolist(),
+            received=other.tolist(),
+            objects=everyones,
+            gradient=str(model.module.weight.grad.device),
+            state=str(optimizer.state[model.module.weight]["exp_avg"].device),
+            on_host=str(total.cpu().numpy()),
+        )
+        dist.destroy_process_group()
+
+    return found | {"said": said(work)}
+
+
+def wrong(name: str) -> str:
+    """What is said on this rank of one way to use NCCL wrongly."""
+    pretend_gpus(2)
+    problem = said(WRONG[name])
+    if dist.is_initialized():
+        dist.destroy_process_group()
+    return problem
+
+
+def every_rank_on_gpu_0() -> None:
+    dist.init_process_group("nccl")
+    dist.all_reduce(torch.ones(1, device="cuda:0"))
+
+
+def same_gpu_as_device_id() -> None:
+    dist.init_process_group("nccl", device_id=torch.device("cuda", 0))
+
+
+def barrier_without_device_id() -> None:
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl")
+    dist.barrier()
+
+
+def unbatched_message() -> None:
+    device, rank = right_start(), int(os.environ["RANK"])
+    (dist.send if rank == 0 else dist.recv)(torch.ones(1, device=device), 1 - rank)
+
+
+def tensor_of_the_cpu() -> None:
+    right_start()
+    dist.all_reduce(torch.ones(1))
+
+
+def message_over_gloo() -> None:
+    device, rank = torch.device("cuda", int(os.environ["LOCAL_RANK"])), int(os.environ["RANK"])
+    torch.cuda.set_device(device)
+    dist.init_process_group("gloo")
+    (dist.send if rank == 0 else dist.recv)(torch.ones(1, device=device), 1 - rank)
+
+
+def another_current_gpu() -> None:
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl", device_id=device)
+    dist.all_reduce(torch.ones(1, device=device))
+
+
+def synchronize_without_set_device() -> None:
+    dist.init_process_group("gloo")
+    torch.cuda.synchronize()
+
+
+def more_ranks_than_gpus() -> None:
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]) + 1)
+
+
+WRONG = {
+    function.__name__: function
+    for function in (
+        every_rank_on_gpu_0,
+        same_gpu_as_device_id,
+        barrier_without_device_id,
+        unbatched_message,
+        tensor_of_the_cpu,
+        message_over_gloo,
+        another_current_gpu,
+        synchronize_without_set_device,
+        more_ranks_than_gpus,
+    )
+}

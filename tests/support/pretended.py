@@ -1,0 +1,77 @@
+"""Scripts of the lessons on pretended GPUs, and what a run of one complains of."""
+
+from pathlib import Path
+
+from course.checks.engine.pretend_cuda import run as runner
+from course.launch import Run, launch
+from support import solutions
+
+LIMIT_S = 60.0
+# The CPU is all that there is to hide; and small tensors gain nothing from more threads.
+ENVIRONMENT = {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+
+
+# By lesson: a script, what stands in it once, and what is run in its place.
+SHRUNK = {
+    "00_start_here": [("ways.py", "(12, 4096, 4096)", "(2, 64, 64)")],
+    "02_all_reduce": [
+        ("ping.py", "10 if device", "3 if device"),
+        ("ping.py", "2**28 if", "2**12 if"),
+        ("measure.py", "10 if device", "3 if device"),
+        ("duel.py", "256 if device", "1 if device"),
+    ],
+    "03_distributed_data_parallel": [
+        ("ddp.py", 'nli.tokenized("train")', 'nli.tokenized("train", size=64)'),
+        ("ddp.py", 'nli.tokenized("validation")', 'nli.tokenized("validation", size=10)'),
+        ("compare.py", '("wide", 25) if', '("tiny", 1) if'),
+        ("compare.py", "size=32)", "size=4)"),
+    ],
+    "05_mixed_precision": [
+        ("amp_bert.py", 'nli.tokenized("validation")', 'nli.tokenized("validation", size=10)'),
+    ],
+    "06_horovod_style": [("digits_hvd.py", "3, 20, 0.02", "1, 200, 0.02")],
+    "07_strategies": [
+        ("strategy_race.py", "(8192, 4096, 4, 4) if", "(8, 8, 1, 1) if"),
+        ("train_any.py", "epochs: int = 2", "epochs: int = 1"),
+        ("way_ddp.py", "range(1280)", "range(128)"),
+        ("way_horovod.py", "range(1280)", "range(128)"),
+        ("way_accelerate.py", "range(1280)", "range(128)"),
+    ],
+    "08_scaling": [
+        (
+            "benchmark.py",
+            "rounds: int = 5, steps: int = 5, warmup: int = 3",
+            "rounds: int = 2, steps: int = 1, warmup: int = 0",
+        ),
+        ("throughput.py", '("mini", 64, 20) if', '("tiny", 1, 1) if'),
+        ("where.py", '("mini", 2048) if', '("tiny", 4) if'),
+    ],
+}
+
+
+def written(lab: str, folder: Path) -> Path:
+    """The folder of a lesson with its scripts, made small."""
+    src = folder / "src"
+    src.mkdir()
+    solutions.write(lab, src)
+    for script, old, new in SHRUNK.get(lab, []):
+        text = (src / script).read_text()
+        assert text.count(old) == 1, f"{script} has {old!r} {text.count(old)} times"
+        (src / script).write_text(text.replace(old, new))
+    return folder
+
+
+def on_gpus(folder: Path, script: str, *args: str, ranks: int = 2, gpus: int = 2) -> Run:
+    """Run a script that lies in `folder` on ranks that see `gpus` pretended GPUs."""
+    command = ["torchrun", "--standalone", "--nproc-per-node", str(ranks)]
+    command += [runner.__file__, str(gpus), str(folder / script), *args]
+    return launch(command, limit=LIMIT_S, env=ENVIRONMENT)
+
+
+def fault(run: Run) -> str:
+    """What went wrong, as a rank says it; a warning is a fault too, and "" is none."""
+    first = run.first_failed
+    if first is not None and run.raised(first):
+        return run.raised(first)
+    said = [run.text(rank, "stderr").strip() for rank in (None, *run.exit_codes)]
+    return next(filter(None, said), "" if run.ok else f"it ended so: {run.reason}")

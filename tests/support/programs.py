@@ -1,0 +1,142 @@
+"""The scripts of the lessons as programs: a script, and the scripts beside it that it imports."""
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+from course.core.files import ROOT
+from support import solutions
+
+LAUNCHERS = ("torchrun", "accelerate launch")  # not srun: with it, Slurm deals out the GPUs
+BENCH = ROOT / "course" / "commands" / "bench_on_ranks.py"  # the course's own script for ranks
+
+
+class File:
+    """One script, parsed: its `nodes`, of which each knows its `parent`, and what is assigned."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name, self.text = name, text
+        self.nodes = list(ast.walk(ast.parse(text)))
+        self.assigned: dict[str, list[ast.AST]] = {}  # to a name, anywhere in the script
+        for node in self.nodes:
+            for child in ast.iter_child_nodes(node):
+                child.parent = node
+            if isinstance(node, ast.Assign):
+                for name_ in set().union(*map(names_in, node.targets)):
+                    self.assigned.setdefault(name_, []).append(node.value)
+
+    def calls(self, *names: str) -> list[ast.Call]:
+        """The calls of functions and methods with these names, from the top of the script."""
+        found = [
+            node
+            for node in self.nodes
+            if isinstance(node, ast.Call) and last_name(node.func) in names
+        ]
+        return sorted(found, key=lambda call: (call.lineno, call.col_offset))
+
+    def meaning(self, node: ast.AST) -> str:
+        """The code of an expression, and all that the script assigns to the names in it."""
+        found, todo, seen = [], [node], set()
+        while todo:
+            found.append(ast.unparse(expression := todo.pop()))
+            new = names_in(expression) - seen
+            seen |= new
+            todo += [value for name in sorted(new) for value in self.assigned.get(name, [])]
+        return "\n".join(found)
+
+    @cached_property
+    def nccl(self) -> list[ast.Constant]:
+        """Where it asks for NCCL by name; to compare with the name is not to ask for it."""
+        return [
+            node
+            for node in self.nodes
+            if isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and node.value in ("nccl", "cpu:gloo,cuda:nccl")
+            and not isinstance(node.parent, ast.Compare)
+        ]
+
+    @cached_property
+    def imported(self) -> set[str]:
+        """The modules that it imports, wherever in the script."""
+        whole = {a.name for n in self.nodes if isinstance(n, ast.Import) for a in n.names}
+        return whole | {n.module for n in self.nodes if isinstance(n, ast.ImportFrom)}
+
+
+@dataclass(frozen=True)
+class Program:
+    """A script, `files[0]`, and the scripts beside it that it imports, directly or not.
+
+    A `library` joins no group, nor does a script beside it that imports it: its functions are for
+    any program, and so for any backend.
+    """
+
+    files: tuple[File, ...]
+    library: bool
+
+    @classmethod
+    def of(cls, name: str, scripts: Mapping[str, str]) -> "Program":
+        """The program whose script has this name; `scripts` are all that lie in its folder."""
+        files, todo = {name: parsed(name, scripts[name])}, [name]
+        while todo:
+            for module in sorted(files[todo.pop()].imported):
+                if (other := f"{module}.py") in scripts and other not in files:
+                    files[other] = parsed(other, scripts[other])
+                    todo.append(other)
+        joins = any(file.calls("init_process_group") for file in files.values())
+        module = name.removesuffix(".py")
+        used = any(module in parsed(other, text).imported for other, text in scripts.items())
+        return cls(tuple(files.values()), not joins and not used)
+
+    @property
+    def launched(self) -> bool:
+        """Whether a launcher starts it, by the commands in its docstring."""
+        return any(word in (ast.get_docstring(self.files[0].nodes[0]) or "") for word in LAUNCHERS)
+
+    @property
+    def may_use_nccl(self) -> bool:
+        """Whether one of its groups may be NCCL's, unless the script itself asks for Gloo."""
+        main, *_ = self.files
+        if any("'gloo'" in ast.unparse(call) for call in main.calls("init_process_group")):
+            return bool(main.nccl)
+        return self.library or any(file.nccl for file in self.files)
+
+    def calls(self, *names: str) -> Iterator[tuple[File, ast.Call]]:
+        """The calls of functions and methods with these names in all its files."""
+        for file in self.files:
+            yield from ((file, call) for call in file.calls(*names))
+
+
+def last_name(function: ast.AST) -> str:
+    """The name of what is called, without that of its module or object."""
+    return getattr(function, "attr", "") or getattr(function, "id", "")
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """The plain names in an expression."""
+    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+
+
+def around(node: ast.AST) -> Iterator[ast.AST]:
+    """The node and all that it stands in, from the inside out."""
+    while node is not None:
+        yield node
+        node = getattr(node, "parent", None)
+
+
+@cache
+def parsed(name: str, text: str) -> File:
+    """The same script is a part of several programs."""
+    return File(name, text)
+
+
+@cache
+def programs() -> dict[str, Program]:
+    """Every script of every lesson as a program, by lesson and name."""
+    found = {
+        f"{lesson.stem}/{name}": Program.of(name, solutions.scripts(lesson.stem))
+        for lesson in sorted(solutions.LESSONS.glob("[0-9]*.md"))
+        for name in solutions.scripts(lesson.stem)
+    }
+    return found | {f"course/{BENCH.name}": Program.of(BENCH.name, {BENCH.name: BENCH.read_text()})}
