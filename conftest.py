@@ -14,6 +14,7 @@ SLOW = (
     "launch",
     "clusters/nodes",
     "clusters/slurm/test_live.py",
+    "clusters/slurm/test_resuming.py",
     "notebook",
     "lessons/test_notebooks.py",
     "lessons/test_up_to_date.py",
@@ -21,6 +22,10 @@ SLOW = (
     "commands/test_lab.py",
     "checks/test_mutants.py",
     "checks/test_trainer_and_clinic.py",
+    "checks/test_right_answers.py",
+    "gpus/test_mutants_of_scripts.py",
+    "gpus/test_pretend_cuda.py",
+    "gpus/test_scripts.py",
 )
 
 

@@ -32,6 +32,7 @@ READY_S = 30.0
 PREFIX = "course-slurm-"  # of the folder of a cluster
 DAEMONS = "/usr/sbin"  # may be missing from PATH
 CORES_PER_GPU = 8  # pretended, too
+FIRST_PORT, PORTS = 17100, 50  # of the first cluster, and for each
 
 # Slurm puts what this prints into the environment of each task, after its own variables.
 PROLOG = """\
@@ -45,6 +46,7 @@ CONF = """\
 ClusterName=practice
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={port}
+FirstJobId={first_job}
 SlurmUser=root
 AuthType=auth/munge
 AuthInfo=socket={folder}/munge/socket
@@ -156,6 +158,8 @@ class PracticeCluster:
             CONF.format(
                 host=socket.gethostname(),
                 port=controllers,
+                # Jobs of several clusters may run here at once, and make their ports of their ids.
+                first_job=controllers - FIRST_PORT + 1,
                 folder=self.folder,
                 nodes=nodes,
                 gpus=gpus,
@@ -255,7 +259,7 @@ def _which(program: str) -> str | None:
 
 def _free_ports(count: int) -> list[int]:
     """Neighbouring ports that nobody listens at."""
-    for first in range(17100, 60000, 50):
+    for first in range(FIRST_PORT, 32768, PORTS):
         with contextlib.ExitStack() as probes, contextlib.suppress(OSError):
             for port in range(first, first + count):
                 probe = probes.enter_context(socket.socket())

@@ -67,6 +67,14 @@ def test_a_practice_cluster_leaves_nothing_behind(processes):
 
 
 @LIVE
+@pytest.mark.timeout(240)
+def test_jobs_of_two_clusters_at_once_have_different_numbers_and_so_ports():
+    with PracticeCluster(nodes=1, gpus=1) as one, PracticeCluster(nodes=1, gpus=1) as other:
+        ask = ("sbatch", "--parsable", "--wrap=true", "--output=/dev/null")
+        assert one.commands.run(*ask) != other.commands.run(*ask)
+
+
+@LIVE
 def test_more_gpus_than_it_can_pretend_are_refused():
     with pytest.raises(CourseError, match="1 to 4 GPUs, not 5"):
         PracticeCluster(gpus=5)

@@ -1,0 +1,28 @@
+"""The lab's script that looks at a node before a launch tries each of its GPUs."""
+
+import runpy
+import sys
+
+import torch
+from support import solutions
+
+
+def test_a_gpu_that_computes_and_one_that_does_not_are_told_apart(monkeypatch, tmp_path, capsys):
+    ones = torch.ones
+
+    def broken(size: int, device: str) -> torch.Tensor:
+        if device == "cuda:1":
+            raise RuntimeError("CUDA error: uncorrectable ECC error\nand how to debug it")
+        return ones(size)
+
+    monkeypatch.setattr(torch, "ones", broken)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda gpu: (70 << 30, 80 << 30))
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda gpu: "H100")
+    monkeypatch.setattr(sys, "argv", ["preflight.py", "localhost:9"])
+    solutions.write("09_clusters", tmp_path)
+    runpy.run_path(str(tmp_path / "preflight.py"), run_name="__main__")
+    said = [line.split(maxsplit=1)[1] for line in capsys.readouterr().out.splitlines()]
+    assert "ok  GPU 0 computes: H100, 70 of 80 GiB free" in said
+    assert "NO  GPU 1: CUDA error: uncorrectable ECC error" in said
+    assert "2 GPUs, driver" in said[-1]
