@@ -36,7 +36,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Two workers at least, since most tests wait for ranks; four at most, since ranks need cores."""
+    """Two at least, since most tests wait for ranks; four at most, since ranks need cores."""
     return min(max(2, os.cpu_count() or 1), 4)
 
 

@@ -13,6 +13,7 @@ import platform
 import re
 import shlex
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -184,6 +185,7 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--only", nargs="+", choices=PARTS, metavar="PART", help=" ".join(PARTS))
     chosen = parser.parse_args(argv).only or PARTS
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as a scheduler ends a job
     path = ROOT / "runs" / f"report-{time.strftime('%Y-%m-%d-%H%M%S')}.md"
     report, interrupted = Report(path), False
     report.add(f"# The course on this box, {time.strftime('%Y-%m-%d %H:%M')}\n")

@@ -3,9 +3,11 @@
 import ast
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -29,7 +31,7 @@ SCRIPTS = {  # what the lessons of a small course run, and what becomes of it
 
 
 @pytest.fixture
-def small(tmp_path, monkeypatch) -> Path:
+def small(tmp_path, monkeypatch) -> Iterator[Path]:
     """A course of a script for each lesson, and no GPU."""
     texts = {}
     for name, (arguments, body) in SCRIPTS.items():
@@ -37,7 +39,9 @@ def small(tmp_path, monkeypatch) -> Path:
         texts[name] = code(f"%%writefile src/{name}.py", *docstring.splitlines(), body)
     monkeypatch.setattr(report, "ROOT", course(tmp_path, **texts))
     monkeypatch.setattr(hardware, "gpu_count", lambda: 0)
-    return tmp_path
+    before = signal.getsignal(signal.SIGTERM)
+    yield tmp_path
+    signal.signal(signal.SIGTERM, before)
 
 
 def written(folder: Path) -> str:
@@ -64,12 +68,13 @@ def test_the_scripts_are_run_by_their_own_commands(small, capsys):
     assert text.strip() in capsys.readouterr().out
 
 
-def test_an_interrupt_keeps_what_was_gathered(small, monkeypatch):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["^C", "SIGTERM"])
+def test_an_interrupt_keeps_what_was_gathered(small, monkeypatch, number):
     run = report_terminal.run
 
     def interrupted(command, *others):
         if "src/wrong.py" in command:
-            raise KeyboardInterrupt
+            os.kill(os.getpid(), number)
         return run(command, *others)
 
     monkeypatch.setattr(report_terminal, "run", interrupted)
