@@ -160,8 +160,8 @@ def notebooks(report: Report) -> None:
         report.add("nbval is not installed, so no notebook was run.")
         return
     for path in sorted((ROOT / "solutions").glob("*.ipynb")):
-        pytest = [sys.executable, "-m", "pytest", "-q", "--durations=1", "--nbval", str(path)]
-        ended = report_terminal.run(pytest, ROOT, NOTEBOOK_LIMIT_S)
+        pytest = [sys.executable, "-m", "pytest", "--nbval", "--numprocesses=0", "--durations=1"]
+        ended = report_terminal.run([*pytest, str(path)], ROOT, NOTEBOOK_LIMIT_S)
         line = f"{path.stem}, {words.long_duration(ended.seconds)}"
         if ended.code == 0:
             report.item(line)
@@ -187,13 +187,14 @@ def main(argv: Sequence[str]) -> int:
     chosen = parser.parse_args(argv).only or PARTS
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as a scheduler ends a job
     path = ROOT / "runs" / f"report-{time.strftime('%Y-%m-%d-%H%M%S')}.md"
-    report, interrupted = Report(path), False
+    report, tried, interrupted = Report(path), [], False
     report.add(f"# The course on this box, {time.strftime('%Y-%m-%d %H:%M')}\n")
     report.add(_who())
     for name in PARTS:
         if name not in chosen or interrupted:
             continue
         report.add(f"\n## {name}: {PARTS[name].__doc__}\n")
+        tried.append(name)
         try:
             PARTS[name](report)
         except KeyboardInterrupt:
@@ -202,10 +203,11 @@ def main(argv: Sequence[str]) -> int:
         except Exception:  # the other parts may still tell something
             lines = traceback.format_exc().splitlines()
             report.item(f"The part {name} failed.", fault=True, lines=lines)
-    report.add(f"\n## {words.plural(len(report.faults), 'fault')} in {', '.join(chosen)}\n")
+    report.add(f"\n## {words.plural(len(report.faults), 'fault')} in {', '.join(tried)}\n")
     for fault in report.faults:
         report.add(f"- {fault}")
-    report.add("\n## Warnings, and how many commands gave them\n")
+    if report.warnings:
+        report.add("\n## Warnings, and how many commands gave each\n")
     for warning, count in report.warnings.most_common():
         report.add(f"- {count} × {warning}")
     print(f"\nThe report is in {path}. Look through it before you send it.")
