@@ -12,7 +12,7 @@ from pathlib import Path
 from course.core import ROOT
 
 SETTINGS = ROOT / "course" / "notebook" / "settings"
-DOCTOR_LIMIT_S = 60  # a doctor may hang, on a sick driver for instance
+DOCTOR_LIMIT_S = 120  # a doctor may hang, on a sick driver for instance
 
 
 def main(argv: list[str]) -> None:
