@@ -1,7 +1,5 @@
 """Labs 02 and 03 outside of their notebooks: what they leave free, and what they do on GPUs."""
 
-import importlib
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -35,12 +33,8 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 @pytest.fixture
 def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable]:
     """The solved scripts of both labs, importable."""
-    solutions.write(ALL_REDUCE, tmp_path)
-    solutions.write(DDP, tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    yield importlib.import_module
-    for name in ("ping", "my_ddp", "my_buckets"):
-        sys.modules.pop(name, None)
+    with solutions.importable(monkeypatch, tmp_path, ALL_REDUCE, DDP) as load:
+        yield load
 
 
 def test_messages_may_travel_without_a_batch(tmp_path):

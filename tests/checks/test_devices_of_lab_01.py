@@ -6,21 +6,19 @@ import sys
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
-from support.solutions import write
+from support import solutions
 
 
 @pytest.fixture
-def lab_01(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The solved scripts of lab 01, which can be imported."""
-    write("01_data_parallel", tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    for script in tmp_path.glob("*.py"):
-        monkeypatch.delitem(sys.modules, script.stem, raising=False)
-    return tmp_path
+def lab_01(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder of the solved scripts of lab 01, which can be imported."""
+    with solutions.importable(monkeypatch, tmp_path, "01_data_parallel"):
+        yield tmp_path
 
 
 def test_what_is_gathered_are_vectors_since_torch_warns_of_numbers(lab_01):

@@ -1,8 +1,6 @@
 """DataParallel's bytes against those of real tensors, its shares against torch's, pictures."""
 
-import importlib
 import itertools
-import sys
 
 import pytest
 import torch
@@ -91,11 +89,8 @@ def virtual(count: int) -> list[torch.device]:
 @pytest.fixture
 def scripts(tmp_path, monkeypatch):
     """The lab's solved scripts, importable."""
-    solutions.write(LAB, tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    yield importlib.import_module
-    for name in ("devices", "data_parallel", "loss_inside"):
-        sys.modules.pop(name, None)
+    with solutions.importable(monkeypatch, tmp_path, LAB) as load:
+        yield load
 
 
 def test_the_bytes_that_move_are_those_of_real_tensors_on_virtual_devices(scripts):
