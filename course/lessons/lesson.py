@@ -172,4 +172,4 @@ def script(source: str) -> str:
 
 def lessons(root: Path) -> list[Lesson]:
     """Every lesson of the course below ``root``, in order."""
-    return [read(path) for path in sorted((root / "course" / "lessons").glob("[0-9][0-9]_*.md"))]
+    return [read(path) for path in sorted((root / "course" / "lessons").glob("[0-9][0-9]*_*.md"))]

@@ -35,7 +35,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-TITLE = re.compile(r"# (Wrong|Right) answers to the exercises of lab (\d\d)")
+TITLE = re.compile(r"# (Wrong|Right) answers to the exercises of lab (\d\d\w?)")
 EXERCISE = re.compile(r"## (\w+)")
 ANSWER = re.compile(r"### (.+)")
 CHECK = re.compile(r"(Named by|Hangs in) `(\w+)`\.")
@@ -100,7 +100,7 @@ def read(path: Path, checks: Mapping[str, set[str]]) -> list[Answer]:
     """The answers of one file; `checks` has the names of the checks by exercise."""
     page = Page(path)
     title = page.expect(TITLE, "the title")
-    if title[2] != path.name[:2]:
+    if title[2] != path.stem.partition("_")[0]:
         raise page.error(f"{path.name} is not of lab {title[2]}")
     answers = []
     while not page.ended:

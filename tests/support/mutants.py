@@ -27,7 +27,7 @@ def checks_of(exercise: str) -> set[str]:
 
 def read(path: Path) -> list[Answer]:
     """The mutants of one lab; `path` is one of `FILES`."""
-    lab = f"lab_{path.name[:2]}"
+    lab = "lab_" + path.stem.partition("_")[0]
     names = [name for name, node in exercises().items() if Path(node).parent.name == lab]
     return answers.read(path, {name: checks_of(name) for name in names})
 
