@@ -83,7 +83,7 @@ def draw_stages(steps: Mapping[str, Sequence[Stretch]], title: str, subtitle: st
     y = float(TOP)
     for name, step in steps.items():
         if name:
-            parts += lanes.heading(f"{name}: {words.milliseconds(_length(step))} a step", y)
+            parts += lanes.heading(f"{name}: {words.milliseconds(_length(step))} per step", y)
             y += lanes.HEADING
         for device in sorted({stretch.device for stretch in step}):
             parts += _lane(device, step, y, scale)

@@ -117,7 +117,7 @@ def compare(named: Sequence[tuple[str, Timeline]], step: int | None = None) -> P
     for name, timeline in named:
         chosen = timeline._at(step)
         summary = _Summary.of(chosen)
-        heading = f"{name}: {words.milliseconds(summary.step_ms)} a step, {summary.hidden()}"
+        heading = f"{name}: {words.milliseconds(summary.step_ms)} per step, {summary.hidden()}"
         sections.append(Section(heading, timeline._spans(chosen)))
         lengths.append((summary.step_ms, name))
     title = sections[0].heading

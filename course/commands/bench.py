@@ -28,9 +28,9 @@ class Contest:
 
 CONTESTS = (
     Contest("ring", "your ring, 16 MB", "torch's all-reduce", ("simple_ways", "ring")),
-    Contest("buckets", "your DDP with buckets, a step", "torch's DDP", ("my_ddp", "my_buckets")),
-    Contest("horovod", "your Horovod style, a step", "torch's DDP", ("hvd",)),
-    Contest("ddp", "torch's DDP, a step", "no communication", ()),
+    Contest("buckets", "your DDP with buckets, per step", "torch's DDP", ("my_ddp", "my_buckets")),
+    Contest("horovod", "your Horovod style, per step", "torch's DDP", ("hvd",)),
+    Contest("ddp", "torch's DDP, per step", "no communication", ()),
 )
 
 

@@ -206,7 +206,7 @@ def stragglers() -> Description:
         "ranks": Slider("Ranks", 2, 8, 4),
         "slower": Slider("Last rank slower by", 0, 100, 30, step=5, unit="%"),
         "jitter": Slider("Jitter of every pass", 0, 30, 0, step=2, unit="%"),
-        "every": Slider("Passes in a step", 1, 8, 1, step=2, log=True),
+        "every": Slider("Passes per step", 1, 8, 1, step=2, log=True),
     }
 
 

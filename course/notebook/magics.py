@@ -80,7 +80,7 @@ def _show(words: list[str], limit: float = LIMIT_S, may_hang: bool = False) -> R
     run = launch(words, watch=Live(limit, CurvesDisplay()), limit=limit)
     if run.ok or run.unfinished or (may_hang and run.reason == Reason.LIMIT):
         return run
-    raise CourseError(f"{run.command} failed; what went wrong stands above.")
+    raise CourseError(f"{run.command} failed; the message above says why.")
 
 
 def _write(path: Path, text: str) -> None:

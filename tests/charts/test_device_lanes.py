@@ -28,7 +28,7 @@ def test_a_measured_step_is_drawn_from_its_beginning_with_the_masters_time_in_th
     assert (
         "alone for 43 % and 43 % of a step" in picture
     )  # 60 ms, of which 14 forward and 20 backward
-    assert "Loss on the master: 60 ms a step" in picture
+    assert "Loss on the master: 60 ms per step" in picture
     assert "nan" not in picture
 
 

@@ -72,7 +72,7 @@ def test_one_host_has_one_clock_two_hosts_have_two(tmp_path):
 def test_a_comparison_names_the_runs():
     read = timeline.read(REAL)
     picture = timeline.compare([("naive", read), ("overlapped", read)], step=5)
-    assert "naive: 39 ms a step, 87 % of the communication hidden" in picture
+    assert "naive: 39 ms per step, 87 % of the communication hidden" in picture
     assert picture.count("Rank 1") == 2
     with pytest.raises(CourseError, match="nothing to compare"):
         timeline.compare([])

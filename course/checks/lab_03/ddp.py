@@ -58,7 +58,7 @@ class TestDdp:
 
     @hint("the sampler's order depends on its seed and the epoch it was told")
     def test_reshuffles(self, ranks):
-        """The samples are shuffled, and anew in each epoch."""
+        """The samples are shuffled, differently in each epoch."""
         drawn = ranks(2, on_rank.main, 2, 24, join=False)[0]["drawn"]
         first, second = drawn[:12], drawn[12:]
         assert first != sorted(first), "the samples come in the order of the data set"

@@ -66,7 +66,7 @@ class TestBenchmark:
         )
         assert first == second, f"rank 0 says {first[0]:.0f} and rank 1 {second[0]:.0f}"
 
-    @hint("add the samples up over the ranks; they need not have equally many")
+    @hint("add the samples up over the ranks; they need not have the same number")
     def test_all_samples(self, ranks):
         """The samples of all ranks count, each rank with its own number."""
         rates = ranks(2, on_rank.uneven)[0]

@@ -25,7 +25,7 @@ def draw(devices: int, batch: int, parameters: float, vocabulary: int, loss: str
         LINK_Y + 3 * ROW + 30,
         _title(step, loss),
         [*_held(step), *_moved(step)],
-        subtitle=f"A BERT {wide} wide, {model.TOKENS} tokens a sequence, float32, AdamW; "
+        subtitle=f"A BERT {wide} wide, {model.TOKENS} tokens per sequence, float32, AdamW; "
         "nothing is freed in a step",
         alt=f"Held: {held}. Moved in a step: {moved}; "
         f"through device 0: {words.size(step.master_link)}.",

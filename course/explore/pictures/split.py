@@ -52,7 +52,7 @@ def _title(by: str, ranks: int, time: float, idle: float) -> str:
 def _subtitle(by: str, ranks: int, parts: int) -> str:
     if by == DATA:
         holds = f"Each rank holds all {NETWORK} layers"
-        return f"{holds}; gradients travel once a step, and are averaged (not drawn)"
+        return f"{holds}; gradients travel once per step, and are averaged (not drawn)"
     travel = "activations and their gradients travel between neighbours"
     return f"Each rank holds its layers only; {travel}, in {words.plural(parts, 'part')}"
 

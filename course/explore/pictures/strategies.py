@@ -49,7 +49,7 @@ def _title(now: model.Plan, dies: str) -> str:
     if now.busiest == 0:
         return f"{now.strategy} on one device: nothing moves"
     where = f"Variables on the {now.centre.name}" if now.centre else "Mirrors on every device"
-    return f"{where}: the busiest link needs {_time(now.transfer_ms)} a step"
+    return f"{where}: the busiest link needs {_time(now.transfer_ms)} per step"
 
 
 def _left(survivors: int, count: int) -> str:
@@ -211,9 +211,9 @@ def _variables(now: model.Plan) -> str:
     if now.strategy == model.SERVER:
         return "on the server; workers hold copies that grow stale"
     if now.strategy == model.CENTRAL:
-        return "once, on the host; devices borrow a copy for a step"
+        return "once, on the host; each step, devices borrow a copy"
     count = len(now.devices)
-    return f"{count} equal copies, one a device" if count > 1 else "on the device"
+    return f"{count} equal copies, one per device" if count > 1 else "on the device"
 
 
 def _moves(now: model.Plan) -> str:
@@ -232,13 +232,13 @@ def _updates(now: model.Plan) -> str:
 
 
 def _bars(plans: dict[str, model.Plan], now: model.Plan) -> list[str]:
-    """The four strategies compared: time on the busiest link, memory of a device."""
+    """The four strategies compared: time on the busiest link, memory per device."""
     y = _bars_y(now)
     times = {name: plan.transfer_ms for name, plan in plans.items()}
     sizes = {name: plan.memory for name, plan in plans.items()}
     columns = (
-        (LEFT + 160, 210, "busiest link, a step", times, _time),
-        (LEFT + 450, 150, "memory of a device", sizes, _size),
+        (LEFT + 160, 210, "busiest link, per step", times, _time),
+        (LEFT + 450, 150, "memory per device", sizes, _size),
     )
     parts = [svg.line(LEFT, y - 32, RIGHT, y - 32)]
     parts += [svg.text(x, y - 8, head, colour=palette.MUTED) for x, _, head, _, _ in columns]
