@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 TRACEBACK = "Traceback (most recent call last):"
 RAISED = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt)\b")  # begins its last entry
+GLOO_SAYS = re.compile(r" \[/\S+:\d+\]| This is typically caused by .*")  # where in Gloo; advice
 ABORTED = "Fatal Python error: Aborted"  # how the stacks of a rank ended at the time limit begin
 
 
@@ -111,7 +112,7 @@ class Run:
         traceback = self.traceback(rank).splitlines()
         for line in reversed(traceback or self.text(rank, "stderr").splitlines()):
             if RAISED.match(line):
-                return line
+                return GLOO_SAYS.sub("", line)
         return traceback[-1] if traceback else ""
 
     def take(self, event: Event) -> None:

@@ -11,7 +11,7 @@ from support.launching import Client, marked, once, torchrun
 from support.scripts import HEALTHY
 
 from course import hardware
-from course.launch.run import Run
+from course.launch.run import TRACEBACK, Line, Run
 from course.launch.run_folder import KEPT_RUNS
 
 pytestmark = pytest.mark.timeout(180)
@@ -62,6 +62,16 @@ def test_metrics_are_a_table() -> None:
     assert list(table["time"]) == [2.5, 0.0] and list(table["rank"]) == [1, 0]
     assert {"step", "loss", "accuracy"} <= set(table.columns)
     assert len(Run(["torchrun", "script.py"], Path("runs")).metrics) == 0
+
+
+def test_what_gloo_raises_is_told_without_its_source_and_advice():
+    run = Run(["torchrun", "script.py"], Path("runs"))
+    said = (
+        "RuntimeError: [/src/gloo/transport/tcp/pair.cc:553] Connection closed by peer "
+        "[127.0.0.1]:23476. This is typically caused by a remote worker crashing. Good luck!"
+    )
+    run.lines = [Line(0, "stderr", text) for text in (TRACEBACK, '  File "a.py"', said)]
+    assert run.raised(0) == "RuntimeError: Connection closed by peer [127.0.0.1]:23476."
 
 
 @once

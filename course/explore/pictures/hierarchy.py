@@ -34,8 +34,8 @@ def draw(
         _title(ways, nodes, gpus),
         parts,
         subtitle=f"{nodes} × {gpus} GPUs, {words.significant(size)} MB: "
-        f"{words.significant(inside)} GB/s inside a node, {words.significant(network)} GB/s per NIC, "
-        f"{words.significant(latency)} µs per message",
+        f"{words.significant(inside)} GB/s inside a node, {words.significant(network)} GB/s "
+        f"per NIC, {words.significant(latency)} µs per message",
         alt=" ".join(
             f"{way.name.capitalize()}: {words.duration(way.seconds)}, {_out(way)}." for way in ways
         ),
