@@ -1,5 +1,6 @@
-"""How tests and notebooks run: limits, slow tests, one warm server for all notebooks."""
+"""How tests and notebooks run: limits, slow tests, workers, one warm server for all notebooks."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """Share one warm server among all notebooks: each kernel would import the libraries itself."""
     if session.config.getoption("nbval", default=False):
         warm_up()
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Two at least, since most tests wait for ranks; four at most, since ranks need cores."""
+    return min(max(2, os.cpu_count() or 1), 4)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

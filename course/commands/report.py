@@ -160,7 +160,7 @@ def notebooks(report: Report) -> None:
         report.add("nbval is not installed, so no notebook was run.")
         return
     for path in sorted((ROOT / "solutions").glob("*.ipynb")):
-        pytest = [sys.executable, "-m", "pytest", "--nbval", "--durations=1"]
+        pytest = [sys.executable, "-m", "pytest", "--nbval", "--numprocesses=0"]
         ended = report_terminal.run([*pytest, str(path)], ROOT, NOTEBOOK_LIMIT_S)
         line = f"{path.stem}, {words.long_duration(ended.seconds)}"
         if ended.code == 0:
