@@ -35,14 +35,16 @@ def launch(
     env: dict[str, str] | None = None,
     host: Host | None = None,
     stop: threading.Event | None = None,
+    patient: bool = False,
 ) -> Run:
     """Run a command such as ``["torchrun", "--standalone", "src/ddp.py"]``, to its end.
 
     `watch(run, event)` is called with each event of the run (see `messages`). After `limit`
-    seconds the run is ended, and each rank's stacks are in its lines. `env` adds to the
-    environment. `host` is where it runs, if not on this machine's own network. An interrupt ends
-    the run, then `Interrupted` is raised; so does `stop`, for a launch in a thread, where no
-    interrupt arrives. Raises `CourseError` where nothing can be started.
+    seconds the run is ended, and each rank's stacks are in its lines; a `patient` limit does not
+    count the time in which the machine was busy with other things. `env` adds to the environment.
+    `host` is where it runs, if not on this machine's own network. An interrupt ends the run, then
+    `Interrupted` is raised; so does `stop`, for a launch in a thread, where no interrupt arrives.
+    Raises `CourseError` where nothing can be started.
     """
     preflight.check(words)
     folder = run_folder.new(words)
@@ -56,6 +58,7 @@ def launch(
         limit=limit,
         log_dir=str(folder),
         host=host,
+        patient=patient,
     )
     return _Launch(request, Run(words, folder), metrics, watch, stop).finish()
 

@@ -38,6 +38,7 @@ class Request:
 
     `kind` is torchrun, accelerate or python, `argv` what follows it on the command line, `limit`
     the seconds after which the run is ended, `host` where it runs if not on this machine's network.
+    `patient`: of those seconds, the time in which its processes wait for a core does not count.
     """
 
     kind: str
@@ -48,6 +49,7 @@ class Request:
     limit: float
     log_dir: str
     host: Host | None = None
+    patient: bool = False
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import psutil
 
@@ -46,6 +47,18 @@ def still_the_same(pid: int, created: float) -> psutil.Process | None:
         if process.create_time() == created:
             return process
     return None
+
+
+def waited_for_a_core(pid: int) -> float:
+    """The seconds in which threads of a process could run and every core was taken (Linux).
+
+    That is the second number of /proc/PID/task/TID/schedstat, in nanoseconds (proc(5)).
+    """
+    waited = 0
+    with contextlib.suppress(OSError, IndexError):  # it has ended, or the kernel does not count
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            waited += int((thread / "schedstat").read_text().split()[1])
+    return waited / 1e9
 
 
 def kill_tree(top: psutil.Process) -> None:

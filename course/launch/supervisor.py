@@ -41,6 +41,8 @@ from course.launch.processes import Processes
 GRACE_S = 3.0  # from the polite signal to SIGKILL
 SETTLE_S = 0.3  # for helpers of the ranks (semaphore trackers, loader workers) to end by themselves
 STACKS_S = 2.0  # for the ranks to write their stacks
+LOOK_S = 0.5  # how often it is looked whether processes wait for a core
+PATIENCE = 5  # a patient limit is put off by at most this many times itself
 TICK_S = 0.02  # how often ended children are looked for
 
 
@@ -56,6 +58,7 @@ class Supervisor:
         self.peer: int | None = None  # a descriptor of the client's process
         self.deadline: float | None = None
         self.kill_at: float | None = None
+        self.looked = self.spared = 0.0  # when, and the seconds that the deadline is put off
         self.reason = Reason.FINISHED
         self.code = 0
 
@@ -135,10 +138,18 @@ class Supervisor:
         self.pipes.show_progress()
         self._reap()
         now = time.monotonic()
-        if self.deadline and now > self.deadline:
+        if self.request.patient and now > self.looked + LOOK_S:
+            self.looked, self.spared = now, max(self.spared, self._waited())
+        if self.deadline and now > self.deadline + self.spared:
             self._time_is_up()
         if self.kill_at and now > self.kill_at:
             process_tree.kill_below()
+
+    def _waited(self) -> float:
+        """The seconds that some process of the run has waited for a core; a patient limit's."""
+        below = psutil.Process().children(recursive=True)
+        waited = max((process_tree.waited_for_a_core(each.pid) for each in below), default=0.0)
+        return min(waited, PATIENCE * self.request.limit)
 
     def _on_client(self) -> None:
         try:

@@ -4,6 +4,7 @@ A mutant is the solved script with one change. The check that names its fault mu
 """
 
 import importlib
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -17,19 +18,19 @@ HANG_S = 3.0  # for a mutant that is known to hang; all others have the time tha
 
 
 @cache
-def checks_of(exercise: str) -> set[str]:
-    """The names of the checks of an exercise."""
+def checks_of(exercise: str) -> dict[str, Callable]:
+    """The checks of an exercise, by name."""
     path, _, name = exercises()[exercise].partition("::")
     module = f"course.checks.{Path(path).parent.name}.{Path(path).stem}"
-    checks = dir(getattr(importlib.import_module(module), name))
-    return {check for check in checks if check.startswith("test_")}
+    checks = getattr(importlib.import_module(module), name)
+    return {check: getattr(checks, check) for check in dir(checks) if check.startswith("test_")}
 
 
 def read(path: Path) -> list[Answer]:
     """The mutants of one lab; `path` is one of `FILES`."""
     lab = "lab_" + path.stem.partition("_")[0]
     names = [name for name, node in exercises().items() if Path(node).parent.name == lab]
-    return answers.read(path, {name: checks_of(name) for name in names})
+    return answers.read(path, {name: set(checks_of(name)) for name in names})
 
 
 def verdict(mutant: Answer, folder: Path) -> session.Result:

@@ -12,14 +12,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from course.checks.engine.recorder import Call
 from course.core import todo
-from course.launch import Run, launch, stacks, warm_ranks_promised
+from course.launch import Reason, Run, launch, stacks, warm_ranks_promised
 
 LIMIT_S = 20.0
 WARM_S = 90.0  # for the warm server to import what it imports, on a busy machine
 FRAME = re.compile(r'File "(.+?)", line (\d+)')
 # What Gloo says of a message that is too long, before it aborts the process.
 GLOO_TOO_LONG = "op.preamble.length <= op.nbytes"
+TOO_BUSY = "the machine is too busy: end other programs, and check again"
 SCRIPT = Path(__file__).with_name("on_ranks_script.py")
 
 
@@ -35,6 +39,10 @@ class Unwritten(Exception):
     """The learner's code met an open TODO."""
 
 
+class NotJudged(Exception):
+    """The machine had no time for the ranks, so nothing is known of the learner's code."""
+
+
 def on_ranks(
     world_size: int,
     function: Callable[..., Any],
@@ -42,16 +50,18 @@ def on_ranks(
     src: Path,
     limit: float = LIMIT_S,
     join: bool = True,
+    printed: Callable[[int, str], None] = lambda rank, line: None,
     **kwargs: Any,
 ) -> list[Any]:
     """Call ``function(*args, **kwargs)`` on `world_size` ranks; return the results by rank.
 
     The ranks are joined in a Gloo group first, unless the function is to do that (`join` False).
 
-    `function` is at the top of its module; `src` is first on its import path.
-    Arguments and results are pickled.
-    Raises `Rejected` where a rank fails, `Deadlock` after `limit` seconds, `Unwritten` where a
-    TODO is open.
+    `function` is at the top of its module; `src` is first on its import path. Results are plain
+    data, tensors and `Call`s: what a rank hands over is read without executing any of it.
+    `printed`, if given, is called with each line that the ranks print, and its rank.
+    Raises `Rejected` where a rank fails, `Deadlock` after `limit` seconds (in which the machine had
+    time for the ranks), `Unwritten` where a TODO is open, `NotJudged` where no rank came so far.
     """
     with tempfile.TemporaryDirectory(prefix="course-check-") as folder:
         call = (_module(function), function.__qualname__, args, kwargs, str(src), join)
@@ -59,14 +69,28 @@ def on_ranks(
         command = ["torchrun", "--standalone", "--nproc-per-node", str(world_size)]
         command += [str(SCRIPT), folder]
         # The checks compare arithmetic, so every box runs them on the CPU with the same library.
-        run = launch(command, limit=limit, env={"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"})
+        env = {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+        run = launch(command, limit=limit, env=env, patient=True)
         shutil.rmtree(run.log_dir, ignore_errors=True)
+        for line in run.lines:
+            if line.stream == "stdout" and line.rank is not None:
+                printed(line.rank, line.text)
         if not run.ok:
-            raise _problem(run, limit, src)
-        return [
-            pickle.loads((Path(folder) / f"rank{rank}.pickle").read_bytes())
-            for rank in range(world_size)
-        ]
+            raise _problem(run, limit, src, inspect.getfile(function))
+        return [_result(Path(folder) / f"rank{rank}.pt", run, rank) for rank in range(world_size)]
+
+
+def _result(path: Path, run: Run, rank: int) -> Any:
+    """What a rank returned; raises `Rejected` where it is gone without an answer."""
+    try:
+        with torch.serialization.safe_globals([Call]):
+            return torch.load(path, weights_only=True)
+    except FileNotFoundError:
+        which = f"rank {rank}" if len(run.exit_codes) > 1 else "your code"
+        reason = f"{which} ended before the check had its answer: does it call sys.exit()?"
+    except (RuntimeError, EOFError, pickle.UnpicklingError):
+        reason = f"what rank {rank} hands to the check cannot be read: does it write there itself?"
+    raise Rejected(reason[0].upper() + reason[1:])
 
 
 @functools.cache
@@ -100,9 +124,11 @@ def _module(function: Callable) -> str:
     return inspect.getfile(function)
 
 
-def _problem(run: Run, limit: float, src: Path) -> Exception:
-    """What the learner should hear of a run that failed."""
-    if run.reason == "limit":
+def _problem(run: Run, limit: float, src: Path, asked: str) -> Exception:
+    """What the learner should hear of a run that failed; `asked` is the file of the function."""
+    if run.reason == Reason.LIMIT:
+        if not run.exit_codes.keys() - stacks.places(run) and not _arrived(run, src, asked):
+            return NotJudged(f"in {run.wall_s:.0f} s no rank came to your code: {TOO_BUSY}")
         return Deadlock(stacks.report(run, limit))
     first = run.first_failed
     if first is None:
@@ -118,6 +144,12 @@ def _problem(run: Run, limit: float, src: Path) -> Exception:
         else "Your code"
     )
     return Rejected(f"{ranks} failed{_place(run, first, src)}: {_cause(run, first)}")
+
+
+def _arrived(run: Run, src: Path, asked: str) -> bool:
+    """Whether a rank that was ended at the time limit stood in the learner's code or the check."""
+    files = [Path(file) for rank in run.processes for file, _ in FRAME.findall(run.text(rank))]
+    return any(file.parent == src or str(file) == asked for file in files)
 
 
 def _place(run: Run, rank: int, src: Path) -> str:

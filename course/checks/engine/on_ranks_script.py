@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 import torch.distributed as dist
+from torch import save  # before a check, or a learner, puts something else in its place
 
 
 def load(module: str) -> ModuleType:
@@ -34,7 +35,7 @@ if join:
     dist.init_process_group("gloo")
 rank = os.environ["RANK"]
 result = function(*args, **kwargs)
-(folder / f"rank{rank}.pickle").write_bytes(pickle.dumps(result))
+save(result, folder / f"rank{rank}.pt")
 if dist.is_initialized():
     dist.barrier()  # nobody leaves while another rank still talks to it
 # Not through the destructor of the process group: it waits for Gloo's threads while it holds the

@@ -2,6 +2,7 @@
 
 import html
 import json
+import re
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -11,10 +12,13 @@ from pathlib import Path
 from course.checks.engine.catalogue import node_of
 from course.core import CourseError
 from course.drawing import html_card, palette
-from course.launch import launch
+from course.launch import Watch, launch
 
 SESSION = Path(__file__).with_name("session.py")
-LIMIT_S = 600.0  # of all checks of an exercise together
+LIMIT_S = 3600.0  # of all checks of an exercise together; each has its own limit, too
+SAME = "the same as above"
+WHERE = re.compile(r"^(With \d+ ranks, rank \d+|Your code) ")
+PRINTED = "What your code printed:"
 MARKS = {"passed": "✓", "failed": "✗", "open": "○", "not run": "–"}
 COLOURS = {
     "passed": palette.GOOD,
@@ -41,14 +45,28 @@ class Report:
         todos = dict.fromkeys(
             result["message"] for result in self.results if result["outcome"] == "open"
         )
-        if todos:
-            return f"{self.exercise}: still to write: {'; '.join(todos)}."
+        open_ones = f"still to write: {'; '.join(todos)}." if todos else ""
+        if len(self._shown()) == 0:
+            return f"{self.exercise}: {open_ones}"
         passed = sum(result["outcome"] == "passed" for result in self.results)
-        return f"{self.exercise}: {passed} of {len(self.results)} checks hold."
+        held = f"{self.exercise}: {passed} of {len(self.results)} checks hold"
+        return f"{held}; {open_ones}" if todos else f"{held}."
 
     def _shown(self) -> list[dict]:
-        """Checks of what is written; those that only met an open TODO are in the verdict."""
-        return [result for result in self.results if result["outcome"] != "open"]
+        """Each check and what it says, where something is written that can be judged.
+
+        A message that several checks have, such as that of a typo, is there once, whatever the rank
+        that met it first.
+        """
+        if all(result["outcome"] == "open" for result in self.results):
+            return []
+        shown, said = [], set()
+        for result in self.results:
+            message = WHERE.sub("", result["message"])
+            again = message in said
+            said |= {message} - {""}
+            shown.append(result | ({"message": SAME, "printed": ""} if again else {}))
+        return shown
 
     def __repr__(self) -> str:
         lines = [self.verdict]
@@ -56,6 +74,8 @@ class Report:
             lines.append(f"  {MARKS[result['outcome']]} {result['claim']}")
             lines += [f"      {line}" for line in result["message"].splitlines()]
             lines += [f"      Hint: {result['hint']}"] if result["hint"] else []
+            lines += [f"      {PRINTED}"] if result["printed"] else []
+            lines += [f"      {line}" for line in result["printed"].splitlines()]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -73,6 +93,8 @@ def _row(result: dict) -> str:
     claim, details = html.escape(result["claim"]), html.escape(result["message"])
     if result["hint"]:
         details += f"\n<i>{html.escape(result['hint'])}</i>"
+    if result["printed"]:
+        details += f"\n{PRINTED}\n<code>{html.escape(result['printed'])}</code>"
     if details:
         details = f'<div style="white-space:pre-wrap;color:{palette.MUTED}">{details.strip()}</div>'
     return (
@@ -82,12 +104,15 @@ def _row(result: dict) -> str:
     )
 
 
-def check(name: str, src: str = "src") -> Report:
-    """Check one exercise in a process of its own; raises `CourseError` for an unknown name."""
+def check(name: str, src: str = "src", watch: Watch = lambda run, event: None) -> Report:
+    """Check one exercise in a process of its own; raises `CourseError` for an unknown name.
+
+    `watch` hears of the process as with `launch`: its progress is the claim that it looks at.
+    """
     node_of(name)
     with tempfile.TemporaryDirectory(prefix="course-check-") as folder:
         path = Path(folder) / "report.json"
-        run = launch(["python", str(SESSION), str(path), src, name], limit=LIMIT_S)
+        run = launch(["python", str(SESSION), str(path), src, name], watch, limit=LIMIT_S)
         # Or checks would crowd out the learner's own runs.
         shutil.rmtree(run.log_dir, ignore_errors=True)
         if not path.is_file():

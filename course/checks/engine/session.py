@@ -13,19 +13,28 @@ from pathlib import Path
 import pytest
 
 from course.checks.engine.catalogue import exercises, node_of
-from course.checks.engine.on_ranks import Deadlock, Unwritten, await_warm_ranks, on_ranks
+from course.checks.engine.on_ranks import (
+    Deadlock,
+    NotJudged,
+    Rejected,
+    Unwritten,
+    await_warm_ranks,
+    on_ranks,
+)
 from course.core import todo
 
 CHECKS = Path(__file__).parents[1]
 LESSONS = CHECKS.parent / "lessons"
 PASSED, FAILED, OPEN, NOT_RUN = "passed", "failed", "open", "not run"
+PRINTED_LINES = 10  # of a failed check, the last ones
 
 
 @dataclass(frozen=True)
 class Result:
     """What became of one check.
 
-    `claim` says what holds when it passes; `message` and `hint` are for when it does not.
+    `claim` says what holds when it passes; `message` and `hint` are for when it does not, and
+    `printed` is what the learner's code wrote meanwhile, each line with its rank.
     """
 
     exercise: str
@@ -34,6 +43,7 @@ class Result:
     outcome: str
     message: str = ""
     hint: str = ""
+    printed: str = ""
 
 
 class Session:
@@ -42,26 +52,32 @@ class Session:
     After the first deadlock of an exercise its other checks are not run.
     """
 
-    def __init__(self, src: Path, limit: float | None = None) -> None:
+    def __init__(self, src: Path, limit: float | None, tell: Callable[[str], None]) -> None:
         self.results: list[Result] = []
-        self._src = src
+        self._src, self._tell = src, tell
         self._options = {"limit": limit} if limit else {}
         self._stuck: set[str] = set()
+        self._printed: dict[str, None] = {}  # lines in order, each once
 
     @pytest.fixture
     def ranks(self) -> Callable:
         """`on_ranks` with the learner's folder first on the import path."""
         await_warm_ranks()
-        return functools.partial(on_ranks, src=self._src, **self._options)
+        return functools.partial(on_ranks, src=self._src, printed=self._heard, **self._options)
 
     @pytest.fixture
     def alone(self, ranks: Callable) -> Callable:
         """Call a function on one rank that joins no group; the result is its own, not a list."""
         return lambda function, *args, **kwargs: ranks(1, function, *args, join=False, **kwargs)[0]
 
+    def _heard(self, rank: int, line: str) -> None:
+        self._printed[f"rank {rank} │ {line}"] = None
+
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Before a check: is its script there, and has the exercise not hung already?"""
+        self._printed.clear()
         name = item.path.stem
+        self._tell(claim_of(item))
         script = self._src / f"{name}.py"
         if not script.is_file():
             raise Unwritten(f"{script} is not there yet: run the cell that writes it")
@@ -84,12 +100,25 @@ class Session:
             self._stuck.add(item.path.stem)
         if call.when == "call" or error is not None:
             outcome, message = _outcome(error)
-            claim = " ".join(item.function.__doc__.split())
-            hint = "" if outcome == PASSED else getattr(item.function, "hint", "")
+            hint = item.function.hint if _found_by_the_check(error) else ""
+            printed = "" if outcome == PASSED else "\n".join(list(self._printed)[-PRINTED_LINES:])
             self.results.append(
-                Result(item.path.stem, item.originalname, claim, outcome, message, hint)
+                Result(
+                    exercise=item.path.stem,
+                    check=item.originalname,
+                    claim=claim_of(item),
+                    outcome=outcome,
+                    message=message,
+                    hint=hint,
+                    printed=printed,
+                )
             )
         return report
+
+
+def claim_of(item: pytest.Item) -> str:
+    """What holds if a check passes: its docstring, on one line."""
+    return " ".join(item.function.__doc__.split())
 
 
 @functools.cache
@@ -102,6 +131,16 @@ def as_handed_out(number: str, script: str) -> str:
     return scripts.get(f"src/{script}", "")
 
 
+def _found_by_the_check(error: BaseException | None) -> bool:
+    """Whether a check compared and found a fault, which its hint is about.
+
+    A typo, a hang or an exception on the way there is told as it is.
+    """
+    return isinstance(error, AssertionError) and (
+        not isinstance(error, Rejected) or "AssertionError" in str(error)
+    )
+
+
 class NotRun(Exception):
     """A check that was left out."""
 
@@ -112,7 +151,7 @@ def _outcome(error: BaseException | None) -> tuple[str, str]:
             return PASSED, ""
         case Unwritten():
             return OPEN, str(error)
-        case NotRun():
+        case NotRun() | NotJudged():
             return NOT_RUN, str(error)
         case AssertionError():
             return FAILED, str(error)
@@ -126,18 +165,20 @@ def run(
     junit: Path | None = None,
     limit: float | None = None,
     only: str = "",
+    tell: Callable[[str], None] = lambda claim: None,
 ) -> list[Result]:
     """Check the scripts in `src` for the exercises `names` (all if empty).
 
     `junit` is where a JUnit report goes, `limit` the seconds until ranks count as deadlocked;
-    `only` picks the checks of that name.
+    `only` picks the checks of that name; `tell` hears the claim of each check when it begins.
     """
-    session = Session(Path(src).resolve(), limit)
+    session = Session(Path(src).resolve(), limit, tell)
     arguments = [node_of(name) for name in names or exercises()]
     options = [
         f"-pno:{plugin}" for plugin in ("cacheprovider", "nbval", "terminal", "unraisableexception")
     ]
     options += ["-c", str(Path(__file__).with_name("pytest.ini")), "--rootdir", str(CHECKS)]
+    options.append("--capture=no")  # the claims that are told are to be seen at once
     if junit:
         options.append(f"--junit-xml={junit}")
     if only:
@@ -146,6 +187,11 @@ def run(
     return session.results
 
 
+def main(report: str, folder: str, *names: str) -> None:
+    """Check, tell of each check as a progress bar does, and write the results."""
+    results = run(Path(folder), names, tell=lambda claim: print(end=f"\r{claim}", flush=True))
+    Path(report).write_text(json.dumps([asdict(result) for result in results]))
+
+
 if __name__ == "__main__":
-    report, folder, *names = sys.argv[1:]
-    Path(report).write_text(json.dumps([asdict(result) for result in run(Path(folder), names)]))
+    main(*sys.argv[1:])

@@ -1,0 +1,152 @@
+"""What a learner reads of code that fails in other ways than a check looks for."""
+
+import multiprocessing
+import os
+import pickle
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from course.checks.engine import on_ranks, session
+from course.checks.engine.on_ranks import Deadlock, NotJudged, Rejected
+from course.checks.engine.report import Report
+from course.launch import connect
+
+RING = "def all_reduce(tensor):\n    "
+
+
+@pytest.fixture(scope="module", autouse=True)
+def warm_ranks() -> None:
+    """Ranks that start at once."""
+    connect.warm_up()
+
+
+def ends_itself() -> None:
+    """As a script does that calls `sys.exit()` where a check calls it."""
+    sys.exit(0)
+
+
+def is_gone() -> None:
+    """End at once, and say that all went well."""
+    os._exit(0)
+
+
+def becomes_another() -> None:
+    """Leave the process to another program."""
+    os.execv(sys.executable, [sys.executable, "-c", ""])
+
+
+@pytest.mark.parametrize("function", [ends_itself, is_gone, becomes_another])
+def test_code_that_ends_its_rank_gives_no_answer(function, tmp_path):
+    with pytest.raises(Rejected, match="Your code ended before the check had its answer"):
+        on_ranks.on_ranks(1, function, src=tmp_path)
+
+
+class Attack:
+    """Makes a file where it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+def forge(path: str) -> None:
+    """Write the answer oneself, one that does something when it is read, and leave."""
+    answer = Path(sys.argv[1], f"rank{os.environ['RANK']}.pt")
+    answer.write_bytes(pickle.dumps(Attack(Path(path))))
+    os._exit(0)
+
+
+def return_attack(path: str) -> Attack:
+    """Return something that is more than data."""
+    return Attack(Path(path))
+
+
+@pytest.mark.parametrize("function", [forge, return_attack])
+def test_nothing_of_an_answer_is_executed(function, tmp_path):
+    executed = tmp_path / "executed"
+    with pytest.raises(Rejected, match="What rank 0 hands to the check cannot be read"):
+        on_ranks.on_ranks(1, function, str(executed), src=tmp_path)
+    assert not executed.exists()
+
+
+def burn(seconds: float) -> None:
+    """Compute for so much time of a core, however long that takes."""
+    while time.process_time() < seconds:
+        pass
+
+
+def wait_for_nobody() -> None:
+    """Receive what is never sent."""
+    dist.recv(torch.zeros(1), src=1 - dist.get_rank())
+
+
+@pytest.fixture
+def busy_machine():
+    """Twice as many busy programs as there are cores."""
+    others = [
+        multiprocessing.Process(target=burn, args=(60.0,), daemon=True)
+        for _ in range(2 * (os.cpu_count() or 1))
+    ]
+    for other in others:
+        other.start()
+    yield
+    for other in others:
+        other.kill()
+        other.join()
+
+
+def computes() -> bool:
+    """Compute for 1.5 s of a core."""
+    burn(time.process_time() + 1.5)
+    return True
+
+
+def test_the_limit_counts_what_the_machine_gives(tmp_path, busy_machine):
+    """Two cores taken twice over, and still the ranks' own time is far below the limit."""
+    assert on_ranks.on_ranks(2, computes, src=tmp_path, limit=3.0) == [True, True]
+
+
+def test_ranks_that_wait_for_one_another_are_found_on_a_busy_machine(tmp_path, busy_machine):
+    with pytest.raises(Deadlock, match="rank 0 waits in recv"):
+        on_ranks.on_ranks(2, wait_for_nobody, src=tmp_path, limit=3.0)
+
+
+def test_ranks_that_never_came_to_the_code_are_not_judged(tmp_path):
+    with pytest.raises(NotJudged, match="no rank came to your code: the machine is too busy"):
+        on_ranks.on_ranks(1, computes, src=tmp_path, limit=0.001)
+
+
+def verdict(tmp_path: Path, code: str) -> list[session.Result]:
+    (tmp_path / "ring.py").write_text(f"{RING}{code}\n")
+    return session.run(tmp_path, ["ring"], limit=5.0)
+
+
+def test_a_typo_is_told_once_and_without_the_hints_of_others(tmp_path):
+    results = verdict(tmp_path, "pass\n\n\ntesnor")
+    assert {result.outcome for result in results} == {session.FAILED}
+    assert {result.hint for result in results} == {""}
+    shown = repr(Report("ring", [vars(result) for result in results]))
+    assert shown.count("tesnor") == 1
+    assert shown.count("the same as above") == len(results) - 1
+
+
+def test_what_the_code_prints_is_shown_where_it_fails(tmp_path):
+    results = verdict(tmp_path, "print('my length is', tensor.numel())")
+    failed = [result for result in results if result.outcome == session.FAILED]
+    assert failed and any(result.hint for result in failed)
+    assert any("rank 1 │ my length is" in result.printed for result in failed)
+    assert "What your code printed:" in repr(Report("ring", [vars(result) for result in failed]))
+
+
+def test_each_check_is_told_when_it_begins(tmp_path):
+    (tmp_path / "ring.py").write_text(f"{RING}pass\n")
+    told = []
+    results = session.run(tmp_path, ["ring"], only="test_sum", tell=told.append)
+    assert told == [result.claim for result in results]
