@@ -126,8 +126,7 @@ def test_failing_script_fails_the_cell(cell: RunCell, labs: Path) -> None:
     (labs / "src" / "fails.py").write_text("def f():\n    raise ValueError('no')\nf()\n")
     ran = cell("%torchrun --standalone --nproc-per-node 2 src/fails.py")
     assert str(ran.error) == (
-        "torchrun --standalone --nproc-per-node 2 src/fails.py failed; "
-        "the message above says why."
+        "torchrun --standalone --nproc-per-node 2 src/fails.py failed; the message above says why."
     )
     assert "failed first (exit code 1):\nTraceback (most recent call last):" in ran.shown
     assert 'src/fails.py", line 2, in f' in ran.shown
