@@ -9,7 +9,8 @@ from course.core import CourseError
 COMMANDS = {  # each is a file of the same name in course/commands/
     "lab": "open JupyterLab at the first notebook",
     "check": "check the code that a learner wrote",
-    "bench": "hold the code of the labs against torch's own, on this machine",
+    "grade": "check the code of a class, and write pages, tables and points",
+    "bench": "compare the code of the labs with torch's own, on this machine",
     "doctor": "say what this machine has and whether the labs will run on it",
     "report": "try all of the course on this machine, and write down what came of it",
     "build": "write the notebooks and figures from the lessons",
