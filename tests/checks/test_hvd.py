@@ -1,4 +1,4 @@
-"""Lab 06's `hvd`, the lesson's solved scripts: its operations, its faults, its start and end."""
+"""Lab 06's `hvd`, the lesson's solved scripts over the room `horovod`: operations, faults, ends."""
 
 import functools
 import inspect
@@ -18,23 +18,35 @@ from course.launch import connect
 from course.launch.client import launch
 
 # Horovod 0.28.1's own signatures (horovod/torch/mpi_ops.py, functions.py, optimizer.py), less
-# process sets and options that were deprecated or belong to sparse gradients.
+# options that were deprecated or belong to sparse gradients, and the process set of objects and of
+# the optimizer.
 FACTORS = "prescale_factor=1.0 postscale_factor=1.0"
+REDUCED = f"average=None name=None op=None {FACTORS} process_set=global"
+WAITED = f"average=None name=None compression=none op=None {FACTORS} process_set=global"
+SCATTERED = f"op=Average process_set=global {FACTORS}"
 SIGNATURES = {
-    "allreduce": f"tensor average=None name=None compression=none op=None {FACTORS}",
-    "allreduce_async": f"tensor average=None name=None op=None {FACTORS}",
-    "allreduce_async_": f"tensor average=None name=None op=None {FACTORS}",
-    "allreduce_": f"tensor average=None name=None op=None {FACTORS}",
-    "grouped_allreduce": f"tensors average=None name=None compression=none op=None {FACTORS}",
-    "grouped_allreduce_async": f"tensors average=None name=None op=None {FACTORS}",
-    "allgather": "tensor name=None",
-    "allgather_async": "tensor name=None",
-    "broadcast": "tensor root_rank name=None",
-    "broadcast_async_": "tensor root_rank name=None",
-    "alltoall": "tensor splits=None name=None",
-    "alltoall_async": "tensor splits=None name=None",
-    "reducescatter": f"tensor name=None compression=none op=Average {FACTORS}",
-    "reducescatter_async": f"tensor name=None op=Average {FACTORS}",
+    "allreduce": f"tensor {WAITED}",
+    "allreduce_async": f"tensor {REDUCED}",
+    "allreduce_async_": f"tensor {REDUCED}",
+    "allreduce_": f"tensor {REDUCED}",
+    "grouped_allreduce": f"tensors {WAITED}",
+    "grouped_allreduce_async": f"tensors {REDUCED}",
+    "grouped_allreduce_async_": f"tensors {REDUCED}",
+    "grouped_allreduce_": f"tensors {REDUCED}",
+    "allgather": "tensor name=None process_set=global",
+    "allgather_async": "tensor name=None process_set=global",
+    "grouped_allgather": "tensors name=None process_set=global",
+    "grouped_allgather_async": "tensors name=None process_set=global",
+    "broadcast": "tensor root_rank name=None process_set=global",
+    "broadcast_async_": "tensor root_rank name=None process_set=global",
+    "alltoall": "tensor splits=None name=None process_set=global",
+    "alltoall_async": "tensor splits=None name=None process_set=global",
+    "reducescatter": f"tensor name=None compression=none {SCATTERED}",
+    "reducescatter_async": f"tensor name=None {SCATTERED}",
+    "grouped_reducescatter": f"tensors name=None compression=none {SCATTERED}",
+    "grouped_reducescatter_async": f"tensors name=None {SCATTERED}",
+    "barrier": "process_set=global",
+    "join": "device=-1",
     "poll": "handle",
     "synchronize": "handle",
     "broadcast_parameters": "params root_rank",
@@ -101,8 +113,16 @@ def test_a_disagreement_is_an_error_on_every_rank_and_the_engine_goes_on(ranks):
 
 def test_what_cannot_be_sent_is_refused_where_it_is_called(ranks):
     told = ranks(2, on_rank.bad_input)[0]
-    words = ("contiguous", "no rank 7", "no rows", "3 rows", "dtype", "name of its own")
-    words += ("name of its own", "at least 1", "op=Average", "under way", "more gradients")
+    words = ("contiguous", "no rank 7", "no rows", "3 rows", "dtype")
+    words += ("int16 cannot be sent over Gloo or NCCL", "init() first")
+    words += (
+        "name of its own",
+        "name of its own",
+        "at least 1",
+        "op=Average",
+        "under way",
+        "more gradients",
+    )
     assert len(told) == len(words)
     for error, word in zip(told, words, strict=True):
         assert word in error
@@ -118,6 +138,7 @@ def test_names_and_defaults_are_horovods(ranks, src):
 import inspect, json, hvd
 def shown(p):
     value = getattr(p.default, "__name__", p.default)
+    value = "global" if value is hvd.global_process_set else value
     return p.name if p.default is p.empty else f"{p.name}={value}"
 names = json.loads(input())
 found = {name: inspect.signature(getattr(hvd, name)).parameters.values() for name in names}

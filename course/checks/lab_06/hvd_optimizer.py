@@ -17,12 +17,12 @@ class TestHvdOptimizer:
                 close = 2e-3 if "fp16" in name else CLOSE
                 assert off < close, f"{world_size} ranks, {name}: a gradient is off by {off:.2g}"
 
-    @hint("what does the handle's operation work on, and what does `step` use?")
+    @hint("Which tensors does your operation change, and which ones does `step` use?")
     def test_average(self, ranks):
         """After synchronize(), every gradient is the average over the ranks (3 ranks)."""
         self.assert_close(ranks, 3, {"as it comes": {}})
 
-    @hint("is anything left of the step before?")
+    @hint("What is still noted from the step before, when the next one begins?")
     def test_same_as_one_process(self, ranks):
         """Training gives the weights of one process on the whole batch: SGD, momentum, AdamW,
         tied and frozen.
@@ -35,26 +35,27 @@ class TestHvdOptimizer:
                     f"{optimizer}, {kind} model: rank {rank}'s weights are off by {off:.2g}"
                 )
 
-    @hint("the hook is called for each parameter while backward goes on")
+    @hint("`_gradient_ready` is called while backward goes on: start the operation right there.")
     def test_during_backward(self, ranks):
-        """All-reduces begin while backward runs, wait for nothing, and do so again
-        in the next step.
-        """
+        """All-reduces begin while backward runs and nothing waits for them, in every step."""
         for counts in ranks(2, on_rank.during_backward, 2):
             for step, (early, begun, waited) in enumerate(counts):
                 assert early > 0, (
-                    f"step {step}: nothing has begun when backward reaches the first layer"
+                    f"step {step}: the engine has been asked for nothing when backward reaches the "
+                    "first layer"
                 )
-                assert not waited, f"step {step}: backward waits for an operation"
-                assert begun == len(PARAMETERS), f"step {step}: backward begins {begun} operations"
+                assert not waited, f"step {step}: backward waits for an operation to end"
+                assert begun == len(PARAMETERS), (
+                    f"step {step}: backward begins {begun} operations "
+                    f"for {len(PARAMETERS)} gradients"
+                )
 
     @hint(
-        "another rank may have used what this one has not; and the name tells which gradient it is"
+        "Another rank may have used a parameter that this rank has not. And which name does an "
+        "operation need, if the ranks are in different orders?"
     )
     def test_unused_and_orders(self, ranks):
-        """A parameter unused on one rank counts as zero there; layers in different orders
-        change nothing.
-        """
+        """A parameter that one rank does not use counts as zero; the order of layers is free."""
         for unused, orders in ranks(2, on_rank.unused):
             assert unused < CLOSE, (
                 f"with a head that rank 1 does not use, the weights are off by {unused:.2g}"
@@ -63,18 +64,18 @@ class TestHvdOptimizer:
                 f"with heads in different orders, the weights are off by {orders:.2g}"
             )
 
-    @hint("count down for each parameter; only the last pass sends")
+    @hint("Each pass counts down, for each parameter. Which pass sends?")
     def test_passes(self, ranks):
-        """With three passes a step, gradients add up, travel after the third, and are averaged
-        over the ranks.
-        """
+        """With three passes per step, gradients add up and travel once, after the third pass."""
         for begun, off in ranks(2, on_rank.accumulated, 3):
-            assert begun == [0, 0, len(PARAMETERS)], f"the three passes begin {begun} operations"
+            assert begun == [0, 0, len(PARAMETERS)], (
+                f"operations should begin in the third pass only; yours begin {begun} in the three"
+            )
             assert off < CLOSE, f"the gradients differ from the average of the sums by {off:.2g}"
 
     @hint(
-        "a parameter's name is the operation's name, or ranks in different orders cannot find each "
-        "other"
+        "Look at what the given part has noted for you, from `_names` to `_factors`. Which of it "
+        "belongs in the request?"
     )
     def test_requests(self, ranks):
         """Each gradient is asked for under its name, with the op, the factors and the compression
@@ -89,25 +90,28 @@ class TestHvdOptimizer:
         }
         asked = ranks(2, on_rank.requests, variants)[0]
         assert sorted(call[0] for call in asked["as it comes"]) == sorted(PARAMETERS), (
-            "the names are not the parameters'"
+            "the names of the operations are not those of the parameters"
         )
-        assert {call[1] for call in asked["sum"]} == {"Sum"}, "op=Sum is not passed on"
-        assert {call[4] for call in asked["predivided"]} == {(0.25, 4.0)}, (
-            "the predivide factor is not passed on"
+        ops = {call[1] for call in asked["sum"]}
+        assert ops == {"Sum"}, f"with op=Sum the operations have {ops}"
+        factors = {call[4] for call in asked["predivided"]}
+        assert factors == {(0.25, 4.0)}, (
+            "with gradient_predivide_factor=4 the factors before and after should be 0.25 and 4; "
+            f"yours are {factors}"
         )
         assert {call[2] for call in asked["fp16"]} == {"float16"}, (
-            "with Compression.fp16 the gradients travel uncompressed"
+            "with Compression.fp16 the gradients travel as float32"
         )
         sizes = [call[3] for call in asked["three groups"]]
         assert len(sizes) == 3 and sum(sizes) == len(PARAMETERS), (
-            f"three groups make requests of {sizes} tensors"
+            f"three groups should make three requests; yours hold {sizes} tensors"
         )
 
-    @hint("what was compressed has to be restored; what travels together comes back one by one")
+    @hint(
+        "What was compressed has to be restored, and a group brings back one tensor per parameter."
+    )
     def test_options(self, ranks):
-        """Compression, groups, a predivide factor and a sum give the gradients
-        that they promise.
-        """
+        """Compression, groups, a predivide factor and op=Sum give the gradients they promise."""
         variants = {
             "fp16": {"compression": "fp16"},
             "3 groups": {"groups": 3},
@@ -117,11 +121,11 @@ class TestHvdOptimizer:
         }
         self.assert_close(ranks, 2, variants)
 
-    @hint("what has been synchronized must not be sent again by `step`")
+    @hint("Within `skip_synchronize`, `step` must not send the gradients again.")
     def test_clipping(self, ranks):
-        """synchronize(), clip, and step within skip_synchronize(): one all-reduce a gradient,
-        clipped averages.
-        """
+        """synchronize(), clip, step within skip_synchronize(): averages are clipped, sent once."""
         for off, sent in ranks(2, on_rank.clipped):
-            assert sent == len(PARAMETERS), f"{sent} operations for {len(PARAMETERS)} gradients"
+            assert sent == len(PARAMETERS), (
+                f"there are {sent} operations for {len(PARAMETERS)} gradients"
+            )
             assert off < CLOSE, f"the weights are off by {off:.2g}"

@@ -6,9 +6,9 @@ from course.checks.lab_06 import on_rank_hvd_state as on_rank
 
 
 class TestHvdState:
-    """Exercise 3: everybody starts from one state."""
+    """Exercise 3: all ranks start from one state."""
 
-    @hint("which rank's values count, and what can `params` be?")
+    @hint("Whose values count here, and which three forms can `params` have?")
     def test_parameters(self, ranks):
         """All ranks get the root's tensors, given as a dict, as pairs or bare (3 ranks, root 1)."""
         for rank, forms in enumerate(ranks(3, on_rank.parameters, 1)):
@@ -17,7 +17,7 @@ class TestHvdState:
                     f"given as {form}, rank {rank}'s tensors differ from rank 1's by {off:.2g}"
                 )
 
-    @hint("a list of handles first, then the waiting")
+    @hint("Start every broadcast first, and keep the handles. Wait afterwards.")
     def test_together(self, ranks):
         """All broadcasts have begun before the first is waited for."""
         begun, tensors = ranks(2, on_rank.begun_before_waiting)[0]
@@ -25,7 +25,9 @@ class TestHvdState:
             f"{begun} of {tensors} broadcasts have begun when the first is waited for"
         )
 
-    @hint("how long are the bytes of the *root*?")
+    @hint(
+        "The room for the bytes must be as long as those of the root. Where does a rank learn it?"
+    )
     def test_object(self, ranks):
         """All ranks get the root's object, be it shorter or longer than their own."""
         for rank, by_root in enumerate(ranks(3, on_rank.objects)):
@@ -38,13 +40,15 @@ class TestHvdState:
                     f"of rank {root}'s list rank {rank} gets {listed}"
                 )
 
-    @hint("one message for the length, one for the bytes")
+    @hint("One message for the length and one for the bytes are enough.")
     def test_object_messages(self, ranks):
         """An object takes two operations: its length and its bytes."""
         _, _, sent = ranks(2, on_rank.objects)[0][1]
-        assert sent == 2, f"an object takes {sent} operations"
+        assert sent == 2, f"an object should take two operations; yours takes {sent}"
 
-    @hint("an optimizer's state is more than its learning rate, and more than its momenta")
+    @hint(
+        "An optimizer's state has the momenta and step counts, and also its options. Who loads it?"
+    )
     def test_optimizer(self, ranks):
         """Momenta, step counts and options come from the root; the steps that follow are those of
         one process.

@@ -1,14 +1,39 @@
-"""The engine of lab 06, started and shut down around what a check does on a rank."""
+"""The engine of lab 06 around what a check does on a rank, and what the engine is asked for."""
 
 import importlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from unittest import mock
+
+from course.given import horovod
 
 
 @contextmanager
 def running_engine() -> Iterator[None]:
     """The engine runs while it is entered."""
-    basics = importlib.import_module("hvd_basics")
-    basics.init()
+    importlib.import_module("hvd_start").init()
     yield
-    basics.shutdown()
+    horovod.shutdown()
+
+
+@contextmanager
+def calls_of_the_engine() -> Iterator[list[str]]:
+    """While it is entered, the calls of the engine's `submit` and `wait`, in order.
+
+    Every operation begins with the one and is waited for with the other, whichever of Horovod's
+    functions the learner calls.
+    """
+    engine, calls = horovod.engine(), []
+
+    def noted(method: Callable) -> Callable:
+        def call(*args: object, **kwargs: object) -> object:
+            calls.append(method.__name__)
+            return method(*args, **kwargs)
+
+        return call
+
+    with ExitStack() as stack:
+        for method in (engine.submit, engine.wait):
+            replaced = mock.patch.object(engine, method.__name__, noted(method))
+            stack.enter_context(replaced)
+        yield calls

@@ -8,9 +8,9 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from course.checks.engine.recorder import recorded
 from course.checks.engine.reference import OPTIMIZERS, Small, batch, furthest, loss_of, weights
-from course.checks.lab_06.on_rank_hvd_engine import running_engine
+from course.checks.lab_06.on_rank_hvd_engine import calls_of_the_engine, running_engine
+from course.given.horovod import Compression, engine
 
 
 def distributed(
@@ -19,7 +19,7 @@ def distributed(
     """The learner's optimizer over one of those of the checks."""
     make = importlib.import_module("hvd_optimizer").DistributedOptimizer
     if options.get("compression") == "fp16":
-        options["compression"] = importlib.import_module("hvd_autograd").Compression.fp16
+        options["compression"] = Compression.fp16
     trained = [p for p in model.parameters() if p.requires_grad]
     return make(OPTIMIZERS[optimizer](trained), model.named_parameters(), **options)
 
@@ -79,16 +79,14 @@ def during_backward(steps: int) -> list[tuple[int, int, bool]]:
     backward ended; whether backward waited for one.
     """
     counts, early = [], []
-    module = importlib.import_module("hvd_optimizer")
     with running_engine():
         model = Small(seed=0)
         optimizer = distributed(model)
         model.layers[0].weight.register_hook(lambda gradient: early.append(len(calls)))
         for step in range(steps):
-            with recorded("grouped_allreduce_async_", "synchronize", within=module) as calls:
+            with calls_of_the_engine() as calls:
                 loss_of(model, batch(step, dist.get_rank())).backward()
-                names = [call.name for call in calls]
-                counts.append((early[-1], len(names), "synchronize" in names))
+                counts.append((early[-1], calls.count("submit"), "wait" in calls))
                 optimizer.step()
                 optimizer.zero_grad()
     return counts
@@ -114,14 +112,13 @@ def unused() -> tuple[float, float]:
 
 def accumulated(passes: int) -> tuple[list[int], float]:
     """The operations that each pass begins, and how far gradients are from their sums' average."""
-    module = importlib.import_module("hvd_optimizer")
     with running_engine():
         model, begun = Small(seed=0), []
         optimizer = distributed(model, backward_passes_per_step=passes)
         for step in range(passes):
-            with recorded("grouped_allreduce_async_", within=module) as calls:
+            with calls_of_the_engine() as calls:
                 loss_of(model, batch(step, dist.get_rank())).backward()
-                begun.append(len(calls))
+                begun.append(calls.count("submit"))
         optimizer.synchronize()
         sums = [_sums(model, passes, rank) for rank in range(dist.get_world_size())]
         wanted = [sum(gradients) / len(sums) for gradients in zip(*sums, strict=True)]
@@ -132,10 +129,9 @@ def requests(variants: dict[str, dict]) -> dict[str, list[tuple]]:
     """By set of options: what a backward pass asks for, as (name, op, dtype, tensors, factors)."""
     asked = {}
     with running_engine():
-        engine = importlib.import_module("hvd_basics").engine()
         for variant, options in variants.items():
             model = Small(seed=0)
-            with mock.patch.object(engine, "submit", wraps=engine.submit) as submit:
+            with mock.patch.object(engine(), "submit", wraps=engine().submit) as submit:
                 optimizer = distributed(model, **options)
                 loss_of(model, batch(0, dist.get_rank())).backward()
                 optimizer.step()
@@ -156,8 +152,7 @@ def _request(
 
 def clipped() -> tuple[float, int]:
     """How far the weights are off if averages are clipped before the step; operations begun."""
-    module = importlib.import_module("hvd_optimizer")
-    with running_engine(), recorded("grouped_allreduce_async_", within=module) as calls:
+    with running_engine(), calls_of_the_engine() as calls:
         model, alone = Small(seed=0), Small(seed=0)
         optimizer = distributed(model)
         loss_of(model, batch(0, dist.get_rank())).backward()
@@ -169,4 +164,4 @@ def clipped() -> tuple[float, int]:
             (loss_of(alone, batch(0, rank)) / dist.get_world_size()).backward()
         nn.utils.clip_grad_norm_(alone.parameters(), 0.01)
         OPTIMIZERS["SGD"](alone.parameters()).step()
-        return furthest(weights(model), weights(alone)), len(calls)
+        return furthest(weights(model), weights(alone)), calls.count("submit")

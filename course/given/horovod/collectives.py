@@ -1,0 +1,208 @@
+"""How the ranks talk, and how an operation is run once all of them have agreed on it."""
+
+import os
+import pickle
+import time
+from collections.abc import Sequence
+from types import ModuleType
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from course.given.horovod.requests import Request
+
+FRAME = 8192  # bytes of the message in which a rank says what is new
+REDUCE = {
+    "Average": dist.ReduceOp.SUM,  # divided afterwards
+    "Sum": dist.ReduceOp.SUM,
+    "Min": dist.ReduceOp.MIN,
+    "Max": dist.ReduceOp.MAX,
+    "Product": dist.ReduceOp.PRODUCT,
+}
+# What both Gloo and NCCL can send and reduce. Gloo says of others: "Invalid scalar type".
+DTYPES = ("float16", "bfloat16", "float32", "float64", "int8", "uint8", "int32", "int64", "bool")
+
+
+def backend() -> str:
+    """NCCL for tensors on GPUs, if each rank of this machine has a GPU; Gloo for the rest."""
+    on_gpus = torch.cuda.device_count() >= int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    return "cpu:gloo,cuda:nccl" if on_gpus else "gloo"
+
+
+def finish(work: dist.Work, device: torch.device) -> None:
+    """Return when the data has arrived. A GPU's stream does not wait: it goes on computing.
+
+    Raises ConnectionError if the reason is that another rank cannot be reached.
+    """
+    try:
+        while device.type == "cuda" and not work.is_completed():
+            time.sleep(1e-4)
+        work.wait()
+    except RuntimeError as error:
+        if isinstance(error, dist.DistBackendError) or "gloo/transport" in str(error):
+            reason = str(error).splitlines()[0]
+            raise ConnectionError(f"a rank cannot be reached any more: {reason}") from error
+        raise
+
+
+def exchange(said: object, group: dist.ProcessGroup) -> list:
+    """What every rank says, by rank: one frame each, and a second if somebody has more to say."""
+    data = pickle.dumps(said)
+    data = len(data).to_bytes(8, "little") + data
+
+    def gather(part: bytes, length: int) -> list[bytes]:
+        mine = torch.frombuffer(bytearray(part.ljust(length, b"\0")), dtype=torch.uint8)
+        frames = [torch.empty_like(mine) for _ in range(group.size())]
+        finish(dist.all_gather(frames, mine, group=group, async_op=True), mine.device)
+        return [frame.numpy().tobytes() for frame in frames]
+
+    frames = gather(data[:FRAME], FRAME)
+    more = max(8 + int.from_bytes(frame[:8], "little") for frame in frames) - FRAME
+    if more > 0:
+        rest = gather(data[FRAME:], more)
+        frames = [first + then for first, then in zip(frames, rest, strict=True)]
+    return [pickle.loads(frame[8:]) for frame in frames]
+
+
+def scale(tensor: Tensor, factor: float) -> None:
+    """Multiply in place; an integer keeps only the whole part."""
+    if factor != 1 and tensor.is_floating_point():
+        tensor.mul_(factor)
+    elif factor != 1:
+        tensor.copy_(tensor.double() * factor)
+
+
+def allreduce(flat: Tensor, request: Request, group: dist.ProcessGroup) -> None:
+    """Reduce in place."""
+    before, after = request.factors
+    scale(flat, before)
+    finish(dist.all_reduce(flat, REDUCE[request.op], group=group, async_op=True), flat.device)
+    scale(flat, after / group.size() if request.op == "Average" else after)
+
+
+def broadcast(tensor: Tensor, requests: Sequence[Request], group: dist.ProcessGroup) -> Tensor:
+    """The root's values, in place."""
+    work = dist.broadcast(tensor, requests[0].root, group=group, async_op=True)
+    finish(work, tensor.device)
+    return tensor
+
+
+def allgather(tensor: Tensor, requests: Sequence[Request], group: dist.ProcessGroup) -> Tensor:
+    """All ranks' rows, in order of rank.
+
+    The requests say how many rows each rank has, so nobody has to ask; all are padded to the most.
+    """
+    rows = [request.shapes[0][0] for request in requests]
+    padded = tensor.new_zeros(max(rows), *tensor.shape[1:])
+    padded[: len(tensor)] = tensor
+    parts = [torch.empty_like(padded) for _ in rows]
+    finish(dist.all_gather(parts, padded, group=group, async_op=True), tensor.device)
+    return torch.cat([part[:count] for part, count in zip(parts, rows, strict=True)])
+
+
+def alltoall(
+    tensor: Tensor, requests: Sequence[Request], group: dist.ProcessGroup
+) -> tuple[Tensor, Tensor]:
+    """The rows that the ranks have for this one, in order of rank, and how many each sent."""
+    received = [request.splits[group.rank()] for request in requests]
+    sent = list(requests[group.rank()].splits)
+    output = tensor.new_empty(sum(received), *tensor.shape[1:])
+    work = dist.all_to_all_single(output, tensor, received, sent, group=group, async_op=True)
+    finish(work, tensor.device)
+    return output, torch.tensor(received, dtype=torch.int32)
+
+
+def reducescatter(tensor: Tensor, requests: Sequence[Request], group: dist.ProcessGroup) -> Tensor:
+    """This rank's share of the rows, reduced.
+
+    Each rank sends every other rank its share. Where rows do not divide, the first get one more.
+    """
+    op, (before, after) = requests[0].op, requests[0].factors
+    size, rank = group.size(), group.rank()
+    shares = tuple(len(tensor) // size + (r < len(tensor) % size) for r in range(size))
+    tensor = tensor.clone()
+    scale(tensor, before)
+    parts, _ = alltoall(tensor, [request._replace(splits=shares) for request in requests], group)
+    parts = parts.view(size, shares[rank], *tensor.shape[1:])
+    reduced = {"Min": parts.amin, "Max": parts.amax, "Product": parts.prod}.get(op, parts.sum)(0)
+    output = reduced.to(tensor.dtype)
+    scale(output, after / size if op == "Average" else after)
+    return output
+
+
+OPERATIONS = {
+    "broadcast": broadcast,
+    "allgather": allgather,
+    "alltoall": alltoall,
+    "reducescatter": reducescatter,
+}
+
+
+class Runner:
+    """Runs what some ranks agreed on, in a process group of its own.
+
+    `fusion` has your `pack` and `unpack`. `messages` counts what has been sent.
+    """
+
+    def __init__(self, ranks: list[int], fusion: ModuleType) -> None:
+        self.group = dist.new_group(ranks, backend=backend())
+        self.fusion = fusion
+        self.buffers: dict[tuple[torch.dtype, torch.device], Tensor] = {}
+        self.messages = 0
+
+    def run(self, handles: list) -> list[tuple[str, float, float]]:
+        """One message: several all-reduces, or one operation of another kind.
+
+        Returns its phases: what, start and end.
+        """
+        first = handles[0]
+        kind = first.request.kind
+        if not first.tensors:  # a barrier: all that counts is that every rank asked for it
+            return []
+        if first.stream:  # a thread begins on GPU 0, whichever GPU its rank has
+            torch.cuda.set_device(first.stream.device)
+        start = time.perf_counter()
+        with torch.no_grad(), torch.cuda.stream(first.stream):
+            if kind == "allreduce":
+                return self.allreduce(handles)
+            results = [self.operation(first, place) for place in range(len(first.tensors))]
+        first.result = results[0] if len(results) == 1 else tuple(results)
+        return [(kind.upper(), start, time.perf_counter())]
+
+    def operation(self, handle: object, place: int) -> object:
+        """Run an operation for one of its tensors."""
+        self.messages += 1
+        agreed = [request._replace(shapes=request.shapes[place:][:1]) for request in handle.agreed]
+        return OPERATIONS[handle.request.kind](handle.tensors[place], agreed, self.group)
+
+    def allreduce(self, handles: list) -> list[tuple[str, float, float]]:
+        """All tensors of the handles together. A single tensor needs no packing."""
+        self.messages += 1
+        tensors = [tensor for handle in handles for tensor in handle.tensors]
+        outputs = [output for handle in handles for output in handle.outputs]
+        alone = len(tensors) == 1
+        times = [time.perf_counter()]
+        if alone:
+            flat = outputs[0].copy_(tensors[0])
+        else:
+            flat = self.fusion.pack(tensors, self.buffer(tensors))
+        times.append(time.perf_counter())
+        allreduce(flat, handles[0].request, self.group)
+        times.append(time.perf_counter())
+        if not alone:
+            self.fusion.unpack(flat, outputs)
+        times.append(time.perf_counter())
+        for handle in handles:
+            handle.result = handle.outputs[0] if len(handle.outputs) == 1 else tuple(handle.outputs)
+        names = ("MEMCPY_IN_FUSION_BUFFER", "ALLREDUCE", "MEMCPY_OUT_FUSION_BUFFER")
+        phases = zip(names, times[:-1], times[1:], strict=True)
+        return [phase for phase in phases if phase[0] == "ALLREDUCE" or not alone]
+
+    def buffer(self, tensors: list[Tensor]) -> Tensor:
+        """Memory for a fused message, kept for the next one; one for each dtype and device."""
+        key = tensors[0].dtype, tensors[0].device
+        wanted = sum(tensor.numel() for tensor in tensors)
+        if key not in self.buffers or self.buffers[key].numel() < wanted:
+            self.buffers[key] = tensors[0].new_empty(wanted)
+        return self.buffers[key]

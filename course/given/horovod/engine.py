@@ -1,0 +1,272 @@
+"""The thread beside the program that negotiates, fuses, and runs what all ranks agreed on.
+
+You have written the two parts that decide: `Negotiation` (who wants what?) and `fuse`, `pack` and
+`unpack` (what travels together?). `Engine._cycle` calls them.
+"""
+
+import os
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from types import ModuleType
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from course.given.horovod.collectives import backend, exchange
+from course.given.horovod.process_sets import JOIN, Joined, ProcessSet, Team
+from course.given.horovod.requests import Answer, Request
+from course.given.horovod.timeline import Timeline
+
+IDLE_S = 0.1  # how often a rank that wants nothing listens to the others
+Key = tuple[int, str]  # the process set's number and the operation's name
+
+
+class HorovodInternalError(RuntimeError):
+    """An operation cannot be run; every rank that takes part in it raises this."""
+
+
+class Handle:
+    """An operation under way. Its results go into `outputs`, which may be the tensors."""
+
+    def __init__(self, request: Request, tensors: list[Tensor], outputs: list[Tensor]) -> None:
+        self.request, self.tensors, self.outputs = request, tensors, outputs
+        on_gpu = bool(tensors) and tensors[0].is_cuda
+        self.stream = torch.cuda.current_stream(tensors[0].device) if on_gpu else None
+        self.asked = time.perf_counter()
+        self.agreed: tuple[Request, ...] = ()  # what each rank asked for, once all have
+        self.result: object = None
+        self.error: BaseException | None = None
+        self.done = False
+
+    @property
+    def key(self) -> Key:
+        """A name can have one use at a time in each process set."""
+        return self.request.process_set, self.request.name
+
+
+class Engine:
+    """One per rank. Your threads call `submit`, `wait` and `leave`; the rest is the engine's own.
+
+    `negotiation` is your class, `fusion` your module with `fuse`, `pack` and `unpack`.
+    """
+
+    def __init__(
+        self, negotiation: type, fusion: ModuleType, process_sets: Sequence[ProcessSet]
+    ) -> None:
+        self.control = dist.new_group(backend="gloo")  # a group that nobody else uses
+        self.rank, self.size = self.control.rank(), self.control.size()
+        self.fusion = fusion
+        self.teams = {
+            number: Team(each.ranks, negotiation, fusion)
+            for number, each in enumerate(process_sets)
+        }
+        self.runner = self.teams[0].runner  # of all ranks
+        # Horovod's is 1 ms. Ranks on a CPU compute on the very cores that messages need, so there
+        # the engine sends fewer messages.
+        cycle_ms = os.environ.get("HOROVOD_CYCLE_TIME", "20" if backend() == "gloo" else "1")
+        self.cycle_s = float(cycle_ms) / 1e3
+        self.threshold = int(os.environ.get("HOROVOD_FUSION_THRESHOLD", str(128 * 2**20)))
+        self.warn_s = float(os.environ.get("HOROVOD_STALL_CHECK_TIME_SECONDS", "60"))
+        stall_s = float(os.environ.get("HOROVOD_STALL_SHUTDOWN_TIME_SECONDS", "0"))
+        self.stall_s = stall_s or float("inf")
+        self.timeline: Timeline | None = None
+        self.lock, self.finished = threading.Lock(), threading.Condition()
+        self.wanted, self.hurry = threading.Event(), threading.Event()  # asked for; waited for
+        self.pending: dict[Key, Handle] = {}
+        self.outbox: list[Request] = []
+        self.uses: Counter[Key] = Counter()
+        self.refused: dict[tuple[Key, int], str] = {}  # errors heard before this rank asked
+        self.joined = Joined()
+        self.gpu_of_zeros = int(os.environ.get("LOCAL_RANK", "0"))
+        self.farewell, self.ended = "", None
+        self.cycle_began = self.warned = time.perf_counter()
+        self.cycles = 0
+        self.thread = threading.Thread(target=self._run, name="horovod", daemon=True)
+        self.thread.start()
+
+    def submit(
+        self, name: str, kind: str, tensors: list[Tensor], outputs: list[Tensor], **details: object
+    ) -> Handle:
+        """Ask for an operation and return at once.
+
+        Raises ValueError for a name whose last use is not done yet; the other ranks are told.
+        """
+        key = details.get("process_set", 0), name
+        with self.lock:
+            if self.ended:
+                raise self.ended
+            self.uses[key] += 1
+            fault = ""
+            if key in self.pending:
+                fault = (
+                    f"rank {self.rank} uses the name {name!r} again before its first use is done"
+                )
+            request = Request(name, kind, use=self.uses[key], fault=fault, **details)
+            told = self.refused.pop((key, request.use), "")
+            if not told:
+                self.outbox.append(request)
+            if not fault and not told:
+                handle = self.pending[key] = Handle(request, tensors, outputs)
+        self.wanted.set()
+        if fault:
+            raise ValueError(fault)
+        if told:
+            raise HorovodInternalError(told)
+        return handle
+
+    def wait(self, handle: Handle) -> object:
+        """The result, once it is there; raises what went wrong."""
+        if not handle.done:
+            self.hurry.set()  # a program that waits asks for nothing more, so the cycle can begin
+        with self.finished:
+            self.finished.wait_for(lambda: handle.done)
+        if handle.error:
+            raise handle.error
+        return handle.result
+
+    def leave(self, patience: float | None = None) -> None:
+        """End the engines of all ranks; what is still pending elsewhere fails there."""
+        self.farewell = f"rank {self.rank} has shut down"
+        self.wanted.set()
+        self.hurry.set()
+        self.thread.join(patience)
+
+    # -- on the engine's thread --------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            while not self.ended:
+                self._pause()
+                self._cycle()
+        except ConnectionError as error:
+            self._end(HorovodInternalError(str(error)))
+        except BaseException as error:  # a mistake in this room or in your parts: waiters raise it
+            self._end(error)
+
+    def _pause(self) -> None:
+        """Collect for a cycle, or until somebody waits; a rank that wants nothing sleeps."""
+        if not self.pending and not self.outbox:
+            self.hurry.clear()
+            if not self.wanted.wait(IDLE_S):
+                return
+            self.cycle_began = time.perf_counter()
+        self.hurry.wait(max(0.0, self.cycle_began + self.cycle_s - time.perf_counter()))
+        self.hurry.clear()
+        self.cycle_began = time.perf_counter()
+
+    def _cycle(self) -> None:
+        """Say what is new, hear what is new on all ranks, run what all of them want."""
+        with self.lock:
+            new, self.outbox = self.outbox, []
+            self.wanted.clear()
+        heard = exchange((new, self.farewell), self.control)
+        now = time.perf_counter()
+        self._listen(heard, now)
+        for number, team in self.teams.items():
+            if self.rank not in team.ranks:
+                continue
+            answers = team.negotiation.answers()  # yours
+            for answer in answers:
+                if number == 0:
+                    self.joined.open.pop(answer.key, None)
+                if answer.error:
+                    self._refuse(number, answer, team.explained(answer.error))
+            agreed = [answer for answer in answers if not answer.error]
+            for batch in self.fusion.fuse(agreed, self.threshold):  # yours
+                self._perform(number, batch, now)
+            self._look_for_stalls(team, now)
+        self.cycles += 1
+        if farewells := [farewell for _, farewell in heard if farewell]:
+            self._end(HorovodInternalError(farewells[0]))
+
+    def _listen(self, heard: list[tuple[list[Request], str]], now: float) -> None:
+        """Hand each request to the negotiation of its process set, and those of joined ranks."""
+        for rank, (requests, _) in enumerate(heard):
+            for request in requests:
+                if self.rank in self.teams[request.process_set].ranks:
+                    self.teams[request.process_set].hear(rank, request, now)
+                if request.process_set == 0:
+                    self.joined.hear(rank, request)
+                if self.timeline:
+                    self.timeline.heard(request.name, rank, now)
+        for rank, request in self.joined.stand_ins():
+            self.teams[0].hear(rank, request, now)
+            if rank == self.rank:
+                self.uses[0, request.name] = request.use
+
+    def _perform(self, number: int, batch: list[Answer], agreed: float) -> None:
+        """Run one message: several all-reduces, or one operation of another kind."""
+        handles = [self._handle(number, answer) for answer in batch]
+        phases = self.teams[number].runner.run(handles)
+        if self.timeline:
+            for handle in handles:
+                name, kind = handle.request.name, handle.request.kind
+                self.timeline.ran(name, kind, handle.asked, agreed, phases)
+        self._settle(handles)
+
+    def _handle(self, number: int, answer: Answer) -> Handle:
+        """What this rank submitted; if it has joined, a handle with zeros."""
+        request = answer.requests[0]
+        handle = self.pending.get((number, request.name))
+        if handle is None:
+            device = f"cuda:{self.gpu_of_zeros}" if request.device == "cuda" else "cpu"
+            dtype = getattr(torch, request.dtype or "uint8")
+            zeros = [torch.zeros(shape, dtype=dtype, device=device) for shape in request.shapes]
+            handle = Handle(request, zeros, zeros)
+        handle.agreed = answer.requests
+        if request.kind == JOIN:
+            handle.result = self.joined.ranks[-1]
+            self.joined.ranks.clear()
+        return handle
+
+    def _refuse(self, number: int, answer: Answer, error: str) -> None:
+        """An error for every rank; for a rank that has not asked yet, when it asks."""
+        name, use = answer.key
+        key = number, name
+        with self.lock:
+            handle = self.pending.get(key)
+            mine = handle is not None and handle.request.use == use
+            if mine:
+                self.outbox = [one for one in self.outbox if one is not handle.request]
+            elif self.uses[key] < use:
+                self.refused[key, use] = error
+        if mine:
+            self._settle([handle], HorovodInternalError(error))
+
+    def _settle(self, handles: list[Handle], error: BaseException | None = None) -> None:
+        """The handles are done: their names are free again, and whoever waits for them goes on."""
+        with self.lock:
+            for handle in handles:
+                self.pending.pop(handle.key, None)
+        with self.finished:
+            for handle in handles:
+                handle.error, handle.done = error, True
+            self.finished.notify_all()
+
+    def _look_for_stalls(self, team: Team, now: float) -> None:
+        """The first rank of a set says who keeps the others waiting; on request, it gives up."""
+        if self.rank != team.ranks[0]:
+            return
+        if lost := team.missing(now, self.stall_s):
+            self.farewell = f"given up after {self.stall_s:g} s: {_waiting(lost)}"
+        elif now - self.warned > self.warn_s and (late := team.missing(now, self.warn_s)):
+            self.warned = now
+            said = f"Stalled for more than {self.warn_s:g} s: {_waiting(late)}"
+            print(said, file=sys.stderr, flush=True)
+
+    def _end(self, error: BaseException) -> None:
+        with self.lock:
+            self.ended = error
+            handles = list(self.pending.values())
+        self._settle(handles, error)
+
+
+def _waiting(late: dict[str, list[int]]) -> str:
+    """Which operations wait for which ranks."""
+    return "; ".join(
+        f"{name!r} waits for rank {', '.join(map(str, ranks))}" for name, ranks in late.items()
+    )

@@ -1,0 +1,118 @@
+"""Process sets, groups, `join`, and what is said when something cannot be done."""
+
+import functools
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support import on_rank_hvd_sets as on_rank
+from support.solutions import write
+
+from course.checks.engine.on_ranks import on_ranks
+from course.core.files import ROOT
+from course.launch import connect
+
+
+@pytest.fixture(scope="module")
+def src(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The scripts of the lesson, solved; and ranks that start at once."""
+    connect.warm_up()
+    folder = tmp_path_factory.mktemp("hvd")
+    write("06_horovod_style", folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def ranks(src: Path):
+    return functools.partial(on_ranks, src=src)
+
+
+def test_a_process_set_runs_its_operations_among_itself(ranks):
+    first, middle, last = ranks(3, on_rank.sets)
+    assert [got["place"] for got in (first, middle, last)] == [
+        ([0, 2], True, 0, 2),
+        ([0, 2], False, None, 2),
+        ([0, 2], True, 1, 2),
+    ]
+    for got in (first, last):
+        assert got["sum"] == [4, 4] and got["average"] == [2, 2]
+        assert got["gathered"] == [1, 3, 3] and got["broadcast"] == [3, 3]
+        assert got["parts"] == [1, 3] and got["gradient"] == [2, 6]
+        assert got["no such root"] == "broadcast: there is no rank 1 among [0, 2]"
+        assert got["disagreement"].endswith("(the ranks are counted within the process set [0, 2])")
+    assert (
+        middle["sum"] == [2, 2] and "rank 1 is not in the process set [0, 2]" in middle["outside"]
+    )
+    assert [got["all"] for got in (first, middle, last)] == [[6, 6]] * 3
+
+
+def test_groups_are_reduced_gathered_and_scattered_as_one(ranks):
+    first, last = ranks(2, on_rank.groups)
+    both = {
+        "in place": [[3, 3], [30, 30]],
+        "gathered": [[2], [1, 2]],
+        "scattered": [[3], [30]],
+        "gradients": [[1.5, 1.5], [15, 15]],
+    }
+    assert first == last == both
+
+
+def test_ranks_that_have_joined_take_part_with_zeros(ranks):
+    every = ranks(3, on_rank.joined)
+    # With 3, 2 and 1 ranks that still have data; the average is always over all three.
+    sums = [([3, 3], 3), ([2, 2], 2), ([1, 1], 1)]
+    for rank, got in enumerate(every):
+        assert got["sums"] == sums[: rank + 1] * 2
+        assert got["last"] == [2, 2, True]
+        assert got["after"] == [1, 1, 1]
+    for got in every[:2]:
+        gather, maximum, barrier = got["errors"]
+        assert gather == "allgather 'c': rank 2 has joined, and zeros would be wrong"
+        assert maximum == "allreduce Max 'd': rank 2 has joined, and zeros would be wrong"
+        assert barrier == ""
+
+
+def test_a_step_after_synchronize_warns_unless_it_is_told_to_skip(ranks):
+    for without, within in ranks(2, on_rank.warned):
+        assert len(without) == 1 and "within skip_synchronize()" in without[0]
+        assert within == []
+
+
+def test_an_error_of_the_library_keeps_its_reason(ranks):
+    for (error,) in ranks(2, on_rank.true_reason):
+        assert error == "Invalid scalar type"
+
+
+def test_every_dtype_that_is_let_through_can_be_reduced(ranks):
+    assert "int16" not in ranks(2, on_rank.dtypes)[0]
+
+
+@pytest.mark.parametrize("name", ["DYNAMIC", "now.json"])
+def test_a_dynamic_timeline_records_nothing_until_it_is_started(src, tmp_path, name):
+    script = """
+import hvd, torch
+hvd.init()
+hvd.allreduce(torch.ones(1), name="before")
+if hvd.engine().timeline is None:
+    hvd.start_timeline("later.json")
+hvd.allreduce(torch.ones(1), name="after")
+hvd.shutdown()
+"""
+    subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={"PYTHONPATH": f"{src}:{ROOT}", "HOROVOD_TIMELINE": name, "OMP_NUM_THREADS": "1"},
+        check=True,
+    )
+    (written,) = tmp_path.iterdir()
+    events = json.loads(written.read_text())["traceEvents"]
+    rows = {event["args"]["name"] for event in events if event["ph"] == "M"}
+    wanted = {"DYNAMIC": ("later.json", {"after"}), "now.json": (name, {"before", "after"})}
+    assert (written.name, rows) == wanted[name]
+
+
+def test_to_import_the_room_starts_no_thread():
+    code = "import threading, course.given.horovod; print(threading.active_count())"
+    assert subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True) == "1\n"

@@ -1,0 +1,156 @@
+"""What tests of process sets, groups and `join` do on each rank, with lab 06's solved scripts."""
+
+import importlib
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
+
+import torch
+from torch import nn
+
+DETAILS = {"shapes": ((1,),), "bytes": 2, "dtype": "int16", "device": "cpu", "op": "Sum"}
+
+
+@contextmanager
+def started(*process_sets: object) -> Iterator[ModuleType]:
+    """`hvd`, started before and shut down after."""
+    hvd = importlib.import_module("hvd")
+    hvd.init(process_sets=process_sets)
+    yield hvd
+    hvd.shutdown()
+
+
+def error_of(attempt: Callable[[], object], kind: type[Exception]) -> str:
+    """The message of the error that an attempt raises, "" if it raises none."""
+    try:
+        attempt()
+    except kind as error:
+        return str(error)
+    return ""
+
+
+def sets() -> dict[str, object]:
+    """What rank r of 3 gets from ranks 0 and 2 alone; its own numbers are r + 1."""
+    hvd = importlib.import_module("hvd")
+    ends, single = hvd.ProcessSet([2, 0]), hvd.ProcessSet([1])
+    with started(ends, single):
+        mine = torch.full((2,), hvd.rank() + 1.0)
+        got = {"place": (ends.ranks, ends.included(), ends.rank(), ends.size())}
+        if ends.included():
+            parts = hvd.alltoall(mine, process_set=ends).tolist()
+            x = torch.ones(2, requires_grad=True)
+            (hvd.reducescatter(x, op=hvd.Sum, process_set=ends) * (hvd.rank() + 1)).sum().backward()
+            got |= {
+                "sum": hvd.allreduce(mine, op=hvd.Sum, name="x", process_set=ends).tolist(),
+                "average": hvd.allreduce(mine, process_set=ends).tolist(),
+                "gathered": hvd.allgather(mine[: ends.rank() + 1], process_set=ends).tolist(),
+                "broadcast": hvd.broadcast(mine, 2, process_set=ends).tolist(),
+                "parts": parts,
+                "gradient": x.grad.tolist(),
+                "no such root": error_of(
+                    lambda: hvd.broadcast(mine, 1, process_set=ends), ValueError
+                ),
+                "disagreement": error_of(
+                    lambda: hvd.allreduce(torch.ones(1 + hvd.rank()), name="y", process_set=ends),
+                    hvd.HorovodInternalError,
+                ),
+            }
+            hvd.barrier(process_set=ends)
+        else:
+            # The same name at the same time in another set.
+            got["sum"] = hvd.allreduce(mine, op=hvd.Sum, name="x", process_set=single).tolist()
+            got["outside"] = error_of(lambda: hvd.allreduce(mine, process_set=ends), ValueError)
+        got["all"] = hvd.allreduce(mine, op=hvd.Sum, name="x").tolist()
+    return got
+
+
+def groups() -> dict[str, object]:
+    """What each grouped form gives; rank r of 2 has the numbers r + 1."""
+    with started() as hvd:
+        number = hvd.rank() + 1.0
+        pair = [torch.full((2,), number), torch.full((2, 1), 10 * number)]
+        in_place = [tensor.clone() for tensor in pair]
+        returned = hvd.grouped_allreduce_(in_place, op=hvd.Sum)
+        x, y = (torch.ones(2, requires_grad=True) for _ in range(2))
+        gathered = hvd.grouped_allgather([x, y])
+        (gathered[0].sum() * number + gathered[1].sum() * 10 * number).backward()
+        ragged = hvd.grouped_allgather(
+            [torch.full((hvd.rank(),), number), torch.full((1,), number)]
+        )
+        return {
+            "in place": returned is in_place and [tensor.flatten().tolist() for tensor in in_place],
+            "gathered": [tensor.tolist() for tensor in ragged],
+            "scattered": [
+                t.flatten().tolist() for t in hvd.grouped_reducescatter(pair, op=hvd.Sum)
+            ],
+            "gradients": [x.grad.tolist(), y.grad.tolist()],
+        }
+
+
+def joined() -> dict[str, object]:
+    """Rank r of 3 has r + 1 batches, in two epochs; then what is refused once a rank has joined."""
+    with started() as hvd:
+        got = {"sums": [], "last": []}
+        for _ in range(2):
+            for _batch in range(hvd.rank() + 1):
+                a = hvd.allreduce_async(torch.full((2,), 3.0), name="a")
+                b = hvd.allreduce_async(torch.full((1,), 1), name="b", op=hvd.Sum)
+                got["sums"].append((hvd.synchronize(a).tolist(), hvd.synchronize(b).item()))
+            got["last"].append(hvd.join())
+        if hvd.rank() < 2:
+            got["errors"] = [
+                error_of(attempt, hvd.HorovodInternalError)
+                for attempt in (
+                    lambda: hvd.allgather(torch.ones(1), name="c"),
+                    lambda: hvd.allreduce(torch.ones(1), name="d", op=hvd.Max),
+                    hvd.barrier,
+                )
+            ]
+        got["last"].append(hvd.join() >= 0)
+        got["after"] = hvd.allgather(torch.ones(1), name="c").tolist()
+        return got
+
+
+def warned() -> tuple[list[str], list[str]]:
+    """What is said of `step` after `synchronize`, and within `skip_synchronize`."""
+    with started() as hvd:
+        model = nn.Linear(2, 1)
+        sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+        optimizer = hvd.DistributedOptimizer(sgd, model.named_parameters())
+
+        def said(skip: bool) -> list[str]:
+            optimizer.zero_grad()
+            model(torch.ones(1, 2)).sum().backward()
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                optimizer.synchronize()
+                if skip:
+                    with optimizer.skip_synchronize():
+                        optimizer.step()
+                else:
+                    optimizer.step()
+                optimizer.zero_grad()
+                model(torch.ones(1, 2)).sum().backward()
+                optimizer.step()  # without `synchronize` before it: nothing to say
+            return [str(one.message) for one in caught]
+
+        return said(skip=False), said(skip=True)
+
+
+def true_reason() -> list[str]:
+    """What is said when the library itself refuses an operation for another reason."""
+    with started() as hvd:
+        with_fault = torch.ones(1, dtype=torch.int16)
+        handle = hvd.engine().submit("x", "allreduce", [with_fault], [with_fault], **DETAILS)
+        return [error_of(lambda: hvd.synchronize(handle), RuntimeError)]
+
+
+def dtypes() -> list[str]:
+    """The dtypes that are let through; every one of them has to be reducible."""
+    with started() as hvd:
+        collectives = importlib.import_module("course.given.horovod.collectives")
+        for name in collectives.DTYPES:
+            got = hvd.allreduce(torch.ones(2).to(getattr(torch, name)), op=hvd.Max)
+            assert got.tolist() == [1, 1], name
+        return list(collectives.DTYPES)
