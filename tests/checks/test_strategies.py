@@ -6,8 +6,9 @@ from support.solutions import scripts, write
 
 from course.launch import launch
 
-LAB = "07_strategies"
-WAYS = sorted(name for name in scripts(LAB) if name.startswith("way_"))
+LAB, SIX = "07_strategies", "07b_six_ways"
+WAYS = sorted(name for name in scripts(SIX) if name.startswith("way_"))
+DATA = "data = digits.load()[0]\n"  # in worker_dies.py, just before its training begins
 
 
 def test_the_strategies_train_as_one_device_does(tmp_path):
@@ -27,7 +28,24 @@ def test_the_strategies_train_as_one_device_does(tmp_path):
 @pytest.mark.parametrize("name", WAYS)
 def test_weights_that_are_compared_are_of_full_float32(name):
     """By default a GPU computes convolutions in TF32, which shows in the weights."""
-    assert 'torch.backends.cudnn.conv.fp32_precision = "ieee"' in scripts(LAB)[name]
+    used = "".join(file.text for file in Program.of(name, scripts(SIX)).files)
+    assert 'torch.backends.cudnn.conv.fp32_precision = "ieee"' in used
+
+
+def test_a_server_takes_no_slow_worker_for_a_dead_one(tmp_path):
+    """On a busy machine workers may be silent for seconds; only a closed connection is a death."""
+    write(LAB, tmp_path)
+    script = tmp_path / "worker_dies.py"
+    assert DATA in script.read_text()
+    slow = f"{DATA}import time\ntime.sleep(4 if rank else 0)\n"
+    script.write_text(script.read_text().replace(DATA, slow))
+    command = ["torchrun", "--standalone", "--nproc-per-node", "4", str(script)]
+    run = launch([*command, "--strategy", "server"])
+    assert run.ok, run.lines
+    rows = run.metrics.set_index("rank")
+    assert rows["updates"][0] == 4 + 12 + 12  # rank 2 dies in its fifth step
+    assert rows["taken"][1] == rows["taken"][3] == 12
+    assert set(rows["ended"]) == {"to the end"}
 
 
 def test_ranks_that_wait_in_the_race_leave_the_gpus_alone():

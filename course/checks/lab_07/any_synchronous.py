@@ -25,30 +25,42 @@ class AnySynchronous:
                 )
 
     @hint(
-        "gradients of one step: their sum over the replicas, and nothing left from the step before"
+        "An update needs the sum of this step's gradients over the replicas. "
+        "Is anything missing, or left over from the step before?"
     )
     def test_same_as_one_process(self, ranks):
-        """Training gives the weights of one process on the whole batch, for SGD, momentum and
+        """Training gives the weights of one process on the whole batch, with SGD, momentum and
         AdamW.
         """
         self.compare(ranks, 3, [("plain", optimizer, (6, 6, 6)) for optimizer in OPTIMIZERS])
 
-    @hint("a share's loss is divided by `share.whole`: so the gradients need a sum, not a mean")
+    @hint(
+        "The loss of a share is already divided by `share.whole`. "
+        "Do the gradients then need a sum or a mean?"
+    )
     def test_uneven_batches(self, ranks):
-        """It does so with batches of 7, 5 and 2 samples on 3 replicas: uneven shares, one of them
-        empty.
+        """It does so with batches of 7, 5 and 2 samples on 3 replicas. These shares are uneven,
+        and one is empty.
         """
         self.compare(ranks, 3, [("plain", "SGD", (7, 5, 2))])
 
-    @hint("`trained(model)` leaves out what is frozen and names a tied parameter once")
+    @hint("`trained(model)` leaves out frozen parameters, and lists a tied parameter only once.")
     def test_tied_and_frozen(self, ranks):
         """Tied parameters are added up once, frozen ones are left alone."""
         self.compare(ranks, 2, [(kind, "SGD", (6, 6)) for kind in ("tied", "frozen")])
 
-    @hint("each replica normalizes its own share; gradients are summed, buffers averaged")
+    @hint(
+        "A parameter that the step does not use has `.grad` None. AdamW shrinks every weight that "
+        "has a gradient, even if it is zero."
+    )
+    def test_unused(self, ranks):
+        """A trained parameter that the step does not use is left alone, as in one process."""
+        self.compare(ranks, 2, [("unused", "AdamW", (6, 6))])
+
+    @hint("Each replica normalizes its own share. Gradients are added up, buffers are averaged.")
     def test_batch_norm(self, ranks):
-        """BatchNorm is the exception: each replica normalizes its own share; statistics are
-        averaged.
+        """BatchNorm is the exception: each replica normalizes its own share, and the running
+        statistics are averaged.
         """
         in_halves = functools.partial(in_parts, parts=2)
         self.compare(ranks, 2, [("normed", "SGD", (8, 8))], in_halves)

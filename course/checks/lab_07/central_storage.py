@@ -15,16 +15,22 @@ class TestCentralStorage(AnySynchronous):
         """All replicas are in one process."""
         return ranks(1, train, functools.partial(on_rank.make, replicas), runs)
 
-    @hint("the optimizer knows the parameters that were made in the scope: update those, in place")
+    @hint(
+        "The optimizer holds the parameters that were made in the scope. Are these the tensors "
+        "that your step changes?"
+    )
     def test_one_set(self, ranks):
-        """The variables made in the scope are the ones that are trained; the replicas hold copies
-        of their own.
+        """The variables made in the scope are the ones that are trained, and the replicas hold
+        copies of their own.
         """
         moved, apart = ranks(1, on_rank.kept, 2)[0]
-        assert moved, "after a step the model made in the scope has its first weights still"
+        assert moved, "after a step the model made in the scope still has its first weights"
         assert apart, "a replica shares its memory with the centre or with another replica"
 
-    @hint("what is at the centre now, not what was there at the start; buffers too")
+    @hint(
+        "Send out what is at the centre now, not what was there at the start. Does a model have "
+        "more than weights?"
+    )
     def test_sends_out(self, ranks):
         """In every step the replicas see the variables and buffers as they are at the centre."""
         seen = ranks(1, on_rank.changed_at_the_centre, 3)[0]

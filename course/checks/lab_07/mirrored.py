@@ -17,7 +17,10 @@ class TestMirrored(AnySynchronous):
         """All replicas are in one process."""
         return ranks(1, train, functools.partial(on_rank.make, replicas), runs)
 
-    @hint("floating-point sums depend on their order: who adds up, and who copies?")
+    @hint(
+        "The result of a floating-point sum depends on the order. Which device adds up, and which "
+        "devices copy?"
+    )
     def test_same_bits(self, ranks):
         """All mirrors are equal bit by bit after training."""
         (results,) = self.trained(ranks, 4, [("plain", "AdamW", (12,) * 4)])
@@ -26,7 +29,7 @@ class TestMirrored(AnySynchronous):
         same = all(torch.equal(a, b) for other in others for a, b in zip(first, other, strict=True))
         assert same, "some mirrors differ in their last bits, and will drift apart"
 
-    @hint("`self.at_once` gives every replica a thread")
+    @hint("Look at `at_once` of the class `Strategy`: it gives every replica a thread.")
     def test_at_once(self, ranks):
         """The replicas take their steps at the same time."""
         (met,) = ranks(1, on_rank.at_once, 3)

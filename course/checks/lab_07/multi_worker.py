@@ -18,7 +18,7 @@ class TestMultiWorker(AnySynchronous):
         """Each replica is a rank."""
         return ranks(replicas, train, on_rank.make, runs)
 
-    @hint("a model holds more than its parameters: look at `state_dict()`")
+    @hint("A model holds more than its parameters. What does `state_dict()` list?")
     def test_same_start(self, ranks):
         """Every worker starts with the variables and buffers of rank 0."""
         wanted = in_one_process("plain", "SGD", ())
@@ -28,10 +28,10 @@ class TestMultiWorker(AnySynchronous):
                 f"rank {rank} starts with variables that differ from rank 0's by {off:.2g}"
             )
 
-    @hint("`split` has the shares of all workers; which one is yours?")
+    @hint("`split` returns the shares of all workers. Which one belongs to this rank?")
     def test_shares(self, ranks):
-        """Of each batch every sample goes to one worker, and each share knows the size
-        of the whole.
+        """Every sample of a batch goes to one worker, and each share knows the size of the whole
+        batch.
         """
         sizes = (7, 6)
         by_rank = ranks(3, on_rank.dealt, sizes)
@@ -45,13 +45,13 @@ class TestMultiWorker(AnySynchronous):
                 f"the shares of a batch of {len(inputs)} have sizes {drawn}"
             )
             assert torch.equal(torch.cat(parts), inputs), (
-                f"together the shares are not the batch of {len(inputs)}"
+                f"joined in the order of the ranks, the shares are not the batch of {len(inputs)}"
             )
             assert set(wholes) == {len(inputs)}, (
                 f"shares of a batch of {len(inputs)} say it has {wholes}"
             )
 
-    @hint("one torch.cat, one all_reduce")
+    @hint("Join all tensors into one before you send anything. Which torch function does that?")
     def test_one_message(self, ranks):
         """A step sends one message, as long as the gradients and the buffers."""
         for sent, length in ranks(2, on_rank.messages):
@@ -60,16 +60,7 @@ class TestMultiWorker(AnySynchronous):
                 f"the message has {sent[0].elements} numbers for {length} gradients and buffers"
             )
 
-    @hint("every worker needs the result, and the mean is over `num_replicas_in_sync`")
-    def test_reduce(self, ranks):
-        """reduce() gives every worker the sum, or the mean, over all of them."""
-        for rank, (total, mean, count) in enumerate(ranks(3, on_rank.reduced)):
-            assert (total, mean) == (6, 2), (
-                f"of 1, 2 and 3 rank {rank} gets the sum {total:g} and the mean {mean:g}"
-            )
-            assert count == 3, f"3 workers are {count} replicas in sync"
-
-    @hint("write the communication yourself")
+    @hint("The idea is to write the communication yourself, with `torch.distributed`.")
     def test_own_work(self, ranks):
         """It does not hand the work to torch's own DistributedDataParallel."""
         wanted = in_one_process("plain", "SGD", (6,))

@@ -3,7 +3,6 @@
 import importlib
 
 import torch
-import torch.distributed as dist
 from torch import Tensor
 
 from course.checks.engine.recorder import Call, ddp_forbidden, recorded
@@ -14,14 +13,6 @@ from course.checks.lab_07.on_rank_training import loader, step
 def make() -> object:
     """The learner's strategy."""
     return importlib.import_module("multi_worker").MultiWorkerMirrored(torch.device("cpu"))
-
-
-def reduced() -> tuple[float, float, int]:
-    """What `reduce` makes of rank + 1 as a sum and as a mean, and the replicas in sync."""
-    strategy = begin(make())
-    value = torch.tensor(dist.get_rank() + 1.0)
-    total, mean = strategy.reduce([value]), strategy.reduce([value], "mean")
-    return total, mean, strategy.num_replicas_in_sync
 
 
 def dealt(sizes: tuple[int, ...]) -> list[tuple[Tensor, int]]:

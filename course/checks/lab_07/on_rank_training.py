@@ -21,9 +21,19 @@ class Normed(nn.Module):
         return self.layers(x)
 
 
+class Unused(Small):
+    """A small model with a trained layer that its forward pass does not use."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        torch.manual_seed(seed)
+        self.spare = nn.Linear(WIDTH, WIDTH)
+
+
 def model_of(kind: str, seed: int = 0) -> nn.Module:
-    """The model of that kind: see `Small`, or ``normed``."""
-    return Normed(seed) if kind == "normed" else Small(seed, kind)
+    """The model of that kind: see `Small`, or "normed" or "unused"."""
+    own = {"normed": Normed, "unused": Unused}
+    return own[kind](seed) if kind in own else Small(seed, kind)
 
 
 def update_of(model: nn.Module, optimizer: str) -> torch.optim.Optimizer:

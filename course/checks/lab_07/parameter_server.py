@@ -12,7 +12,10 @@ from course.core import words
 class TestParameterServer:
     """Exercise 4: asynchronous, with bounded staleness."""
 
-    @hint("with one worker nobody interferes: each update is a step of ordinary training")
+    @hint(
+        "With one worker nobody interferes, so each update should be a step of ordinary training. "
+        "Which part of such a step is missing?"
+    )
     def test_one_worker(self, ranks):
         """With a single worker it is ordinary training: SGD, momentum and AdamW."""
         sizes = (4,) * 5
@@ -24,7 +27,10 @@ class TestParameterServer:
                     f"are off by {off:.2g}"
                 )
 
-    @hint("the version that belongs to a gradient is the one it was computed from")
+    @hint(
+        "The version that belongs to a gradient is that of the weights it was computed from. "
+        "Who knows it, and when?"
+    )
     def test_history(self, ranks):
         """With 3 workers, replaying the server's history in one process gives
         the server's weights, on every rank.
@@ -41,10 +47,12 @@ class TestParameterServer:
         off = max(furthest(got, wanted) for got, *_ in results)
         assert off < CLOSE, f"a replay of the history ends {off:.2g} away from the server's weights"
 
-    @hint("how many versions are there when an update comes, and which one had its worker read?")
+    @hint(
+        "How many updates had been made when this one came, and which version had its worker read?"
+    )
     def test_staleness(self, ranks):
-        """staleness() counts the updates of others in between: with a bound of 0 and 3 workers,
-        from 0 to 2.
+        """staleness() counts the updates of others in between. With a bound of 0 and 3 workers
+        these are 0, 1 or 2.
         """
         _, history, stale = ranks(4, on_rank.serve, 0, (4,) * 12)[0]
         assert stale == [number - version for number, (_, version) in enumerate(history)], (
@@ -54,7 +62,7 @@ class TestParameterServer:
             f"3 workers in step have a staleness of {sorted(set(stale))}"
         )
 
-    @hint("asynchronous: within the bound, nobody waits for anybody")
+    @hint("Within the bound, nobody should have to wait for anybody.")
     def test_goes_ahead(self, ranks):
         """With a bound of 2, a fast worker takes 3 steps while a slow one takes its first."""
         steps = self.ahead(ranks)
@@ -62,16 +70,16 @@ class TestParameterServer:
             f"the fast worker has begun {words.plural(steps, 'step')} and waits for the slow one"
         )
 
-    @hint("whose steps are counted, and compared with whose?")
+    @hint("Whose steps do you compare with whose?")
     def test_bound(self, ranks):
-        """... and not a fourth one."""
+        """With a bound of 2 it does not begin a fourth step."""
         steps = self.ahead(ranks)
         assert steps <= 3, f"the fast worker has begun {steps} steps, the bound is 2"
 
-    @hint("who is the slowest when a worker has finished?")
+    @hint("When a worker has finished, who is the slowest of those that still train?")
     def test_finished(self, ranks):
-        """A worker that has finished holds up nobody: with a bound of 0, 7 batches for 3 workers
-        are all done.
+        """A worker that has finished holds up nobody. So with a bound of 0, all of 7 batches for
+        3 workers are done.
         """
         history = ranks(4, on_rank.serve, 0, (4,) * 7)[0][1]
         assert len(history) == 7, f"{len(history)} of 7 updates were made"

@@ -1,0 +1,49 @@
+"""What the checks of `way_ddp` do on each rank: run the learner's script on a smaller task."""
+
+import importlib
+import runpy
+
+import torch
+from torch import Tensor, nn
+from torch.utils.data import Subset, TensorDataset
+
+import course
+from course.checks.engine.reference import weights
+from course.data import digits
+from course.models import image_model
+
+BATCH, SAMPLES, CHECKED = 64, 256, 98  # 98 images cannot be shared out evenly to 4 ranks
+# To the end of the process: the group that DDP holds may hang when it is destroyed; see
+# `course.launch.forked`.
+kept: list[dict] = []
+
+
+def converted() -> tuple[list[Tensor], float]:
+    """The weights at the end of the learner's script on this rank, and its count of right labels.
+
+    The validation set has the labels that `alone` gives, so they are all right.
+    """
+    task, training = importlib.import_module("same_task"), digits.load()[0]
+    images = training[SAMPLES : SAMPLES + CHECKED][0]
+    task.train = Subset(training, range(SAMPLES))
+    task.validation = TensorDataset(images, alone()(images).argmax(1))
+    course.log = lambda **row: None
+    end = runpy.run_module("way_ddp")
+    kept.append(end)
+    return weights(end["model"]), float(end["right"])
+
+
+def alone() -> nn.Module:
+    """The model after the same training in a single process."""
+    images, labels = digits.load()[0][:SAMPLES]
+    torch.manual_seed(0)
+    model = image_model(batch_norm=False)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    for _ in range(2):
+        for start in range(0, SAMPLES, BATCH):
+            batch = slice(start, start + BATCH)
+            loss = nn.functional.cross_entropy(model(images[batch]), labels[batch])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    return model
