@@ -15,7 +15,7 @@ from course.explore.models.collectives import COLLECTIVES, OPS, Cell, Example
 from course.explore.pictures import collectives as picture
 from course.launch import launch
 
-# The lesson's own script, which prints what each rank holds after a collective.
+# The lesson's own script, which logs what each rank holds after a collective.
 SCRIPT = "src/collectives.py"
 ASKED = tuple(name for name in COLLECTIVES if name != "barrier")
 LIMIT_S = 60.0  # of a run, with the start of its processes
@@ -162,7 +162,10 @@ class Quiz:
             first = run.first_failed
             why = run.text(None, "stderr") if first is None else run.traceback(first)
             raise CourseError(f"The run failed: {(why or run.reason).splitlines()[-1]}")
-        return [_printed(run.text(rank, "stdout"), asked.name) for rank in range(asked.ranks)]
+        held = {
+            row["rank"]: row["holds"] for row in run.rows if row.get("collective") == asked.name
+        }
+        return [tuple(map(int, held[rank].split())) for rank in range(asked.ranks)]
 
     def _cells(self, rank: int, numbers: tuple[int, ...]) -> list[Cell]:
         """What a rank holds, with the ranks whose numbers are in it as far as the model knows."""
@@ -227,9 +230,3 @@ def _numbers(answer: str | int | Sequence[int]) -> tuple[int, ...]:
         raise CourseError(
             f"An answer is made of whole numbers, such as 3 5 2, not {answer!r}."
         ) from None
-
-
-def _printed(text: str, name: str) -> tuple[int, ...]:
-    """The numbers after the collective's name in what a rank printed."""
-    line = next((line for line in text.splitlines() if line.split()[:1] == [name]), "")
-    return tuple(int(word) for word in line.split()[1:] if word.lstrip("-").isdigit())

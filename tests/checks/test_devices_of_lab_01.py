@@ -59,3 +59,26 @@ def test_the_clock_waits_for_every_gpu_that_takes_part(lab_01, monkeypatch):
         taking_part = {row["device"]} if row["stage"] in ("forward", "backward") else {0, 1}
         for end in ("start_ms", "end_ms"):
             assert readings[int(row[end] / 1e3)] == taking_part, row
+
+
+def test_on_the_cpu_backward_runs_in_the_thread_that_calls_it(lab_01):
+    """So two virtual devices go back at the same time, as the lab's table says."""
+    devices = importlib.import_module("devices")
+    ran_in = []
+
+    class Noted(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, gradient):
+            ran_in.append(threading.current_thread().name)
+            return gradient
+
+    def step() -> None:
+        Noted.apply(torch.ones(1, requires_grad=True)).backward()
+
+    where = [torch.device("cpu", i) for i in range(2)]
+    devices.parallel_apply([step] * 2, [()] * 2, [{}] * 2, where)
+    assert set(ran_in) == {"cpu:0", "cpu:1"}

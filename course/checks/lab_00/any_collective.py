@@ -1,4 +1,4 @@
-"""What holds for both collectives of lab 00, whatever they are made of."""
+"""What both collectives of lab 00 must do, whatever they are made of."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ def every_kind_is_right(ranks: Callable, function: Callable) -> None:
         for rank, kinds in enumerate(ranks(world_size, function)):
             wrong = [kind for kind, right in kinds if not right]
             assert not wrong, (
-                f"{world_size} ranks, {wrong[0]}: rank {rank} has other numbers than it should"
+                f"{world_size} ranks, {wrong[0]}: rank {rank} does not have the right numbers"
             )
 
 

@@ -8,14 +8,14 @@ from course.checks.lab_00.any_collective import every_kind_is_right, one_message
 class TestMyAllGather:
     """All-gather made of broadcasts."""
 
-    @hint("is every rank the source once, and does what it sends lie in its own place first?")
+    @hint("Is every rank the source of one broadcast? And what is in its place before it sends?")
     def test_numbers(self, ranks):
         """Every rank's tensor is in its place on every rank (1, 2 and 3 ranks, several shapes and
         dtypes).
         """
         every_kind_is_right(ranks, on_rank.kinds)
 
-    @hint("`received[i] = ...` changes the list; `received[i].copy_(...)` changes the tensor")
+    @hint("`received[i] = ...` changes the list, but `received[i].copy_(...)` changes the tensor.")
     def test_in_place(self, ranks):
         """It fills the caller's memory, here the rows of one tensor, and leaves the given tensor
         alone.
@@ -25,26 +25,26 @@ class TestMyAllGather:
             assert unchanged, f"rank {rank}: `mine` has changed"
 
     @hint(
-        "a view may have gaps between its numbers; copy_ knows how to step over them, "
-        "`.data_ptr()` and friends do not"
+        "A column is a view with gaps between its numbers. `copy_` steps over the gaps; "
+        "code that reads memory by address does not."
     )
     def test_columns(self, ranks):
         """A column of a matrix arrives like any other tensor."""
         assert all(ranks(2, on_rank.columns)), "a column of a matrix arrives with other numbers"
 
-    @hint("does anything survive from the first call?")
+    @hint("Does something of the first call survive until the second?")
     def test_twice(self, ranks):
         """A second call with other numbers gives the second numbers."""
         assert all(ranks(2, on_rank.twice)), (
             "after a second call the first call's numbers are still there"
         )
 
-    @hint("one broadcast for each source is enough, and each carries one rank's tensor")
+    @hint("How many sources are there? Each needs one broadcast, of its own tensor.")
     def test_messages(self, ranks):
-        """It takes one broadcast a rank, each the size of one rank's tensor."""
+        """It takes one broadcast per rank, each the size of one rank's tensor."""
         one_message_per_rank(ranks, on_rank.calls, "broadcast")
 
-    @hint("the other collectives are taken away: only broadcast is left")
+    @hint("The check takes all other collectives away. Can you do it with broadcasts alone?")
     def test_only_broadcast(self, ranks):
         """Nothing but broadcast moves the data."""
         ranks(2, on_rank.with_broadcast_only)

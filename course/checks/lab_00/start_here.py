@@ -7,9 +7,9 @@ from course.checks.lab_00 import on_rank_start_here as on_rank
 class TestStartHere:
     """The mean over the ranks."""
 
-    @hint("how many numbers were added up?")
+    @hint("A mean is a sum divided by a count. How many numbers were added up?")
     def test_mean(self, ranks):
-        """The mean of 2, 4 and of 2, 4, 6 is right on every rank."""
+        """The mean is right on every rank: of 2 and 4, and of 2, 4 and 6."""
         for world_size in (2, 3):
             for rank, number in enumerate(ranks(world_size, on_rank.mean)):
                 assert number == world_size + 1, f"{world_size} ranks: rank {rank} has {number:g}"

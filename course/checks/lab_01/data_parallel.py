@@ -29,38 +29,41 @@ class TestDataParallel:
             assert not wrong, f"{samples} samples on {devices} devices: {wrong}"
 
     @hint(
-        "autograd goes back through your operations by itself, "
-        "as long as nothing is detached or scaled"
+        "Autograd goes back through your operations by itself. "
+        "Do you detach or scale something on the way?"
     )
     def test_same_as_one_device(self, alone):
         """Outputs and gradients are those of the model on the whole batch (2 and 4 devices)."""
         self.compare(alone, (8, 2), (8, 4))
 
-    @hint("gradients of all replicas, the master's too, belong to the same parameters")
+    @hint(
+        "The gradients of all replicas, the master's too, belong to the same parameters. "
+        "Do you change the module itself?"
+    )
     def test_tied_and_frozen(self, alone):
         """Tied and frozen parameters get the gradients that they get on one device."""
         self.compare(alone, (6, 3), kinds=("tied", "frozen"))
 
     @hint(
-        "`scatter` makes the pieces; how large is the last one, "
-        "and how many are there of 5 samples on 4 devices?"
+        "`scatter` makes the pieces. How large is the last one, "
+        "and how many pieces do 5 samples on 4 devices make?"
     )
     def test_uneven(self, alone):
         """A batch that the number of devices does not divide: 7 on 3, 5 on 4, 3 on 2."""
         self.compare(alone, (7, 3), (5, 4), (3, 2))
 
-    @hint("count the shares before you replicate")
+    @hint("There may be fewer shares than devices. How many replicas do you need then?")
     def test_small_batch(self, alone):
         """A batch smaller than the number of devices: 1 on 2, 1 on 4, 2 on 3."""
         self.compare(alone, (1, 2), (1, 4), (2, 3))
 
-    @hint("one device is a list of devices too")
+    @hint("A list with one device is also a list of devices. Is it a special case for you?")
     def test_one_device(self, alone):
         """It works on one device."""
         self.compare(alone, (4, 1), (1, 1))
 
     @hint(
-        "what does the next forward pass use: the parameters as the optimizer left them, "
+        "What does the next forward pass use: the parameters as the optimizer left them, "
         "or older copies?"
     )
     def test_training(self, alone):
@@ -68,7 +71,7 @@ class TestDataParallel:
         off = alone(on_rank.trained, 3)
         assert off < CLOSE, f"3 devices: after 3 steps the weights are off by {off:.2g}"
 
-    @hint("replicate first; then each share goes to the replica of its own device")
+    @hint("Each share goes to the replica on its own device. Does it, in your forward pass?")
     def test_replicas(self, alone):
         """Each device runs a replica with memory of its own, on its share: 5 samples on 3
         devices.
@@ -80,34 +83,37 @@ class TestDataParallel:
         )
         assert seen["places"] == 3, f"3 devices use weights in {seen['places']} places in memory"
 
-    @hint("what runs the replicas, each in a thread?")
+    @hint("One of the four primitives runs the replicas in threads. Do you use it?")
     def test_threads(self, alone):
         """The replicas run at the same time: each waits in forward until all have come."""
         seen = alone(on_rank.replicas, 6, 3, together=3)
         assert seen["threads"] == 3, f"3 replicas ran in {seen['threads']} threads"
 
-    @hint("split each entry of a container; the shares of one device make a container like it")
+    @hint(
+        "The entries of a container can be containers too. Does each device get a container "
+        "of the same kind, with its share of every entry?"
+    )
     def test_nested_inputs(self, alone):
         """Tensors in dicts, lists and tuples, and by name, reach their replica in the same
         place.
         """
         self.nest(alone, "inputs")
 
-    @hint("BERT's batches have names only: what are `args` then?")
+    @hint("A batch for BERT is passed by name only. What are `args` then?")
     def test_by_name(self, alone):
-        """A call with named tensors only works, and so it does for BERT."""
+        """A call with named tensors only works; this is how BERT is called."""
         off = alone(on_rank.only_by_name, 2)
         assert off < CLOSE, f"the output is off by {off:.2g}"
 
-    @hint("what has no first dimension cannot be cut: give it to everyone")
+    @hint("What has no first dimension cannot be cut. What should each device get of it?")
     def test_constants(self, alone):
         """Flags, strings, None and empty containers reach every replica as they are."""
         wrong = alone(on_rank.constants, 3)
         assert not wrong, wrong[0]
 
     @hint(
-        "join what stands in the same place of each output; "
-        "keep the kind of container and its order"
+        "Which parts of the outputs belong together? "
+        "Keep the kind of container, and the order of its entries."
     )
     def test_nested_outputs(self, alone):
         """Outputs in dicts, lists and tuples are joined, each entry in its place, of the same

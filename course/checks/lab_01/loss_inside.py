@@ -19,37 +19,37 @@ class TestLossInside:
             assert loss < CLOSE, f"{described}: the loss is off by {loss:.2g}"
             assert gradient < CLOSE, f"{described}: the gradients are off by {gradient:.2g}"
 
-    @hint("on two devices the sum of everything is the sum of two sums")
+    @hint("The sum of everything is the sum of the devices' sums. Is this what you return?")
     def test_even(self, alone):
         """Loss and gradients are those of the whole batch for equal shares (2 and 4 devices)."""
         self.compare(alone, (8, 0, 0, 2), (8, 0, 0, 4))
 
-    @hint("what are the weights of the samples in your mean? They should all be 1/5 for 5 samples")
+    @hint("How much does each sample weigh in your mean? For 5 samples it should be 1/5 each.")
     def test_uneven(self, alone):
-        """They are for uneven shares: 5 samples on 2 devices, 7 on 3, 5 on 4."""
+        """They are right for uneven shares: 5 samples on 2 devices, 7 on 3, 5 on 4."""
         self.compare(alone, (5, 0, 0, 2), (7, 0, 0, 3), (5, 0, 0, 4))
 
-    @hint("a share of nothing, and a world of one device: is anything divided that should not be?")
+    @hint("There may be one device only. Does your mean need more than one entry?")
     def test_one(self, alone):
-        """They are on one device, and for a single sample."""
+        """They are right on one device, and for a single sample."""
         self.compare(alone, (4, 0, 0, 1), (1, 0, 0, 3))
 
-    @hint("a label a token: how many labels does a share have?")
+    @hint("Here every token has a label. How many labels does a share have?")
     def test_tokens(self, alone):
-        """They are with a label for each token: 6 sequences on 2 devices, 5 on 3."""
+        """They are right with a label for each token: 6 sequences on 2 devices, 5 on 3."""
         self.compare(alone, (6, 4, 0, 2), (5, 4, 0, 3))
 
-    @hint("count the labels that count, not the samples")
+    @hint("Labels of -100 do not count. Do you count them?")
     def test_ignored(self, alone):
-        """They are when labels of -100 are ignored, unequally many on each device."""
+        """They are right when labels of -100 are ignored, more on one device than on another."""
         self.compare(alone, (6, 4, 7, 2), (8, 0, 3, 2))
 
-    @hint("what is the mean of nothing? Where must it not be computed?")
+    @hint("What is the mean of no numbers at all? Where could it come up in your code?")
     def test_ignored_share(self, alone):
-        """They are when one device has no label that counts."""
+        """They are right when one device has no label that counts."""
         self.compare(alone, (4, 3, 6, 2), (6, 0, 2, 3))
 
-    @hint("return what the loss of the batch needs, and no more")
+    @hint("What does the master need for the loss of the batch, and what not?")
     def test_small_output(self, alone):
         """A device returns a few numbers, however large its logits are."""
         count = alone(on_rank.numbers, 16, 8)

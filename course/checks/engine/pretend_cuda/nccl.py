@@ -63,6 +63,7 @@ def collective(function: Any, args: tuple, tensors: list[Tensor]) -> None:
         raise RuntimeError(f"{name}: tensors on {device} and {', '.join(map(str, devices))}")
     if backend == "gloo" and device.type == "cuda" and name in MESSAGES:
         broken.add(group.group_name)
+        complain("Gloo sends what lies on a GPU, and its thread may end the process for it")
         raise RuntimeError("writev [127.0.0.1]: Bad address")  # it gives Linux a GPU's address
     if backend == "nccl":
         if device.index != gpus.current:

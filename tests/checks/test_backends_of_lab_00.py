@@ -1,0 +1,21 @@
+"""Lab 00: what its table of backends says on a box with GPUs, shown on pretended ones."""
+
+from pathlib import Path
+
+from support import pretended
+
+
+def test_gloo_is_not_asked_to_send_what_lies_on_a_gpu(tmp_path, monkeypatch):
+    """The error may come up in a thread of Gloo's own and end the rank, so no `except` helps."""
+    monkeypatch.chdir(pretended.written("00_start_here", tmp_path))
+    run = pretended.on_gpus(Path("src"), "backends.py")
+    assert pretended.fault(run) == ""  # pretended GPUs complain of such a message
+    for rank in (0, 1):
+        rows = [row for row in run.rows if row["rank"] == rank]
+        works = {(row["way"], row["op"]): row["works"] for row in rows if "op" in row}
+        refused = {case for case, said in works.items() if said.startswith("not tried")}
+        assert refused == {("gloo, cuda", "send and receive")}
+        assert works["nccl, cuda", "send and receive"] == "yes"
+        assert works["gloo, cuda", "all-reduce"] == "yes"
+        timed = {(row["way"], row["kib"]) for row in rows if "kib" in row}
+        assert len(timed) == 9  # each of the three ways, at each of the three sizes
