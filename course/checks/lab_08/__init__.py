@@ -1,1 +1,1 @@
-"""Checks of lab 08: a benchmark to trust, what it says of scaling, and a prediction."""
+"""Checks of lab 08: a benchmark to trust, what kind of loss it shows, and a prediction."""

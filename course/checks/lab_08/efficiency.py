@@ -3,25 +3,52 @@
 from course.checks.engine.hint import hint
 from course.checks.lab_08 import on_rank_efficiency as on_rank
 
+# Samples per second by (ranks, batch of each rank).
+RATES = {
+    (1, 8): 50.0,
+    (1, 16): 80.0,
+    (1, 32): 100.0,
+    (2, 8): 95.0,
+    (2, 16): 150.0,
+    (2, 32): 190.0,
+    (4, 8): 160.0,
+    (4, 16): 290.0,
+}
+
 
 class TestEfficiency:
-    """Exercise 2: what the throughputs say."""
+    """Exercise 2: strong scaling, and what kind of loss it shows."""
 
-    @hint("n ranks at their best are n times as fast as one")
-    def test_efficiency(self, alone):
-        """The efficiency is 1 where scaling is perfect, and lower by what is missing."""
-        got = alone(on_rank.efficiency, {1: 50.0, 2: 100.0, 4: 150.0, 8: 100.0})
-        assert got == {1: 1.0, 2: 1.0, 4: 0.75, 8: 0.25}, (
-            f"of 50, 100, 150, 100 with 1, 2, 4, 8 ranks it makes {got}"
-        )
+    @hint(
+        "Strong scaling lies on the diagonals of the table: "
+        "how large is the global batch of each measurement?"
+    )
+    def test_same_problem(self, alone):
+        """speedups() picks the ranks that share one global batch, and no others."""
+        for together, wanted in ((16, [1, 2]), (32, [1, 2, 4])):
+            got = alone(on_rank.speedups, RATES, together)
+            assert sorted(got) == wanted, (
+                f"for a global batch of {together} it finds the numbers of ranks {sorted(got)}, "
+                f"not {wanted}"
+            )
 
-    @hint("put a speed-up of n into it, then a speed-up of 1")
+    @hint("One rank that has the whole global batch is what the others are compared with.")
+    def test_speedups(self, alone):
+        """A speed-up compares with one rank that has the whole global batch."""
+        wanted = {16: {1: 1.0, 2: 95.0 / 80}, 32: {1: 1.0, 2: 1.5, 4: 1.6}}
+        for together, speedups in wanted.items():
+            got = alone(on_rank.speedups, RATES, together)
+            assert all(abs(got.get(n, 0.0) - speedup) < 1e-9 for n, speedup in speedups.items()), (
+                f"for a global batch of {together} the speed-ups are {got}, not {speedups}"
+            )
+
+    @hint("Try a speed-up of n, then a speed-up of 1: which shares must come out?")
     def test_karp_flatt(self, alone):
-        """karp_flatt() finds the serial share that Amdahl's law was given."""
+        """karp_flatt() finds the share that Amdahl's law was given."""
         cases = [(share, n) for share in (0.0, 0.1, 0.5, 1.0) for n in (2, 7, 64)]
         speedups = [(1 / (share + (1 - share) / n), n) for share, n in cases]
         found = alone(on_rank.karp_flatt, speedups)
         for (share, n), got in zip(cases, found, strict=True):
             assert abs(got - share) < 1e-9, (
-                f"{n} ranks, a serial share of {share}: it finds {got:.3g}"
+                f"with {n} ranks and a serial share of {share} it finds {got:.3g}"
             )

@@ -3,9 +3,9 @@
 import importlib
 
 
-def efficiency(throughputs: dict[int, float]) -> dict[int, float]:
-    """The learner's efficiency by number of ranks."""
-    return importlib.import_module("efficiency").efficiency(throughputs)
+def speedups(rates: dict[tuple[int, int], float], together: int) -> dict[int, float]:
+    """The learner's speed-ups by number of ranks."""
+    return importlib.import_module("efficiency").speedups(rates, together)
 
 
 def karp_flatt(cases: list[tuple[float, int]]) -> list[float]:

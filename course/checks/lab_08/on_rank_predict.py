@@ -3,12 +3,6 @@
 import importlib
 
 
-def fit(cases: list[list[tuple[float, float]]]) -> list[tuple[float, float]]:
-    """The learner's line through each list of points (bytes, seconds)."""
-    script = importlib.import_module("predict")
-    return [script.fit(points) for points in cases]
-
-
 def hierarchical(
     cases: list[tuple], inside: tuple[float, float], network: tuple[float, float]
 ) -> list[float]:

@@ -11,7 +11,7 @@ class TestFromSlurm:
         """(case, what `environment` makes of its tasks) by case (node list, job, tasks by node)."""
         return zip(cases, alone(on_rank.environments, cases), strict=True)
 
-    @hint("one variable counts the tasks of the whole job, from 0")
+    @hint("One of Slurm's variables counts the tasks of the whole job, from 0.")
     def test_rank(self, alone):
         """RANK counts the tasks over all nodes."""
         for _, found in self.each(alone, ("node[3-4]", 4711, (2, 1))):
@@ -20,7 +20,7 @@ class TestFromSlurm:
                 f"three tasks, two of them on the first node, have the ranks {got}"
             )
 
-    @hint("LOCAL_RANK picks the GPU: it counts within a node")
+    @hint("LOCAL_RANK chooses the GPU, so it must count within a node.")
     def test_local_rank(self, alone):
         """LOCAL_RANK counts within a node."""
         for _, found in self.each(alone, ("node[3-4]", 4711, (2, 1))):
@@ -29,17 +29,17 @@ class TestFromSlurm:
                 f"two tasks on one node and one on another have the local ranks {got}"
             )
 
-    @hint("how many tasks has the job? nodes may have different numbers of them")
+    @hint("How many tasks does the whole job have? Its nodes may have different numbers of them.")
     def test_world_size(self, alone):
-        """WORLD_SIZE is the number of tasks, also where nodes have different numbers of them."""
+        """WORLD_SIZE is the number of all tasks, even if nodes have different numbers of them."""
         cases = [("node[3-4]", 4711, tasks) for tasks in ((2, 2), (3, 1), (1,))]
         for (_, _, tasks), found in self.each(alone, *cases):
             got = {env["WORLD_SIZE"] for env in found}
             assert got == {str(sum(tasks))}, (
-                f"{sum(tasks)} tasks, {tasks} per node, see a world of {sorted(got)}"
+                f"{sum(tasks)} tasks, {tasks} per node, have the WORLD_SIZE {sorted(got)}"
             )
 
-    @hint("every task of the job must go to one and the same node: which name do all of them know?")
+    @hint("All tasks must meet on one and the same node: which name do all of them know?")
     def test_address(self, alone):
         """All tasks meet on the job's first node, whatever the list of its nodes looks like."""
         first = {"node[3-4]": "node3", "gpu[07-09,12]": "gpu07", "login,gpu1": "login"}
@@ -51,12 +51,12 @@ class TestFromSlurm:
             )
 
     @hint(
-        "the tasks of one job must compute the same port, the next job another one: what do only "
-        "this job's tasks share? And Linux hands out 32768 to 60999 itself, so stay clear of them"
+        "All tasks of one job must compute the same port, and the next job another one: what do "
+        "only this job's tasks share? Linux gives out 32768 to 60999 itself, so stay below them."
     )
     def test_port(self, alone):
-        """All tasks of a job take one port; neighbouring jobs take different ones;
-        every port exists, and is none of those that Linux gives to outgoing connections.
+        """All tasks of a job take one port, and neighbouring jobs take different ones.
+        Every port is valid, and none is one that Linux gives to outgoing connections.
         """
         ports, jobs = {}, (1, 2, 3, 19_999, 65_536, 1_234_567, 98_765_432)
         cases = [("node[3-4]", job, (2, 2)) for job in jobs]
@@ -68,23 +68,23 @@ class TestFromSlurm:
             f"jobs 1, 2 and 3 take the ports {[ports[i] for i in (1, 2, 3)]}"
         )
         beyond = {job: port for job, port in ports.items() if not 1024 <= port <= 65535}
-        assert not beyond, f"a port lies between 1024 and 65535; by job, these do not: {beyond}"
+        assert not beyond, f"a port must lie between 1024 and 65535; by job, these do not: {beyond}"
         taken = {job: port for job, port in ports.items() if 32768 <= port <= 60999}
         assert not taken, (
-            f"Linux may have given these ports to outgoing connections (by job): {taken}"
+            f"Linux may already have given these ports to outgoing connections (by job): {taken}"
         )
 
-    @hint("`os.environ` takes text: is every value a string?")
+    @hint("`os.environ` takes only text: is every value a string?")
     def test_joins(self, ranks):
-        """With these variables four processes join one group."""
+        """Four processes with these variables join one group."""
         results = ranks(4, on_rank.join_as_tasks, join=False)
         assert results == [(rank, 6.0) for rank in range(4)], (
             f"(rank, sum of all ranks) are {results}"
         )
 
-    @hint("the script must not depend on anything but what Slurm sets")
+    @hint("The result may depend only on `task`, not on the environment of this process.")
     def test_pure(self, alone):
-        """environment() reads only the task's variables and leaves them as they were."""
+        """environment() reads only the task's variables and does not change them."""
         changed, leaked = alone(on_rank.environment_is_pure)
         assert not changed, f"it changes the task's variables: {changed}"
         assert not leaked, f"it depends on this process's own environment: {leaked}"

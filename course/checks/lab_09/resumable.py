@@ -7,9 +7,9 @@ from course.checks.lab_09 import on_rank_resumable as on_rank
 class TestResumable:
     """Exercise 3: training that survives interruptions, and a change of the number of ranks."""
 
-    @hint("what must not depend on how many ranks there are: the samples that a step sees")
+    @hint("The samples that a step sees must not depend on how many ranks there are.")
     def test_share(self, ranks):
-        """The ranks' shares of a step are equal parts of one batch, the same for two ranks
+        """The ranks' shares of a step are equal parts of one batch, which is the same for two ranks
         and for three.
         """
         seen = {}
@@ -28,29 +28,27 @@ class TestResumable:
             f"{both} are the same"
         )
 
-    @hint("which step is it? all ranks know the number, and it is all that the order may depend on")
+    @hint("All ranks know the number of the step, and the order may depend on nothing else.")
     def test_steps_differ(self, ranks):
-        """Each step sees other samples."""
+        """Each step sees different samples."""
         shares = ranks(1, on_rank.shares, (1, 2))[0]
         first, second = set(shares[1]), set(shares[2])
         assert len(first & second) < len(first) / 2, (
-            f"{len(first & second)} of {len(first)} samples are in steps 1 and 2"
+            f"{len(first & second)} of {len(first)} samples are in both step 1 and step 2"
         )
 
-    @hint("a rank that was told and one that was not must give the same answer")
+    @hint("A rank that was told to stop and one that was not must give the same answer.")
     def test_agree(self, ranks):
-        """all_stop() says the same on every rank: yes where one was told, whichever, and no
-        where none was.
-        """
+        """all_stop() gives every rank the same answer: yes if any rank was told to stop."""
         cases = (None, 0, 1, 2)
         by_case = zip(*ranks(3, on_rank.agreement, cases), strict=True)
         for told, answers in zip(cases, by_case, strict=True):
             who = "no rank" if told is None else f"rank {told}"
             assert answers == (told is not None,) * 3, (
-                f"{who} was told to stop; the ranks answer {list(answers)}"
+                f"{who} was told to stop, and the ranks answer {list(answers)}"
             )
 
-    @hint("a signal to one rank must be heard by all in the same step")
+    @hint("After a signal to one rank, all of them have to learn of it in the same step.")
     def test_stops_together(self, ranks):
         """A signal to one rank stops all after the same step, with that step saved."""
         results = ranks(2, on_rank.interrupted, 1, 3)
@@ -58,12 +56,12 @@ class TestResumable:
             f"the ranks stopped after the steps {[d for d, _ in results]}"
         )
         assert results[0][1] == 3, (
-            f"they stopped after step 3; the checkpoint is of step {results[0][1]}"
+            f"they stopped after step 3, but the checkpoint is from step {results[0][1]}"
         )
 
     @hint(
-        "a share may depend on the step and on this rank, "
-        "on nothing that a new process has forgotten"
+        "A share may depend on the step, the rank and the number of ranks, "
+        "but on nothing that a new process does not know."
     )
     def test_goes_on(self, ranks):
         """Interrupted after step 3 and started again, it ends with the weights of a run
@@ -72,7 +70,7 @@ class TestResumable:
         off = max(ranks(2, on_rank.resumed))
         assert off == 0, f"the weights differ by {off:.2g} from those of a run without interruption"
 
-    @hint("together, two ranks must go on with the very samples that three would have seen")
+    @hint("Two ranks together must go on with the same samples that three would have seen.")
     def test_fewer_ranks(self, ranks, tmp_path):
         """Begun on three ranks and continued on two, it ends with the weights of two
         from the start, to rounding.

@@ -21,10 +21,13 @@ class TestTwoLevel:
         for size in SIZES:
             yield size, [results[size] for results in by_rank]
 
-    @hint("within the node, between the leaders, within the node: does every rank see all three?")
+    @hint(
+        "There are three phases: within the node, between the leaders, within the node. "
+        "Does every rank take part in those that concern it?"
+    )
     def test_sum(self, ranks):
-        """Every rank's tensor becomes the sum over all six ranks, as three nodes, two and one;
-        and so again.
+        """Every rank's tensor becomes the sum over all six ranks (as three nodes, two and one),
+        also in a second call.
         """
         for size, results in self.each(ranks):
             for rank, result in enumerate(results):
@@ -33,13 +36,13 @@ class TestTwoLevel:
                     f"{size} ranks per node: rank {rank} has {first:g}, not 1 + … + 6 = 21"
                 )
                 assert result["again"] == [126.0] * 4, (
-                    f"{size} ranks per node: called again, rank {rank} has {again:g}, not 126"
+                    f"{size} ranks per node: after a second call rank {rank} has {again:g}, not 126"
                 )
 
-    @hint("who talks to other nodes? look at the members of the group of each call")
+    @hint("Only the leaders talk to other nodes: look at the members of the group of each call.")
     def test_cable(self, ranks):
-        """One message crosses from node to node, between one rank of each; none where there is
-        one node.
+        """One collective crosses from node to node, among one rank of each. With a single node,
+        none does.
         """
         for size, results in self.each(ranks):
             by_rank = [crossing(result["calls"], size) for result in results]
@@ -47,22 +50,27 @@ class TestTwoLevel:
             leaders = tuple(range(0, 6, size))
             wanted = {leaders} if size < 6 else set()
             assert groups == wanted, (
-                f"{size} ranks per node: what crosses is among the ranks {sorted(groups)}"
+                f"{size} ranks per node: the groups that cross between nodes are {sorted(groups)}"
             )
             most = max(len(calls) for calls in by_rank)
-            assert most <= 1, f"{size} ranks per node: a rank sends {most} messages to other nodes"
+            assert most <= 1, (
+                f"{size} ranks per node: a rank calls {most} collectives with other nodes, not one"
+            )
 
-    @hint("is what the leaders exchange as large as the tensor, or as all ranks' tensors together?")
+    @hint(
+        "Is what the leaders exchange as large as one tensor, "
+        "or as the tensors of all ranks together?"
+    )
     def test_bytes(self, ranks):
-        """What crosses is as large as the tensor, however many ranks a node has."""
+        """What crosses is as large as one tensor, however many ranks a node has."""
         for size, results in self.each(ranks):
             calls = [call for result in results for call in crossing(result["calls"], size)]
             sent = max((call.elements for call in calls), default=0)
             assert sent == (4 if size < 6 else 0), (
-                f"{size} ranks per node: {sent} numbers cross for a tensor of 4"
+                f"{size} ranks per node: {sent} numbers cross between nodes for a tensor of 4"
             )
 
-    @hint("groups cost connections: make them once, in the constructor")
+    @hint("Each new group costs connections, so make the groups once, in the constructor.")
     def test_groups(self, ranks):
         """Groups are made in the constructor, not in each call."""
         for size, results in self.each(ranks):

@@ -109,7 +109,7 @@ class RunningOnNodes:
         if self.run.ok or may_fail or self.run.unfinished:
             return self.run
         raise CourseError(
-            f"{self.run.command} failed on one of the nodes; what went wrong stands above."
+            f"{self.run.command} failed on one of the nodes; the reason is shown above."
         )
 
     def _conclude(self) -> None:

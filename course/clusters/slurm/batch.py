@@ -10,8 +10,8 @@ from course.core import CourseError
 
 CONTINUED = " \\\n    "
 GRACE_S = 60  # in which the ranks of a resumable job save and end
-SIGNAL_S = 2 * GRACE_S  # before the end of its time, such a job is told
-LEAST_RESUME = 5  # minutes: Slurm may tell it a minute earlier still, and it should get somewhere
+SIGNAL_S = 2 * GRACE_S  # before the end of its time, such a job gets a signal
+LEAST_RESUME = 5  # minutes: the signal may come a minute earlier, and some work should get done
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 MEMORY = re.compile(r"\d+[KMGT]?")
 FEATURES = re.compile(r"[\w.&|,:*()\[\]-]+")
@@ -32,13 +32,13 @@ ADDRESS = (
 class Request:
     """What a job asks for: `script` (a path and its arguments), started as `strategy` says.
 
-    It runs on `gpus` GPUs of each of `nodes` nodes, with `cores_per_gpu` cores for each of them
-    (data loaders want several) and `memory` of a node, such as ``200G`` (``0`` is all of it).
+    It runs on `gpus` GPUs of each of `nodes` nodes, with `cores_per_gpu` cores for each GPU
+    (data loaders need several) and `memory` of each node, such as ``200G`` (``0`` is all of it).
     `minutes` is the limit after which Slurm ends it. Some clusters want an `account` to charge or
     a `qos`; `constraint` names features that the nodes must have, such as ``h100``.
 
-    With `resume` the job is told two minutes before its end; its ranks save, and it goes back into
-    the queue, as it does when a node dies. The script must then go on from its checkpoint.
+    With `resume` the job gets a signal two minutes before its end. Its ranks save, and it goes back
+    into the queue, as it does when a node dies. The script must then go on from its checkpoint.
 
     Raises `CourseError` where a value makes no sense.
     """
@@ -63,13 +63,13 @@ class Request:
         self._check_strategy()
         if not self._words() or not self._words()[0].endswith(".py"):
             raise CourseError(
-                "script is a Python file and its arguments, such as src/train.py, "
+                "script must be a Python file and its arguments, such as src/train.py, "
                 f"not {self.script!r}."
             )
         self._check_words()
         if self.resume and self.minutes < LEAST_RESUME:
             raise CourseError(
-                f"A job that resumes is told {SIGNAL_S // 60} minutes before its end: "
+                f"A job that resumes gets a signal {SIGNAL_S // 60} minutes before its end: "
                 f"give it {LEAST_RESUME} minutes or more, not {self.minutes}."
             )
 
@@ -78,15 +78,15 @@ class Request:
             value = getattr(self, field)
             if value and not NAME.fullmatch(value):
                 raise CourseError(
-                    f"{field} is a word of letters, digits, '.', '_' and '-', not {value!r}."
+                    f"{field} must be one word of letters, digits, '.', '_' and '-', not {value!r}."
                 )
         if self.memory and not MEMORY.fullmatch(self.memory):
             raise CourseError(
-                f"memory is what a node gives, a number and K, M, G or T, not {self.memory!r}."
+                f"memory must be a number and K, M, G or T, such as 200G, not {self.memory!r}."
             )
         if self.constraint and not FEATURES.fullmatch(self.constraint):
             raise CourseError(
-                "constraint is a feature of nodes, or several joined by & (and) or | (or), "
+                "constraint must be a feature of nodes, or several joined by & (and) or | (or), "
                 f"not {self.constraint!r}."
             )
 
@@ -94,12 +94,12 @@ class Request:
         for field in ("nodes", "gpus", "minutes", "cores_per_gpu"):
             value = getattr(self, field)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise CourseError(f"{field} is a whole number from 1, not {value!r}.")
+                raise CourseError(f"{field} must be a whole number of 1 or more, not {value!r}.")
 
     def _check_strategy(self) -> None:
         if self.strategy not in STRATEGIES:
             raise CourseError(
-                f"There is no strategy {self.strategy!r}; there are {', '.join(STRATEGIES)}."
+                f"There is no strategy {self.strategy!r}. Choose one of {', '.join(STRATEGIES)}."
             )
         start = STRATEGIES[self.strategy]
         if self.nodes > start.most_nodes or self.gpus > start.most_gpus:
@@ -162,10 +162,10 @@ class Request:
         if not self.resume:
             return command
         return [
-            "# Slurm says with USR1 that the time is nearly up. "
-            "The ranks then hear SIGTERM and save; when they have ended,",
+            "# Slurm sends USR1 when the time is nearly up. "
+            "The ranks then get SIGTERM and save; when they have ended,",
             f"# or after {GRACE_S} s, the job goes back into the queue.",
-            f"export TORCH_ELASTIC_SHUTDOWN_TIMEOUT={GRACE_S}   # torchrun's own patience is 30 s",
+            f"export TORCH_ELASTIC_SHUTDOWN_TIMEOUT={GRACE_S}   # torchrun would wait 30 s",
             'trap \'scancel --signal=TERM "$SLURM_JOB_ID"; '
             f"sleep {GRACE_S} & wait -n; "
             'scontrol requeue "$SLURM_JOB_ID"\' USR1',
@@ -239,20 +239,20 @@ def _everywhere(srun: str, *parts: str) -> list[str]:
 STRATEGIES = {
     "single": Strategy("one process on one GPU", _one, most_nodes=1, most_gpus=1),
     "data_parallel": Strategy(
-        "one process, a thread for each GPU of one server", _one, most_nodes=1
+        "one process, with a thread for each GPU of one node", _one, most_nodes=1
     ),
-    "mirrored": Strategy("a process for each GPU of one server", _standalone, most_nodes=1),
+    "mirrored": Strategy("a process for each GPU of one node", _standalone, most_nodes=1),
     "ddp": Strategy(
-        "a torchrun agent on each server, which starts a process for each GPU", _agents, meets=True
+        "a torchrun agent on each node, which starts a process for each GPU", _agents, meets=True
     ),
     "sharded": Strategy(
-        "a process for each GPU, which holds a shard of the model", _agents, meets=True
+        "a process for each GPU, each with a shard of the model", _agents, meets=True
     ),
     "parameter_server": Strategy(
-        "a process for each GPU, of which rank 0 holds the variables", _agents, meets=True
+        "a process for each GPU; rank 0 holds the variables", _agents, meets=True
     ),
     "accelerate": Strategy(
-        "accelerate on each server, which starts a process for each GPU", _accelerate, meets=True
+        "accelerate on each node, which starts a process for each GPU", _accelerate, meets=True
     ),
     "horovod": Strategy(
         "a process for each GPU, started by Slurm itself", _tasks, meets=True, task_per_gpu=True

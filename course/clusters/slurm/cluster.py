@@ -22,7 +22,7 @@ HISTORY = ("JobID", "JobName", "User", "State", "Start", "End", "NNodes", "Alloc
 
 
 class Cluster:
-    """What Slurm's commands tell and do; `commands` runs them, or replays a recording of them."""
+    """What Slurm's commands say and do; `commands` runs them, or replays a recording of them."""
 
     def __init__(self, commands: Commands) -> None:
         self.commands = commands
@@ -74,8 +74,8 @@ class Cluster:
                 "name": job.name,
                 "state": job.state.lower(),
                 "nodes": ",".join(job.nodes) or job.node_count,
-                "GPUs a node": job.gpus_per_node,
-                "frees, or starts": reasons.when(job, now),
+                "GPUs per node": job.gpus_per_node,
+                "ends, or starts": reasons.when(job, now),
                 "why it waits": reasons.why(job),
             }
             for job in self.jobs()
@@ -115,7 +115,7 @@ class Cluster:
                 "End": _clock(job.end),
                 "NNodes": job.node_count,
                 "Restarts": job.restarts,
-                "ExitCode": job.exit_code,
+                "ExitCode": f"{job.exit_code}:{job.signal}",
             }
             for job in sorted(found, key=lambda job: job.id)
         ]
@@ -145,7 +145,7 @@ class Cluster:
         if request.gpus > most:
             raise CourseError(
                 f"No node of {partition.name} has {request.gpus} GPUs (they have up to {most}): "
-                "ask for fewer a node."
+                "ask for fewer per node."
             )
         enough = [node for node in servers if node.gpus >= request.gpus]
         if request.nodes > len(enough):
@@ -159,7 +159,8 @@ class Cluster:
         known = [reservation.name for reservation in self.reservations()]
         if name not in known:
             raise CourseError(
-                f"There is no reservation {name!r}; there is {', '.join(known) or 'none at all'}."
+                f"There is no reservation {name!r} here. "
+                f"This cluster has {', '.join(known) or 'none'}."
             )
 
     def submit(self, request: Request) -> SubmittedJob:
@@ -208,7 +209,7 @@ class Cluster:
         names = ", ".join(f"{p.name} (the default)" if p.default else p.name for p in known)
         if not name:
             raise CourseError(f"This cluster has no default partition: name one of {names}.")
-        raise CourseError(f"There is no partition {name!r} here: there is {names}.")
+        raise CourseError(f"There is no partition {name!r} here. Choose one of {names}.")
 
     def __repr__(self) -> str:
         nodes = self.nodes()

@@ -1,4 +1,4 @@
-"""A form that makes an sbatch file before your eyes, and submits it."""
+"""A form that shows the sbatch file as you fill it in, and submits it."""
 
 import html
 from typing import Any
@@ -17,9 +17,9 @@ FILE_STYLE = "padding:10px 14px;font-size:12px;line-height:1.45;overflow-x:auto;
 
 
 class Form:
-    """Controls for a `Request`, the file that it makes, and a button to submit it.
+    """Controls for a `Request`, the file that they make, and a button to submit it.
 
-    `job` is what the button submitted last.
+    `job` is the job that the button submitted last.
     """
 
     def __init__(self, cluster: Cluster, **values: Any) -> None:
@@ -44,7 +44,7 @@ class Form:
         )
 
     def submit(self) -> SubmittedJob | None:
-        """Submit what the controls ask for, and say what became of it."""
+        """Submit what the controls ask for, and show the job's number or why there is none."""
         try:
             self.job = self.cluster.submit(self.request)
         except CourseError as error:
@@ -81,44 +81,48 @@ class Form:
 
 
 def form(cluster: Cluster, **values: Any) -> Form:
-    """The form for jobs on a cluster; `values` are its first ones, such as ``nodes=2``."""
+    """The form for jobs on a cluster; `values` fill it in at first, such as ``nodes=2``."""
     return Form(cluster, **values)
 
 
 def _controls(cluster: Cluster, first: Request) -> dict[str, widgets.DOMWidget]:
-    """One control for each of a request's values that the form offers; they begin with `first`."""
+    """One control for each field that the form offers, filled in with the values of `first`."""
+    found = cluster.partitions()
     partitions = {
-        f"{p.name} (default)" if p.default else p.name: "" if p.default else p.name
-        for p in cluster.partitions()
+        f"{p.name} (default)" if p.default else p.name: "" if p.default else p.name for p in found
     }
+    default = next((p.name for p in found if p.default), None)
+    partition = "" if first.partition == default else first.partition
+    if partition not in partitions.values():  # the form shows it, and says what is wrong with it
+        partitions[partition or "(choose one)"] = partition
     most_gpus = max((node.gpus for node in cluster.nodes()), default=8) or 1
     return {
         "script": widgets.Text(first.script, description="Script", continuous_update=False),
         "strategy": widgets.Dropdown(
             options=list(STRATEGIES), value=first.strategy, description="Strategy"
         ),
-        "nodes": widgets.BoundedIntText(first.nodes, min=1, max=1024, description="Servers"),
+        "nodes": widgets.BoundedIntText(first.nodes, min=1, max=1024, description="Nodes"),
         "gpus": widgets.BoundedIntText(
-            first.gpus, min=1, max=max(most_gpus, first.gpus), description="GPUs per server"
+            first.gpus, min=1, max=max(most_gpus, first.gpus), description="GPUs per node"
         ),
         "cores_per_gpu": widgets.BoundedIntText(
             first.cores_per_gpu, min=1, max=1024, description="Cores per GPU"
         ),
         "minutes": widgets.BoundedIntText(first.minutes, min=1, max=100_000, description="Minutes"),
         "resume": widgets.Checkbox(
-            first.resume, description="Requeue, and resume from a checkpoint", indent=False
+            first.resume, description="Requeue, and go on from the checkpoint", indent=False
         ),
-        "partition": widgets.Dropdown(options=partitions, description="Partition"),
+        "partition": widgets.Dropdown(options=partitions, value=partition, description="Partition"),
         **{name: _optional(name, getattr(first, name)) for name in SITE[1:]},
     }
 
 
 def _optional(name: str, value: str) -> widgets.Text:
-    """A text that the file leaves out where it is empty."""
+    """A text field; while it is empty, the file has no such line."""
     return widgets.Text(
         value,
         description="QOS" if name == "qos" else name.capitalize(),
-        placeholder="as the cluster has it",
+        placeholder="the cluster's default",
         continuous_update=False,
     )
 

@@ -7,18 +7,18 @@ from course.core import words
 WAITING = {
     "Resources": "the GPUs it asked for are held by others",
     "Priority": "jobs in front of it come first",
-    "BeginTime": "it may not begin yet",
+    "BeginTime": "it may not start yet",
     "Dependency": "it waits for another job",
     "Reservation": "its reservation has not begun",
     "ReqNodeNotAvail": "its nodes are reserved or down",
-    "JobHeldUser": "it is held: scontrol release",
+    "JobHeldUser": "it is held: `scontrol release` frees it",
     "None": "the scheduler has not looked at it yet",
     "": "the scheduler has not looked at it yet",
 }
 NEVER = {
     "PartitionNodeLimit": "it asks for more nodes than its partition gives",
     "PartitionTimeLimit": "it asks for more time than its partition gives",
-    "BadConstraints": "no node is as it asks",
+    "BadConstraints": "no node has what it asks for",
     "JobHeldAdmin": "an operator holds it",
     "AssocGrpGRES": "its account has used up its GPUs",
     "QOSMaxGRESPerUser": "you may not hold so many GPUs at once",

@@ -68,7 +68,7 @@ class Job:
 
     `gpus` are the indices of the GPUs it holds on each of its nodes (known while it runs),
     `gpus_per_node` is what it asked for; `start` and `end` of a job that waits are what the
-    scheduler expects.
+    scheduler expects. `signal` is the one that ended it, 0 if none did.
     """
 
     id: int
@@ -87,6 +87,7 @@ class Job:
     limit_minutes: float | None
     restarts: int
     exit_code: int
+    signal: int
     output: str
 
     @property
@@ -161,6 +162,7 @@ def job(record: dict) -> Job:
         limit_minutes=_number(record.get("time_limit")),
         restarts=int(_number(record.get("restart_cnt")) or 0),
         exit_code=_exit_code(record.get("exit_code")),
+        signal=_signal(record.get("exit_code")),
         output=_output(record),
     )
 
@@ -246,6 +248,13 @@ def _exit_code(value: object) -> int:
     if isinstance(value, dict):
         return int(_number(value.get("return_code")) or 0)
     return int(value or 0) >> 8 if isinstance(value, int) else 0
+
+
+def _signal(value: object) -> int:
+    """The signal in an exit code: a field since 23.11, before that the low bits of a status."""
+    if isinstance(value, dict):
+        return int(_number((value.get("signal") or {}).get("id")) or 0)
+    return value & 0x7F if isinstance(value, int) else 0
 
 
 def _output(record: dict) -> str:

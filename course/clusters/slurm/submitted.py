@@ -150,4 +150,5 @@ def story(job: Job, now: float) -> str:
     if job.end > job.start > 0:
         took = f" after {words.long_duration(job.end - job.start)}"
     code = f", exit code {job.exit_code}" if job.exit_code else ""
-    return f"job {job.id} is {job.state.lower()}{took}{again}{code}"
+    signal = f", ended by signal {job.signal}" if job.signal else ""
+    return f"job {job.id} is {job.state.lower()}{took}{again}{code}{signal}"

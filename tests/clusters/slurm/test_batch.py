@@ -111,17 +111,17 @@ def test_a_job_that_resumes_lets_its_ranks_save_before_it_goes_back_into_the_que
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        ({"nodes": 0}, "nodes is a whole number from 1, not 0."),
-        ({"gpus": True}, "gpus is a whole number from 1, not True."),
-        ({"minutes": 1.5}, "minutes is a whole number from 1, not 1.5."),
+        ({"nodes": 0}, "nodes must be a whole number of 1 or more, not 0."),
+        ({"gpus": True}, "gpus must be a whole number of 1 or more, not True."),
+        ({"minutes": 1.5}, "minutes must be a whole number of 1 or more, not 1.5."),
         (
             {"strategy": "best"},
-            "There is no strategy 'best'; there are single, data_parallel, mirrored, ddp, "
+            "There is no strategy 'best'. Choose one of single, data_parallel, mirrored, ddp, "
             "sharded, parameter_server, accelerate, horovod.",
         ),
         (
             {"strategy": "mirrored", "nodes": 2},
-            "mirrored is a process for each GPU of one server: ask for 1 node, "
+            "mirrored is a process for each GPU of one node: ask for 1 node, "
             "or choose another strategy.",
         ),
         (
@@ -131,31 +131,32 @@ def test_a_job_that_resumes_lets_its_ranks_save_before_it_goes_back_into_the_que
         ),
         (
             {"script": "train"},
-            "script is a Python file and its arguments, such as src/train.py, not 'train'.",
+            "script must be a Python file and its arguments, such as src/train.py, not 'train'.",
         ),
         (
             {"script": "it's.py"},
-            'script is a Python file and its arguments, such as src/train.py, not "it\'s.py".',
+            'script must be a Python file and its arguments, such as src/train.py, not "it\'s.py".',
         ),
         (
             {"partition": "a b"},
-            "partition is a word of letters, digits, '.', '_' and '-', not 'a b'.",
+            "partition must be one word of letters, digits, '.', '_' and '-', not 'a b'.",
         ),
         (
             {"account": "a b"},
-            "account is a word of letters, digits, '.', '_' and '-', not 'a b'.",
+            "account must be one word of letters, digits, '.', '_' and '-', not 'a b'.",
         ),
         (
             {"memory": "lots"},
-            "memory is what a node gives, a number and K, M, G or T, not 'lots'.",
+            "memory must be a number and K, M, G or T, such as 200G, not 'lots'.",
         ),
         (
             {"constraint": "a, b"},
-            "constraint is a feature of nodes, or several joined by & (and) or | (or), not 'a, b'.",
+            "constraint must be a feature of nodes, or several joined by & (and) or | (or), "
+            "not 'a, b'.",
         ),
         (
             {"resume": True, "minutes": 3},
-            "A job that resumes is told 2 minutes before its end: "
+            "A job that resumes gets a signal 2 minutes before its end: "
             "give it 5 minutes or more, not 3.",
         ),
     ],

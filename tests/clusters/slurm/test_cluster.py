@@ -11,9 +11,9 @@ from course.core.errors import CourseError
     [
         (
             {"partition": "nope"},
-            "There is no partition 'nope' here: there is train (the default), debug.",
+            "There is no partition 'nope' here. Choose one of train (the default), debug.",
         ),
-        ({"gpus": 5}, "No node of train has 5 GPUs (they have up to 4): ask for fewer a node."),
+        ({"gpus": 5}, "No node of train has 5 GPUs (they have up to 4): ask for fewer per node."),
         ({"nodes": 4}, "train has 3 nodes with 1 GPU or more, not 4: ask for fewer nodes."),
         (
             {"minutes": 1441},
@@ -24,7 +24,7 @@ from course.core.errors import CourseError
             {"partition": "debug", "nodes": 2},
             "debug has 1 node with 1 GPU or more, not 2: ask for fewer nodes.",
         ),
-        ({"reservation": "mine"}, "There is no reservation 'mine'; there is lecture."),
+        ({"reservation": "mine"}, "There is no reservation 'mine' here. This cluster has lecture."),
     ],
 )
 def test_what_the_cluster_can_never_run_is_said_before_it_is_submitted(recorded, wrong, why):

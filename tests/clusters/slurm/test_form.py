@@ -1,5 +1,7 @@
 """The form that makes an sbatch file."""
 
+import pytest
+
 from course.clusters import slurm
 
 
@@ -28,6 +30,24 @@ def test_what_a_cluster_may_want_beside_is_a_field_of_the_form(recorded):
     for option in ("cpus-per-task=2", "account=lab", "qos=high", "constraint=h100", "mem=64G"):
         assert f"#SBATCH --{option}\n" in form._file.value
     assert "export OMP_NUM_THREADS=2\n" in form._file.value
+
+
+@pytest.mark.parametrize(
+    ("partition", "line"), [("", None), ("train", None), ("debug", "#SBATCH --partition=debug\n")]
+)
+def test_the_form_begins_with_the_partition_it_is_given(recorded, partition, line):
+    form = slurm.form(recorded, script="src/resumable.py", partition=partition)
+    assert form.request.partition == ("" if line is None else partition)  # train is the default
+    assert (line or "#SBATCH --nodes=1\n") in form._file.value
+    assert not form._button.disabled
+
+
+def test_a_partition_that_the_cluster_lacks_is_shown_and_refused(recorded):
+    form = slurm.form(recorded, script="src/resumable.py", partition="gpu-fast")
+    assert form._button.disabled
+    assert "There is no partition &#x27;gpu-fast&#x27; here." in form._said.value
+    form.controls["partition"].value = "debug"
+    assert not form._button.disabled
 
 
 def test_a_form_is_the_file_where_no_kernel_shows_it(recorded):

@@ -76,7 +76,7 @@ def test_a_job_is_seen_waiting_holding_and_cancelled(cluster, capsys):
     )
     until(lambda: whole.now.reason == "Resources" and whole.now.start > 0)
     table = cluster.holders().set_index("name")
-    assert table.loc["first", "state"] == "running" and table.loc["first", "GPUs a node"] == 1
+    assert table.loc["first", "state"] == "running" and table.loc["first", "GPUs per node"] == 1
     assert table.loc["whole", "why it waits"] == "the GPUs it asked for are held by others"
     assert 240 < whole.now.start - time.time() <= 301  # when the first job's limit ends it
     assert [len(held) for job in cluster.jobs() for held in job.gpus.values()] == [1]

@@ -23,7 +23,7 @@ def test_the_recorded_cluster_has_nodes_jobs_and_a_reservation(recorded):
     assert [r.name for r in recorded.reservations()] == ["lecture"]
     table = recorded.holders().set_index("user")
     assert table.loc["ana", "state"] == "running" and table.loc[
-        "ana", "frees, or starts"
+        "ana", "ends, or starts"
     ].startswith("in ")
     assert table.loc["chi", "why it waits"]
 
@@ -56,7 +56,8 @@ def test_the_recorded_job_waits_loses_a_node_is_told_to_stop_and_each_time_goes_
     history = recorded.history()
     assert history.loc[job.number, ["State", "Restarts"]].tolist() == ["COMPLETED", 2]
     # The node was his, too; he asked for no more.
-    assert history.query("User == 'ben'")["State"].tolist() == ["NODE_FAIL"]
+    his = history.query("User == 'ben'")
+    assert his[["State", "ExitCode"]].to_numpy().tolist() == [["NODE_FAIL", "0:0"]]
 
 
 def test_a_recorded_job_can_be_cancelled_and_the_story_told_in_any_order(recorded):

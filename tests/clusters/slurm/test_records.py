@@ -2,7 +2,7 @@
 
 import pytest
 
-from course.clusters.slurm import records
+from course.clusters.slurm import records, submitted
 
 
 @pytest.mark.parametrize(
@@ -67,9 +67,20 @@ def test_a_job_is_read_in_the_old_and_in_the_new_form(record):
     job = records.job(record)
     assert job.gpus == {"node1": (0, 1), "node2": (1, 3)}
     assert (job.state, job.node_count, job.gpus_per_node) == ("RUNNING", 2, 2)
-    assert (job.exit_code, job.restarts) == (3, 1)
+    assert (job.exit_code, job.signal, job.restarts) == (3, 0, 1)
     assert (job.submitted, job.start, job.end, job.limit_minutes) == (100, 110, 710, 10)
     assert job.output == "/home/ana/runs/bert-7.out"
+
+
+@pytest.mark.parametrize(
+    "status",
+    [9, {"status": ["SIGNALED"], "return_code": new(0), "signal": {"id": new(9), "name": "KILL"}}],
+    ids=["22.05", "24.11"],
+)
+def test_the_signal_that_ended_a_job_is_read(status):
+    job = records.job(OLD | {"exit_code": status, "job_state": "FAILED"})
+    assert (job.exit_code, job.signal) == (0, 9)
+    assert submitted.story(job, 0.0).endswith(", ended by signal 9")
 
 
 def test_a_job_that_waits_has_no_nodes_and_may_have_no_limit():

@@ -25,7 +25,8 @@ pytestmark = [
 def resumable(cluster: slurm.Cluster, steps: int, seconds: float) -> slurm.SubmittedJob:
     """The lab's own script, submitted as the lab submits it."""
     scripts = lesson.read(LESSON).scripts(solved=True)
-    Path("src/resumable.py").write_text(scripts["src/resumable.py"])
+    for script in ("src/resumable.py", "src/checkpoint.py"):
+        Path(script).write_text(scripts[script])
     ask = slurm.Request(
         f"src/resumable.py --steps {steps} --seconds {seconds}", nodes=2, gpus=1, resume=True
     )
