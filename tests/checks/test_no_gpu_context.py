@@ -27,7 +27,11 @@ runpy.run_path(sys.argv[0], run_name="__main__")
     [
         (
             "04_ddp_in_practice",
-            "python box.py trainer.py --gpus --pairs 32 --epochs 1 --snapshot one.pt",
+            "python box.py train.py --gpus --pairs 32 --epochs 1 --snapshot one.pt",
+        ),
+        (
+            "03_distributed_data_parallel",
+            "torchrun --standalone --nproc-per-node 2 box.py equal.py",
         ),
         ("05_mixed_precision", "torchrun --standalone --nproc-per-node 2 box.py amp_stop.py"),
     ],

@@ -1,1 +1,1 @@
-"""Checks of lab 04: snapshots, a trainer that continues from them, and the cures of the clinic."""
+"""Checks of lab 04: snapshots, and a trainer that continues from them."""

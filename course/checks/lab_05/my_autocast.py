@@ -42,8 +42,8 @@ class TestMyAutocast:
         "masks and labels are tensors too"
     )
     def test_arguments(self, alone):
-        """cast goes into containers and leaves all but floating-point tensors alone;
-        keyword arguments are cast too.
+        """cast goes into containers, also namedtuples, and leaves integers, masks and float64
+        alone; keyword arguments are cast too.
         """
         found = alone(on_rank.arguments)
         assert found["nested"] == ["torch.bfloat16"] * 3, (
@@ -53,6 +53,12 @@ class TestMyAutocast:
             "a mask, labels, a number or a word came back changed, or a container of another type"
         )
         assert found["containers"], "a container came back as another kind of container"
+        assert found["float64"] == "torch.float64", (
+            f"a float64 tensor comes back as {found['float64']}; torch's autocast leaves it alone"
+        )
+        assert found["namedtuple"] == "a Pair with torch.bfloat16 and torch.int64", (
+            f"of a namedtuple with float32 and int64 it makes: {found['namedtuple']}"
+        )
         assert found["keywords"] == "torch.bfloat16", (
             f"F.linear(input=x, weight=x) comes out as {found['keywords']}"
         )

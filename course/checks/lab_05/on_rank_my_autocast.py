@@ -1,6 +1,7 @@
 """What the checks of `my_autocast` do, in one process."""
 
 import importlib
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -66,12 +67,24 @@ def others() -> dict[str, str]:
     return _formats(results)
 
 
+class Pair(NamedTuple):
+    """A container that takes its entries one by one."""
+
+    first: Tensor
+    second: Tensor
+
+
 def arguments() -> dict[str, object]:
     """What `cast` makes of nested arguments, and whether keyword arguments are cast."""
-    x = torch.randn(4, 4)
+    x, exact = torch.randn(4, 4), torch.randn(4, 4, dtype=torch.float64)
     mask, labels = torch.ones(4, dtype=torch.bool), torch.arange(4)
     module = importlib.import_module("my_autocast")
     nested = module.cast((x, [x, mask], {"weight": x}, labels, "mean", None, 0.5), torch.bfloat16)
+    try:
+        named = module.cast(Pair(x, labels), torch.bfloat16)
+        pair = f"a {type(named).__name__} with {named.first.dtype} and {named.second.dtype}"
+    except (TypeError, AttributeError) as error:
+        pair = f"{type(error).__name__}: {error}"
     with own_autocast():
         keywords = F.linear(input=x, weight=x)
     tensors = [nested[0], nested[1][0], nested[2]["weight"]]
@@ -80,6 +93,8 @@ def arguments() -> dict[str, object]:
         "kept": nested[1][1] is mask and nested[3] is labels and nested[4:] == ("mean", None, 0.5),
         "containers": [type(nested), type(nested[1]), type(nested[2])] == [tuple, list, dict],
         "keywords": str(keywords.dtype),
+        "float64": str(module.cast(exact, torch.bfloat16).dtype),
+        "namedtuple": pair,
     }
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from course.checks.engine.catalogue import exercise_of
-from course.checks.lab_04 import on_rank_clinic
+from course.checks.lab_04b import on_rank_clinic
 
 
 class AnyCure:

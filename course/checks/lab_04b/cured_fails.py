@@ -2,12 +2,12 @@
 
 from course.checks.engine.hint import hint
 from course.checks.engine.reference import CLOSE
-from course.checks.lab_04 import on_rank_cured_fails as on_rank
-from course.checks.lab_04.any_cure import AnyCure
+from course.checks.lab_04b import on_rank_cured_fails as on_rank
+from course.checks.lab_04b.any_cure import AnyCure
 
 
 class TestCuredFails(AnyCure):
-    """Exercise 4: runs that failed."""
+    """Exercise 2: runs that failed."""
 
     @hint("which rank failed first, and on which line?")
     def test_causes(self, alone):

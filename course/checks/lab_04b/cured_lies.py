@@ -2,12 +2,12 @@
 
 from course.checks.engine.hint import hint
 from course.checks.engine.reference import CLOSE
-from course.checks.lab_04 import on_rank_cured_lies as on_rank
-from course.checks.lab_04.any_cure import AnyCure
+from course.checks.lab_04b import on_rank_cured_lies as on_rank
+from course.checks.lab_04b.any_cure import AnyCure
 
 
 class TestCuredLies(AnyCure):
-    """Exercise 5: results that were wrong."""
+    """Exercise 3: results that were wrong."""
 
     @hint("say what each number should be, and explain how it became what it is")
     def test_causes(self, alone):

@@ -2,12 +2,12 @@
 
 from course.checks.engine.hint import hint
 from course.checks.engine.reference import CLOSE
-from course.checks.lab_04 import on_rank_cured_hangs as on_rank
-from course.checks.lab_04.any_cure import AnyCure
+from course.checks.lab_04b import on_rank_cured_hangs as on_rank
+from course.checks.lab_04b.any_cure import AnyCure
 
 
 class TestCuredHangs(AnyCure):
-    """Exercise 3: runs that never ended."""
+    """Exercise 1: runs that never ended."""
 
     @hint(
         "where did each rank stand, and in which call? "

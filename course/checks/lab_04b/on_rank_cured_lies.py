@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler
 
-from course.checks.lab_04.on_rank_clinic import impatient
+from course.checks.lab_04b.on_rank_clinic import impatient
 
 WRITES = os.O_WRONLY | os.O_RDWR  # flags of a file that is opened to be written
 

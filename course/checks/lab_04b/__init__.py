@@ -1,0 +1,1 @@
+"""Checks of lab 04b: the cures of the clinic's runs."""
