@@ -214,6 +214,11 @@ def test_a_solution_is_seen_as_it_was_run(page, server, course_folder, name):
     assert not missing
 
 
+def test_the_glossary_opens_as_a_page(page, server):
+    page.goto(f"{server}lab/tree/labs/glossary.md?token=learner&reset")
+    page.locator(".jp-MarkdownViewer h3", has_text="all-reduce").first.wait_for(timeout=60_000)
+
+
 def test_an_explorable_moves(page, server):
     open_notebook(page, server, "solutions/03_distributed_data_parallel.ipynb")
     cell = page.locator(".jp-CodeCell", has_text="explore.buckets()")

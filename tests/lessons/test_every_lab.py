@@ -1,0 +1,62 @@
+"""What every lab has, in both of its forms: a script, its run, a beginning that says what for."""
+
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from course.core.files import ROOT
+from course.lessons.lesson import Cell, Lesson, lessons, scan
+
+LINES = 1100  # of a lesson: one sitting
+WORDS = 4  # of prose for each line of code, at the least
+BETWEEN = 150  # lines between two things to do, at the most
+NOTEBOOKS = sorted(path for form in ("labs", "solutions") for path in ROOT.glob(f"{form}/*.ipynb"))
+RUN = re.compile(r"%(?:torchrun|accelerate launch)\b.*?(src/\w+\.py)")
+TOP = r"> \*\*After this lab\*\* .+\n(?:>.*\n)*> \*\*You need\*\* .+\n(?:>.*\n)*> \*\*Time:\*\* .+"
+
+
+def acts(cell: Cell) -> bool:
+    """Whether there is something to run and look at, or to write: not only a script to read."""
+    return cell.target is None or bool(scan(cell.source.splitlines())[0])
+
+
+by_name = pytest.mark.parametrize("lab", lessons(ROOT), ids=lambda lab: lab.name)
+
+
+@pytest.mark.parametrize(
+    "path", NOTEBOOKS, ids=lambda path: "/".join(path.relative_to(ROOT).with_suffix("").parts)
+)
+def test_it_writes_a_script_and_runs_it_on_ranks_from_a_cell(path: Path):
+    cells = [cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
+    written = {re.match(r"%%writefile (\S+)", cell)[1] for cell in cells if "%%writefile" in cell}
+    launched = {script for cell in cells for script in RUN.findall(cell)}
+    assert written & launched
+
+
+@by_name
+def test_it_begins_with_what_for_what_with_and_how_long(lab: Lesson):
+    assert re.search(TOP, lab.cells[0].source)
+
+
+@by_name
+def test_it_is_one_sitting(lab: Lesson):
+    assert len(lab.lines) <= LINES
+
+
+@by_name
+def test_it_explains_its_code(lab: Lesson):
+    text = {"code": "", "markdown": ""}
+    for cell in lab.cells:
+        text[cell.kind] += f"{cell.source}\n"
+    code = [line for line in text["code"].splitlines() if line.strip()]
+    assert len(text["markdown"].split()) >= WORDS * len(code)
+
+
+@by_name
+def test_there_is_always_something_to_do_soon(lab: Lesson):
+    to_do = [1, *(cell.line for cell in lab.cells if cell.kind == "code" and acts(cell))]
+    gaps = {line: line - before for before, line in pairwise(to_do)}
+    assert {line: gap for line, gap in gaps.items() if gap > BETWEEN} == {}
