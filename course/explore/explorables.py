@@ -87,7 +87,7 @@ def hierarchy() -> Description:
     one, each = pictures.hierarchy.ONE, pictures.hierarchy.EACH
     return pictures.hierarchy.draw, {
         "nodes": Slider("Nodes", 1, 64, 8),
-        "gpus": Slider("GPUs a node", 1, 8, 8),
+        "gpus": Slider("GPUs per node", 1, 8, 8),
         "size": Slider("Buffer", 0.01, 1000, 1, step=COARSE, unit="MB", log=True),
         "inside": Slider("1/β inside a node", 1, 900, 200, step=COARSE, unit="GB/s", log=True),
         "network": Slider("1/β of a NIC", 0.1, 100, 25, step=COARSE, unit="GB/s", log=True),
@@ -168,7 +168,7 @@ def scaling(points: Sequence[tuple[float, float]] = ()) -> Description:
         "work": Choice("Model", tuple(models.scaling.WORKLOADS), "ResNet-50"),
         "gpus": Slider("GPUs", 1, 1024, 16, step=2, log=True),
         "batch": Slider("Batch", 1, 1024, 64, step=2, log=True),
-        "per_node": Slider("GPUs a node", 1, 16, 8, step=2, log=True),
+        "per_node": Slider("GPUs per node", 1, 16, 8, step=2, log=True),
         "inside": Choice("Inside a node", tuple(models.scaling.INSIDE), "NVLink"),
         "network": Choice("Between nodes", tuple(models.scaling.NETWORKS), "100 Gbit/s"),
         "hidden": Slider("May hide", 0, 100, 80, step=5, unit="%"),

@@ -20,7 +20,7 @@ from course.launch.messages import (
 from course.launch.netns import Host
 from course.launch.preflight import KINDS
 from course.launch.process_tree import kill_tree, still_the_same
-from course.launch.run import ABORTED, RAISED, TRACEBACK, Line, Run
+from course.launch.run import ABORTED, RAISED, TRACEBACK, Line, Run, brief
 
 __all__ = [
     "ABORTED",
@@ -42,6 +42,7 @@ __all__ = [
     "Run",
     "Started",
     "Watch",
+    "brief",
     "kill_tree",
     "launch",
     "still_the_same",

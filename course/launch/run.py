@@ -14,8 +14,13 @@ if TYPE_CHECKING:
 
 TRACEBACK = "Traceback (most recent call last):"
 RAISED = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt)\b")  # begins its last entry
-GLOO_SAYS = re.compile(r" \[/\S+:\d+\]| This is typically caused by .*")  # where in Gloo; advice
+GLOO_SAYS = re.compile(r" \[/\S+:\d+\]| This is typically caused by .*")
 ABORTED = "Fatal Python error: Aborted"  # how the stacks of a rank ended at the time limit begin
+
+
+def brief(line: str) -> str:
+    """The line of an exception without what Gloo adds: where in its source, and advice."""
+    return GLOO_SAYS.sub("", line)
 
 
 @dataclass(frozen=True)
@@ -112,7 +117,7 @@ class Run:
         traceback = self.traceback(rank).splitlines()
         for line in reversed(traceback or self.text(rank, "stderr").splitlines()):
             if RAISED.match(line):
-                return GLOO_SAYS.sub("", line)
+                return brief(line)
         return traceback[-1] if traceback else ""
 
     def take(self, event: Event) -> None:

@@ -73,7 +73,7 @@ def _place(frames: list[re.Match]) -> Place | None:
 def report(run: Run, limit: float) -> str:
     """What the limit found, one line per rank, and what it means where that is clear."""
     if not run.processes:
-        waits = "its launcher was still waiting, with several nodes for the others to come"
+        waits = "its launcher was still waiting for the other nodes"
         return f"The limit of {limit:g} s ended the run before any rank was started: {waits}."
     found = places(run)
     lines = [f"The limit of {limit:g} s ended the run. Where the ranks stood:"]
@@ -101,7 +101,7 @@ def _diagnosis(run: Run, found: dict[int, Place | None]) -> list[str]:
         return []
     if len(waiting) > 1:
         calls = ", ".join(sorted(waiting))
-        return [f"The ranks wait in different calls ({calls}): each waits for the others for ever."]
+        return [f"The ranks wait in different calls ({calls}): each waits for the others forever."]
     if elsewhere:
         names = ", ".join(f"rank {rank}" for rank in elsewhere)
         rule = "A collective ends when every rank has called it"

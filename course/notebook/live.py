@@ -24,6 +24,7 @@ from course.launch import (
     Progress,
     Run,
     Started,
+    brief,
 )
 from course.notebook.curves_display import CurvesDisplay
 from course.notebook.run_ending import how_it_ended, story
@@ -112,7 +113,8 @@ class Live:
 
     def _show_restart(self, run: Run, rank: int) -> None:
         """Say in one line how a rank ended that its launcher starts again."""
-        why = [line.bare for line in self._held.pop(rank, []) if RAISED.match(line.bare)][-1:]
+        held = self._held.pop(rank, [])
+        why = [brief(line.bare) for line in held if RAISED.match(line.bare)][-1:]
         ended = ": ".join([how_it_ended(self._failed.pop(rank)), *why])
         self._print(f"{_prefix(run, rank)}{ended} – is started again")
 

@@ -220,7 +220,7 @@ def test_what_a_command_lacks(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", os.defpath)
     assert lacks("python src/spawn.py --gpus 0 2", 2) == "GPU 2"
     assert lacks("python src/spawn.py --gpus 0 2", 3) is None
-    assert lacks("python src/trainer.py --gpus --snapshot a.pt") is None
+    assert lacks("python src/train.py --gpus --snapshot a.pt") is None
     assert lacks("srun python src/x.py") in ("a Slurm cluster", "the program srun")
     assert lacks("torchrun --nnodes 2 --rdzv-endpoint node0:29400 src/x.py").startswith("the nodes")
     assert lacks("python src/x.py --snapshot runs/x.pt") is None

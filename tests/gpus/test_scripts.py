@@ -15,26 +15,27 @@ from course.launch import connect
 SMALL = {
     "00_start_here/backends.py": "",
     "00_start_here/data_or_layers.py": "",
+    "01_data_parallel/dp_or_ddp.py": "--steps 2 --ways DDP",  # DataParallel is not pretended
     "02_all_reduce/ping.py": "",
     "02_all_reduce/measure.py": "--rounds 1",
     "02_all_reduce/duel.py": "",
     "03_distributed_data_parallel/ddp.py": "",
     "03_distributed_data_parallel/compare.py": "--rounds -1",
     "04_ddp_in_practice/moved.py": "",
-    "04_ddp_in_practice/trainer.py": "--pairs 64 --epochs 1 --every 2",
+    "04_ddp_in_practice/train.py": "--pairs 64 --epochs 1 --every 2",
     "05_mixed_precision/apex_today.py": "--steps 4 --levels O0 O1 O2 O3",
     "05_mixed_precision/amp_bert.py": "--steps 1 --batch 4 --size tiny",
     "06_horovod_style/digits_hvd.py": "",
     "06_horovod_style/by_name.py": "",
     "06_horovod_style/faults.py": "",
+    "06_horovod_style/uneven.py": "",
     "06_horovod_style/hvd_trace.py": "",
     "06_horovod_style/hvd_race.py": "--rounds 1 --batch 4 --size tiny",
-    "06_horovod_style/hvd_benchmark.py": "--batch-size 4 --num-iters 2 --num-batches-per-iter 2",
     "07_strategies/train_any.py": "--strategy workers",
     "07_strategies/strategy_race.py": "",
-    "07_strategies/way_ddp.py": "",
-    "07_strategies/way_horovod.py": "",
-    "07_strategies/way_accelerate.py": "",
+    "07b_six_ways/way_ddp.py": "",
+    "07b_six_ways/way_horovod.py": "",
+    "07b_six_ways/way_accelerate.py": "",
     "08_scaling/throughput.py": "",
     "08_scaling/where.py": "",
     "09_clusters/hello_nodes.py": "",
@@ -44,7 +45,7 @@ SMALL = {
 }
 LEFT_OUT = {
     "04_ddp_in_practice/doomed.py": "the trainer, which runs above, killed on purpose",
-    "04_ddp_in_practice/sharded.py": "the shares of `fully_shard` have no pretended device",
+    "04_ddp_in_practice/sharded.py": "it stays on the CPU, for `async_save`",
     "06_horovod_style/stall.py": "a stall on purpose, with tensors of the CPU",
     "06_horovod_style/hvd_sweep.py": "messages of tensors of the CPU, as by_name.py has",
     "course/bench_on_ranks.py": "tests/commands runs it with scripts of several lessons",
@@ -64,7 +65,7 @@ def test_every_script_that_may_use_nccl_is_run_or_left_out_for_a_reason():
         for name, program in programs().items()
         if program.launched and program.may_use_nccl and any(file.nccl for file in program.files)
     }
-    there.add("07_strategies/way_accelerate.py")  # accelerate chooses the backend
+    there.add("07b_six_ways/way_accelerate.py")  # accelerate chooses the backend
     assert there == SMALL.keys() | LEFT_OUT.keys() and not SMALL.keys() & LEFT_OUT.keys()
 
 
@@ -81,7 +82,7 @@ def test_a_script_runs_on_gpus(name, tmp_path, monkeypatch):
         "03_distributed_data_parallel/ddp.py",
         "04_ddp_in_practice/moved.py",
         "06_horovod_style/digits_hvd.py",
-        "07_strategies/way_horovod.py",
+        "07b_six_ways/way_horovod.py",
         "09_clusters/hello_nodes.py",
     ],
 )

@@ -128,7 +128,7 @@ def test_different_calls(script: str) -> None:
         "  rank 0 waits in all_reduce at ddp.py:2   dist.all_reduce(x)",
         "  rank 1 waits in barrier at ddp.py:3   dist.barrier()",
         "The ranks wait in different calls (all_reduce, barrier): "
-        "each waits for the others for ever.",
+        "each waits for the others forever.",
     ]
 
 

@@ -19,7 +19,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 ENVIRONMENT = yaml.safe_load((ROOT / "environment.yml").read_text())
 MAKEFILE = (ROOT / "Makefile").read_text()
 README = (ROOT / "README.md").read_text()
-ROOMS = ("course.core", "course.data", "course.models")  # that scripts import
+# The rooms that scripts import.
+ROOMS = ("course.core", "course.data", "course.given.horovod", "course.models")
 JUPYTER = [
     "IPython",
     "anywidget",

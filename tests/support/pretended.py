@@ -14,6 +14,7 @@ ENVIRONMENT = {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
 # By lesson: a script, what stands in it once, and what is run in its place.
 SHRUNK = {
     "00_start_here": [("ways.py", "(12, 4096, 4096)", "(2, 64, 64)")],
+    "01_data_parallel": [("dp_or_ddp.py", "256 if on_gpus", "2 if on_gpus")],
     "02_all_reduce": [
         ("ping.py", "10 if device", "3 if device"),
         ("ping.py", "2**28 if", "2**12 if"),
@@ -31,12 +32,10 @@ SHRUNK = {
     ],
     "06_horovod_style": [("digits_hvd.py", "3, 20, 0.02", "1, 200, 0.02")],
     "07_strategies": [
-        ("strategy_race.py", "(8192, 4096, 4, 4) if", "(8, 8, 1, 1) if"),
+        ("strategy_race.py", "(8192, 4096, 4, 7) if", "(8, 8, 1, 1) if"),
         ("train_any.py", "epochs: int = 2", "epochs: int = 1"),
-        ("way_ddp.py", "range(1280)", "range(128)"),
-        ("way_horovod.py", "range(1280)", "range(128)"),
-        ("way_accelerate.py", "range(1280)", "range(128)"),
     ],
+    "07b_six_ways": [("same_task.py", "range(1280)", "range(128)")],
     "08_scaling": [
         (
             "benchmark.py",

@@ -10,6 +10,11 @@ from support import solutions
 
 LAUNCHERS = ("torchrun", "accelerate launch")  # not srun: with it, Slurm deals out the GPUs
 BENCH = ROOT / "course" / "commands" / "bench_on_ranks.py"  # the course's own script for ranks
+# The room of the course that scripts import and that joins a group for them.
+HOROVOD = {
+    f"course/given/horovod/{path.name}": path.read_text()
+    for path in sorted((ROOT / "course" / "given" / "horovod").glob("*.py"))
+}
 
 
 class File:
@@ -61,12 +66,15 @@ class File:
     def imported(self) -> set[str]:
         """The modules that it imports, wherever in the script."""
         whole = {a.name for n in self.nodes if isinstance(n, ast.Import) for a in n.names}
-        return whole | {n.module for n in self.nodes if isinstance(n, ast.ImportFrom)}
+        parts = [node for node in self.nodes if isinstance(node, ast.ImportFrom)]
+        names = {f"{node.module}.{alias.name}" for node in parts for alias in node.names}
+        return whole | names | {node.module for node in parts}
 
 
 @dataclass(frozen=True)
 class Program:
-    """A script, `files[0]`, and the scripts beside it that it imports, directly or not.
+    """A script, `files[0]`, and the scripts that it imports, directly or not: those beside it, and
+    those of `course.given.horovod`.
 
     A `library` joins no group, nor does a script beside it that imports it: its functions are for
     any program, and so for any backend.
@@ -84,6 +92,8 @@ class Program:
                 if (other := f"{module}.py") in scripts and other not in files:
                     files[other] = parsed(other, scripts[other])
                     todo.append(other)
+        if any("course.given.horovod" in file.imported for file in files.values()):
+            files |= {other: parsed(other, text) for other, text in HOROVOD.items()}
         joins = any(file.calls("init_process_group") for file in files.values())
         module = name.removesuffix(".py")
         used = any(module in parsed(other, text).imported for other, text in scripts.items())
