@@ -11,8 +11,7 @@ from pathlib import Path
 from course.checks import Report, check, exercises
 from course.commands import grade_pages
 from course.commands.grade_submissions import Submission, alike, collect
-from course.core import CourseError, write_whole
-from course.core.files import ROOT
+from course.core import ROOT, CourseError, write_whole
 from course.launch import warm_up
 
 Verdicts = dict[str, list[dict]]  # by exercise, what became of each check
@@ -78,7 +77,7 @@ def weights(path: Path | None) -> dict[str, float]:
 
 def handed_out() -> dict[str, str]:
     """The scripts of the exercises as learners get them."""
-    from course.lessons.lesson import lessons  # imports jupytext, which takes its time
+    from course.lessons import lessons  # imports jupytext, which takes its time
 
     return {
         Path(target).stem: text

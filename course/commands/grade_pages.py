@@ -16,7 +16,8 @@ Reports = dict[str, list[Report]]  # by learner
 STYLE = (
     f"body{{font:15px {palette.FONT};color:{palette.INK};margin:2em;max-width:1200px}}"
     "table{border-collapse:collapse}td,th{padding:4px 9px;text-align:left;font-weight:normal}"
-    f"th{{vertical-align:bottom;color:{palette.MUTED}}}td.share{{text-align:center;min-width:2.4em}}"
+    f"th{{vertical-align:bottom;color:{palette.MUTED}}}"
+    "td.share{text-align:center;min-width:2.4em}"
     "thead th{writing-mode:vertical-rl;transform:rotate(180deg);max-height:11em}"
 )
 
