@@ -12,7 +12,8 @@ from support.programs import programs
 from course.checks.engine.on_ranks import await_warm_ranks
 from course.launch import connect
 
-OWN_WAYS = "--ways ddp zero_one torch_zero zero_two my_fsdp"  # not torch's `fully_shard`
+# Not torch's own: `fully_shard` and the module of `ZeroRedundancyOptimizer` refuse pretended GPUs.
+OWN_WAYS = "--ways ddp zero_one zero_two my_fsdp"
 SMALL = {
     "00_start_here/backends.py": "",
     "00_start_here/data_or_layers.py": "",

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.nn.parallel import DistributedDataParallel
 
 from course.checks.engine.reference import Small, batch, furthest, loss_of, train_alone, weights
@@ -114,6 +113,7 @@ def traffic() -> tuple[int, int]:
 
 def without_library() -> float:
     """How far training is from one process's, with torch's own sharded optimizer unusable."""
+    from torch.distributed.optim import ZeroRedundancyOptimizer  # only here: it is slow to import
 
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError(
