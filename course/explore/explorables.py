@@ -177,6 +177,20 @@ def scaling(points: Sequence[tuple[float, float]] = ()) -> Description:
 
 
 @explorable
+def sharding() -> Description:
+    """DDP, ZeRO-1, 2 and 3: what each rank holds of a model, against the memory of its GPU."""
+    model = models.sharding
+    return pictures.sharding.draw, {
+        "size": Choice("Model", tuple(model.MODELS), "Llama 3, 8 billion"),
+        "ranks": Slider("GPUs", 1, 1024, 8, step=2, log=True),
+        "memory": Slider("Memory of a GPU", 16, 192, 80, step=16, unit="GB"),
+        "precision": Choice("Precision", tuple(model.PRECISIONS), model.MIXED),
+        "tokens": Slider("Batch of a GPU", 1, 128, 4, step=2, unit="thousand tokens", log=True),
+        "recompute": Toggle("Recompute activations", False),
+    }
+
+
+@explorable
 def split() -> Description:
     """One network on several ranks, split by data or by layers: who holds, computes, waits."""
     data, layers = pictures.split.DATA, pictures.split.LAYERS

@@ -1,6 +1,7 @@
 """The drawings in images/, which is built from this table."""
 
 from course.explore import explorables, stills
+from course.explore.models.sharding import LARGEST
 from course.explore.models.strategies import CENTRAL, MIRRORED, SERVER, WORKERS
 
 
@@ -22,6 +23,7 @@ def figures() -> dict[str, str]:
         "backfill.svg": explorables.backfill().picture,
         "replicas_inside.svg": explorables.replicas(loss="inside forward").picture,
         "scaling.svg": explorables.scaling().picture,
+        "sharding.svg": explorables.sharding(size=LARGEST, ranks=64, recompute=True).picture,
         "snapshot.svg": stills.snapshot.saving(),
         "split_data.svg": explorables.split().picture,
         "staleness.svg": explorables.staleness().picture,

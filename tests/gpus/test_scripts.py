@@ -12,6 +12,8 @@ from support.programs import programs
 from course.checks.engine.on_ranks import await_warm_ranks
 from course.launch import connect
 
+# Not torch's own: `fully_shard` and the module of `ZeroRedundancyOptimizer` refuse pretended GPUs.
+OWN_WAYS = "--ways ddp zero_one zero_two my_fsdp"
 SMALL = {
     "00_start_here/backends.py": "",
     "00_start_here/data_or_layers.py": "",
@@ -42,12 +44,16 @@ SMALL = {
     "09_clusters/link.py": "",
     "09_clusters/levels.py": "",
     "09_clusters/resumable.py": "--steps 10",
+    "10_sharding/ledger.py": OWN_WAYS,
+    "10_sharding/resume.py": "",
+    "10_sharding/sharding_race.py": f"--rounds 1 {OWN_WAYS}",
 }
 LEFT_OUT = {
     "04_ddp_in_practice/doomed.py": "the trainer, which runs above, killed on purpose",
     "04_ddp_in_practice/sharded.py": "it stays on the CPU, for `async_save`",
     "06_horovod_style/stall.py": "a stall on purpose, with tensors of the CPU",
     "06_horovod_style/hvd_sweep.py": "messages of tensors of the CPU, as by_name.py has",
+    "10_sharding/hsdp.py": "the shares of `fully_shard` have no pretended device",
     "course/bench_on_ranks.py": "tests/commands runs it with scripts of several lessons",
 }
 

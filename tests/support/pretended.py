@@ -45,6 +45,10 @@ SHRUNK = {
         ("throughput.py", '("mini", 64, 20) if', '("tiny", 1, 1) if'),
         ("where.py", '("mini", 2048) if', '("tiny", 4) if'),
     ],
+    "10_sharding": [
+        ("ledger.py", 'bert("mini")', 'bert("tiny")'),
+        ("sharding_race.py", '("wide", 64) if', '("tiny", 4) if'),
+    ],
 }
 
 

@@ -1,0 +1,100 @@
+"""What the checks of sharded_state do on each rank."""
+
+import importlib
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from course.checks.engine.reference import OPTIMIZERS, Small, batch, furthest, loss_of
+from course.checks.lab_10.on_rank_flat_unit import SHAPES, unit
+from course.checks.lab_10.on_rank_sharding import seeded
+
+BATCHES = 6  # parts of a step's batch, shared out over any number of ranks
+
+
+def _state():
+    return importlib.import_module("sharded_state")
+
+
+def _shards() -> list[nn.Parameter]:
+    """Two shards on this rank, with gradients that differ by rank, the last rank's largest."""
+    rank = dist.get_rank()
+    shards = [nn.Parameter(torch.zeros(size)) for size in (5, 3)]
+    for i, shard in enumerate(shards):
+        shard.grad = _gradient(rank, i)
+    return shards
+
+
+def _gradient(rank: int, i: int) -> Tensor:
+    return seeded(10 * rank + i, 5 - 2 * i) * (rank + 1)
+
+
+def _all_gradients() -> list[Tensor]:
+    return [_gradient(rank, i) for rank in range(dist.get_world_size()) for i in (0, 1)]
+
+
+def clipped(share: float) -> tuple[float, float, float]:
+    """Clip to `share` of the norm: the norm returned, the true one, how far gradients are off."""
+    norm = torch.cat(_all_gradients()).norm().item()
+    shards = _shards()
+    said = float(_state().clip_grad_norm(shards, share * norm))
+    wanted = [_gradient(dist.get_rank(), i) * min(1.0, share) for i in (0, 1)]
+    return said, norm, furthest([shard.grad for shard in shards], wanted)
+
+
+def gathered() -> tuple[list[tuple], list[tuple], float]:
+    """The shapes that whole() gives, those wanted, and how far its numbers are off."""
+    made, _ = unit()
+    wanted = [seeded(i, *shape) for i, shape in enumerate(SHAPES)]
+    tensors = _state().whole(made, made.shard)
+    shapes = [tuple(tensor.shape) for tensor in tensors]
+    if shapes != list(SHAPES):
+        return shapes, list(SHAPES), 0.0
+    return shapes, list(SHAPES), furthest([tensor.detach() for tensor in tensors], wanted)
+
+
+def cut() -> tuple[int, int, float, int]:
+    """The length of this rank's part and the wanted one, how far it is off, and its memory."""
+    made, _ = unit()
+    tensors = [seeded(i, *shape) for i, shape in enumerate(SHAPES)]
+    mine = _state().part(made, tensors).detach()
+    if len(mine) != len(made.shard):
+        return len(mine), len(made.shard), 0.0, 0
+    off = float((mine - made.shard.detach()).abs().max())
+    return len(mine), len(made.shard), off, mine.untyped_storage().nbytes()
+
+
+def _my_batch(step: int) -> tuple[Tensor, Tensor]:
+    """This rank's part of the batch of one step, which is the same for any number of ranks."""
+    ranks, rank = dist.get_world_size(), dist.get_rank()
+    parts = [batch(step, i) for i in range(BATCHES)][rank::ranks]
+    return tuple(torch.cat(column) for column in zip(*parts, strict=True))
+
+
+def train(first: int, last: int, state: dict | None = None, kind: str = "plain") -> dict:
+    """Steps from `first` to `last` with AdamW and clipping, begun with a state; what is saved."""
+    model = Small(seed=0, kind=kind)
+    net = importlib.import_module("my_fsdp").FSDP(model, list(model.layers))
+    updates = OPTIMIZERS["AdamW"](net.shards())
+    if state is not None:
+        _state().load(net, updates, state)
+    for step in range(first, last):
+        updates.zero_grad()
+        loss_of(net, _my_batch(step)).backward()
+        _state().clip_grad_norm(net.shards(), 0.5)
+        updates.step()
+    return _state().save(net, updates)
+
+
+def train_alone(steps: int, kind: str = "plain") -> dict[str, Tensor]:
+    """One process on the whole batch, by name of the parameter."""
+    model = Small(seed=0, kind=kind)
+    updates = OPTIMIZERS["AdamW"](model.parameters())
+    for step in range(steps):
+        updates.zero_grad()
+        parts = [batch(step, i) for i in range(BATCHES)]
+        loss_of(model, tuple(map(torch.cat, zip(*parts, strict=True)))).backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+        updates.step()
+    return {name: parameter.detach() for name, parameter in model.named_parameters()}

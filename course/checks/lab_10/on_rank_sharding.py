@@ -1,0 +1,117 @@
+"""What the checks of lab 10 share on each rank: what travels, and training of sharded models."""
+
+import importlib
+from collections.abc import Callable, Sequence
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from course.checks.engine.reference import OPTIMIZERS, Small, batch, loss_of, weights
+
+ADAMW = "AdamW"
+Case = tuple[str, str]  # the kind of a model, the name of an optimizer
+
+
+class Traffic(TorchDispatchMode):
+    """The collectives of this rank as (name, bytes of the whole tensor), under whatever name.
+
+    torch.distributed runs each as an operation of the dispatcher, so that it does not matter how
+    a script has called it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[tuple[str, int]] = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        space, _, name = function._schema.name.partition("::")
+        if space == "c10d" and name != "barrier":
+            tensors = [[t for t in tree_leaves(arg) if isinstance(t, Tensor)] for arg in args]
+            self.calls.append((name, max(sum(t.nbytes for t in each) for each in tensors)))
+        return function(*args, **(kwargs or {}))
+
+    @property
+    def sent(self) -> int:
+        """Bytes in units of (N-1)/N, as a ring sends them: an all-reduce counts twice."""
+        return sum(size * (2 if name == "allreduce_" else 1) for name, size in self.calls)
+
+
+def start(kind: str) -> Small:
+    """A model whose weights differ by rank; frozen ones are equal."""
+    return Small(seed=0 if kind == "frozen" else dist.get_rank(), kind=kind)
+
+
+def zero_two(model: nn.Module) -> tuple[nn.Module, Callable[[], None]]:
+    """The lesson's ZeRO-2 around a model, and what follows each update."""
+    net = importlib.import_module("zero_two").ZeroTwo(model, list(model.layers))
+    return net, net.gather
+
+
+def fsdp(model: nn.Module, **options: object) -> tuple[nn.Module, Callable[[], None]]:
+    """The learner's FSDP around a model."""
+    net = importlib.import_module("my_fsdp").FSDP(model, list(model.layers), **options)
+    return net, lambda: None
+
+
+MAKERS = {"flat_unit": zero_two, "my_fsdp": fsdp}
+
+
+def units_of(net: nn.Module) -> list:
+    """All units of a sharded model, the outer one first."""
+    return [*getattr(net, "outer", []), *net.units]
+
+
+def whole_weights(net: nn.Module) -> list[Tensor]:
+    """The parameters and buffers, gathered if they are sharded."""
+    for unit in units_of(net):
+        unit.gather()
+    return [tensor.float() for tensor in weights(net.module)]
+
+
+def train(exercise: str, cases: Sequence[Case], steps: int = 3, passes: int = 1) -> dict:
+    """By case: this rank's weights after some steps on its own batches."""
+    rank, trained = dist.get_rank(), {}
+    for kind, name in cases:
+        net, after = MAKERS[exercise](start(kind))
+        optimizer = OPTIMIZERS[name](net.shards())
+        for step in range(steps):
+            optimizer.zero_grad()
+            for part in range(passes):
+                (loss_of(net, batch(step * passes + part, rank)) / passes).backward()
+            optimizer.step()
+            after()
+        trained[kind, name] = whole_weights(net)
+    return trained
+
+
+def traffic(exercise: str) -> tuple[list[tuple[str, int]], int, dict[str, int]]:
+    """The collectives of one step, what they send, and the padded bytes of outer and inner units.
+
+    The first step is not counted: a model may do things once.
+    """
+    net, after = MAKERS[exercise](Small(seed=0))
+    optimizer = OPTIMIZERS[ADAMW](net.shards())
+    for step in range(2):
+        with Traffic() as seen:
+            optimizer.zero_grad()
+            loss_of(net, batch(step, dist.get_rank())).backward()
+            optimizer.step()
+            after()
+    of_layers = sum(unit.shard.nbytes for unit in net.units) * dist.get_world_size()
+    outer = sum(unit.shard.nbytes for unit in getattr(net, "outer", [])) * dist.get_world_size()
+    return seen.calls, seen.sent, {"layers": of_layers, "outer": outer}
+
+
+def gradients_left(exercise: str) -> int:
+    """How many parameters still have a whole gradient after backward."""
+    net, _ = MAKERS[exercise](Small(seed=0))
+    loss_of(net, batch(0, dist.get_rank())).backward()
+    return sum(parameter.grad is not None for parameter in net.module.parameters())
+
+
+def seeded(seed: int, *shape: int) -> Tensor:
+    """Random numbers, the same wherever they are made."""
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))

@@ -1,0 +1,125 @@
+"""What the checks of zero_one do on each rank."""
+
+import importlib
+from collections.abc import Iterable
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+from course.checks.engine.reference import Small, batch, furthest, loss_of, train_alone, weights
+from course.checks.lab_10.on_rank_sharding import Traffic, seeded
+
+CLASSES = {
+    "SGD": (torch.optim.SGD, {"lr": 0.1}),
+    "SGD with momentum": (torch.optim.SGD, {"lr": 0.05, "momentum": 0.9}),
+    "AdamW": (torch.optim.AdamW, {"lr": 0.01, "weight_decay": 0.1}),
+}
+
+
+def sharded(parameters: Iterable, optimizer: str):
+    """The learner's optimizer, made of a class of torch's."""
+    kind, options = CLASSES[optimizer]
+    return importlib.import_module("zero_one").ShardedOptimizer(parameters, kind, **options)
+
+
+def train(cases: list[tuple[str, str]]) -> dict:
+    """By kind of model and optimizer: this rank's weights after three steps."""
+    trained = {}
+    for kind, optimizer in cases:
+        model = DistributedDataParallel(Small(seed=dist.get_rank(), kind=kind))
+        _steps(model, sharded(model.parameters(), optimizer))
+        trained[kind, optimizer] = weights(model.module)
+    return trained
+
+
+def _steps(model: nn.Module, updates, count: int = 3) -> None:
+    for step in range(count):
+        updates.zero_grad()
+        loss_of(model, batch(step, dist.get_rank())).backward()
+        updates.step()
+
+
+def _in_groups(model: Small) -> list[dict]:
+    layers, heads = list(model.layers.parameters()), list(model.heads.parameters())
+    return [{"params": layers, "weight_decay": 0.0}, {"params": heads, "lr": 0.05}]
+
+
+def groups() -> float:
+    """How far this rank's weights are from one process's, with two groups of parameters."""
+    model = DistributedDataParallel(Small(seed=0))
+    _steps(model, sharded(_in_groups(model.module), "AdamW"))
+    alone = Small(seed=0)
+    kind, options = CLASSES["AdamW"]
+    updates = kind(_in_groups(alone), **options)
+    for step in range(3):
+        updates.zero_grad()
+        parts = [batch(step, rank) for rank in range(dist.get_world_size())]
+        loss_of(alone, tuple(map(torch.cat, zip(*parts, strict=True)))).backward()
+        updates.step()
+    return furthest(weights(model.module), weights(alone))
+
+
+def state() -> tuple[int, int, int]:
+    """Numbers of AdamW's moments here, of the parameters owned here, and of all that is trained."""
+    model = DistributedDataParallel(Small(seed=0))
+    updates = sharded(model.parameters(), "AdamW")
+    _steps(model, updates, count=1)
+    entries = updates.local.state.values() if updates.local else []
+    kept = sum(t.numel() for entry in entries for t in entry.values() if t.dim())
+    mine = [p for p in updates.parameters if updates.owner[p] == dist.get_rank()]
+    return kept, sum(p.numel() for p in mine), sum(p.numel() for p in updates.parameters)
+
+
+def shares() -> tuple[list[int], list[int]]:
+    """The size and the owner of each parameter, of very different sizes, in order."""
+    sizes = [100, 4, 101, 5, 102, 6, 103, 7, 104, 8, 105, 9]
+    parameters = [nn.Parameter(seeded(size, size)) for size in sizes]
+    updates = sharded(parameters, "SGD")
+    return sizes, [updates.owner[parameter] for parameter in parameters]
+
+
+def few() -> float:
+    """How far the weights of a model of three parameters are from those of one process."""
+
+    def model() -> nn.Module:
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(6, 1), nn.Linear(1, 1, bias=False))
+
+    here, alone = DistributedDataParallel(model()), model()
+    updates, reference = (
+        sharded(here.parameters(), "SGD"),
+        torch.optim.SGD(alone.parameters(), lr=0.1),
+    )
+    _steps(here, updates, count=2)
+    for step in range(2):
+        reference.zero_grad()
+        parts = [batch(step, rank) for rank in range(dist.get_world_size())]
+        loss_of(alone, tuple(map(torch.cat, zip(*parts, strict=True)))).backward()
+        reference.step()
+    return furthest(weights(here.module), weights(alone))
+
+
+def traffic() -> tuple[int, int]:
+    """The bytes that step() sends in units of a tensor sent once, and those of the parameters."""
+    model = Small(seed=0)
+    updates = sharded(model.parameters(), "AdamW")
+    loss_of(model, batch(0, 0)).backward()
+    with Traffic() as seen:
+        updates.step()
+    return seen.sent, sum(parameter.nbytes for parameter in model.parameters())
+
+
+def without_library() -> float:
+    """How far training is from one process's, with torch's own sharded optimizer unusable."""
+    from torch.distributed.optim import ZeroRedundancyOptimizer  # only here: it is slow to import
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError(
+            "it hands the work to torch's ZeroRedundancyOptimizer, which is what it should replace"
+        )
+
+    ZeroRedundancyOptimizer.__init__ = refuse
+    (got,) = train([("plain", "SGD")]).values()
+    return furthest(got, train_alone("plain", "SGD", 3, dist.get_world_size()))

@@ -1,0 +1,93 @@
+"""Checks of zero_one: an optimizer whose state is shared out over the ranks."""
+
+from collections.abc import Callable
+
+from course.checks.engine.hint import hint
+from course.checks.engine.reference import CLOSE, OPTIMIZERS, furthest, train_alone
+from course.checks.lab_10 import on_rank_zero_one as on_rank
+
+
+class TestZeroOne:
+    """Exercise 1: each rank keeps the optimizer state of its own parameters."""
+
+    def compare(self, ranks: Callable, world_size: int, cases: list[tuple[str, str]]) -> None:
+        """Three steps give the weights of three steps of one process on the whole batch."""
+        for rank, trained in enumerate(ranks(world_size, on_rank.train, cases)):
+            for (kind, optimizer), got in trained.items():
+                off = furthest(got, train_alone(kind, optimizer, 3, world_size))
+                assert off < CLOSE, (
+                    f"{world_size} ranks, {optimizer}, {kind} model: after 3 steps "
+                    f"rank {rank}'s weights are off by {off:.2g}"
+                )
+
+    @hint("who updates a parameter, and how do the others learn of it?")
+    def test_same_as_one_process(self, ranks):
+        """Training gives the weights of one process on the whole batch, for SGD, momentum and
+        AdamW (2 and 3 ranks).
+        """
+        for world_size in (2, 3):
+            self.compare(ranks, world_size, [("plain", name) for name in OPTIMIZERS])
+
+    @hint("each parameter that is trained has one owner, however often the model uses it")
+    def test_tied_and_frozen(self, ranks):
+        """Tied parameters are updated once, frozen ones are left alone."""
+        self.compare(ranks, 2, [("tied", "AdamW"), ("frozen", "SGD")])
+
+    @hint("a group is a dict: copy all of it, and replace only its list of parameters")
+    def test_groups(self, ranks):
+        """Each group keeps its own learning rate and weight decay."""
+        for rank, off in enumerate(ranks(2, on_rank.groups)):
+            assert off < CLOSE, (
+                f"with two groups of different options, rank {rank}'s weights are off by {off:.2g}"
+            )
+
+    @hint("which parameters does your local optimizer get? Look into its `state` after a step")
+    def test_state_is_shared_out(self, ranks):
+        """All ranks together keep AdamW's moments once, and only for what they own."""
+        results = ranks(3, on_rank.state)
+        total, trained = sum(kept for kept, _, _ in results), results[0][2]
+        assert total == 2 * trained, (
+            f"the ranks keep {total} numbers of state in all; "
+            f"two moments for {trained} parameters are {2 * trained}"
+        )
+        for rank, (kept, owned, _) in enumerate(results):
+            assert kept == 2 * owned, (
+                f"rank {rank} owns {owned} numbers and keeps {kept} of state instead of {2 * owned}"
+            )
+
+    @hint("deal the parameters out one by one: who has the least so far?")
+    def test_even_shares(self, ranks):
+        """No rank owns more than the one with the least plus one largest parameter."""
+        for world_size in (2, 3, 4):
+            for sizes, owners in ranks(world_size, on_rank.shares):
+                held = [0] * world_size
+                for size, owner in zip(sizes, owners, strict=True):
+                    held[owner] += size
+                assert max(held) - min(held) <= max(sizes), (
+                    f"{world_size} ranks own {held} numbers; the largest parameter has {max(sizes)}"
+                )
+
+    @hint("the owner may depend on nothing that differs between ranks")
+    def test_same_owners(self, ranks):
+        """All ranks find the same owners."""
+        first, *others = (owners for _, owners in ranks(3, on_rank.shares))
+        for rank, owners in enumerate(others, start=1):
+            assert owners == first, f"rank {rank} finds other owners than rank 0"
+
+    @hint("torch's optimizers refuse an empty list; what does a rank do that owns nothing?")
+    def test_more_ranks_than_parameters(self, ranks):
+        """Five ranks share three parameters: two own nothing, and all end with the same weights."""
+        results = ranks(5, on_rank.few)
+        assert max(results) < CLOSE, f"the weights are off by {max(results):.2g}"
+
+    @hint("an owner sends its parameter to all; nobody else has to send anything")
+    def test_traffic(self, ranks):
+        """step() sends each trained parameter once."""
+        for sent, wanted in ranks(3, on_rank.traffic):
+            assert sent <= wanted, f"a step sends {sent} bytes for {wanted} bytes of parameters"
+
+    @hint("build it from an optimizer of the class that you are given")
+    def test_own_work(self, ranks):
+        """It does not hand the work to torch's ZeroRedundancyOptimizer."""
+        for off in ranks(2, on_rank.without_library):
+            assert off < CLOSE, f"the weights are off by {off:.2g}"

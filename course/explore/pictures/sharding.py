@@ -1,0 +1,115 @@
+"""The picture of what each way of sharding holds on a rank, against the memory of its GPU."""
+
+from collections.abc import Sequence
+
+from course.core import words
+from course.drawing import palette, svg
+from course.explore.models import sharding as model
+
+LEFT, RIGHT = 132, svg.WIDTH - svg.MARGIN
+TOP, ROW, HIGH = 112, 56, 30
+GB = 1e9
+SHADES = {
+    "weights": 0.0,
+    "gradients": 0.32,
+    "optimizer state": 0.58,
+    "layers gathered": 0.78,
+    "activations": 0.0,
+}
+
+
+def draw(
+    size: str, ranks: int, memory: int, precision: str, tokens: int, recompute: bool
+) -> svg.Picture:
+    """One state of the explorable; `memory` of a GPU in GB, `tokens` of a rank in thousands."""
+    shape = model.MODELS[size]
+    ledgers = [
+        model.ledger(way, shape, ranks, tokens * 1000, precision, recompute) for way in model.WAYS
+    ]
+    top = svg.round_up(max(memory * 1.25, min(ledgers[-1].total / GB, memory * 4) * 1.1))
+    bottom = TOP + len(ledgers) * ROW
+    limit = LEFT + (RIGHT - LEFT) * memory / top
+    body = [
+        svg.legend(svg.MARGIN, 86, [("solid", _colour(name), name) for name in SHADES]),
+        *(mark for row, each in enumerate(ledgers) for mark in _row(each, row, memory, top, ranks)),
+        svg.axis(LEFT, bottom, RIGHT - LEFT, top, "GB on each rank", rise=0),
+        svg.line(limit, TOP - 6, limit, bottom, colour=palette.ALARM, width=2, dash="6 4"),
+        *_table(ledgers, bottom + 66, memory, ranks, precision),
+    ]
+    return svg.card(
+        bottom + 66 + 5 * 20 + 16,
+        _title(ledgers, memory, ranks),
+        body,
+        subtitle=f"{size} parameters, AdamW, {precision}; {words.plural(ranks, 'GPU')} of "
+        f"{memory} GB (red), {tokens},000 tokens each",
+        alt="; ".join(
+            f"{each.way}: {words.significant(each.total / GB)} GB, "
+            f"sends {words.significant(each.sent / GB)} GB per step"
+            for each in ledgers
+        )
+        + ".",
+    )
+
+
+def _title(ledgers: Sequence[model.Ledger], memory: float, ranks: int) -> str:
+    fits = [each.way for each in ledgers if each.total <= memory * GB]
+    if len(fits) == len(ledgers):
+        return "All four ways fit: DDP is the simplest of them"
+    if fits:
+        return f"{fits[0]} is the first way that fits on each GPU"
+    most = words.significant(ledgers[-1].total / GB)
+    if ranks == 1:
+        return f"One GPU has nobody to share with: {most} GB do not fit"
+    return f"No way fits: even {model.ZERO_3} holds {most} GB on each GPU"
+
+
+def _colour(name: str) -> str:
+    if name == "activations":
+        return palette.rank_colour(1)
+    return palette.tint(palette.rank_colour(0), SHADES[name])
+
+
+def _row(each: model.Ledger, row: int, memory: float, top: float, ranks: int) -> list[str]:
+    """The bar of one way, cut at the end of the axis, and how much it is in all."""
+    y, scale = TOP + row * ROW, (RIGHT - LEFT) / top / GB
+    parts = [svg.text(LEFT - 12, y + 20, each.way, anchor="end", bold=True)]
+    x = float(LEFT)
+    for name, count in each.held.items():
+        width = min(count * scale, RIGHT - x)
+        tip = f"{name}: {words.significant(count / GB)} GB"
+        parts.append(svg.rect(x, y, width - svg.hair(width), HIGH, _colour(name), tip=tip))
+        x += width
+    total = f"{words.significant(each.total / GB, 3)} GB"
+    over = each.total > memory * GB
+    told = f"{total}: too much" if over else f"{total}: fits"
+    colour = palette.ALARM if over else palette.GOOD
+    return [*parts, svg.text(LEFT, y + HIGH + 14, told, colour=colour, size=11, bold=True)]
+
+
+def _table(
+    ledgers: Sequence[model.Ledger], top: float, memory: float, ranks: int, precision: str
+) -> list[str]:
+    """Bytes per parameter, what a step sends, and the largest model, one line for each way."""
+    columns = (LEFT - 12, 250, 430, 640)
+    heads = (
+        "",
+        "bytes per parameter",
+        "sent per rank and step",
+        "largest model, without activations",
+    )
+    parts = [
+        svg.text(x, top, head, colour=palette.MUTED, anchor="middle", size=11)
+        for x, head in zip(columns[1:], heads[1:], strict=True)
+    ]
+    for row, each in enumerate(ledgers, start=1):
+        y = top + row * 20
+        most = model.largest(each.way, ranks, memory * GB, precision) / GB
+        parts.append(svg.text(columns[0], y, each.way, anchor="end", bold=True))
+        cells = (
+            words.significant(each.per_parameter, 3),
+            f"{words.significant(each.sent / GB, 3)} GB" if each.sent else "nothing",
+            f"{words.significant(most, 2)} billion",
+        )
+        for x, cell in zip(columns[1:], cells, strict=True):
+            parts.append(svg.text(x, y, cell, anchor="middle"))
+    return parts
