@@ -3,7 +3,7 @@
 The docstring of each file says which process runs it; `messages` has what they tell one another.
 """
 
-from course.launch.client import LIMIT_S, Watch, launch
+from course.launch.client import LIMIT_S, launch
 from course.launch.connect import warm_ranks_promised, warm_up
 from course.launch.messages import (
     Done,
@@ -41,7 +41,6 @@ __all__ = [
     "Reason",
     "Run",
     "Started",
-    "Watch",
     "brief",
     "kill_tree",
     "launch",

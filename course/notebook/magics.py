@@ -11,20 +11,9 @@ from pathlib import Path
 
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
-from IPython.display import clear_output
 
 from course.core import CourseError, write_whole
-from course.launch import (
-    KINDS,
-    LIMIT_S,
-    Done,
-    Event,
-    Progress,
-    Reason,
-    Run,
-    launch,
-    warm_up,
-)
+from course.launch import KINDS, LIMIT_S, Reason, Run, launch, warm_up
 from course.notebook.curves_display import CurvesDisplay
 from course.notebook.live import Live
 
@@ -71,21 +60,12 @@ class CourseMagics(Magics):
         """Check one exercise on real ranks: what holds, what does not, and a hint."""
         from course.checks import check
 
-        return check(line.strip(), watch=_say_what_is_checked)
+        return check(line.strip())
 
     @cell_magic
     def writefile(self, line: str, cell: str) -> None:
         """Write the cell to a file, whole or not at all; the folder is made if need be."""
         _write(Path(line.strip().strip("\"'")), cell)
-
-
-def _say_what_is_checked(_: Run, event: Event) -> None:
-    """Show which claim is looked at, in the place of the one before; in the end, nothing."""
-    if isinstance(event, Progress):
-        clear_output(wait=True)
-        print(f"checking: {event.text}", flush=True)
-    elif isinstance(event, Done):
-        clear_output()
 
 
 def _words(line: str) -> list[str]:

@@ -143,10 +143,3 @@ def test_what_the_code_prints_is_shown_where_it_fails(tmp_path):
     assert failed and any(result.hint for result in failed)
     assert any("rank 1 │ my length is" in result.printed for result in failed)
     assert "What your code printed:" in repr(Report("ring", [vars(result) for result in failed]))
-
-
-def test_each_check_is_told_when_it_begins(tmp_path):
-    (tmp_path / "ring.py").write_text(f"{RING}pass\n")
-    told = []
-    results = session.run(tmp_path, ["ring"], only="test_sum", tell=told.append)
-    assert told == [result.claim for result in results]

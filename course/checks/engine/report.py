@@ -12,7 +12,7 @@ from pathlib import Path
 from course.checks.engine.catalogue import node_of
 from course.core import CourseError
 from course.drawing import html_card, palette
-from course.launch import Watch, launch
+from course.launch import launch
 
 SESSION = Path(__file__).with_name("session.py")
 LIMIT_S = 3600.0  # of all checks of an exercise together; each has its own limit, too
@@ -104,15 +104,12 @@ def _row(result: dict) -> str:
     )
 
 
-def check(name: str, src: str = "src", watch: Watch = lambda run, event: None) -> Report:
-    """Check one exercise in a process of its own; raises `CourseError` for an unknown name.
-
-    `watch` hears of the process as with `launch`: its progress is the claim that it looks at.
-    """
+def check(name: str, src: str = "src") -> Report:
+    """Check one exercise in a process of its own; raises `CourseError` for an unknown name."""
     node_of(name)
     with tempfile.TemporaryDirectory(prefix="course-check-") as folder:
         path = Path(folder) / "report.json"
-        run = launch(["python", str(SESSION), str(path), src, name], watch, limit=LIMIT_S)
+        run = launch(["python", str(SESSION), str(path), src, name], limit=LIMIT_S)
         # Or checks would crowd out the learner's own runs.
         shutil.rmtree(run.log_dir, ignore_errors=True)
         if not path.is_file():

@@ -52,9 +52,9 @@ class Session:
     After the first deadlock of an exercise its other checks are not run.
     """
 
-    def __init__(self, src: Path, limit: float | None, tell: Callable[[str], None]) -> None:
+    def __init__(self, src: Path, limit: float | None = None) -> None:
         self.results: list[Result] = []
-        self._src, self._tell = src, tell
+        self._src = src
         self._options = {"limit": limit} if limit else {}
         self._stuck: set[str] = set()
         self._printed: dict[str, None] = {}  # lines in order, each once
@@ -77,7 +77,6 @@ class Session:
         """Before a check: is its script there, and has the exercise not hung already?"""
         self._printed.clear()
         name = item.path.stem
-        self._tell(claim_of(item))
         script = self._src / f"{name}.py"
         if not script.is_file():
             raise Unwritten(f"{script} is not there yet: run the cell that writes it")
@@ -106,7 +105,7 @@ class Session:
                 Result(
                     exercise=item.path.stem,
                     check=item.originalname,
-                    claim=claim_of(item),
+                    claim=" ".join(item.function.__doc__.split()),
                     outcome=outcome,
                     message=message,
                     hint=hint,
@@ -114,11 +113,6 @@ class Session:
                 )
             )
         return report
-
-
-def claim_of(item: pytest.Item) -> str:
-    """What holds if a check passes: its docstring, on one line."""
-    return " ".join(item.function.__doc__.split())
 
 
 @functools.cache
@@ -165,20 +159,18 @@ def run(
     junit: Path | None = None,
     limit: float | None = None,
     only: str = "",
-    tell: Callable[[str], None] = lambda claim: None,
 ) -> list[Result]:
     """Check the scripts in `src` for the exercises `names` (all if empty).
 
     `junit` is where a JUnit report goes, `limit` the seconds until ranks count as deadlocked;
-    `only` picks the checks of that name; `tell` hears the claim of each check when it begins.
+    `only` picks the checks of that name.
     """
-    session = Session(Path(src).resolve(), limit, tell)
+    session = Session(Path(src).resolve(), limit)
     arguments = [node_of(name) for name in names or exercises()]
     options = [
         f"-pno:{plugin}" for plugin in ("cacheprovider", "nbval", "terminal", "unraisableexception")
     ]
     options += ["-c", str(Path(__file__).with_name("pytest.ini")), "--rootdir", str(CHECKS)]
-    options.append("--capture=no")  # the claims that are told are to be seen at once
     if junit:
         options.append(f"--junit-xml={junit}")
     if only:
@@ -187,11 +179,6 @@ def run(
     return session.results
 
 
-def main(report: str, folder: str, *names: str) -> None:
-    """Check, tell of each check as a progress bar does, and write the results."""
-    results = run(Path(folder), names, tell=lambda claim: print(end=f"\r{claim}", flush=True))
-    Path(report).write_text(json.dumps([asdict(result) for result in results]))
-
-
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    report, folder, *names = sys.argv[1:]
+    Path(report).write_text(json.dumps([asdict(result) for result in run(Path(folder), names)]))
