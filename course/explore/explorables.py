@@ -127,6 +127,28 @@ def number_formats() -> Description:
 
 
 @explorable
+def pipeline(metrics=None) -> Description:
+    """A pipeline's schedule over time: change the policy, the stages and the micro-batches.
+
+    `metrics` is the table of a run of src/pipeline_times.py (`run.metrics`), drawn below it. A
+    table without a timeline is a `CourseError`.
+    """
+    model = models.pipeline
+    ran = None if metrics is None else model.measured(metrics.to_dict("records"))
+    stages, microbatches = (4, 8) if ran is None else (len(ran), len(ran[0]) // 2)
+
+    def draw(**state: object) -> Picture:
+        return pictures.pipeline.draw(measured=ran, **state)
+
+    return draw, {
+        "policy": Choice("Schedule", model.POLICIES, model.GPIPE),
+        "stages": Slider("Ranks", 1, 8, stages),
+        "microbatches": Slider("Micro-batches", 1, 16, microbatches),
+        "backward": Slider("Backward, in forwards", 1, 3, 2, step=0.5),
+    }
+
+
+@explorable
 def processes() -> Description:
     """A job of 1 to 4 nodes with 1 to 8 processes each: rank, local rank, and where they meet."""
     nodes, each = 4, 8

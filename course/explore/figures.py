@@ -1,6 +1,7 @@
 """The drawings in images/, which is built from this table."""
 
 from course.explore import explorables, stills
+from course.explore.models.pipeline import ONE_F_ONE_B
 from course.explore.models.sharding import LARGEST
 from course.explore.models.strategies import CENTRAL, MIRRORED, SERVER, WORKERS
 
@@ -21,6 +22,7 @@ def figures() -> dict[str, str]:
         "hierarchy_phases.svg": stills.hierarchy.phases(),
         "number_formats_bf16.svg": explorables.number_formats(format="bf16", change=0.003).picture,
         "backfill.svg": explorables.backfill().picture,
+        "pipeline_1f1b.svg": explorables.pipeline(policy=ONE_F_ONE_B).picture,
         "replicas_inside.svg": explorables.replicas(loss="inside forward").picture,
         "scaling.svg": explorables.scaling().picture,
         "sharding.svg": explorables.sharding(size=LARGEST, ranks=64, recompute=True).picture,

@@ -47,6 +47,8 @@ SMALL = {
     "10_sharding/ledger.py": OWN_WAYS,
     "10_sharding/resume.py": "",
     "10_sharding/sharding_race.py": f"--rounds 1 {OWN_WAYS}",
+    "11_splitting/pipeline_times.py": "--microbatches 2",
+    "11_splitting/three_ways.py": "--mesh 1 2 1 --steps 1",
 }
 LEFT_OUT = {
     "04_ddp_in_practice/doomed.py": "the trainer, which runs above, killed on purpose",
@@ -54,6 +56,8 @@ LEFT_OUT = {
     "06_horovod_style/stall.py": "a stall on purpose, with tensors of the CPU",
     "06_horovod_style/hvd_sweep.py": "messages of tensors of the CPU, as by_name.py has",
     "10_sharding/hsdp.py": "the shares of `fully_shard` have no pretended device",
+    "11_splitting/torch_pipeline.py": "torch's stages tell their shapes in single messages",
+    "11_splitting/tp_compare.py": "torch's `DTensor`s have no pretended device",
     "course/bench_on_ranks.py": "tests/commands runs it with scripts of several lessons",
 }
 

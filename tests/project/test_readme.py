@@ -23,7 +23,7 @@ def test_the_readme_counts_the_commands_and_names_only_targets_that_make_has():
 def test_the_readmes_map_links_the_labs_that_are_there_and_no_others():
     lessons = sorted(path.stem for path in (ROOT / "course/lessons").glob("[0-9]*.md"))
     assert re.findall(r"^\| \[(\w+)\]\(labs/\1\.ipynb\)", README, re.MULTILINE) == lessons
-    assert {int(name[:2]) for name in lessons} == set(range(11))
+    assert {int(name[:2]) for name in lessons} == set(range(12))
 
 
 def test_every_file_that_the_readme_links_is_there():

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor
-from torch.distributed import ProcessGroup, ProcessGroupGloo
+from torch.distributed import ProcessGroup, ProcessGroupGloo, device_mesh
 from torch.distributed import distributed_c10d as c10d
 
 from course.checks.engine.pretend_cuda.tensors import (
@@ -129,6 +129,13 @@ def for_objects(real: Callable) -> Callable:
     )
 
 
+def split_group(parent_pg: ProcessGroup, split_ranks: list[list[int]], **options: Any) -> Any:
+    """What a device mesh does with NCCL; Gloo cannot split a group, so it makes new ones."""
+    options.pop("pg_options")
+    groups = [dist.new_group(ranks, **options) for ranks in split_ranks]
+    return next((group for group in groups if isinstance(group, ProcessGroup)), None)
+
+
 def in_a_batch(send_all: Callable) -> Callable:
     """`batch_isend_irecv`, which NCCL takes as one operation."""
 
@@ -156,6 +163,7 @@ def install() -> None:
         _get_split_source=lambda group: None,  # Gloo cannot split a communicator
         _get_object_coll_device=for_objects(c10d._get_object_coll_device),
     )
+    replace(device_mesh, split_group=split_group)
     for home in (c10d, dist):
         replace(home, batch_isend_irecv=in_a_batch(c10d.batch_isend_irecv))
     Devices.collective = staticmethod(collective)

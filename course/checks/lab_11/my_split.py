@@ -1,0 +1,141 @@
+"""Checks of my_split: operators and linear layers split over the ranks of a group."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from course.checks.engine.hint import hint
+from course.checks.engine.reference import CLOSE
+from course.checks.lab_11 import on_rank_split as on_rank
+
+
+def off(got: Tensor, wanted: Tensor) -> str:
+    """How a tensor differs from the one that is wanted; "" if it does not."""
+    if got.shape != wanted.shape:
+        return f"has the shape {tuple(got.shape)} instead of {tuple(wanted.shape)}"
+    furthest = float((got - wanted).abs().max())
+    return f"is off by {furthest:.2g}" if not furthest < CLOSE else ""
+
+
+def share(name: str, whole: Tensor, rank: int, ranks: int) -> Tensor:
+    """A rank's part of a parameter of an MLP, or of its gradient."""
+    if "ColumnLinear" in name:
+        return whole.chunk(ranks)[rank]
+    return whole.chunk(ranks, dim=1)[rank] if "RowLinear.weight" in name else whole
+
+
+class TestMySplit:
+    """Exercise 1: layers split over ranks."""
+
+    def operator(self, ranks: Callable, name: str, forward: str, backward: str) -> None:
+        """Hold one operator to what it passes on in both directions: "its own" or "the sum"."""
+        for world_size in (1, 2, 3):
+            found = ranks(world_size, on_rank.operators)
+            for way, seed, passes in (("forward", 0, forward), ("backward", 100, backward)):
+                each = [on_rank.drawn(3, 4, seed=seed + rank) for rank in range(world_size)]
+                for rank, got in enumerate(found):
+                    wanted = sum(each) if passes == "the sum" else each[rank]
+                    wrong = off(got[f"{name} {way}"], wanted)
+                    assert not wrong, (
+                        f"{name}, {world_size} ranks: in {way}, rank {rank} gets what {wrong}; "
+                        f"it should get {passes}"
+                    )
+
+    @hint("a rank that changes its copy of x changes the result of all ranks: by which gradient?")
+    def test_enter(self, ranks):
+        """Enter passes x on as it is, and adds up the gradients of all ranks on the way back."""
+        self.operator(ranks, "Enter", "its own", "the sum")
+
+    @hint("y = a + b: what is the gradient of a, if that of y is g?")
+    def test_leave(self, ranks):
+        """Leave adds up the partial results, and passes the gradient on as it is."""
+        self.operator(ranks, "Leave", "the sum", "its own")
+
+    @hint("all_reduce writes into the tensor that it is given; whose tensor is that?")
+    def test_arguments(self, ranks):
+        """Neither operator writes into a tensor that it was given."""
+        for rank, found in enumerate(ranks(2, on_rank.operators)):
+            for name in ("Enter", "Leave"):
+                for what in ("argument", "gradient"):
+                    changed = float(found[f"{name} {what}"].abs().max())
+                    assert changed == 0, f"rank {rank}: {name} changes the {what} that it is given"
+
+    @hint(
+        "draw the whole layer on every rank, and keep a part: "
+        "what would equal seeds give if each rank drew its own part only?"
+    )
+    def test_start(self, ranks):
+        """After one seed, the shares of all ranks together are the whole layer, for any N."""
+        torch.manual_seed(0)
+        width, inner = on_rank.WIDTH, on_rank.INNER
+        column, row = nn.Linear(width, inner), nn.Linear(inner, width)
+        three = nn.Linear(width, 3 * inner)
+        for world_size in (1, 2, 3, 4):
+            for rank, got in enumerate(ranks(world_size, on_rank.started, 1)):
+
+                def rows(whole: Tensor, blocks: int = 1, n=world_size, rank=rank) -> Tensor:
+                    return whole.unflatten(0, (blocks, -1)).chunk(n, 1)[rank].flatten(0, 1)
+
+                wanted = {
+                    "ColumnLinear: weight": rows(column.weight),
+                    "ColumnLinear: bias": rows(column.bias),
+                    "RowLinear: weight": row.weight.chunk(world_size, 1)[rank],
+                    "RowLinear: bias": row.bias,
+                    "ColumnLinear of 3 blocks: weight": rows(three.weight, 3),
+                    "ColumnLinear of 3 blocks: bias": rows(three.bias, 3),
+                }
+                for name, whole in wanted.items():
+                    assert name in got, f"{name} is not a parameter"
+                    wrong = off(got[name], whole.detach())
+                    assert not wrong, (
+                        f"{world_size} ranks: {name} of rank {rank} {wrong}, "
+                        "compared with its share of the whole layer"
+                    )
+
+    @hint(
+        "take two ranks and one number each on paper: "
+        "what does every rank add, and what is summed where?"
+    )
+    def test_same_as_whole(self, ranks):
+        """An MLP of both layers has the output and the gradients of a whole one."""
+        wanted = on_rank.whole()
+        for world_size in (1, 2, 3, 4):
+            self.compare(ranks(world_size, on_rank.network), [wanted] * world_size, world_size)
+
+    @hint("which argument of all_reduce says who takes part?")
+    def test_group(self, ranks):
+        """Two groups of two ranks each, with inputs of their own, do not mix."""
+        wanted = [on_rank.whole(place) for place in (0, 0, 1, 1)]
+        self.compare(ranks(4, on_rank.network, 2), wanted, 2)
+
+    def compare(self, found: list[dict], wanted: list[dict], group_size: int) -> None:
+        """Hold what each rank found to its share of what a whole network gives."""
+        for rank, got in enumerate(found):
+            for name, whole in wanted[rank].items():
+                where = f"groups of {group_size}: the {name}"
+                assert got[name] is not None, f"{where} is missing on rank {rank}"
+                wrong = off(got[name], share(name, whole, rank % group_size, group_size))
+                assert not wrong, f"{where} {wrong} on rank {rank}"
+
+    @hint("with 3 blocks of 4 rows and 2 ranks, which 6 of the 12 rows does rank 0 need?")
+    def test_blocks(self, ranks):
+        """With 3 blocks in one weight, each rank computes its share of each block."""
+        torch.manual_seed(0)
+        whole = nn.Linear(on_rank.WIDTH, 3 * on_rank.INNER)(on_rank.inputs(0)).detach()
+        for rank, got in enumerate(ranks(2, on_rank.blocks)):
+            wanted = whole.unflatten(-1, (3, -1)).chunk(2, -1)[rank].flatten(-2)
+            wrong = off(got, wanted)
+            assert not wrong, f"the output of rank {rank} {wrong}"
+
+    @hint("which of the four passes (two operators, two directions) have to communicate?")
+    def test_messages(self, ranks):
+        """An MLP sends one all-reduce in forward and one in backward, each as large as its
+        activations.
+        """
+        for passes in zip(*ranks(2, on_rank.messages), strict=True):
+            for calls in passes:
+                sent = [(call.name, call.elements) for call in calls]
+                assert sent == [("all_reduce", on_rank.SAMPLES * on_rank.WIDTH)], (
+                    f"in one direction it sends (call, numbers): {sent}"
+                )

@@ -1,0 +1,154 @@
+"""A pipeline's schedule: which stage works on which micro-batch when, and what it keeps meanwhile.
+
+One unit of time is the forward pass of one micro-batch through one stage. Sending costs nothing.
+"""
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from course.core import CourseError
+
+GPIPE, ONE_F_ONE_B, INTERLEAVED = "GPipe", "1F1B", "interleaved 1F1B"
+ZERO_BUBBLE = "zero bubble"
+POLICIES = (GPIPE, ONE_F_ONE_B, INTERLEAVED, ZERO_BUBBLE)
+CHUNKS = 2  # stages of the model that each rank has when they are interleaved
+ADVICE = "give the metrics of a run of src/pipeline_times.py"
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One stretch of computing on a rank.
+
+    Its `kind` is F (forward), B (backward), or W: the gradients of the weights, where a policy puts
+    them off and B is only the gradient of the input.
+    """
+
+    kind: str
+    microbatch: int
+    chunk: int  # which of the rank's parts of the model
+    start: float
+    end: float
+
+
+Order = list[tuple[str, int, int]]  # (kind, micro-batch, chunk), as a rank does them
+Schedule = list[list[Pass]]  # by rank
+
+
+def order(policy: str, ranks: int, microbatches: int) -> list[Order]:
+    """By rank: what it does in which order, without the W passes, which fill gaps."""
+    if min(ranks, microbatches) < 1:
+        raise CourseError("A pipeline has at least one stage, and the batch one micro-batch.")
+    if policy == GPIPE:
+        forward = [("F", i, 0) for i in range(microbatches)]
+        backward = [("B", i, 0) for i in reversed(range(microbatches))]
+        return [forward + backward] * ranks
+    chunks = CHUNKS if policy == INTERLEAVED else 1
+    if chunks > 1 and microbatches % ranks:
+        raise CourseError(
+            f"Interleaving {ranks} ranks takes a multiple of {ranks} micro-batches, "
+            f"not {microbatches}."
+        )
+    # As Narayanan et al. 2021: `ranks` micro-batches go through one chunk, then through the next.
+    groups = [range(g, min(g + ranks, microbatches)) for g in range(0, microbatches, ranks)]
+    turns = [(i, chunk) for group in groups for chunk in range(chunks) for i in group]
+    forward = [("F", i, chunk) for i, chunk in turns]
+    backward = [("B", i, chunks - 1 - chunk) for i, chunk in turns]
+    orders = []
+    for rank in range(ranks):
+        ahead = ranks - rank if chunks == 1 else 2 * (ranks - rank) - 1 + (chunks - 1) * ranks
+        ahead = min(ahead, len(forward))
+        later = itertools.zip_longest(backward, forward[ahead:])
+        orders.append(forward[:ahead] + [step for pair in later for step in pair if step])
+    return orders
+
+
+def schedule(policy: str, ranks: int, microbatches: int, backward: float) -> Schedule:
+    """When each rank does what, if each of its passes begins as early as it can.
+
+    `backward` is the cost of a backward pass, relative to that of a forward pass.
+    """
+    orders = order(policy, ranks, microbatches)
+    chunks = CHUNKS if policy == INTERLEAVED else 1
+    split = policy == ZERO_BUBBLE
+    cost = {"F": 1 / chunks, "B": backward / chunks / (2 if split else 1), "W": backward / 2}
+    done: dict[tuple[str, int, int], float] = {}  # by kind, micro-batch and stage of the model
+    free, waiting = [0.0] * ranks, [list(steps) for steps in orders]
+    put_off: list[list[int]] = [[] for _ in range(ranks)]  # micro-batches whose W is still to do
+    plan: Schedule = [[] for _ in range(ranks)]
+
+    def do(rank: int, kind: str, i: int, chunk: int, start: float) -> None:
+        free[rank] = start + cost[kind]
+        plan[rank].append(Pass(kind, i, chunk, start, free[rank]))
+        done[kind, i, chunk * ranks + rank] = free[rank]
+
+    last = ranks * chunks - 1
+    while any(waiting):
+        for rank in (rank for rank in range(ranks) if waiting[rank]):
+            kind, i, chunk = waiting[rank][0]
+            needs = _needs(kind, i, chunk * ranks + rank, last)
+            if needs is not None and needs not in done:
+                continue
+            ready = done.get(needs, 0.0)
+            # W fills a gap, or makes room: no rank keeps more micro-batches than 1F1B's first one.
+            while put_off[rank] and (
+                free[rank] + cost["W"] <= ready + 1e-9
+                or (kind == "F" and _alive(plan[rank], "W") >= ranks)
+            ):
+                do(rank, "W", put_off[rank].pop(0), 0, free[rank])
+            do(rank, kind, i, chunk, max(free[rank], ready))
+            waiting[rank].pop(0)
+            if split and kind == "B":
+                put_off[rank].append(i)
+    for rank in range(ranks):
+        for i in put_off[rank]:
+            do(rank, "W", i, 0, free[rank])
+    return plan
+
+
+def _needs(kind: str, i: int, stage: int, last: int) -> tuple[str, int, int] | None:
+    """The pass that must be over before this one of a stage of the model can begin."""
+    if kind == "F":
+        return ("F", i, stage - 1) if stage > 0 else None
+    return ("B", i, stage + 1) if stage < last else ("F", i, last)
+
+
+def length(plan: Schedule) -> float:
+    """When the last rank has finished."""
+    return max(step.end for steps in plan for step in steps)
+
+
+def bubble(plan: Schedule) -> float:
+    """The share of all ranks' time in which they compute nothing, 0 to 1."""
+    begin = min(step.start for steps in plan for step in steps)
+    busy = sum(step.end - step.start for steps in plan for step in steps)
+    return max(0.0, 1 - busy / ((length(plan) - begin) * len(plan)))
+
+
+def kept(steps: list[Pass]) -> int:
+    """For how many passes a rank keeps activations at once, at most."""
+    until = "W" if any(step.kind == "W" for step in steps) else "B"
+    return max(_alive(steps[:count], until) for count in range(1, len(steps) + 1))
+
+
+def _alive(steps: list[Pass], until: str) -> int:
+    """How many forward passes there were that no pass of the kind `until` has followed yet."""
+    return sum((step.kind == "F") - (step.kind == until) for step in steps)
+
+
+def measured(rows: Iterable[Mapping[str, object]]) -> Schedule:
+    """The timeline of a run, in ms, by stage: from rows with `start_ms` and `end_ms`.
+
+    Other rows are passed over; raises `CourseError` if none is left.
+    """
+    found: dict[int, list[Pass]] = {}
+    for row in rows:
+        start = row.get("start_ms")
+        if start is None or math.isnan(start):
+            continue
+        step = Pass(str(row["kind"]), int(row["microbatch"]), 0, start, row["end_ms"])
+        found.setdefault(int(row["stage"]), []).append(step)
+    if not found:
+        raise CourseError(f"There is no timeline of a pipeline in these metrics: {ADVICE}.")
+    return [sorted(found[stage], key=lambda step: step.start) for stage in sorted(found)]

@@ -1,0 +1,112 @@
+"""The picture of a pipeline's schedule: predicted, and measured below it."""
+
+from course.core import words
+from course.drawing import palette, svg
+from course.explore.models import pipeline as model
+
+LEFT, RIGHT = 92, svg.WIDTH - svg.MARGIN - 76
+ROW, HIGH = 28, 22
+TOP = 120  # of the first lane
+
+
+def draw(
+    policy: str,
+    stages: int,
+    microbatches: int,
+    backward: float,
+    measured: model.Schedule | None = None,
+) -> svg.Picture:
+    """One state of the explorable; `backward` is relative to the cost of a forward pass."""
+    if policy == model.INTERLEAVED:  # which takes a multiple of the ranks
+        microbatches = -(-microbatches // stages) * stages
+    plan = model.schedule(policy, stages, microbatches, backward)
+    idle = model.bubble(plan)
+    end = svg.round_up(model.length(plan))
+    bottom = TOP + stages * ROW
+    body = [
+        svg.legend(LEFT, 88, _marks(plan)),
+        svg.text(RIGHT + 12, TOP - 10, "keeps", colour=palette.MUTED),
+        *_lanes(plan, TOP, end, policy),
+        svg.axis(LEFT, bottom, RIGHT - LEFT, end, "predicted, in forward passes", rise=0),
+    ]
+    if measured:
+        ran = max(step.end for steps in measured for step in steps)
+        top = bottom + 62
+        bottom = top + len(measured) * ROW
+        body += [
+            *_lanes(measured, top, svg.round_up(ran), model.ONE_F_ONE_B),
+            svg.axis(LEFT, bottom, RIGHT - LEFT, svg.round_up(ran), "measured, in ms"),
+        ]
+    return svg.card(
+        bottom + 46,
+        _title(policy, stages, idle, measured),
+        body,
+        subtitle=_subtitle(stages, microbatches),
+        alt=f"{policy} on {words.plural(stages, 'rank')} with "
+        f"{words.plural(microbatches, 'micro-batch')}: "
+        f"{idle:.0%} of the ranks' time is bubble, and the ranks keep the activations of "
+        f"{', '.join(_kept(steps, policy) for steps in plan)} micro-batches.",
+    )
+
+
+def _title(policy: str, stages: int, idle: float, measured: model.Schedule | None) -> str:
+    if stages == 1:
+        return "One stage has nobody to wait for"
+    name = policy[0].upper() + policy[1:]
+    title = f"{name}: the bubble is {idle:.0%} of the ranks' time"
+    return f"{title}, measured {model.bubble(measured):.0%}" if measured else title
+
+
+def _subtitle(stages: int, microbatches: int) -> str:
+    count = words.plural(microbatches, "micro-batch")
+    where = words.plural(stages, "rank")
+    return (
+        f"{count} (numbered) through {where}; on the right, how many of them a rank keeps at once"
+    )
+
+
+def _marks(plan: model.Schedule) -> list[tuple[str, str, str]]:
+    blue = palette.rank_colour(0)
+    split = any(step.kind == "W" for steps in plan for step in steps)
+    marks = [
+        ("solid", palette.phase_colour(blue, "forward"), "forward"),
+        ("solid", blue, "backward" if not split else "backward: the input's gradient"),
+    ]
+    if split:
+        marks.append(("solid", palette.phase_colour(blue, "optimizer"), "the weights' gradients"))
+    return [*marks, ("solid", palette.WAIT, "bubble")]
+
+
+def _kept(steps: list[model.Pass], policy: str) -> str:
+    """How many micro-batches a rank keeps: a chunk of two counts half."""
+    chunks = model.CHUNKS if policy == model.INTERLEAVED else 1
+    return words.significant(model.kept(steps) / chunks)
+
+
+def _lanes(plan: model.Schedule, top: float, end: float, policy: str) -> list[str]:
+    """One lane per rank, from 0 to `end`."""
+    begin = min(step.start for steps in plan for step in steps)
+    last = max(step.end for steps in plan for step in steps)
+    scale, parts = (RIGHT - LEFT) / end, []
+    for rank, steps in enumerate(plan):
+        y, colour = top + rank * ROW, palette.rank_colour(rank)
+        name = svg.text(LEFT - 12, y + 16, f"Rank {rank}", anchor="end", bold=True, colour=colour)
+        parts.append(name)
+        parts.append(svg.rect(LEFT + begin * scale, y, (last - begin) * scale, HIGH, palette.WAIT))
+        parts += [_pass(step, y, scale, colour) for step in steps]
+        parts.append(svg.text(RIGHT + 12, y + 16, _kept(steps, policy), bold=True))
+    return parts
+
+
+def _pass(step: model.Pass, y: float, scale: float, colour: str) -> str:
+    x, wide = LEFT + step.start * scale, (step.end - step.start) * scale
+    phase = {"F": "forward", "B": "backward", "W": "optimizer"}[step.kind]
+    part = f", part {step.chunk + 1} of this rank's model" if step.chunk else ""
+    tip = f"{step.kind} of micro-batch {step.microbatch}{part}"
+    fill = palette.phase_colour(colour, phase)
+    box = svg.rect(x, y, wide - svg.hair(wide), HIGH, fill, tip=tip)
+    label = str(step.microbatch)
+    if svg.text_width(label) + 2 > wide:
+        return box
+    ink = palette.INK if step.kind == "F" else palette.CARD
+    return box + svg.text(x + wide / 2, y + 16, label, anchor="middle", colour=ink)

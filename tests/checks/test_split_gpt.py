@@ -1,0 +1,67 @@
+"""The GPT of lab 11: the same on every mesh, and one clear sentence for a mesh that cannot be."""
+
+from pathlib import Path
+
+import pytest
+from support import solutions
+
+from course.launch import Run, connect, launch
+
+LIMIT_S = 120.0
+SAME = 1e-6  # how far weights may be from those of one process
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The solved scripts of the lab in src/, and the weights of one process in runs/."""
+    connect.warm_up()
+    folder = tmp_path_factory.mktemp("lab_11")
+    (folder / "src").mkdir()
+    solutions.write("11_splitting", folder / "src")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert train("1 1 1").ok
+    return folder
+
+
+def train(mesh: str, *options: str, ranks: int | None = None) -> Run:
+    """Train on a mesh, on as many ranks as it takes unless `ranks` says otherwise."""
+    data, pipeline, tensor = map(int, mesh.split())
+    command = ["torchrun", "--standalone", "--nproc-per-node"]
+    command += [str(ranks or data * pipeline * tensor), "src/three_ways.py", "--mesh"]
+    env = {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+    return launch([*command, *mesh.split(), *options], limit=LIMIT_S, env=env)
+
+
+@pytest.mark.parametrize(
+    "options", ["2 1 1", "1 1 4", "1 4 1", "1 2 2 --schedule gpipe", "2 2 1", "2 2 2"]
+)
+def test_every_mesh_ends_with_the_weights_of_one_process(folder, options, monkeypatch):
+    monkeypatch.chdir(folder)
+    mesh, *rest = options.partition(" --")[0], *options.split()[3:]
+    run = train(mesh, *rest)
+    assert run.ok and run.metrics["off"].max() < SAME
+
+
+@pytest.mark.parametrize("what", ["data", "tied"])
+def test_what_is_forgotten_shows_in_the_weights(folder, what, monkeypatch):
+    monkeypatch.chdir(folder)
+    run = train("2 1 1" if what == "data" else "1 2 1", "--forget", what)
+    assert run.ok and run.metrics["off"].max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("mesh", "ranks", "sentence"),
+    [
+        ("1 2 2", 2, "A mesh of 1 x 2 x 2 takes 4 ranks, and there are 2."),
+        ("1 1 3", 3, "3 ranks cannot share 256 rows, columns or heads evenly."),
+        ("1 3 1", 3, "3 stages cannot share 4 layers evenly."),
+    ],
+)
+def test_a_mesh_that_cannot_be_is_refused_in_one_sentence(
+    folder, mesh, ranks, sentence, monkeypatch
+):
+    monkeypatch.chdir(folder)
+    run = train(mesh, ranks=ranks)
+    assert not run.ok
+    assert run.text(run.first_failed, "stderr").splitlines()[-1].endswith(sentence)
