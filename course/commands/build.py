@@ -6,7 +6,7 @@ import sys
 from course.checks import exercises
 from course.core import ROOT
 from course.explore import figures
-from course.lessons import build, select, stale, stale_beside, write_scripts
+from course.lessons import build, rewrite_prose, select, stale, stale_beside, write_scripts
 
 
 def main(argv: list[str]) -> int:
@@ -17,7 +17,9 @@ def main(argv: list[str]) -> int:
     if options.scripts:
         write_scripts(ROOT, wanted)
         return 0
-    if options.check:
+    if options.prose:
+        complaints = rewrite_prose(ROOT, wanted)
+    elif options.check:
         complaints = stale(ROOT, wanted)
         if not options.names:
             complaints += stale_beside(ROOT, [lesson.name for lesson in wanted], drawn)
@@ -42,6 +44,9 @@ def _parser() -> argparse.ArgumentParser:
     ways = parser.add_mutually_exclusive_group()
     ways.add_argument(
         "--scripts", action="store_true", help="write only the scripts of the cells; run nothing"
+    )
+    ways.add_argument(
+        "--prose", action="store_true", help="only prose has changed: keep the outputs, run nothing"
     )
     ways.add_argument(
         "--check", action="store_true", help="write nothing; say which files are not current"

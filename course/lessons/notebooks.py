@@ -70,6 +70,32 @@ def build(
     return failures
 
 
+def rewrite_prose(root: Path, wanted: list[Lesson]) -> list[str]:
+    """Write both notebooks of each lesson anew around the outputs that are there; run nothing.
+
+    Returns the lessons whose code is not that of their outputs. They stay as they are.
+    """
+    failures = []
+    for lesson in wanted:
+        path = root / "solutions" / f"{lesson.name}.ipynb"
+        solved = notebook(lesson, solved=True)
+        old = nbformat.read(path, 4) if path.is_file() else nbformat.v4.new_notebook()
+        cells, ran = _code(solved), _code(old)
+        if [cell.source for cell in cells] != [cell.source for cell in ran]:
+            failures.append(f"{lesson.name}: its code has changed since it was run: build it")
+            continue
+        for cell, before in zip(cells, ran, strict=True):
+            cell.outputs, cell.execution_count = before.outputs, before.execution_count
+        solved.metadata = old.metadata
+        write_whole(root / "labs" / f"{lesson.name}.ipynb", text(notebook(lesson, solved=False)))
+        write_whole(path, text(solved))
+    return failures
+
+
+def _code(node: NotebookNode) -> list[NotebookNode]:
+    return [cell for cell in node.cells if cell.cell_type == "code"]
+
+
 def _remove_scripts(root: Path, lesson: Lesson) -> None:
     """A solution is run as after cloning, and no script of an older lesson stays behind."""
     for target in lesson.scripts(solved=True):

@@ -13,6 +13,7 @@ from support.lesson_samples import (
     NAME,
     NEXT,
     built,
+    complaints,
     course,
     notebook,
     rewrite,
@@ -61,6 +62,25 @@ def test_only_the_named_lesson_is_built(tmp_path):
     root = course(tmp_path, adding=GOOD, next=NEXT)
     assert built(root, "01_next") == []
     assert sorted(path.name for path in root.rglob("*.ipynb")) == ["01_next.ipynb"] * 2
+
+
+def test_new_prose_keeps_the_outputs_of_the_last_run(copied):
+    outputs = [cell.get("outputs") for cell in notebook(copied, "solutions").cells]
+    path = copied / "course" / "lessons" / f"{NAME}.md"
+    path.write_text(path.read_text() + "\nOne more sentence.\n")
+    assert notebooks.rewrite_prose(copied, lesson_module.lessons(copied)) == []
+    assert complaints(copied) == []
+    after = notebook(copied, "solutions")
+    assert "One more sentence." in after.cells[-1].source
+    assert [cell.get("outputs") for cell in after.cells][: len(outputs)] == outputs
+
+
+def test_outputs_are_not_kept_for_code_that_did_not_print_them(copied):
+    before = (copied / "solutions" / f"{NAME}.ipynb").read_bytes()
+    rewrite(copied / "course" / "lessons" / f"{NAME}.md", '"a sum of"', '"the sum of"')
+    [failure] = notebooks.rewrite_prose(copied, lesson_module.lessons(copied))
+    assert failure == f"{NAME}: its code has changed since it was run: build it"
+    assert (copied / "solutions" / f"{NAME}.ipynb").read_bytes() == before
 
 
 def test_figures_are_written(finished):
