@@ -6,7 +6,7 @@ think about when it does not. Files named ``any_...`` are shared by exercises; t
 ``on_rank_...`` run on each rank, beside the learner's code.
 """
 
-from course.checks.engine.catalogue import exercises
+from course.checks.engine.catalogue import exercises, node_of
 from course.checks.engine.report import Report, check, check_folder
 
-__all__ = ["Report", "check", "check_folder", "exercises"]
+__all__ = ["Report", "check", "check_folder", "exercises", "node_of"]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-from course.checks import Report, check, exercises
+from course.checks import Report, check, exercises, node_of
 from course.commands import grade_pages
 from course.commands.grade_submissions import Submission, alike, collect
 from course.core import ROOT, CourseError, write_whole
@@ -43,8 +43,8 @@ def main(argv: Sequence[str]) -> int:
         raise CourseError(f"There is no folder {args.submissions}: name the one with submissions.")
     points = weights(args.weights)
     wanted = args.names or list(exercises())
-    if unknown := sorted(set(wanted) - set(exercises())):
-        raise CourseError(f"There is no exercise {', '.join(unknown)}.")
+    for name in wanted:
+        node_of(name)  # raises for a name that is none
     if args.jobs < 1:
         raise CourseError("--jobs takes a number above 0.")
     warm_up()

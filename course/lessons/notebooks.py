@@ -80,7 +80,7 @@ def rewrite_prose(root: Path, wanted: list[Lesson]) -> list[str]:
         path = root / "solutions" / f"{lesson.name}.ipynb"
         solved = notebook(lesson, solved=True)
         old = nbformat.read(path, 4) if path.is_file() else nbformat.v4.new_notebook()
-        cells, ran = _code(solved), _code(old)
+        cells, ran = code_cells(solved), code_cells(old)
         if [cell.source for cell in cells] != [cell.source for cell in ran]:
             failures.append(f"{lesson.name}: its code has changed since it was run: build it")
             continue
@@ -92,7 +92,8 @@ def rewrite_prose(root: Path, wanted: list[Lesson]) -> list[str]:
     return failures
 
 
-def _code(node: NotebookNode) -> list[NotebookNode]:
+def code_cells(node: NotebookNode) -> list[NotebookNode]:
+    """The cells of a notebook that run."""
     return [cell for cell in node.cells if cell.cell_type == "code"]
 
 

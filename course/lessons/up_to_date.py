@@ -8,7 +8,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from course.lessons.lesson import Lesson
-from course.lessons.notebooks import check_that_fails, notebook, text
+from course.lessons.notebooks import check_that_fails, code_cells, notebook, text
 
 SCREENSHOT = "lab_03.png"  # the README's, of JupyterLab: the one picture no code draws
 
@@ -54,7 +54,7 @@ def _solution_fault(content: str | None, lesson: Lesson) -> str | None:
         return "is not there" if content is None else "is not a notebook"
     if text(_without_outputs(node)) != text(notebook(lesson, solved=True)):
         return "is not what its lesson makes"
-    code = [cell for cell in node.cells if cell.cell_type == "code"]
+    code = code_cells(node)
     if [cell.execution_count for cell in code] != list(range(1, len(code) + 1)):
         return "was not run from the first cell to the last"
     if any(_failed(cell) for cell in code):

@@ -1,14 +1,12 @@
 """Lab 04b's scripts outside of its notebook: the symptoms of the clinic's runs."""
 
-import importlib
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 import torch
-from support.solutions import write
+from support import solutions
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from course.launch import connect, stacks
@@ -24,7 +22,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The solved scripts of the lab, in a folder that is the working directory of each test."""
     connect.warm_up()
     folder = tmp_path_factory.mktemp("lab")
-    write(LAB, folder)
+    solutions.write(LAB, folder)
     # The first DDP of a process imports much: wait until there are warm ranks that have done so.
     launch([*TWO, str(folder / "hangs.py"), "validation_without_batch_norm"], limit=100)
     return folder
@@ -37,15 +35,10 @@ def here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def solved(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
+def solved(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], ModuleType]]:
     """Import a script of the lab into this process; the import is undone after the test."""
-
-    def take(name: str) -> ModuleType:
-        monkeypatch.syspath_prepend(str(folder))
-        monkeypatch.delitem(sys.modules, name, raising=False)
-        return importlib.import_module(name)
-
-    return take
+    with solutions.importable(monkeypatch, folder, LAB) as load:
+        yield load
 
 
 @pytest.mark.parametrize(

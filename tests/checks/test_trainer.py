@@ -1,16 +1,14 @@
 """Lab 04's scripts outside of its notebook: the trainer, its launchers, its data."""
 
-import importlib
 import json
 import os
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 import torch
-from support.solutions import write
+from support import solutions
 
 from course import models
 from course.data import nli
@@ -26,7 +24,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The solved scripts of the lab, in a folder that is the working directory of each test."""
     connect.warm_up()
     folder = tmp_path_factory.mktemp("lab")
-    write(LAB, folder)
+    solutions.write(LAB, folder)
     # The first DDP of a process imports much: wait until there are warm ranks that have done so.
     launch([*TWO, str(folder / "moved.py")], limit=100)
     return folder
@@ -67,15 +65,10 @@ def test_a_gpu_that_is_not_there_is_a_sentence():
 
 
 @pytest.fixture
-def solved(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
+def solved(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], ModuleType]]:
     """Import a script of the lab into this process; the import is undone after the test."""
-
-    def take(name: str) -> ModuleType:
-        monkeypatch.syspath_prepend(str(folder))
-        monkeypatch.delitem(sys.modules, name, raising=False)
-        return importlib.import_module(name)
-
-    return take
+    with solutions.importable(monkeypatch, folder, LAB) as load:
+        yield load
 
 
 @pytest.mark.parametrize(

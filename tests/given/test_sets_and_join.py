@@ -1,32 +1,13 @@
 """Process sets, groups, `join`, and what is said when something cannot be done."""
 
-import functools
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from support import on_rank_hvd_sets as on_rank
-from support.solutions import write
 
-from course.checks.engine.on_ranks import on_ranks
 from course.core.files import ROOT
-from course.launch import connect
-
-
-@pytest.fixture(scope="module")
-def src(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The scripts of the lesson, solved; and ranks that start at once."""
-    connect.warm_up()
-    folder = tmp_path_factory.mktemp("hvd")
-    write("06_horovod_style", folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def ranks(src: Path):
-    return functools.partial(on_ranks, src=src)
 
 
 def test_a_process_set_runs_its_operations_among_itself(ranks):

@@ -12,7 +12,7 @@ BF16 = 1e-3  # after three steps; a rounding of a weight in bf16 is larger
 class TestMyFsdp(AnySharded):
     """Exercise 3: weights, gradients and optimizer state sharded."""
 
-    @hint("whoever gathers must also free: after the forward, and when the gradients are complete")
+    @hint("what you gather you must also free: after forward, and when the gradients are complete")
     def test_sharded_at_rest(self, ranks):
         """After construction, after backward and after an evaluation no parameter is whole."""
         for rank, found in enumerate(ranks(2, on_rank.at_rest)):

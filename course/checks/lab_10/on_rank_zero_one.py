@@ -46,6 +46,15 @@ def _in_groups(model: Small) -> list[dict]:
     return [{"params": layers, "weight_decay": 0.0}, {"params": heads, "lr": 0.05}]
 
 
+def _steps_alone(model: nn.Module, updates: torch.optim.Optimizer, count: int) -> None:
+    """Train in this process on the batches of all ranks together."""
+    for step in range(count):
+        updates.zero_grad()
+        parts = [batch(step, rank) for rank in range(dist.get_world_size())]
+        loss_of(model, tuple(map(torch.cat, zip(*parts, strict=True)))).backward()
+        updates.step()
+
+
 def groups() -> float:
     """How far this rank's weights are from one process's, with two groups of parameters."""
     model = DistributedDataParallel(Small(seed=0))
@@ -53,11 +62,7 @@ def groups() -> float:
     alone = Small(seed=0)
     kind, options = CLASSES["AdamW"]
     updates = kind(_in_groups(alone), **options)
-    for step in range(3):
-        updates.zero_grad()
-        parts = [batch(step, rank) for rank in range(dist.get_world_size())]
-        loss_of(alone, tuple(map(torch.cat, zip(*parts, strict=True)))).backward()
-        updates.step()
+    _steps_alone(alone, updates, count=3)
     return furthest(weights(model.module), weights(alone))
 
 
@@ -93,11 +98,7 @@ def few() -> float:
         torch.optim.SGD(alone.parameters(), lr=0.1),
     )
     _steps(here, updates, count=2)
-    for step in range(2):
-        reference.zero_grad()
-        parts = [batch(step, rank) for rank in range(dist.get_world_size())]
-        loss_of(alone, tuple(map(torch.cat, zip(*parts, strict=True)))).backward()
-        reference.step()
+    _steps_alone(alone, reference, count=2)
     return furthest(weights(here.module), weights(alone))
 
 

@@ -238,7 +238,7 @@ class Engine:
             self._settle([handle], HorovodInternalError(error))
 
     def _settle(self, handles: list[Handle], error: BaseException | None = None) -> None:
-        """The handles are done: their names are free again, and whoever waits for them goes on."""
+        """The handles are done: their names are free again, and those who wait for them go on."""
         with self.lock:
             for handle in handles:
                 self.pending.pop(handle.key, None)

@@ -1,6 +1,5 @@
 """Lab 06's `hvd`, the lesson's solved scripts over the room `horovod`: operations, faults, ends."""
 
-import functools
 import inspect
 import json
 import subprocess
@@ -12,9 +11,7 @@ from support import on_rank_hvd as on_rank
 from support.solutions import write
 
 from course.charts.tensor_timeline import tensor_timeline
-from course.checks.engine.on_ranks import on_ranks
 from course.core.errors import CourseError
-from course.launch import connect
 from course.launch.client import launch
 
 # Horovod 0.28.1's own signatures (horovod/torch/mpi_ops.py, functions.py, optimizer.py), less
@@ -56,20 +53,6 @@ SIGNATURES = {
     "DistributedOptimizer": "optimizer named_parameters=None compression=none "
     "backward_passes_per_step=1 op=Average gradient_predivide_factor=1.0 groups=None",
 }
-
-
-@pytest.fixture(scope="module")
-def src(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The scripts of the lesson, solved; and ranks that start at once."""
-    connect.warm_up()
-    folder = tmp_path_factory.mktemp("hvd")
-    write("06_horovod_style", folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def ranks(src: Path):
-    return functools.partial(on_ranks, src=src)
 
 
 @pytest.mark.parametrize("world_size", [2, 3])
