@@ -7,6 +7,8 @@ import pytest
 
 from course.launch import warm_up
 
+pytest_plugins = ["support.kernels"]
+
 TESTS = Path(__file__).parent / "tests"
 TEST_TIMEOUT_S = 120  # for one test; the limit for notebook cells is in pyproject.toml
 # What `make quick` leaves out: it takes minutes, or starts notebooks, a browser, a cluster.

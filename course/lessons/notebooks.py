@@ -18,6 +18,7 @@ from nbformat import NotebookNode
 from course.core import write_whole
 from course.lessons.lesson import Lesson
 
+STARTUP_TIMEOUT_S = 180  # for a kernel on a busy machine
 CELL_TIMEOUT_S = 300  # as long as nbval gives a cell: what is built can be validated
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -121,6 +122,7 @@ def _run(node: NotebookNode, lesson: Lesson, folder: Path) -> None:
     running = [0]
     client = NotebookClient(
         node,
+        startup_timeout=STARTUP_TIMEOUT_S,
         timeout=CELL_TIMEOUT_S,
         kernel_name="python3",
         record_timing=False,

@@ -1,5 +1,6 @@
 """What is on disk and not what the lessons make is seen; what is built validates under nbval."""
 
+import os
 import re
 import subprocess
 import sys
@@ -114,8 +115,15 @@ def validate(root: Path, *arguments: str) -> str:
     for name in ("pyproject.toml", "tests/nbval_sanitize.cfg"):
         write_whole(root / name, (ROOT / name).read_text())
     pytest_nbval = [sys.executable, "-m", "pytest", "--nbval", "-p", "no:cacheprovider"]
-    command = [*pytest_nbval, "-q", "-rA", "--color=no", *arguments]
-    return subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=280).stdout
+    options = ["-p", "support.kernels", "--numprocesses=0", "-q", "-rA", "--color=no"]
+    return subprocess.run(
+        [*pytest_nbval, *options, *arguments],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        env=os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"},
+    ).stdout
 
 
 @pytest.mark.timeout(300)  # nine kernels, one after the other

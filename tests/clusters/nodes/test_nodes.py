@@ -9,7 +9,7 @@ import time
 import pytest
 from support.boxes import box
 from support.fake_nvml import FakeNvml
-from support.launching import runs
+from support.launching import runs, until
 
 from course import hardware
 from course.clusters.nodes import network, nodes
@@ -130,7 +130,8 @@ def test_a_node_that_dies_and_comes_back_goes_on_from_the_checkpoint(two):
     running.until(step=12)
     doomed = [pid for pid, _ in running.launches[1].processes.values()]
     running.kill(1)
-    assert doomed and not any(map(runs, doomed))
+    assert doomed
+    until(lambda: not any(map(runs, doomed)))
     with pytest.raises(CourseError, match="node0 is running the command already"):
         running.restart(0)
     run = running.restart(1).finish()
@@ -156,7 +157,7 @@ def test_an_interrupt_ends_the_ranks_of_all_nodes(two):
     threading.Timer(0.3, lambda: os.kill(os.getpid(), 2)).start()
     with pytest.raises(KeyboardInterrupt):
         running.finish()
-    assert not any(map(runs, pids))
+    until(lambda: not any(map(runs, pids)))
 
 
 @pytest.mark.parametrize(
