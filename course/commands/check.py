@@ -1,11 +1,13 @@
 """``python -m course check``: the checks of a folder of scripts."""
 
 import argparse
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from course.checks import check_folder
-from course.core import CourseError
+from course.commands import check_formats
+from course.core import CourseError, write_whole
 from course.launch import warm_up
 
 
@@ -23,12 +25,31 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--junit", type=Path, metavar="FILE", help="write a JUnit report for other tools"
     )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the verdicts as JSON")
+    parser.add_argument(
+        "--gradescope", type=Path, metavar="FILE", help="write Gradescope's results.json"
+    )
+    parser.add_argument(
+        "--classroom50", type=Path, metavar="FILE", help="write Classroom 50's result.json"
+    )
+    parser.add_argument(
+        "--isolated",
+        action="store_true",
+        help="shut the learner's code in: it sees its folder, no other files and no network",
+    )
     args = parser.parse_args(argv)
     if not args.src.is_dir():
         fix = "give --src the folder that holds the learner's scripts"
         raise CourseError(f"There is no folder {args.src}: {fix}.")
-    warm_up()
-    reports = check_folder(args.src, args.names, args.junit)
+    if not args.isolated:
+        warm_up()
+    reports = check_folder(args.src, args.names, args.junit, args.isolated)
     for report in reports:
         print(report)
+    if args.json:
+        write_whole(args.json, check_formats.plain(reports))
+    if args.gradescope:
+        write_whole(args.gradescope, check_formats.gradescope(reports))
+    if args.classroom50:
+        write_whole(args.classroom50, check_formats.classroom50(reports, os.environ))
     return 0 if reports and all(report.ok for report in reports) else 1

@@ -12,6 +12,7 @@ from course.checks import Report, check, exercises, node_of
 from course.commands import grade_pages
 from course.commands.grade_submissions import Submission, alike, collect
 from course.core import ROOT, CourseError, write_whole
+from course.hardware import bubblewrap
 from course.launch import warm_up
 
 Verdicts = dict[str, list[dict]]  # by exercise, what became of each check
@@ -21,7 +22,8 @@ def main(argv: Sequence[str]) -> int:
     """Grade a folder of submissions; 0 if all could be read, 1 if not."""
     parser = argparse.ArgumentParser(
         prog="python -m course grade",
-        description="Check the scripts of a class. The learners' code runs with your rights.",
+        description="Check the scripts of a class. Without --isolated their code runs with your "
+        "rights.",
     )
     parser.add_argument(
         "submissions", type=Path, help="a folder with a folder, zip or notebook for each learner"
@@ -38,7 +40,14 @@ def main(argv: Sequence[str]) -> int:
         metavar="N",
         help="checks at a time (default: one for every four cores)",
     )
+    parser.add_argument(
+        "--isolated",
+        action="store_true",
+        help="shut each learner's code in: it sees its folder, no other files and no network",
+    )
     args = parser.parse_args(argv)
+    if args.isolated:
+        bubblewrap.require()
     if not args.submissions.is_dir():
         raise CourseError(f"There is no folder {args.submissions}: name the one with submissions.")
     points = weights(args.weights)
@@ -49,7 +58,7 @@ def main(argv: Sequence[str]) -> int:
         raise CourseError("--jobs takes a number above 0.")
     warm_up()
     found = collect(args.submissions, args.out / "work")
-    verdicts = judge(found, wanted, args.out / "verdicts", args.jobs)
+    verdicts = judge(found, wanted, args.out / "verdicts", args.jobs, args.isolated)
     reports = {
         learner: [Report(name, results) for name, results in by_exercise.items()]
         for learner, by_exercise in verdicts.items()
@@ -87,13 +96,17 @@ def handed_out() -> dict[str, str]:
 
 
 def judge(
-    submissions: Sequence[Submission], wanted: Sequence[str], folder: Path, jobs: int
+    submissions: Sequence[Submission],
+    wanted: Sequence[str],
+    folder: Path,
+    jobs: int,
+    isolated: bool,
 ) -> dict[str, Verdicts]:
     """The verdicts by learner. They are kept in the folder, and made again for changed scripts."""
     verdicts: dict[str, Verdicts] = {submission.learner: {} for submission in submissions}
     with ThreadPoolExecutor(jobs) as pool:
         under_way = {
-            pool.submit(_verdict, submission, name, folder): (submission.learner, name)
+            pool.submit(_verdict, submission, name, folder, isolated): (submission.learner, name)
             for submission in submissions
             for name in submission.exercises
             if name in wanted
@@ -109,17 +122,21 @@ def judge(
     }
 
 
-def _verdict(submission: Submission, name: str, folder: Path) -> list[dict]:
-    """What the checks of one exercise say; asked for again only if the scripts have changed."""
-    path, digest = folder / submission.learner / f"{name}.json", submission.digest()
+def _verdict(submission: Submission, name: str, folder: Path, isolated: bool) -> list[dict]:
+    """What the checks of one exercise say; asked for again only if the scripts have changed.
+
+    A verdict that was found without isolation does not count where isolation is wanted.
+    """
+    path = folder / submission.learner / f"{name}.json"
+    judged = {"digest": submission.digest(), "isolated": isolated}
     if path.is_file():
         kept = json.loads(path.read_text())
-        if kept["digest"] == digest:
+        if kept | judged == kept:
             return kept["results"]
     try:
-        results = check(name, src=str(submission.src.resolve())).results
+        results = check(name, src=str(submission.src.resolve()), isolated=isolated).results
     except CourseError as error:
         results = [{"claim": "The checks ran.", "outcome": "failed", "message": str(error)}]
         return [dict.fromkeys(("check", "hint", "printed"), "") | results[0]]
-    write_whole(path, json.dumps({"digest": digest, "results": results}, indent=1))
+    write_whole(path, json.dumps(judged | {"results": results}, indent=1))
     return results

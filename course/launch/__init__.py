@@ -15,12 +15,14 @@ from course.launch.messages import (
     Note,
     Progress,
     Reason,
+    Serving,
     Started,
 )
 from course.launch.netns import Host
 from course.launch.preflight import KINDS
 from course.launch.process_tree import kill_tree, still_the_same
 from course.launch.run import ABORTED, RAISED, TRACEBACK, Line, Run, brief
+from course.launch.sandbox import Sandbox
 
 __all__ = [
     "ABORTED",
@@ -40,6 +42,8 @@ __all__ = [
     "Progress",
     "Reason",
     "Run",
+    "Sandbox",
+    "Serving",
     "Started",
     "brief",
     "kill_tree",

@@ -14,11 +14,24 @@ from collections.abc import Callable
 from course.core import METRICS_FILE, Interrupted
 from course.launch import connect, preflight, process_tree, run_folder
 from course.launch.channel import Channel
-from course.launch.messages import Done, Ended, Event, Logged, Message, Reason, Request, Stop
+from course.launch.messages import (
+    PATIENCE,
+    Done,
+    Ended,
+    Event,
+    Logged,
+    Message,
+    Reason,
+    Request,
+    Serving,
+    Stop,
+)
 from course.launch.netns import Host
 from course.launch.run import Run
+from course.launch.sandbox import Sandbox
 
 LIMIT_S = 900.0  # a run without a limit of its own
+OVERDUE_S = 30.0  # after its limit, a supervisor has ended a run, on a busy machine too
 LOOK_S = 0.25  # how often metrics are looked for
 # The fault handlers write the stacks of a rank that is ended at the time limit; colours in
 # tracebacks (a kernel asks for them) would hide what `Run.traceback` looks for; torch's profiler
@@ -36,31 +49,34 @@ def launch(
     host: Host | None = None,
     stop: threading.Event | None = None,
     patient: bool = False,
+    sandbox: Sandbox | None = None,
 ) -> Run:
     """Run a command such as ``["torchrun", "--standalone", "src/ddp.py"]``, to its end.
 
     `watch(run, event)` is called with each event of the run (see `messages`). After `limit`
     seconds the run is ended, and each rank's stacks are in its lines; a `patient` limit does not
     count the time in which the machine was busy with other things. `env` adds to the environment.
-    `host` is where it runs, if not on this machine's own network. An interrupt ends the run, then
-    `Interrupted` is raised; so does `stop`, for a launch in a thread, where no interrupt arrives.
-    Raises `CourseError` where nothing can be started.
+    `host` is where it runs, if not on this machine's own network. In a `sandbox` it knows nothing
+    of the environment here, and its metrics and log files stay inside. An interrupt ends the run,
+    then `Interrupted` is raised; so does `stop`, for a launch in a thread, where no interrupt
+    arrives. Raises `CourseError` where nothing can be started.
     """
     preflight.check(words)
     folder = run_folder.new(words)
     metrics = run_folder.MetricsFile(folder)
+    known = sandbox.env if sandbox else {**os.environ, METRICS_FILE: str(metrics.path)}
     request = Request(
         kind=words[0],
         argv=words[1:],
-        env=DEFAULTS | os.environ | {METRICS_FILE: str(metrics.path)} | (env or {}),
-        cwd=os.getcwd(),
+        env=DEFAULTS | known | (env or {}),
+        cwd=str(sandbox.home) if sandbox else os.getcwd(),
         umask=_umask(),
         limit=limit,
-        log_dir=str(folder),
+        log_dir=str(sandbox.home if sandbox else folder),
         host=host,
         patient=patient,
     )
-    return _Launch(request, Run(words, folder), metrics, watch, stop).finish()
+    return _Launch(request, Run(words, folder), metrics, watch, stop, sandbox).finish()
 
 
 class _Launch:
@@ -73,10 +89,12 @@ class _Launch:
         metrics: run_folder.MetricsFile,
         watch: Watch,
         stop: threading.Event | None,
+        sandbox: Sandbox | None,
     ) -> None:
         self._request, self._run, self._metrics = request, run, metrics
-        self._watch, self._stop = watch, stop
+        self._watch, self._stop, self._sandbox = watch, stop, sandbox
         self._interrupted = False
+        self._supervisor: Serving | None = None
 
     def finish(self) -> Run:
         """From the request to the end of the run."""
@@ -92,29 +110,52 @@ class _Launch:
         return self._run
 
     def _converse(self) -> None:
-        supervisor, silent = connect.to_supervisor(), True
-        _send(supervisor, self._request)
+        channel, overdue = self._connect(), self._overdue()
+        _send(channel, self._request)
         while self._run.reason == Reason.RUNNING:
             try:
-                for event in _events(supervisor):
-                    silent = False
+                for event in _events(channel):
                     self._take(event)
                 self._look()
                 if self._stop and self._stop.is_set() and not self._interrupted:
                     raise KeyboardInterrupt
+                if time.monotonic() > overdue:  # the code that it runs has stopped the supervisor
+                    raise EOFError
             except KeyboardInterrupt:
                 self._interrupted = True
-                _send(supervisor, Stop())
+                _send(channel, Stop())
             except EOFError:
-                if silent and not self._interrupted:  # a warm server died before it could serve
-                    silent, supervisor = False, connect.to_cold_supervisor()
-                    _send(supervisor, self._request)
+                never_served = not (self._supervisor or self._sandbox or self._interrupted)
+                if never_served and time.monotonic() < overdue:  # the warm server died before
+                    channel = connect.to_cold_supervisor()
+                    _send(channel, self._request)
                 else:
-                    _end_lost(self._run)
+                    self._end_lost()
                     self._take(Ended(Reason.LOST, code=1, left=0))
-        supervisor.close()
+        channel.close()
+
+    def _connect(self) -> Channel:
+        return self._sandbox.connect() if self._sandbox else connect.to_supervisor()
+
+    def _overdue(self) -> float:
+        """When the supervisor must have ended the run, whatever the machine is busy with."""
+        limit = self._request.limit * (1 + PATIENCE * self._request.patient)
+        return time.monotonic() + limit + OVERDUE_S
+
+    def _end_lost(self) -> None:
+        """End the processes of a supervisor that was killed, or that does not go on."""
+        if self._sandbox:
+            self._sandbox.end()
+            return
+        known = [(self._supervisor.pid, self._supervisor.created)] if self._supervisor else []
+        for pid, created in (*known, *self._run.processes.values()):
+            if process := process_tree.still_the_same(pid, created):
+                process_tree.kill_tree(process)
+        run_folder.mark_finished(self._run.log_dir)
 
     def _take(self, event: Event) -> None:
+        if isinstance(event, Serving):
+            self._supervisor = event
         self._run.take(event)
         self._watch(self._run, event)
 
@@ -131,14 +172,6 @@ def _events(supervisor: Channel) -> list[Event]:
 def _send(supervisor: Channel, message: Message) -> None:
     with contextlib.suppress(OSError):  # it is gone, as the next read will say
         supervisor.send(message)
-
-
-def _end_lost(run: Run) -> None:
-    """End the ranks of a supervisor that was killed (a warm server does this for its own)."""
-    for pid, created in run.processes.values():
-        if process := process_tree.still_the_same(pid, created):
-            process_tree.kill_tree(process)
-    run_folder.mark_finished(run.log_dir)
 
 
 def _umask() -> int:

@@ -3,12 +3,14 @@
 It is forked from the warm server where there is one, else it is a new process.
 """
 
+import contextlib
 import os
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from course.launch import interpreter
@@ -19,18 +21,25 @@ SOCKET = "COURSE_WARM"  # names the warm server's socket; processes started from
 
 
 class WarmHandle:
-    """The kernel's warm server, which ends when the kernel does: the kernel holds its stdin."""
+    """A warm server, which ends when this process does: the process holds its stdin.
 
-    def __init__(self) -> None:
+    `within` is the command that it runs in, `env` its environment.
+    """
+
+    def __init__(self, within: Sequence[str] = (), env: Mapping[str, str] = os.environ) -> None:
         folder = Path(tempfile.mkdtemp(prefix="course-"))  # only this user may enter
         self.path = str(folder / "warm")
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(self.path)
             listener.listen()
+            # What runs within something must not find a terminal or a file of ours.
+            output = subprocess.DEVNULL if within else None
             self._process = subprocess.Popen(
-                interpreter.command("warm_server", str(listener.fileno())),
-                env=os.environ | SINGLE_THREADED,
+                [*within, *interpreter.command("warm_server", str(listener.fileno()))],
+                env={**env, **SINGLE_THREADED},
                 stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=output,
                 pass_fds=[listener.fileno()],
                 start_new_session=True,  # an interrupt of the kernel's group must not reach it
             )
@@ -39,6 +48,17 @@ class WarmHandle:
     def alive(self) -> bool:
         """Whether it can serve."""
         return self._process.poll() is None
+
+    def connect(self) -> Channel:
+        """A channel to a new supervisor; raises `OSError` if the server does not answer."""
+        return _connect(self.path)
+
+    def end(self) -> None:
+        """End it, and all that runs below it if it runs within something that ends with it."""
+        self._process.kill()
+        self._process.wait()
+        self._process.stdin.close()
+        shutil.rmtree(os.path.dirname(self.path), ignore_errors=True)
 
 
 _warm: WarmHandle | None = None
@@ -71,14 +91,19 @@ def to_supervisor() -> Channel:
         warm_up()
         path = os.environ[SOCKET]
     if path:
-        sock = socket.socket(socket.AF_UNIX)
-        try:
-            sock.connect(path)
-        except OSError:
-            sock.close()
-        else:
-            return Channel(sock)
+        with contextlib.suppress(OSError):
+            return _connect(path)
     return to_cold_supervisor()
+
+
+def _connect(path: str) -> Channel:
+    sock = socket.socket(socket.AF_UNIX)
+    try:
+        sock.connect(path)
+    except OSError:
+        sock.close()
+        raise
+    return Channel(sock)
 
 
 def to_cold_supervisor() -> Channel:

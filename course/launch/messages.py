@@ -1,7 +1,7 @@
 """In every process: the messages between the processes of a run: who tells whom what, and when.
 
     kernel     Request, Stop             -> supervisor
-    supervisor Started ... Ended         -> kernel
+    supervisor Serving ... Ended         -> kernel
     launcher   StartRank, Note           -> supervisor
     supervisor RankStarted ... RankEnded -> launcher
 
@@ -15,6 +15,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from course.launch.netns import Host
+
+PATIENCE = 5  # a patient limit is put off by at most this many times itself
 
 
 class Reason(StrEnum):
@@ -58,6 +60,14 @@ class Stop:
 
 
 # -- supervisor -> kernel, and on to whatever watches the run --------------------------------------
+
+
+@dataclass(frozen=True)
+class Serving:
+    """Supervisor to kernel, first: its process id, and when it was created."""
+
+    pid: int
+    created: float
 
 
 @dataclass(frozen=True)
@@ -162,7 +172,8 @@ class RankEnded:
     code: int
 
 
-Event = Started | Lines | Progress | Exited | Note | Ended | Logged | Done  # what a watcher is told
+# what a watcher is told
+Event = Serving | Started | Lines | Progress | Exited | Note | Ended | Logged | Done
 Message = Request | Stop | Event | StartRank | RankStarted | RankRefused | RankEnded
 
 KINDS = {kind.__name__: kind for kind in Message.__args__}

@@ -9,10 +9,13 @@ import ctypes
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import psutil
+
+KILL_S = 2.0  # for processes that are killed to be gone
 
 
 def adopt_orphans() -> None:
@@ -62,9 +65,27 @@ def waited_for_a_core(pid: int) -> float:
 
 
 def kill_tree(top: psutil.Process) -> None:
-    """Kill a process and every process below it."""
+    """Kill a process and every process below it, those that they start meanwhile included.
+
+    It is stopped first, so that it adopts orphans to the last and does nothing else.
+    """
     with contextlib.suppress(psutil.NoSuchProcess):
-        kill([*top.children(recursive=True), top])
+        top.suspend()
+        end = time.monotonic() + KILL_S
+        while (alive := _alive_below(top)) and time.monotonic() < end:
+            kill(alive)
+            time.sleep(0.01)
+        top.kill()
+
+
+def _alive_below(top: psutil.Process) -> list[psutil.Process]:
+    """The processes below one, but for those that only wait for their parent to look at them."""
+    alive = []
+    for process in top.children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if process.status() != psutil.STATUS_ZOMBIE:
+                alive.append(process)
+    return alive
 
 
 def kill_below() -> None:

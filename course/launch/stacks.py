@@ -22,7 +22,7 @@ OWN = str(Path(__file__).parents[1])
 
 @dataclass(frozen=True)
 class Place:
-    """Where a rank stood, at `line` of `file`.
+    """Where a rank stood, at `line` of `file`, which is shown where it may be read.
 
     `call` is a collective, "backward" or "forward" (both DDP's), or "".
     """
@@ -30,21 +30,27 @@ class Place:
     call: str
     file: str
     line: int
+    shown: bool = True
 
     def __str__(self) -> str:
-        linecache.checkcache(self.file)  # the learner may have rewritten it since the last run
-        source = linecache.getline(self.file, self.line).strip()
+        source = ""
+        if self.shown:
+            linecache.checkcache(self.file)  # the learner may have rewritten it since the last run
+            source = linecache.getline(self.file, self.line).strip()
         doing = f"waits in {self.call}" if self.call else "is"
-        return f"{doing} at {Path(self.file).name}:{self.line}   {source}"
+        return f"{doing} at {Path(self.file).name}:{self.line}   {source}".rstrip()
 
 
-def places(run: Run) -> dict[int, Place | None]:
-    """Where each rank that was aborted stood (None where its stack leads through no script)."""
+def places(run: Run, src: Path | None = None) -> dict[int, Place | None]:
+    """Where each rank that was aborted stood (None where its stack leads through no script).
+
+    With `src`, no file is read but those in that folder: a rank may write any name there.
+    """
     found = {}
     for rank in sorted(run.processes):
         _, aborted, stacks = run.text(rank, "stderr").rpartition(ABORTED)
         if aborted:
-            found[rank] = _place(_main_thread(stacks))
+            found[rank] = _place(_main_thread(stacks), src)
     return found
 
 
@@ -55,7 +61,7 @@ def _main_thread(stacks: str) -> list[re.Match]:
     return [match for line in block.splitlines() if (match := FRAME.match(line))]
 
 
-def _place(frames: list[re.Match]) -> Place | None:
+def _place(frames: list[re.Match], src: Path | None) -> Place | None:
     call = ""
     for frame in frames:
         file, function = frame["file"], frame["function"]
@@ -66,16 +72,20 @@ def _place(frames: list[re.Match]) -> Place | None:
         elif file.endswith("torch/nn/parallel/distributed.py") and function == "_sync_buffers":
             call = "forward"  # DDP's, which first sends rank 0's buffers
         elif not file.startswith((*LIBRARIES, OWN, "<")):
-            return Place(call, file, int(frame["line"]))
+            mine = src is None or (Path(file).parent == src and not Path(file).is_symlink())
+            return Place(call, file, int(frame["line"]), shown=mine)
     return None
 
 
-def report(run: Run, limit: float) -> str:
-    """What the limit found, one line per rank, and what it means where that is clear."""
+def report(run: Run, limit: float, src: Path | None = None) -> str:
+    """What the limit found, one line per rank, and what it means where that is clear.
+
+    `src` is the only folder from which lines are shown, if not every script may be.
+    """
     if not run.processes:
         waits = "its launcher was still waiting for the other nodes"
         return f"The limit of {limit:g} s ended the run before any rank was started: {waits}."
-    found = places(run)
+    found = places(run, src)
     lines = [f"The limit of {limit:g} s ended the run. Where the ranks stood:"]
     for rank in sorted(run.processes):
         place = found.get(rank)

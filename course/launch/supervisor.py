@@ -21,6 +21,7 @@ import psutil
 from course.launch import channel, netns, process_tree
 from course.launch.channel import Channel
 from course.launch.messages import (
+    PATIENCE,
     Ended,
     Event,
     Exited,
@@ -31,6 +32,7 @@ from course.launch.messages import (
     RankStarted,
     Reason,
     Request,
+    Serving,
     Started,
     StartRank,
     Stop,
@@ -42,7 +44,6 @@ GRACE_S = 3.0  # from the polite signal to SIGKILL
 SETTLE_S = 0.3  # for helpers of the ranks (semaphore trackers, loader workers) to end by themselves
 STACKS_S = 2.0  # for the ranks to write their stacks
 LOOK_S = 0.5  # how often it is looked whether processes wait for a core
-PATIENCE = 5  # a patient limit is put off by at most this many times itself
 TICK_S = 0.02  # how often ended children are looked for
 
 
@@ -72,6 +73,7 @@ class Supervisor:
         except EOFError:
             return  # the client has changed its mind
         self._move_in(self.request)
+        self._tell(Serving(os.getpid(), psutil.Process().create_time()))
         self._watch_client()
         for message in rest:
             self._obey(message)

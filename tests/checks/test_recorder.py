@@ -57,9 +57,9 @@ def wrap_in_ddp() -> None:
 def test_collectives_are_recorded_with_size_group_and_waiting(tmp_path: Path):
     for rank, calls in enumerate(on_ranks(2, use_collectives, src=tmp_path)):
         assert calls == [
-            recorder.Call("all_reduce", 3, True, None, (0, 1)),
-            recorder.Call("broadcast", 2, False, None, (rank,)),
-            recorder.Call("all_gather_object", 0, False, None, (0, 1)),
+            recorder.Call("all_reduce", 3, True, None, (0, 1), 12),
+            recorder.Call("broadcast", 2, False, None, (rank,), 8),
+            recorder.Call("all_gather_object", 0, False, None, (0, 1), 0),
         ]
 
 

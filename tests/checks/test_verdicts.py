@@ -58,7 +58,7 @@ class Attack:
 
 def forge(path: str) -> None:
     """Write the answer oneself, one that does something when it is read, and leave."""
-    answer = Path(sys.argv[1], f"rank{os.environ['RANK']}.pt")
+    answer = Path(sys.argv[1], f"rank{os.environ['RANK']}")
     answer.write_bytes(pickle.dumps(Attack(Path(path))))
     os._exit(0)
 

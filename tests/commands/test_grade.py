@@ -12,6 +12,7 @@ from support import solutions
 from course.__main__ import main
 from course.checks import Report
 from course.commands import grade
+from course.hardware import bubblewrap
 
 RING = '"""src/ring.py: a ring."""\n\n\ndef all_reduce(tensor):\n    return tensor\n'
 
@@ -43,8 +44,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """What is checked, (exercise, learner); one of two checks of each exercise holds."""
     asked = []
 
-    def check(name: str, src: str) -> Report:
-        asked.append((name, Path(src).parent.name))
+    def check(name: str, src: str, isolated: bool) -> Report:
+        asked.append((name, Path(src).parent.name, *["isolated"] * isolated))
         results = [
             {"claim": "It adds.", "outcome": "passed", "message": "", "hint": "", "printed": ""},
             {
@@ -104,6 +105,30 @@ def test_only_what_has_changed_is_checked_again(handed_in, asked, tmp_path):
     (handed_in / "ada" / "labs" / "src" / "ring.py").write_text(RING + "\n")
     run(handed_in, tmp_path / "out")
     assert asked == [("ring", "ada")]
+
+
+def test_a_verdict_without_isolation_does_not_count_with_it(
+    handed_in, asked, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(bubblewrap, "missing", lambda: None)
+    run(handed_in, tmp_path / "out", "--names", "my_ddp")
+    run(handed_in, tmp_path / "out", "--names", "my_ddp", "--isolated")
+    run(handed_in, tmp_path / "out", "--names", "my_ddp", "--isolated")
+    assert asked == [("my_ddp", "cyd"), ("my_ddp", "cyd", "isolated")]
+
+
+@pytest.mark.parametrize("command", ["check", "grade"])
+def test_where_nothing_can_be_isolated_nothing_is_run(
+    handed_in, asked, tmp_path, monkeypatch, capsys, command
+):
+    monkeypatch.setattr(bubblewrap, "missing", lambda: "bwrap is missing: install it")
+    where = {"check": ["--src", str(handed_in)], "grade": [str(handed_in), "--out", "out"]}
+    assert main([command, *where[command], "--isolated"]) == 2
+    assert capsys.readouterr() == (
+        "",
+        "The code cannot be isolated here: bwrap is missing: install it.\n",
+    )
+    assert asked == []
 
 
 def test_pages_and_junit_say_what_a_learner_reads(handed_in, asked, tmp_path):

@@ -24,6 +24,7 @@ from course.launch.messages import (
     RankStarted,
     Reason,
     Request,
+    Serving,
     Started,
     StartRank,
     Stop,
@@ -46,6 +47,7 @@ REQUEST = Request(
 SAMPLES = [
     REQUEST,
     Stop(),
+    Serving(4710, 1700000000.123456),
     Started(1, 4711, 1700000000.123456),
     Lines(None, "stderr", ["one", "", 'say "two" — \x00\x1b[31m'], skipped=3),
     Progress(0, "50%"),

@@ -66,6 +66,7 @@ def facts(here=None, **others) -> Facts:
         "host_error": None,
         "folders": {SCRIPTS: None, LOGS: None},
         "disk_free": 2 * GIB,
+        "isolation_error": None,
         "environ": {},
     }
     return Facts(**(sound | others))

@@ -4,10 +4,12 @@ torchrun --standalone --nproc-per-node 2 on_ranks_script.py FOLDER
 """
 
 import importlib.util
+import io
 import os
 import pickle
 import sys
 import tempfile
+import time
 from pathlib import Path
 from types import ModuleType
 
@@ -25,19 +27,37 @@ def load(module: str) -> ModuleType:
     return loaded
 
 
-folder = Path(sys.argv[1])
-tempfile.tempdir = str(folder)  # what a check or the learner's code leaves there goes with it
-module, name, args, kwargs, src, join = pickle.loads((folder / "call.pickle").read_bytes())
-sys.path.insert(0, src)
-function = getattr(load(module), name)
+def is_call(letter: Path) -> bool:
+    """Whether a rank has not read its call yet: a pickle, which an answer is not."""
+    with letter.open("rb") as file:
+        return file.read(1) == pickle.PROTO
 
-if join:
-    dist.init_process_group("gloo")
-rank = os.environ["RANK"]
-result = function(*args, **kwargs)
-save(result, folder / f"rank{rank}.pt")
-if dist.is_initialized():
-    dist.barrier()  # nobody leaves while another rank still talks to it
+
+def main(folder: Path) -> None:
+    """Read the call from this rank's file in `folder`, and write the answer there.
+
+    The token of the call is gone from there before the learner's code is imported, and only this
+    function knows it. So a script that writes an answer itself is found out.
+    """
+    letters = [folder / f"rank{rank}" for rank in range(int(os.environ["WORLD_SIZE"]))]
+    letter = letters[int(os.environ["RANK"])]
+    tempfile.tempdir = str(folder)  # what a check or the learner's code leaves there goes with it
+    token, module, name, args, kwargs, src, join = pickle.loads(letter.read_bytes())
+    letter.write_bytes(b"")
+    while any(map(is_call, letters)):  # nor may a rank read the token of another
+        time.sleep(0.001)
+    sys.path.insert(0, src)
+    function = getattr(load(module), name)
+    if join:
+        dist.init_process_group("gloo")
+    result, answer = function(*args, **kwargs), io.BytesIO()
+    save(result, answer)
+    letter.write_bytes(token.encode() + answer.getvalue())
+    if dist.is_initialized():
+        dist.barrier()  # nobody leaves while another rank still talks to it
+
+
+main(Path(sys.argv[1]))
 # Not through the destructor of the process group: it waits for Gloo's threads while it holds the
 # interpreter's lock, which those threads may need to free their last tensors. Some runs would hang.
 os._exit(0)

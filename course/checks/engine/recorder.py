@@ -38,6 +38,7 @@ class Call:
     asynchronous: bool  # whether it was called with `async_op`
     to: int | None  # the destination, if it has one
     ranks: tuple[int, ...]  # the members of its group
+    nbytes: int  # of the tensor that has most
 
 
 @contextmanager
@@ -103,14 +104,16 @@ def _refusing(message: str) -> Callable:
 
 def _described(name: str, real: Callable, args: tuple, kwargs: dict) -> Call:
     given = inspect.signature(real).bind(*args, **kwargs).arguments
-    sizes = [value.numel() for value in given.values() if isinstance(value, Tensor)]
+    tensors = [value for value in given.values() if isinstance(value, Tensor)]
+    elements = max((tensor.numel() for tensor in tensors), default=0)
+    nbytes = max((tensor.nbytes for tensor in tensors), default=0)
     to, group = given.get("dst"), given.get("group")
     if to is None:
         to = given.get("group_dst")
     if not isinstance(group, dist.ProcessGroup):
         group = dist.group.WORLD
     ranks = tuple(dist.get_process_group_ranks(group)) if dist.is_initialized() else ()
-    return Call(name, max(sizes, default=0), bool(given.get("async_op")), to, ranks)
+    return Call(name, elements, bool(given.get("async_op")), to, ranks, nbytes)
 
 
 @contextmanager

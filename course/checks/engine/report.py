@@ -40,6 +40,12 @@ class Report:
         return bool(self.results) and all(result["outcome"] == "passed" for result in self.results)
 
     @property
+    def share(self) -> float:
+        """Which part of the checks hold, from 0 to 1."""
+        held = sum(result["outcome"] == "passed" for result in self.results)
+        return held / max(len(self.results), 1)
+
+    @property
     def verdict(self) -> str:
         """One line."""
         todos = dict.fromkeys(
@@ -104,12 +110,16 @@ def _row(result: dict) -> str:
     )
 
 
-def check(name: str, src: str = "src") -> Report:
-    """Check one exercise in a process of its own; raises `CourseError` for an unknown name."""
+def check(name: str, src: str = "src", isolated: bool = False) -> Report:
+    """Check one exercise in a process of its own; `isolated` runs the learner's code in a sandbox.
+
+    Raises `CourseError` for an unknown name, and where there is no verdict.
+    """
     node_of(name)
     with tempfile.TemporaryDirectory(prefix="course-check-") as folder:
         path = Path(folder) / "report.json"
-        run = launch(["python", str(SESSION), str(path), src, name], limit=LIMIT_S)
+        words = ["python", str(SESSION), *["--isolated"] * isolated, str(path), src, name]
+        run = launch(words, limit=LIMIT_S)
         # Or checks would crowd out the learner's own runs.
         shutil.rmtree(run.log_dir, ignore_errors=True)
         if not path.is_file():
@@ -119,14 +129,17 @@ def check(name: str, src: str = "src") -> Report:
         return Report(name, json.loads(path.read_text()))
 
 
-def check_folder(src: Path, names: Sequence[str] = (), junit: Path | None = None) -> list[Report]:
+def check_folder(
+    src: Path, names: Sequence[str] = (), junit: Path | None = None, isolated: bool = False
+) -> list[Report]:
     """Check the scripts in `src` for the exercises `names` (all if empty), in this process.
 
-    `junit` is where a JUnit report goes. Raises `CourseError` for an unknown name.
+    `junit` is where a JUnit report goes; `isolated` runs the learner's code in a sandbox. Raises
+    `CourseError` for an unknown name, and where this box cannot isolate.
     """
     from course.checks.engine import session  # imports pytest, which takes its time
 
     by_name: dict[str, list[dict]] = {}
-    for result in session.run(src, names, junit):
+    for result in session.run(src, names, junit, isolated=isolated):
         by_name.setdefault(result.exercise, []).append(asdict(result))
     return [Report(name, results) for name, results in by_name.items()]

@@ -1,12 +1,12 @@
 """Run the checks of some exercises under pytest and collect what holds and what does not.
 
-python session.py REPORT SRC NAME...        writes the results to REPORT as JSON
+python session.py [--isolated] REPORT SRC NAME...        writes the results to REPORT as JSON
 """
 
+import argparse
 import functools
 import json
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -14,14 +14,18 @@ import pytest
 
 from course.checks.engine.catalogue import exercises, node_of
 from course.checks.engine.on_ranks import (
+    MOST_RANKS,
     Deadlock,
     NotJudged,
     Rejected,
     Unwritten,
     await_warm_ranks,
+    new_folder,
     on_ranks,
 )
-from course.core import todo
+from course.core import CourseError, todo
+from course.hardware import bubblewrap
+from course.launch import Sandbox
 
 CHECKS = Path(__file__).parents[1]
 LESSONS = CHECKS.parent / "lessons"
@@ -52,26 +56,43 @@ class Session:
     After the first deadlock of an exercise its other checks are not run.
     """
 
-    def __init__(self, src: Path, limit: float | None = None) -> None:
+    def __init__(self, src: Path, limit: float | None = None, isolated: bool = False) -> None:
         self.results: list[Result] = []
-        self._src = src
+        self._src, self._isolated = src, isolated
         self._options = {"limit": limit} if limit else {}
         self._stuck: set[str] = set()
         self._printed: dict[str, None] = {}  # lines in order, each once
 
+    @pytest.fixture(scope="module")
+    def sandbox(self) -> Iterator[Sandbox | None]:
+        """Where the ranks of an exercise run, None if that is this machine itself."""
+        if self._isolated:
+            with Sandbox.around(self._src, MOST_RANKS) as sandbox:
+                yield sandbox
+        else:
+            yield None
+
     @pytest.fixture
-    def ranks(self) -> Callable:
+    def ranks(self, sandbox: Sandbox | None) -> Callable:
         """`on_ranks` with the learner's folder first on the import path."""
-        await_warm_ranks()
-        return functools.partial(on_ranks, src=self._src, printed=self._heard, **self._options)
+        await_warm_ranks(sandbox)
+        options = {"src": self._src, "printed": self._heard, "sandbox": sandbox}
+        return functools.partial(on_ranks, **options, **self._options)
 
     @pytest.fixture
     def alone(self, ranks: Callable) -> Callable:
         """Call a function on one rank that joins no group; the result is its own, not a list."""
         return lambda function, *args, **kwargs: ranks(1, function, *args, join=False, **kwargs)[0]
 
+    @pytest.fixture
+    def tmp_path(self, request: pytest.FixtureRequest) -> Path:
+        """A new folder that the ranks find: pytest's own, or one inside."""
+        if self._isolated:
+            return Path(request.getfixturevalue("alone")(new_folder))
+        return request.getfixturevalue("tmp_path_factory").mktemp("ranks")
+
     def _heard(self, rank: int, line: str) -> None:
-        self._printed[f"rank {rank} │ {line}"] = None
+        self._printed[f"rank {rank} │ {_visible(line)}"] = None
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Before a check: is its script there, and has the exercise not hung already?"""
@@ -107,7 +128,7 @@ class Session:
                     check=item.originalname,
                     claim=" ".join(item.function.__doc__.split()),
                     outcome=outcome,
-                    message=message,
+                    message=_visible(message),
                     hint=hint,
                     printed=printed,
                 )
@@ -123,6 +144,11 @@ def as_handed_out(number: str, script: str) -> str:
     (path,) = LESSONS.glob(f"{number}_*.md")
     scripts = lesson.read(path).scripts(solved=False)
     return scripts.get(f"src/{script}", "")
+
+
+def _visible(text: str) -> str:
+    """What a learner's code says, without what would move a terminal's cursor or break XML."""
+    return "".join(char if char.isprintable() or char in "\n\t" else "�" for char in text)
 
 
 def _found_by_the_check(error: BaseException | None) -> bool:
@@ -145,7 +171,7 @@ def _outcome(error: BaseException | None) -> tuple[str, str]:
             return PASSED, ""
         case Unwritten():
             return OPEN, str(error)
-        case NotRun() | NotJudged():
+        case NotRun() | NotJudged() | CourseError():
             return NOT_RUN, str(error)
         case AssertionError():
             return FAILED, str(error)
@@ -159,13 +185,17 @@ def run(
     junit: Path | None = None,
     limit: float | None = None,
     only: str = "",
+    isolated: bool = False,
 ) -> list[Result]:
     """Check the scripts in `src` for the exercises `names` (all if empty).
 
     `junit` is where a JUnit report goes, `limit` the seconds until ranks count as deadlocked;
-    `only` picks the checks of that name.
+    `only` picks the checks of that name; `isolated` runs the learner's code in a sandbox.
+    Raises `CourseError` where this box has none.
     """
-    session = Session(Path(src).resolve(), limit)
+    if isolated:
+        bubblewrap.require()
+    session = Session(Path(src).resolve(), limit, isolated)
     arguments = [node_of(name) for name in names or exercises()]
     options = [
         f"-pno:{plugin}" for plugin in ("cacheprovider", "nbval", "terminal", "unraisableexception")
@@ -180,5 +210,11 @@ def run(
 
 
 if __name__ == "__main__":
-    report, folder, *names = sys.argv[1:]
-    Path(report).write_text(json.dumps([asdict(result) for result in run(Path(folder), names)]))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--isolated", action="store_true")
+    parser.add_argument("report", type=Path)
+    parser.add_argument("src", type=Path)
+    parser.add_argument("names", nargs="+")
+    args = parser.parse_args()
+    results = run(args.src, args.names, isolated=args.isolated)
+    args.report.write_text(json.dumps([asdict(result) for result in results]))

@@ -1,4 +1,4 @@
-"""The checks of the doctor on cores, memory, disk and network."""
+"""The checks of the doctor on cores, memory, disk, network and isolation."""
 
 from pathlib import Path
 from urllib.request import proxy_bypass_environment
@@ -97,6 +97,13 @@ def disk(facts: Facts) -> Finding:
     return ok(f"{words.gib(free)} free on the disk")
 
 
+def isolation(facts: Facts) -> Finding:
+    """A place for code that a teacher does not trust. The labs do without, so all is well."""
+    if facts.isolation_error:
+        return ok(f"Checks cannot isolate the code of others here: {facts.isolation_error}.")
+    return ok("checks can isolate code of others: `python -m course check --isolated`")
+
+
 MACHINE = (
     cores,
     memory,
@@ -108,6 +115,7 @@ MACHINE = (
     scripts,
     logs,
     disk,
+    isolation,
 )
 
 

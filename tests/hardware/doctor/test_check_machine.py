@@ -1,4 +1,4 @@
-"""The checks of the doctor on cores, memory, disk and network, sick and well."""
+"""The checks of the doctor on cores, memory, disk, network and isolation, sick and well."""
 
 import pytest
 from support.boxes import assert_finds, assert_passes, box, case_names, facts
@@ -7,7 +7,7 @@ from course.core.words import GIB
 from course.hardware.doctor import CHECKS
 from course.hardware.doctor import check_machine as machine
 from course.hardware.doctor.facts import LOGS, SCRIPTS
-from course.hardware.doctor.findings import BROKEN, NOTE
+from course.hardware.doctor.findings import BROKEN, NOTE, OK
 
 SICK = [  # check, facts, level, what the sentence says
     (machine.cores, facts(box(cores=1)), NOTE, "2 ranks share 1 core:"),
@@ -69,6 +69,12 @@ SICK = [  # check, facts, level, what the sentence says
     ),
     (machine.disk, facts(disk_free=GIB), NOTE, "Only 1 GiB is free on the disk"),
     (machine.disk, facts(disk_free=GIB // 8), BROKEN, "Only 0.125 GiB is free"),
+    (
+        machine.isolation,
+        facts(isolation_error="bwrap is missing: `sudo apt-get install bubblewrap` installs it"),
+        OK,
+        "cannot isolate the code of others here: bwrap is missing",
+    ),
 ]
 WELL = [  # check, facts, what the sentence says; None: nothing to look at
     (machine.cores, facts(box(cores=2)), "2 cores for 2 ranks"),
@@ -93,6 +99,7 @@ WELL = [  # check, facts, what the sentence says; None: nothing to look at
     (machine.scripts, facts(), "labs/src can be written"),
     (machine.logs, facts(), "labs/runs can be written"),
     (machine.disk, facts(), "2 GiB free on the disk"),
+    (machine.isolation, facts(), "`python -m course check --isolated`"),
 ]
 
 

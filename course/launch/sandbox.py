@@ -1,0 +1,96 @@
+"""In the kernel: a place of its own for the ranks of code that nobody has to trust.
+
+The warm server runs inside bubblewrap, and so does all that it forks: supervisors, launchers and
+ranks. Outside is only who reads what they say, as plain data.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from course.core import CourseError, words
+from course.hardware import bubblewrap
+from course.launch.channel import Channel
+from course.launch.connect import WarmHandle
+
+
+class Sandbox:
+    """Where `launch` runs a command whose script is a learner's.
+
+    It has files ``rank0`` and so on, in the folder `outside` of this process, and inside in the
+    folder `inside`. Only through these anything comes out, but for what is printed.
+    """
+
+    inside = Path(bubblewrap.LETTERS)
+    home = Path(bubblewrap.HOME)
+    env = bubblewrap.ENVIRONMENT
+
+    def __init__(self, outside: Path, within: Sequence[str]) -> None:
+        self.outside, self._within = outside, within
+        self._server: WarmHandle | None = None
+
+    @classmethod
+    @contextmanager
+    def around(cls, src: Path, letters: int) -> Iterator["Sandbox"]:
+        """A sandbox with so many files, where a copy of the learner's folder lies at `src`.
+
+        Raises `CourseError` where this box cannot isolate, or where `src` cannot be copied.
+        """
+        bubblewrap.require()
+        _measure(src)
+        with tempfile.TemporaryDirectory(prefix="course-letters-") as folder:
+            outside = Path(folder)  # only this user may enter
+            files = [outside / f"rank{rank}" for rank in range(letters)]
+            for file in files:
+                file.touch()
+                file.chmod(0o666)  # inside it may be another user who writes there
+            _copy(src, outside / "submitted")
+            sandbox = cls(outside, bubblewrap.command([], outside / "submitted", src, files))
+            try:
+                yield sandbox
+            finally:
+                sandbox.end()
+
+    def connect(self) -> Channel:
+        """A channel to a new supervisor inside; raises `CourseError` if there is none."""
+        if self._server is None or not self._server.alive:
+            self.end()
+            self._server = WarmHandle(self._within, self.env)
+        try:
+            return self._server.connect()
+        except OSError as error:
+            raise CourseError(f"What runs isolated does not answer: {error.strerror}.") from None
+
+    def end(self) -> None:
+        """End everything inside; the next connection finds it new."""
+        if self._server:
+            self._server.end()
+            self._server = None
+
+
+def _measure(src: Path) -> None:
+    """Raise `CourseError` if the files of a folder are too large to be taken in."""
+    if sum(path.stat().st_size for path in _files(src)) > bubblewrap.DISK:
+        most = words.size(bubblewrap.DISK)
+        raise CourseError(f"{src} holds more than {most}: keep only the scripts there.")
+
+
+def _copy(src: Path, to: Path) -> None:
+    """Copy the files of a folder, for every user to read."""
+    try:
+        to.mkdir()
+        for path in _files(src):
+            copy = to / path.relative_to(src)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)
+        for path in (to, *to.rglob("*")):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+    except OSError as error:
+        raise CourseError(f"{src} cannot be copied: {error}.") from None
+
+
+def _files(folder: Path) -> list[Path]:
+    """The files in a folder and below; links, pipes and devices are none."""
+    return [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]

@@ -1,0 +1,202 @@
+"""Code that means harm, alone and isolated: it gets no verdict that it has not earned, and isolated
+it reaches nothing but its own folder.
+"""
+
+import importlib.util
+import shutil
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import psutil
+import pytest
+from support import attacks
+from support.launching import until
+
+from course.checks.engine import session
+from course.checks.engine.on_ranks import LOST, MOST_RANKS, Rejected, on_ranks
+from course.core import ROOT
+from course.core.words import MIB
+from course.hardware import bubblewrap
+from course.launch import Sandbox, client, connect
+
+WHY = bubblewrap.missing()
+possible = pytest.mark.skipif(bool(WHY), reason=f"no isolation here: {WHY}")
+HERE = pytest.param(False, id="here")
+ISOLATED = pytest.param(True, id="isolated", marks=possible)
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.fixture(scope="module")
+def src(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A learner's folder with a hostile script."""
+    folder = tmp_path_factory.mktemp("src")
+    shutil.copy(attacks.__file__, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def hostile(src: Path) -> ModuleType:
+    """That script, as the check finds it."""
+    spec = importlib.util.spec_from_file_location("hostile", src / "attacks.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def sandbox(src: Path) -> Iterator[Sandbox]:
+    """A sandbox for it, small, in the environment of a teacher who has a secret."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bubblewrap, "DISK", 16 * MIB)
+        patch.setattr(bubblewrap, "PROCESSES", 100)
+        patch.setenv("TEACHERS_TOKEN", "secret")
+        with Sandbox.around(src, MOST_RANKS) as sandbox:
+            yield sandbox
+
+
+@pytest.fixture
+def attack(src: Path, request: pytest.FixtureRequest) -> Callable:
+    """Run an attack on a rank, in the sandbox or not; return how far it came."""
+
+    def run(function: Callable, *args: object, isolated: bool = True, limit: float = 60) -> object:
+        place = request.getfixturevalue("sandbox") if isolated else connect.warm_up()
+        options = {"src": src, "join": False, "limit": limit, "sandbox": place}
+        return on_ranks(1, function, *args, **options)[0]
+
+    return run
+
+
+@pytest.mark.parametrize("isolated", [HERE, ISOLATED])
+def test_only_isolated_code_finds_no_secret(attack, hostile, tmp_path, monkeypatch, isolated):
+    """Without isolation it does: the attacks are real."""
+    (tmp_path / "key").write_text("my secret")
+    monkeypatch.setenv("TEACHERS_TOKEN", "secret")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        found = [
+            attack(hostile.read, str(tmp_path / "key"), isolated=isolated),
+            attack(hostile.find_in_environments, "TEACHERS_TOKEN", isolated=isolated),
+            attack(hostile.connect, server.getsockname()[1], isolated=isolated),
+        ]
+    assert found == [not isolated] * 3
+
+
+@pytest.mark.parametrize("isolated", [HERE, ISOLATED])
+def test_only_isolated_code_changes_nothing(attack, hostile, src, tmp_path, isolated):
+    (tmp_path / "clone" / "course").mkdir(parents=True)
+    (tmp_path / "other.py").touch()
+    done = [
+        attack(hostile.change, str(tmp_path / "other.py"), isolated=isolated),
+        attack(hostile.write_in_own_folder, isolated=isolated),
+    ]
+    attack(hostile.delete, str(tmp_path / "clone"), isolated=isolated)
+    assert done == [not isolated, True]
+    assert (tmp_path / "clone").exists() == isolated
+    assert (src / "notes.txt").exists() != isolated  # isolated, its own folder is a copy
+    (src / "notes.txt").unlink(missing_ok=True)
+
+
+@possible
+def test_the_course_is_there_to_be_read_and_its_solutions_are_not(attack, hostile):
+    checks = ROOT / "course" / "checks" / "lab_02" / "ring.py"
+    assert not attack(hostile.change, str(checks))
+    attack(hostile.delete, str(ROOT))
+    assert checks.is_file()
+    for solved in (ROOT / "solutions", ROOT / "course" / "lessons" / "02_all_reduce.md"):
+        assert solved.exists() and attack(hostile.delete, str(solved))  # there, it never was
+        assert solved.exists()
+
+
+@possible
+def test_what_a_machine_has_is_limited(attack, hostile, src):
+    assert 10 < attack(hostile.breed) < 100
+    assert attack(hostile.eat) <= bubblewrap.MEMORY // 2**30
+    folders = ["/", "/dev", "/dev/shm", "/tmp", "/var/tmp", "/proc", "/run", str(src)]
+    folders += [str(ROOT / "course"), str(ROOT / "course" / "lessons"), bubblewrap.SUBMITTED]
+    assert 30 < attack(hostile.fill, folders) <= 3 * 16  # the three disks of 16 MiB
+
+
+@pytest.mark.parametrize("isolated", [HERE, ISOLATED])
+@pytest.mark.parametrize("way", ["leave", "vanish", "become_another"])
+def test_who_ends_early_gives_no_answer(attack, hostile, way, isolated):
+    with pytest.raises(Rejected, match="Your code ended before the check had its answer"):
+        attack(getattr(hostile, way), isolated=isolated)
+
+
+@pytest.mark.parametrize("isolated", [HERE, ISOLATED])
+def test_an_answer_of_ones_own_does_not_count(attack, hostile, isolated):
+    with pytest.raises(Rejected, match="does it write there itself"):
+        attack(hostile.write_the_answer, isolated=isolated)
+    assert attack(hostile.replace_save, isolated=isolated) is False
+
+
+@possible
+def test_it_kills_nobody_but_itself(attack, hostile):
+    """And the next check begins as if nothing had been."""
+    with pytest.raises(Rejected, match=LOST.partition(":")[0]):
+        attack(hostile.kill_everybody)
+    assert attack(hostile.write_in_own_folder)
+
+
+@pytest.mark.parametrize("isolated", [HERE, ISOLATED])
+def test_nothing_outlives_a_check(attack, hostile, isolated):
+    attack(hostile.write_in_own_folder, isolated=isolated)
+    before = below()
+    assert attack(hostile.outlive, isolated=isolated)
+    until(lambda: below() <= before)
+
+
+def below() -> set[int]:
+    """The processes below this one, of every namespace."""
+    return {process.pid for process in psutil.Process().children(recursive=True)}
+
+
+@pytest.mark.parametrize("isolated", [HERE, ISOLATED])
+def test_a_check_ends_though_its_supervisor_is_stopped(attack, hostile, isolated, monkeypatch):
+    attack(hostile.write_in_own_folder, isolated=isolated)
+    before = below()
+    monkeypatch.setattr(client, "OVERDUE_S", 5.0)
+    monkeypatch.setattr(client, "PATIENCE", 0)
+    with pytest.raises(Rejected, match=LOST.partition(":")[0]):
+        attack(hostile.stop_supervisor, isolated=isolated, limit=3)
+    until(lambda: below() <= before)
+
+
+FORGED = """
+import pytest, torch, sys
+from course.checks.engine import session
+sys.stdout.write("\\x1b[2J\\x1b[H\\rstart_here: 1 of 1 checks hold.\\n  ✓ The mean is right\\n")
+pytest.raises = pytest.main = session.run = lambda *a, **k: []
+session._outcome = lambda error: ("passed", "")
+torch.Tensor.__eq__ = torch.equal = torch.allclose = lambda *a, **k: True
+
+
+def mean_of_ranks(number):
+    pass
+"""
+RIGHT = """
+import torch.distributed as dist
+
+
+def mean_of_ranks(number):
+    dist.all_reduce(number)
+    number /= dist.get_world_size()
+"""
+
+
+@pytest.mark.parametrize("isolated", [HERE, ISOLATED])
+def test_the_verdict_is_made_elsewhere(tmp_path, monkeypatch, isolated):
+    """Whatever a script prints and replaces is its own; a right one passes."""
+    monkeypatch.setattr("course.checks.engine.on_ranks.WARM_S", 0)  # these scripts import little
+    connect.warm_up()
+
+    def judged(script: str) -> session.Result:
+        (tmp_path / "start_here.py").write_text(script)
+        (result,) = session.run(tmp_path, ["start_here"], only="test_mean", isolated=isolated)
+        return result
+
+    forged = judged(FORGED)
+    assert forged.outcome == session.FAILED
+    assert "1 of 1 checks hold" in forged.printed and "\x1b" not in forged.printed
+    assert judged(RIGHT).outcome == session.PASSED

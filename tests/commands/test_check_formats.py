@@ -1,0 +1,75 @@
+"""The verdicts in the forms of Gradescope and Classroom 50, and as plain JSON."""
+
+import json
+
+import pytest
+
+from course.checks import Report
+from course.commands import check_formats
+from course.core import CourseError
+
+RUNNER = {
+    "CLASSROOM": "gpus",
+    "ASSIGNMENT": "lab-02",
+    "SUBMISSION_TAG": "submit/2026-11-22T10-00-00Z-a1b2c3d",
+    "COMMIT_URL": "https://github.com/o/r/commit/a1b2c3d",
+    "RELEASE_URL": "https://github.com/o/r/releases/tag/submit",
+}
+
+
+def result(claim: str, outcome: str, **said: str) -> dict:
+    """What one check says."""
+    empty = dict.fromkeys(("check", "message", "hint", "printed"), "")
+    return empty | {"claim": claim, "outcome": outcome} | said
+
+
+@pytest.fixture
+def reports() -> list[Report]:
+    """Two exercises: one with a check that fails, one that holds."""
+    ring = [
+        result("It adds.", "passed"),
+        result("It ends.", "failed", message="Rank 1 waits.", hint="Who sends first?"),
+    ]
+    return [Report("ring", ring), Report("ddp", [result("It trains.", "passed")])]
+
+
+def test_plain_json_has_every_check(reports):
+    told = json.loads(check_formats.plain(reports))
+    assert told["ok"] is False
+    assert [(each["exercise"], each["ok"]) for each in told["exercises"]] == [
+        ("ring", False),
+        ("ddp", True),
+    ]
+    assert told["exercises"][0]["checks"][1]["message"] == "Rank 1 waits."
+
+
+def test_nothing_checked_is_not_ok():
+    assert json.loads(check_formats.plain([]))["ok"] is False
+
+
+def test_gradescope_gets_a_point_for_each_exercise(reports):
+    told = json.loads(check_formats.gradescope(reports))
+    assert sum(test["max_score"] for test in told["tests"]) == pytest.approx(2)
+    assert sum(test["score"] for test in told["tests"]) == pytest.approx(1.5)
+    assert [test["status"] for test in told["tests"]] == ["passed", "failed", "passed"]
+    assert told["tests"][1]["output"] == "Rank 1 waits.\nHint: Who sends first?"
+    for test in told["tests"]:
+        assert set(test) <= {"name", "score", "max_score", "status", "output", "visibility"}
+
+
+def test_classroom50_gets_whole_points_and_who_it_is(reports):
+    told = json.loads(check_formats.classroom50(reports, RUNNER))
+    assert told["schema"] == "classroom50/result/v1"
+    assert (told["classroom"], told["assignment"]) == ("gpus", "lab-02")
+    assert told["submission"] == RUNNER["SUBMISSION_TAG"]
+    assert told["review"] == told["commit"] == RUNNER["COMMIT_URL"]
+    assert (told["score"], told["max-score"]) == (2, 3)
+    assert all(type(test[key]) is int for test in told["tests"] for key in ("score", "max-score"))
+    assert [test["passed"] for test in told["tests"]] == [True, False, True]
+
+
+def test_outside_classroom50_one_sentence(reports):
+    with pytest.raises(CourseError, match="no COMMIT_URL: start this command from"):
+        check_formats.classroom50(
+            reports, {name: text for name, text in RUNNER.items() if name != "COMMIT_URL"}
+        )

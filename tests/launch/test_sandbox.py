@@ -1,0 +1,40 @@
+"""What a sandbox takes in before anything runs: a copy of the learner's folder, and no more."""
+
+from pathlib import Path
+
+import pytest
+
+from course.core import CourseError
+from course.hardware import bubblewrap
+from course.launch import Sandbox
+
+
+@pytest.fixture(autouse=True)
+def possible(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a box that can isolate; nothing is started here."""
+    monkeypatch.setattr(bubblewrap, "missing", lambda: None)
+
+
+def test_a_copy_has_the_files_and_no_links(tmp_path: Path) -> None:
+    src = tmp_path / "src"
+    (src / "parts").mkdir(parents=True)
+    (src / "parts" / "ring.py").write_text("1 + 1\n")
+    (src / "ring.py").symlink_to(src / "parts" / "ring.py")
+    (src / "everything").symlink_to("/")
+    src.chmod(0o700)
+    with Sandbox.around(src, letters=2) as sandbox:
+        copied = sandbox.outside / "submitted"
+        found = [str(path.relative_to(copied)) for path in sorted(copied.rglob("*"))]
+        assert found == ["parts", "parts/ring.py"]
+        assert copied.stat().st_mode & 0o777 == 0o755  # a user of no rights reads it
+        assert sorted(path.name for path in sandbox.outside.glob("rank*")) == ["rank0", "rank1"]
+    assert not sandbox.outside.exists()
+
+
+def test_a_folder_that_is_too_large_is_not_copied(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(bubblewrap, "DISK", 10)
+    with (tmp_path / "weights.pt").open("wb") as file:
+        file.truncate(2**40)
+    said = "holds more than 10 B: keep only the scripts there"
+    with pytest.raises(CourseError, match=said), Sandbox.around(tmp_path, letters=1):
+        pass

@@ -1,0 +1,159 @@
+"""What a hostile script may try, each as a function that says how far it came.
+
+The tests copy this file into a learner's folder; it imports nothing of the tests.
+"""
+
+import contextlib
+import mmap
+import os
+import shutil
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+
+import torch
+
+CHUNK = 1 << 20
+
+
+def read(path: str) -> bool:
+    """Read a file of the teacher's."""
+    with contextlib.suppress(OSError):
+        return "secret" in Path(path).read_text()
+    return False
+
+
+def find_in_environments(name: str) -> bool:
+    """Look for a variable of the teacher's, here and in every process that can be seen."""
+    found = name in os.environ
+    for process in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            found = found or name.encode() in process.read_bytes()
+    return found
+
+
+def connect(port: int) -> bool:
+    """Reach a server on this machine."""
+    with contextlib.suppress(OSError):
+        socket.create_connection(("127.0.0.1", port), timeout=2).close()
+        return True
+    return False
+
+
+def change(path: str) -> bool:
+    """Write over a file."""
+    with contextlib.suppress(OSError):
+        Path(path).write_text("changed")
+        return True
+    return False
+
+
+def delete(folder: str) -> bool:
+    """Delete a folder with all that is in it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    return not Path(folder).exists()
+
+
+def write_in_own_folder() -> bool:
+    """What a script may do: write beside itself."""
+    return change(str(Path(__file__).with_name("notes.txt")))
+
+
+def breed() -> int:
+    """Start processes until no more can be had; return how many there were."""
+    children = []
+    try:
+        while len(children) < 5_000:
+            pid = os.fork()
+            if pid == 0:
+                time.sleep(60)
+                os._exit(0)
+            children.append(pid)
+    except OSError:
+        pass
+    for pid in children:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    return len(children)
+
+
+def eat() -> int:
+    """Take memory until no more can be had; return how many GiB there were."""
+    taken, private = [], mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    with contextlib.suppress(OSError):
+        while len(taken) < 64:
+            taken.append(mmap.mmap(-1, 1 << 30, flags=private))  # counts, though never touched
+    return len(taken)
+
+
+def fill(folders: list[str]) -> int:
+    """Write files wherever it goes until no more can be had; return how many MiB there were."""
+    written = 0
+    for folder in folders:
+        for number in range(4_000):
+            try:
+                with open(Path(folder, f"fill{number}"), "wb") as file:
+                    file.write(bytes(CHUNK))
+            except OSError:
+                break
+            written += 1
+    for folder in folders:
+        for path in Path(folder).glob("fill*"):
+            path.unlink()
+    return written
+
+
+def kill_everybody() -> None:
+    """Kill every process that can be reached."""
+    os.kill(-1, signal.SIGKILL)
+    time.sleep(600)
+
+
+def stop_supervisor() -> None:
+    """Stop the process that would end this one, and go on."""
+    os.kill(os.getppid(), signal.SIGSTOP)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    time.sleep(600)
+
+
+def outlive() -> bool:
+    """Leave a process behind that nobody is the parent of, and that ends for no polite signal."""
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            time.sleep(600)
+        os._exit(0)
+    os.wait()
+    return True
+
+
+def leave() -> None:
+    """End as `sys.exit()` does."""
+    sys.exit(0)
+
+
+def vanish() -> None:
+    """End at once, and say that all went well."""
+    os._exit(0)
+
+
+def become_another() -> None:
+    """Leave the process to another program."""
+    os.execv(sys.executable, [sys.executable, "-c", ""])
+
+
+def write_the_answer() -> None:
+    """Write the answer where the script of the ranks would, and leave."""
+    torch.save(True, Path(sys.argv[1], f"rank{os.environ['RANK']}"))
+    os._exit(0)
+
+
+def replace_save() -> bool:
+    """Have everybody save True, whatever they mean to save."""
+    real = torch.save
+    torch.save = torch.serialization.save = lambda thing, *args: real(True, *args)
+    return False
