@@ -20,9 +20,11 @@ from course.explore.explorables import (
     tensor_fusion,
 )
 from course.explore.figures import figures
+from course.explore.state import State
 
 __all__ = [
     "Quiz",
+    "State",
     "all_reduce",
     "backfill",
     "buckets",

@@ -7,9 +7,9 @@ from typing import Any
 import anywidget
 import traitlets
 
-from course.core import CourseError
 from course.drawing import Picture
 from course.explore.controls import Control
+from course.explore.state import State
 
 HERE = Path(__file__).parent
 
@@ -28,9 +28,8 @@ class Explorable(anywidget.AnyWidget):
     picture = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, draw: Callable[..., Picture], **controls: Control) -> None:
-        self._draw = draw
-        self._by_name = controls
-        super().__init__(values={name: control.value for name, control in controls.items()})
+        self._state = State(draw, controls)
+        super().__init__(values=self._state.first)
 
     def at(self, **values: Any) -> "Explorable":
         """Move the named controls and return the explorable.
@@ -42,28 +41,12 @@ class Explorable(anywidget.AnyWidget):
 
     @traitlets.validate("values")
     def _accept(self, proposal: dict[str, Any]) -> dict[str, Any]:
-        values = proposal["value"]
-        if unknown := [name for name in values if name not in self._by_name]:
-            raise CourseError(
-                f"There is no control {unknown[0]!r} here; there are {', '.join(self._by_name)}."
-            )
-        values = {name: values.get(name, control.value) for name, control in self._by_name.items()}
-        for name, control in self._by_name.items():
-            values[name] = control.accept(values[name], values)
-        return values
+        return self._state.accepted(proposal["value"])
 
     @traitlets.observe("values")
     def _redraw(self, _: dict[str, Any]) -> None:
-        self.controls = [
-            {
-                "name": name,
-                "kind": type(control).__name__,
-                "label": control.label,
-                **control.spec(self.values),
-            }
-            for name, control in self._by_name.items()
-        ]
-        self.picture = self._draw(**self.values)
+        self.controls = self._state.specs(self.values)
+        self.picture = self._state.picture(self.values)
 
     def _repr_mimebundle_(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         data, metadata = super()._repr_mimebundle_(**options)

@@ -1,0 +1,1 @@
+"""What `site` is made of: solved labs as web pages, whose explorables move without a kernel."""

@@ -1,0 +1,124 @@
+"""The sources of the site's pages: solved notebooks as Sphinx reads them, and the other texts."""
+
+import html
+import inspect
+import json
+import re
+import shutil
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from course import explore
+from course.core import write_whole
+from course.lessons import Lesson, lessons
+
+HERE = Path(__file__).parent
+EXPLORABLE = re.compile(r"\bexplore\.(\w+)\(")
+WIDGET = "application/vnd.jupyter.widget-view+json"
+STATE = "application/vnd.jupyter.widget-state+json"
+SVG = "image/svg+xml"
+MARKER = "### BEGIN SOLUTION"
+FRONT = "buckets"  # the explorable of the front page
+LINK = re.compile(r"\[([^\]]+)\]\((https?://[^)\s]+)\)")
+OPEN = """```{{admonition}} Open this lab
+:class: tip
+You read it solved. To do it yourself, clone the repository, type `make lab`, and open
+`labs/{name}.ipynb`.
+```"""
+UNREAD = shutil.ignore_patterns("__pycache__")
+
+
+def write_sources(root: Path, out: Path) -> None:
+    """Write everything that Sphinx reads into the new folder `out`."""
+    found = lessons(root)
+    for lesson in found:
+        node = page(lesson, nbformat.read(root / "solutions" / f"{lesson.name}.ipynb", 4))
+        write_whole(out / f"{lesson.name}.ipynb", nbformat.writes(node))
+    shutil.copytree(root / "images", out / "images")
+    shutil.copytree(root / "course" / "given", out / "course" / "given", ignore=UNREAD)
+    shutil.copyfile(HERE / "conf.py", out / "conf.py")
+    write_whole(out / "glossary.md", _links((root / "labs" / "glossary.md").read_text()))
+    write_whole(out / "teaching.md", (root / "TEACHING.md").read_text())
+    write_whole(out / "references.md", references(found))
+    names = "\n".join(lesson.name for lesson in found)
+    shutil.copyfile(HERE / "texts" / "how_it_works.md", out / "how_it_works.md")
+    front = (HERE / "texts" / "index.md").read_text(encoding="utf-8")
+    front = front.replace("{{labs}}", names).replace("{{explorable}}", _living(FRONT, {}))
+    write_whole(out / "index.md", front)
+
+
+def page(lesson: Lesson, solved: NotebookNode) -> NotebookNode:
+    """A solved notebook as a page: explorables can come alive, solutions are folded away."""
+    widgets = solved.metadata.pop("widgets", {}).get(STATE, {}).get("state", {})
+    blank = lesson.sources(solved=False)
+    cells = []
+    for cell, as_handed_out in zip(solved.cells, blank, strict=True):
+        if cell.cell_type == "markdown":
+            cell.source = _links(cell.source).replace("\n> **", "\n>\n> **")  # a line for each
+        else:
+            cell.outputs = [_output(cell.source, output, widgets) for output in cell.outputs]
+            if MARKER in cell.source:
+                cells.append(nbformat.v4.new_markdown_cell(f"```python\n{as_handed_out}\n```"))
+                cell.metadata["tags"] = [*cell.metadata.get("tags", []), "hide-input"]
+                cell.metadata["mystnb"] = {"code_prompt_show": "Show the solution"}
+        cells.append(cell)
+    if lesson.minutes:  # the start notebook is not a lab
+        cells[0].source = cells[0].source.replace("# ", f"# {lesson.number} · ", 1)
+        cells.insert(1, nbformat.v4.new_markdown_cell(OPEN.format(name=lesson.name)))
+    solved.cells = cells
+    return solved
+
+
+def _output(source: str, output: NotebookNode, widgets: dict) -> NotebookNode:
+    """An output that needs no kernel: of an explorable its picture, and what can move it."""
+    data = output.get("data", {})
+    view = data.pop(WIDGET, None)
+    state = widgets.get(view["model_id"], {}).get("state", {}) if view else {}
+    name = EXPLORABLE.search(source)
+    if SVG in data and "values" in state and name and moves_alone(name[1]):
+        text = _living(name[1], state["values"])
+        return nbformat.v4.new_output("display_data", {"text/html": text})
+    return output
+
+
+def moves_alone(name: str) -> bool:
+    """Whether an explorable needs no measurement of a learner's."""
+    return not inspect.signature(getattr(explore, name).__wrapped__).parameters
+
+
+def _living(name: str, values: dict) -> str:
+    """An explorable as a picture that comes alive at the first touch."""
+    state = explore.State(*getattr(explore, name).__wrapped__())
+    picture = state.picture(state.accepted(values))
+    given = html.escape(json.dumps(values))
+    return (
+        f'<div class="explorable-page" data-name="{name}" data-values="{given}">'
+        f'<button type="button" hidden>Play with it</button>{picture}</div>'
+    )
+
+
+def references(found: list[Lesson]) -> str:
+    """The sources that the labs name, lab by lab."""
+    parts = ["# References\n\nEvery paper, page and manual that a lab links to, in its order."]
+    for lesson in found:
+        links = {
+            address: title
+            for cell in lesson.cells
+            if cell.kind == "markdown"
+            for title, address in LINK.findall(cell.source)
+        }
+        if links:
+            parts.append(f"## Lab {lesson.number}")
+            parts.append("\n".join(f"- [{title}]({link})" for link, title in links.items()))
+    return "\n\n".join(parts) + "\n"
+
+
+def _links(text: str) -> str:
+    """Links as they are where all pages lie in one folder."""
+    return (
+        text.replace("../images/", "images/")
+        .replace("../labs/", "")
+        .replace("](../course/", "](course/")
+    )

@@ -1,0 +1,64 @@
+"""The state of an explorable: the values of its controls, and the picture that they give.
+
+Needs neither Jupyter nor torch: the widget keeps one in a kernel, a web page one in the browser.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from course.core import CourseError
+from course.drawing import Picture
+from course.explore.controls import Control
+
+
+class State:
+    """What draws a picture, and the controls whose values it draws."""
+
+    def __init__(self, draw: Callable[..., Picture], controls: Mapping[str, Control]) -> None:
+        self._draw, self._controls = draw, controls
+
+    @property
+    def first(self) -> dict[str, Any]:
+        """The values that the controls begin with."""
+        return {name: control.value for name, control in self._controls.items()}
+
+    def accepted(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """A value for every control: those given, moved to where their controls can stand.
+
+        Raises `CourseError` for a name without a control, or a value that a control cannot take.
+        """
+        if unknown := [name for name in values if name not in self._controls]:
+            raise CourseError(
+                f"There is no control {unknown[0]!r} here; there are {', '.join(self._controls)}."
+            )
+        every = self.first | dict(values)
+        for name, control in self._controls.items():
+            every[name] = control.accept(every[name], every)
+        return every
+
+    def specs(self, values: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """What the front end needs to show each control, while they have these values."""
+        return [
+            {
+                "name": name,
+                "kind": type(control).__name__,
+                "label": control.label,
+                **control.spec(dict(values)),
+            }
+            for name, control in self._controls.items()
+        ]
+
+    def picture(self, values: Mapping[str, Any]) -> Picture:
+        """The picture of these values."""
+        return self._draw(**values)
+
+    def as_json(self, values: str) -> str:
+        """The same as text, for a browser: values in; values, controls and picture out."""
+        every = self.accepted(json.loads(values))
+        shown = {
+            "values": every,
+            "controls": self.specs(every),
+            "picture": str(self.picture(every)),
+        }
+        return json.dumps(shown)

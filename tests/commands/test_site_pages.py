@@ -1,0 +1,61 @@
+"""A solved notebook as a page: nothing of it needs a kernel, and solutions are folded away."""
+
+import json
+import re
+
+import nbformat
+import pytest
+
+from course import explore
+from course.commands.web import sources
+from course.core import ROOT
+from course.lessons import lessons
+
+LESSONS = lessons(ROOT)
+
+
+@pytest.fixture(scope="module", params=LESSONS, ids=lambda lesson: lesson.name)
+def node(request):
+    """A lab's page."""
+    lesson = request.param
+    return sources.page(
+        lesson, nbformat.read(ROOT / "solutions" / f"{lesson.name}.ipynb", as_version=4)
+    )
+
+
+def test_no_widget_is_left_that_would_ask_for_a_script_elsewhere(node):
+    assert "widgets" not in node.metadata
+    for cell in node.cells:
+        for output in cell.get("outputs", []):
+            assert sources.WIDGET not in output.get("data", {})
+
+
+def test_each_solution_is_folded_and_stands_behind_its_blank_form(node):
+    solved = [number for number, cell in enumerate(node.cells) if "BEGIN SOLUTION" in cell.source]
+    for number in solved:
+        assert "hide-input" in node.cells[number].metadata["tags"]
+        assert "raise NotImplementedError" in node.cells[number - 1].source
+
+
+def test_what_comes_alive_begins_as_it_was_in_the_lab(node):
+    living = re.compile(r'data-name="(\w+)" data-values="([^"]*)"')
+    for cell in node.cells:
+        for output in cell.get("outputs", []):
+            for name, values in living.findall(
+                "".join(output.get("data", {}).get("text/html", ""))
+            ):
+                given = json.loads(sources.html.unescape(values))
+                state = explore.State(*getattr(explore, name).__wrapped__())
+                assert state.accepted(given) == given
+                assert str(state.picture(given)) in output["data"]["text/html"]
+
+
+def test_every_explorable_without_a_learners_data_is_on_some_page():
+    text = "".join((ROOT / "solutions" / f"{each.name}.ipynb").read_text() for each in LESSONS)
+    alone = [
+        name
+        for name in explore.__all__
+        if name not in ("Quiz", "State", "figures") and sources.moves_alone(name)
+    ]
+    assert len(alone) > 12
+    assert [name for name in alone if f"explore.{name}(" not in text] == []
