@@ -1,0 +1,89 @@
+"""What other graders read: assignments for nbgrader, and the scripts that Gradescope and Classroom
+50 start.
+
+nbgrader's cells: https://nbgrader.readthedocs.io/en/stable/contributor_guide/metadata.html
+"""
+
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from nbformat import NotebookNode
+
+from course.core import write_whole
+from course.lessons import Lesson, notebooks
+
+HERE = Path(__file__).with_name("files")
+CHECK = re.compile(r"%check (\w+)\s*")
+BEGIN = "### BEGIN SOLUTION"
+# A check as a cell that nbgrader can grade: its value is the part of the point that is earned.
+GRADED = "checked = %check {}\ndisplay(checked)\nchecked.share"
+SHOWN = re.compile(r"\]\(images/([\w.-]+)")
+OTHER_LAB = re.compile(r"\(((\d\d\w?)_\w+\.ipynb)")
+GLOSSARY = "../labs/glossary.md"
+
+
+def write_nbgrader(root: Path, wanted: Sequence[Lesson], out: Path) -> None:
+    """Write a course for nbgrader: `source/lab_NN/` for each lesson with exercises."""
+    for lesson in wanted:
+        node = assignment(lesson)
+        if not any("nbgrader" in cell.metadata for cell in node.cells):
+            continue
+        folder = out / "source" / f"lab_{lesson.number}"
+        write_whole(folder / f"{lesson.name}.ipynb", notebooks.text(node))
+        shutil.copyfile(root / "labs" / "glossary.md", folder / "glossary.md")
+        for name in {name for cell in node.cells for name in SHOWN.findall(cell.source)}:
+            (folder / "images").mkdir(exist_ok=True)
+            shutil.copyfile(root / "images" / name, folder / "images" / name)
+    _copy("nbgrader_config.py", out)
+
+
+def assignment(lesson: Lesson) -> NotebookNode:
+    """A solved notebook without outputs, whose exercises and checks nbgrader knows as such."""
+    node = notebooks.notebook(lesson, solved=True)
+    for number, cell in enumerate(node.cells):
+        if cell.cell_type == "markdown":
+            cell.source = _links(cell.source)
+        elif BEGIN in cell.source:
+            cell.metadata.nbgrader = _cell(f"exercise-{number}", solution=True)
+        elif check := CHECK.fullmatch(cell.source):
+            cell.source = GRADED.format(check[1])
+            cell.metadata.nbgrader = _cell(f"check-{check[1]}", grade=True, locked=True) | {
+                "points": 1
+            }
+    return node
+
+
+def _cell(grade_id: str, **is_: bool) -> dict:
+    kinds = {"grade": False, "locked": False, "solution": False, "task": False}
+    return kinds | is_ | {"grade_id": grade_id, "schema_version": 3}
+
+
+def _links(text: str) -> str:
+    """Links as they are in a folder of its own for each lab, with the images in it."""
+    text = text.replace("../images/", "images/").replace(GLOSSARY, "glossary.md")
+    return OTHER_LAB.sub(r"(../lab_\2/\1", text)
+
+
+def write_gradescope(students: Path, out: Path) -> None:
+    """Write what an autograder for Gradescope is zipped from, the package included."""
+    _copy("setup.sh", out)
+    _copy("run_autograder", out)
+    _package(students, out / "course")
+
+
+def write_classroom50(students: Path, out: Path) -> None:
+    """Write what Classroom 50's runner starts in a learner's checkout, the package included."""
+    _copy("autograder.py", out)
+    _package(students, out / "course")
+
+
+def _package(students: Path, out: Path) -> None:
+    """The students' edition without its notebooks: what pip installs."""
+    shutil.copytree(students, out, ignore=shutil.ignore_patterns("labs", "images"))
+
+
+def _copy(name: str, out: Path) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    shutil.copy(HERE / name, out / name)

@@ -1,0 +1,36 @@
+"""The students' edition: the course without a solution in it, and without the tests of its checks.
+
+Its lessons are blank: where a solution stood there is the TODO that the lab shows.
+"""
+
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from course.core import write_whole
+from course.lessons import Lesson, notebooks, opened
+
+FILES = ("LICENSE", "Makefile", "environment.yml", "pyproject.toml", ".gitignore")
+FOLDERS = ("course", "images", "labs")
+MADE = ("__pycache__", ".ipynb_checkpoints", "*.egg-info", "runs", "traces", "*.py[co]")
+# Sections and lines of README that speak of what this edition does not have.
+SECTION = re.compile(r"^## For (teachers|contributors)\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+LINE = re.compile(r"^.*(solutions/|make test|make report).*\n", re.MULTILINE)
+
+
+def write(root: Path, wanted: Sequence[Lesson], out: Path) -> None:
+    """Write the edition into the new folder `out`; `make lab` works there."""
+    for name in FOLDERS:
+        shutil.copytree(root / name, out / name, ignore=shutil.ignore_patterns(*MADE))
+    for path in (out / "labs" / "src").glob("*.py"):
+        path.unlink()  # the teacher's own
+    for name in FILES:
+        shutil.copyfile(root / name, out / name)
+    text = (root / "README.md").read_text(encoding="utf-8")
+    write_whole(out / "README.md", LINE.sub("", SECTION.sub("", text)))
+    for lesson in wanted:
+        (blank,) = opened(["\n".join(lesson.lines)])
+        write_whole(out / "course" / "lessons" / lesson.path.name, blank + "\n")
+        lab = notebooks.text(notebooks.notebook(lesson, solved=False))
+        write_whole(out / "labs" / f"{lesson.name}.ipynb", lab)

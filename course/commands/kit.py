@@ -1,0 +1,40 @@
+"""``python -m course kit``: what a teacher hands out, and what graders read."""
+
+import argparse
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from course.commands.handouts import graders, students
+from course.core import ROOT, CourseError
+from course.lessons import lessons
+
+
+def main(argv: Sequence[str]) -> int:
+    """Write the parts of a teacher's kit into a new folder."""
+    parser = argparse.ArgumentParser(
+        prog="python -m course kit", description="Write what a class needs into a folder."
+    )
+    parser.add_argument(
+        "kind", choices=["teacher"], help="what to write: editions for students and teachers"
+    )
+    parser.add_argument("out", type=Path, metavar="OUT", help="a folder that is not there yet")
+    args = parser.parse_args(argv)
+    wanted = lessons(ROOT)
+    if not wanted or not (ROOT / "labs").is_dir():
+        fix = "start this command in a clone of the course"
+        raise CourseError(f"The lessons are not beside this package: {fix}.")
+    if args.out.exists():
+        raise CourseError(f"{args.out} is there already: name a new folder.")
+    learning, teaching = args.out / "students", args.out / "teachers"
+    students.write(ROOT, wanted, learning)
+    graders.write_nbgrader(ROOT, wanted, teaching / "nbgrader")
+    graders.write_gradescope(learning, teaching / "gradescope")
+    graders.write_classroom50(learning, teaching / "classroom50")
+    for name in ("solutions", "images"):
+        ignored = shutil.ignore_patterns("src", "runs", "traces", ".*")
+        shutil.copytree(ROOT / name, teaching / name, ignore=ignored)
+    shutil.copyfile(ROOT / "TEACHING.md", teaching / "TEACHING.md")
+    print(f"For students, without solutions: {learning}")
+    print(f"For teachers, with solutions and files for graders: {teaching}")
+    return 0
