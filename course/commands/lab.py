@@ -1,4 +1,4 @@
-"""``python -m course lab``: say what this box has, then open JupyterLab at the first notebook.
+"""``python -m course lab``: say what this box has, then open JupyterLab at the start notebook.
 
 python -m course lab [any option of jupyter lab]
 """

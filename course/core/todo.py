@@ -19,6 +19,11 @@ def open_todos(script: Path) -> list[str]:
     return [ast.literal_eval(match["todo"]) for match in OPEN.finditer(source)]
 
 
+def numbers(source: str) -> list[int]:
+    """The numbers of the TODOs that are open in the text of a script, in its order."""
+    return [int(re.search(r"\d+", match["todo"])[0]) for match in OPEN.finditer(source)]
+
+
 def met(traceback: str) -> Path | None:
     """The script whose open TODO raised this traceback, None if something else did."""
     match = MET.search(traceback + "\n")

@@ -14,7 +14,6 @@ NEXT_RANK = PAIR + 16
 HEADING, BETWEEN = 24, 6  # above and below lanes that have a name
 TOP = 100  # of the first lane
 PHASES = ("forward", "backward", "optimizer", "other")
-DARK = ("backward", "optimizer")  # phases whose shade takes white text
 
 
 @dataclass(frozen=True)
@@ -90,8 +89,7 @@ def computing(
     hair = min(1, width / 4)  # between neighbours, unless that would be all there is of them
     parts = [svg.rect(x, y, width - hair, COMPUTE, fill, tip=tip)]
     if label and svg.text_width(label) + 2 * margin < width:
-        ink = palette.CARD if phase in DARK else palette.INK
-        parts.append(_centred(x + width / 2, y, COMPUTE, label, ink))
+        parts.append(_centred(x + width / 2, y, COMPUTE, label, palette.on(fill)))
     return parts
 
 

@@ -15,6 +15,8 @@ CARD = "#ffffff"  # what every drawing stands on
 WAIT = "#e6e9ed"  # waiting: pale
 ALARM = "#B42318"  # the thing that is wrong
 GOOD = "#1A7F37"  # what holds
+BLACK = "#000000"  # text on a bright colour
+TEXT_CONTRAST = 4.8  # of text, at the least: WCAG AA asks for 4.5 on plain white
 
 FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
 
@@ -25,9 +27,47 @@ def rank_colour(rank: int) -> str:
 
 
 def ansi(rank: int, text: str) -> str:
-    """`text` in the colour of `rank`, for log lines: 24-bit ANSI, for JupyterLab and terminals."""
-    red, green, blue = (int(rank_colour(rank)[i : i + 2], 16) for i in (1, 3, 5))
-    return f"\x1b[38;2;{red};{green};{blue}m{text}\x1b[39m"
+    """`text` on the colour of `rank`, for log lines: 24-bit ANSI, for JupyterLab and terminals.
+
+    No colour of text is legible on light and dark themes alike, so the ground is coloured, too.
+    """
+    ground = rank_colour(rank)
+    return f"\x1b[48;2;{_rgb(ground)}m\x1b[38;2;{_rgb(on(ground))}m{text}\x1b[39;49m"
+
+
+def _rgb(colour: str) -> str:
+    """A colour as ANSI writes it: '0;114;178'."""
+    return ";".join(str(int(colour[i : i + 2], 16)) for i in (1, 3, 5))
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast of two colours as WCAG 2 defines it, from 1 to 21; text needs 4.5."""
+    darker, lighter = sorted((_luminance(one), _luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    """The relative luminance of WCAG 2, from 0 to 1."""
+    shares = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [
+        share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares
+    ]
+    return sum(
+        weight * share for weight, share in zip((0.2126, 0.7152, 0.0722), linear, strict=True)
+    )
+
+
+def on(ground: str) -> str:
+    """The colour for text on a coloured ground: white, or what is dark enough to be read there."""
+    return next((ink for ink in (CARD, INK) if contrast(ink, ground) >= TEXT_CONTRAST), BLACK)
+
+
+def as_text(colour: str) -> str:
+    """A colour for text on the card: that of a rank is darkened until it is easy to read."""
+    if colour not in RANKS:
+        return colour
+    steps = (mix(colour, INK, share / 20) for share in range(21))
+    return next(shade for shade in steps if contrast(shade, CARD) >= TEXT_CONTRAST)
 
 
 def mix(colour: str, other: str, share: float) -> str:

@@ -74,7 +74,7 @@ def text(
         x=x,
         y=y,
         font_size=size,
-        fill=colour,
+        fill=palette.as_text(colour),
         text_anchor=None if anchor == "start" else anchor,
         font_weight="bold" if bold else None,
     )

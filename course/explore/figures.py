@@ -1,6 +1,10 @@
 """The drawings in images/, which is built from this table."""
 
-from course.explore import explorables, stills
+from functools import cache
+
+from course.core import ROOT
+from course.drawing import Picture
+from course.explore import explorables, labs_map, stills
 from course.explore.models.pipeline import ONE_F_ONE_B
 from course.explore.models.sharding import LARGEST
 from course.explore.models.strategies import CENTRAL, MIRRORED, SERVER, WORKERS
@@ -20,6 +24,7 @@ def figures() -> dict[str, str]:
         "tensor_fusion.svg": explorables.tensor_fusion().picture,
         "tensor_fusion_off.svg": explorables.tensor_fusion(threshold=0.01).picture,
         "hierarchy_phases.svg": stills.hierarchy.phases(),
+        "labs_map.svg": _labs_map(),
         "number_formats_bf16.svg": explorables.number_formats(format="bf16", change=0.003).picture,
         "backfill.svg": explorables.backfill().picture,
         "pipeline_1f1b.svg": explorables.pipeline(policy=ONE_F_ONE_B).picture,
@@ -36,3 +41,10 @@ def figures() -> dict[str, str]:
         "two_nodes.svg": stills.nodes.meeting(),
         "two_nodes_levels.svg": stills.nodes.levels(),
     }
+
+
+@cache  # reading all lessons takes longer than drawing all pictures
+def _labs_map() -> Picture:
+    from course.lessons import labs  # imports jupytext, which a notebook can do without
+
+    return labs_map.draw(labs(ROOT))

@@ -20,7 +20,8 @@ const nearest = (stops, value) =>
 const builders = {
   Slider({ label, stops, texts }, change) {
     const output = make("output");
-    const input = make("input", { type: "range", min: 0, max: stops.length - 1, step: 1 });
+    const range = { type: "range", min: 0, max: stops.length - 1, step: 1 };
+    const input = make("input", { ...range, "aria-label": label }); // the <label> names the output
     const show = (value) => {
       const at = nearest(stops, value);
       input.value = at;

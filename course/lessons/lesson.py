@@ -6,6 +6,7 @@ only its meaning: `rules` says what is wrong with a lesson, `notebooks` writes t
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,6 +28,11 @@ NO_MARKER = (
     "not a marker: write `### BEGIN SOLUTION hint: ...` or `### END SOLUTION`, and nothing else"
 )
 SCRIPT_CELL = re.compile(r"%%writefile\b[ \t]*(.*)")
+CHECK_CELL = re.compile(r"%check (\w+)")
+NEEDS = re.compile(r"^> \*\*You need\*\* ([^;.]*)", re.MULTILINE)  # what follows helps only
+LAB_NUMBER = re.compile(r"\b\d\d[a-z]?\b")
+MINUTES = re.compile(r"^> \*\*Time:\*\* about (\d+) minutes", re.MULTILINE)
+START = "start"  # the lesson that is not a lab: where a learner begins, and comes back to
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,34 @@ class Lesson:
         """``03_distributed_data_parallel`` for that lesson's file."""
         return self.path.stem
 
+    @property
+    def number(self) -> str:
+        """``04b`` for lab 04b; ``start`` for the start notebook, which is not a lab."""
+        return self.name.partition("_")[0]
+
+    @property
+    def title(self) -> str:
+        """The heading that the lesson begins with."""
+        return self.cells[0].source.partition("\n")[0].removeprefix("# ")
+
+    @property
+    def minutes(self) -> int:
+        """How long its "Time" line says that it takes; 0 without one."""
+        found = MINUTES.search(self.cells[0].source)
+        return int(found[1]) if found else 0
+
+    @property
+    def needs(self) -> list[str]:
+        """The numbers of the labs that it builds on, from its "You need" line."""
+        found = NEEDS.search(self.cells[0].source)
+        return LAB_NUMBER.findall(found[1]) if found else []
+
+    @property
+    def exercises(self) -> list[str]:
+        """What it asks to check, in order."""
+        found = (CHECK_CELL.match(cell.source) for cell in self.cells if cell.kind == "code")
+        return [match[1] for match in found if match]
+
     def scripts(self, *, solved: bool) -> dict[str, str]:
         """The text of every script of the lesson by its target, ``src/NAME.py``."""
         sources = zip(self.cells, self.sources(solved=solved), strict=True)
@@ -77,12 +111,18 @@ class Lesson:
         """The cells' sources, as they stand or with a numbered TODO for each solution."""
         if solved:
             return [cell.source for cell in self.cells]
-        sources, todo = [], 1
-        for cell in self.cells:
-            blocks, _ = scan(cell.source.splitlines()) if cell.kind == "code" else ([], [])
-            sources.append(blank(cell.source, blocks, todo))
-            todo += len(blocks)
-        return sources
+        code = iter(opened(cell.source for cell in self.cells if cell.kind == "code"))
+        return [next(code) if cell.kind == "code" else cell.source for cell in self.cells]
+
+
+def opened(sources: Iterable[str]) -> list[str]:
+    """Code with a TODO in the place of each solution, numbered through all the sources."""
+    blanks, todo = [], 1
+    for source in sources:
+        blocks, _ = scan(source.splitlines())
+        blanks.append(blank(source, blocks, todo))
+        todo += len(blocks)
+    return blanks
 
 
 def read(path: Path) -> Lesson:
@@ -171,5 +211,20 @@ def script(source: str) -> str:
 
 
 def lessons(root: Path) -> list[Lesson]:
-    """Every lesson of the course below ``root``, in order."""
-    return [read(path) for path in sorted((root / "course" / "lessons").glob("[0-9][0-9]*_*.md"))]
+    """Every lesson of the course below ``root``: the start notebook, and the labs in order."""
+    folder = root / "course" / "lessons"
+    labs = sorted(folder.glob("[0-9][0-9]*_*.md"))
+    return [read(path) for path in (*folder.glob(f"{START}.md"), *labs)]
+
+
+def labs(root: Path) -> list[Lesson]:
+    """The labs of the course below ``root``, in order: the lessons but the start notebook."""
+    return [lesson for lesson in lessons(root) if lesson.name != START]
+
+
+def lab_of(exercise: str, root: Path) -> Lesson:
+    """The lab below ``root`` with this exercise; raises `CourseError` where there is none."""
+    for path in sorted((root / "course" / "lessons").glob("[0-9][0-9]*_*.md")):
+        if re.search(rf"^%check {re.escape(exercise)}$", path.read_text("utf-8"), re.MULTILINE):
+            return read(path)
+    raise CourseError(f"No lab has the exercise {exercise!r}.")

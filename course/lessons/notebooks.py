@@ -5,6 +5,7 @@ committed is current.
 """
 
 import re
+import shutil
 import sysconfig
 import time
 from collections.abc import Callable, Mapping
@@ -99,10 +100,15 @@ def code_cells(node: NotebookNode) -> list[NotebookNode]:
 
 
 def _remove_scripts(root: Path, lesson: Lesson) -> None:
-    """A solution is run as after cloning, and no script of an older lesson stays behind."""
+    """A solution is run as after cloning, and no script of an older lesson stays behind.
+
+    Nor does what checks have kept of earlier runs: it lies in a folder beside the scripts.
+    """
     for target in lesson.scripts(solved=True):
         for folder in ("labs", "solutions"):
             (root / folder / target).unlink(missing_ok=True)
+    for folder in (root / "solutions" / "src").glob("*/"):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def execute(lesson: Lesson, root: Path) -> NotebookNode:

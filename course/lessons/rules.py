@@ -2,19 +2,21 @@
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Set
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from IPython.core.inputtransformer2 import TransformerManager
 from markdown_it import MarkdownIt
 
-from course.core import CourseError
+from course.core import CourseError, todo
+from course.lessons import hints
 from course.lessons.lesson import MARKER_LIKE, Cell, Lesson, lessons, scan
 
 TAGS = {"nbval-ignore-output", "raises-exception"}
 MAGICS = {"torchrun", "accelerate", "python", "timeout", "check", "writefile"}  # the course's own
+MAGICS |= {"hint", "solution", "reset", "changes"}
 MAGICS |= {"load_ext", "env", "matplotlib"}
 TARGET = re.compile(r"src/[a-z_][a-z0-9_]*\.py")
 CELL_FENCE = re.compile(r"\s*(`{3,}|~{3,}|:{3,})\{(code-cell|raw-cell)\}", re.MULTILINE)
@@ -29,11 +31,15 @@ Fault = tuple[int, str]  # the line in the lesson (from 1), and the reason
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a lesson may refer to: files by path, made by the build or not, and checks by name."""
+    """What a lesson may refer to: files by path, made by the build or not, and checks by name.
+
+    `hints` are the fuller hints by exercise, one for each TODO.
+    """
 
     root: Path
     made: Set[Path]
     checks: Set[str]
+    hints: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def has(self, link: str) -> bool:
         """Whether a link relative to ``labs/`` leads somewhere."""
@@ -56,7 +62,8 @@ def select(
             listed = ", ".join(known) or "none yet"
             raise CourseError(f"No lesson is called {name}; the lessons are: {listed}.")
     wanted = [lesson for lesson in every if not names or lesson.name in names]
-    faults = problems(every, Surroundings(root, _made(root, known, figures), checks))
+    around = Surroundings(root, _made(root, known, figures), checks, hints.read(root))
+    faults = problems(every, around)
     if wrong := [line for lesson, line in faults if lesson in wanted]:
         raise CourseError("\n".join(wrong))
     return wanted
@@ -187,7 +194,20 @@ def _links(lesson: Lesson, around: Surroundings) -> Iterator[Fault]:
                 yield line, f"{path} does not exist (links are relative to labs/)"
 
 
-RULES = (_title, _cells, _options, _markers, _scripts, _python, _magics, _links)
+def _hints(lesson: Lesson, around: Surroundings) -> Iterator[Fault]:
+    scripts = lesson.scripts(solved=False)
+    for cell in _code(lesson):
+        name = Path(cell.target or "").stem
+        if name not in around.checks:
+            continue
+        todos = len(todo.numbers(scripts[cell.target]))
+        fuller = len(around.hints.get(name, []))
+        if todos != fuller:
+            has = f"{name} has {todos} TODOs and {fuller} fuller hints"
+            yield cell.line, f"{has}: write one for each in course/lessons/{hints.FILE}"
+
+
+RULES = (_title, _cells, _options, _markers, _scripts, _python, _magics, _links, _hints)
 
 
 def _code(lesson: Lesson) -> Iterator[Cell]:

@@ -4,6 +4,7 @@
 %torchrun --standalone --nproc-per-node 2 src/ddp.py --epochs 2
 %timeout 20 torchrun --standalone --nproc-per-node 2 src/may_hang.py
 %check my_ddp
+%hint my_ddp
 """
 
 import shlex
@@ -11,11 +12,16 @@ from pathlib import Path
 
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
+from IPython.core.magics import NamespaceMagics
 
 from course.core import CourseError, write_whole
 from course.launch import KINDS, LIMIT_S, Reason, Run, launch, warm_up
+from course.notebook import place, progress, stuck
 from course.notebook.curves_display import CurvesDisplay
+from course.notebook.diff import Diff
 from course.notebook.live import Live
+
+SHOW = "--show"
 
 
 @magics_class
@@ -60,12 +66,75 @@ class CourseMagics(Magics):
         """Check one exercise on real ranks: what holds, what does not, and a hint."""
         from course.checks import check
 
-        return check(line.strip())
+        exercise = stuck.Exercise(_one_name("check", line))
+        script = exercise.written()
+        report = check(exercise.name)
+        if progress.begun(report) and not report.ok:
+            stuck.say_when_it_passed(exercise)
+        progress.record(report, script, exercise.src)
+        return report
+
+    @line_magic
+    def hint(self, line: str) -> stuck.Prose:
+        """Show a fuller hint: `%hint ring` for the first open TODO, `%hint ring 4` for TODO 4."""
+        name, _, number = line.strip().partition(" ")
+        exercise = stuck.Exercise(_one_name("hint", name))
+        if number and not number.strip().isdecimal():
+            raise CourseError(f"%hint takes an exercise and the number of a TODO, not {number}.")
+        return exercise.hint(int(number) if number else None)
+
+    @line_magic
+    def solution(self, line: str) -> stuck.Prose:
+        """Warn, and with `--show` show the solution of one exercise."""
+        names = [word for word in line.split() if word != SHOW]
+        exercise = stuck.Exercise(_one_name("solution", " ".join(names)))
+        if SHOW in line.split():
+            return exercise.solution()
+        name = exercise.name
+        return stuck.Prose(
+            f"The solution of `{name}` ends the exercise: you cannot find it yourself afterwards. "
+            f"`%hint {name}` says more than the TODO and leaves the code to you. "
+            f"If you want to see the solution now: `%solution {name} {SHOW}`"
+        )
+
+    @line_magic
+    def reset(self, line: str) -> None:
+        """Put the script of one exercise back to its blank form; the learner's version is kept.
+
+        Without a name, or with options, it is IPython's own `%reset`, which deletes variables.
+        """
+        if not line.strip() or line.strip().startswith("-"):
+            return NamespaceMagics(self.shell).reset(line)
+        exercise = stuck.Exercise(_one_name("reset", line))
+        kept = exercise.reset()
+        print(f"{exercise.path} is as it was handed out, with its TODOs open.")
+        if kept:
+            print(f"Your version is kept: {kept}")
+        blank = exercise.script(solved=False).removesuffix("\n")
+        self.shell.set_next_input(f"%%writefile src/{exercise.name}.py\n{blank}", replace=False)
+        print("Below is its cell in the blank form. The cell above it still holds your version.")
+
+    @line_magic
+    def changes(self, line: str) -> Diff | None:
+        """Show what changed in the script of one exercise since it passed last."""
+        exercise = stuck.Exercise(_one_name("changes", line))
+        changes = exercise.changes()
+        if changes.lines:
+            return changes
+        print(f"{exercise.path} is as it was when it passed.")
 
     @cell_magic
     def writefile(self, line: str, cell: str) -> None:
         """Write the cell to a file, whole or not at all; the folder is made if need be."""
         _write(Path(line.strip().strip("\"'")), cell)
+
+
+def _one_name(magic: str, line: str) -> str:
+    """The name of an exercise; raises `CourseError` where a line has none, or more words."""
+    words = line.split()
+    if len(words) != 1:
+        raise CourseError(f"%{magic} takes the name of one exercise: %{magic} start_here.")
+    return words[0]
 
 
 def _words(line: str) -> list[str]:
@@ -95,6 +164,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def load(shell: InteractiveShell) -> None:
-    """What `%load_ext course` does: define the magics, and start the warm server."""
+    """What `%load_ext course` does: define the magics, find the folder, start the warm server."""
     shell.register_magics(CourseMagics)
+    place.settle(shell.user_ns)
     warm_up()

@@ -58,11 +58,11 @@ def test_the_lab_opens_at_the_first_notebook_behind_a_token_takes_options_and_as
     try:
         printed = list(until(r"http://localhost:\d+\S+token=\w+", server.stdout))
         page, token = printed[-1].strip().split("?")
-        assert page.endswith("/lab/tree/labs/00_start_here.ipynb")
+        assert page.endswith("/lab/tree/labs/start.ipynb")
         assert any(line.startswith("Labs ") for line in printed)  # the doctor's
         assert visit(f"{page}?{token}").status == 200
         assert "/login" in visit(page).url
-        settings = page.replace("/lab/tree/labs/00_start_here.ipynb", "/lab/api/settings")
+        settings = page.replace("/lab/tree/labs/start.ipynb", "/lab/api/settings")
         plugin = json.load(visit(f"{settings}/@jupyterlab/apputils-extension:notification?{token}"))
         defaults = {
             name: plugin["schema"]["properties"][name]["default"]

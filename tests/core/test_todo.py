@@ -14,6 +14,7 @@ def test_todos_are_found_in_order(tmp_path: Path) -> None:
         "TODO 3: do it in place",
     ]
     assert todo.open_todos(tmp_path / "none.py") == []
+    assert todo.numbers(TODO) == [2, 3] and todo.numbers("") == []
 
 
 def test_only_a_todo_counts_as_one() -> None:

@@ -8,12 +8,17 @@ import nbformat
 import pytest
 
 from course.core.files import ROOT
-from course.lessons.lesson import Cell, Lesson, lessons, scan
+from course.lessons.lesson import START, Cell, Lesson, labs, scan
 
 LINES = 1100  # of a lesson: one sitting
 WORDS = 4  # of prose for each line of code, at the least
 BETWEEN = 150  # lines between two things to do, at the most
-NOTEBOOKS = sorted(path for form in ("labs", "solutions") for path in ROOT.glob(f"{form}/*.ipynb"))
+NOTEBOOKS = sorted(
+    path
+    for form in ("labs", "solutions")
+    for path in ROOT.glob(f"{form}/*.ipynb")
+    if path.stem != START
+)
 RUN = re.compile(r"%(?:torchrun|accelerate launch)\b.*?(src/\w+\.py)")
 TOP = r"> \*\*After this lab\*\* .+\n(?:>.*\n)*> \*\*You need\*\* .+\n(?:>.*\n)*> \*\*Time:\*\* .+"
 
@@ -23,7 +28,7 @@ def acts(cell: Cell) -> bool:
     return cell.target is None or bool(scan(cell.source.splitlines())[0])
 
 
-by_name = pytest.mark.parametrize("lab", lessons(ROOT), ids=lambda lab: lab.name)
+by_name = pytest.mark.parametrize("lab", labs(ROOT), ids=lambda lab: lab.name)
 
 
 @pytest.mark.parametrize(
@@ -39,6 +44,14 @@ def test_it_writes_a_script_and_runs_it_on_ranks_from_a_cell(path: Path):
 @by_name
 def test_it_begins_with_what_for_what_with_and_how_long(lab: Lesson):
     assert re.search(TOP, lab.cells[0].source)
+
+
+@by_name
+def test_its_time_what_it_builds_on_and_its_exercises_can_be_read(lab: Lesson):
+    """The map of the labs is drawn from them."""
+    earlier = [one.number for one in labs(ROOT) if one.name < lab.name]
+    assert lab.minutes >= 30 and lab.exercises
+    assert set(lab.needs) <= set(earlier) and bool(lab.needs) == bool(earlier)
 
 
 @by_name

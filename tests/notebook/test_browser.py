@@ -19,24 +19,14 @@ from pathlib import Path
 import nbformat
 import psutil
 import pytest
+from support.chromium import CHROMIUM, FLAGS
 from support.launching import PATIENCE_S, clean_environment, until
 
 from course.commands.lab import SETTINGS, trust
 from course.core import ROOT
+from course.lessons import lessons, notebooks
+from course.lessons.lesson import START
 
-CHROMIUM = (
-    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-)
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-]
 SVG = "image/svg+xml"
 # The drawings that are on the page: those of explorables and of the quiz are part of it, the others
 # are images.
@@ -52,6 +42,14 @@ SCROLL = "y => document.querySelector('.jp-WindowedPanel-outer').scrollTo(0, y)"
 REDRAWN = """([before]) => [...document.querySelectorAll('.jp-CodeCell svg[role=img]')]
     .every(drawing => drawing.innerHTML !== before)"""
 TITLE = re.compile(r"<title>(.*?)</title>")
+# What of an explorable is cut off, or scrolls inside its cell: controls, and the cell's output.
+CUT = """() => [...document.querySelectorAll('.jp-OutputArea-output')]
+    .filter(output => output.querySelector('.explorable'))
+    .flatMap(output => [output, ...output.querySelectorAll('.options, fieldset, label')])
+    .filter(part => part.scrollWidth > part.clientWidth + 1 ||
+        (part.matches('.jp-OutputArea-output') && part.scrollHeight > part.clientHeight))
+    .map(part => part.className + ': ' + part.textContent.slice(0, 40))"""
+WIDTHS = (1400, 1024, 640)  # of a window, in pixels; 640 is 1280 at a zoom of 200 %
 RUN_S = 420  # for all cells of a notebook
 
 SOLUTIONS = sorted((ROOT / "solutions").glob("*.ipynb"))
@@ -185,7 +183,7 @@ def errors(cells: list[dict]) -> list[str]:
 
 
 # With open exercises and without; `pytest --nbval` runs the cells of all the others.
-RUN = ["labs/03_distributed_data_parallel.ipynb", "solutions/00_start_here.ipynb"]
+RUN = ["labs/07b_six_ways.ipynb", "solutions/00_start_here.ipynb"]
 
 
 @pytest.mark.parametrize("path", RUN)
@@ -231,7 +229,7 @@ def test_the_glossary_opens_as_a_page(page, server):
     page.locator(".jp-MarkdownViewer h3", has_text="all-reduce").first.wait_for()
 
 
-def test_an_explorable_moves(page, server):
+def test_an_explorable_moves_its_sliders_have_names_and_nothing_is_cut(page, server):
     open_notebook(page, server, "solutions/03_distributed_data_parallel.ipynb")
     cell = page.locator(".jp-CodeCell", has_text="explore.buckets()")
     for text in ("from course import", "explore.buckets()"):
@@ -244,6 +242,25 @@ def test_an_explorable_moves(page, server):
     for _ in range(4):
         page.keyboard.press("ArrowRight")
     page.wait_for_function(REDRAWN, arg=[before])
+    assert cell.get_by_role("slider").count() == cell.locator("input[type=range]").count()
+    for slider in cell.locator("input[type=range]").all():
+        assert slider.get_attribute("aria-label")
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_timeout(500)
+        assert page.evaluate(CUT) == [], width
+
+
+def test_the_start_notebook_shows_the_map_and_its_links_open_labs(page, server, course_folder):
+    """Built here, so that it is seen as the lesson has it."""
+    [lesson] = [one for one in lessons(ROOT) if one.name == START]
+    made = notebooks.text(notebooks.notebook(lesson, solved=False))
+    (course_folder / "labs" / f"{START}.ipynb").write_text(made)
+    open_notebook(page, server, f"labs/{START}.ipynb")
+    assert errors(run_all(page, course_folder, f"labs/{START}.ipynb")) == []
+    page.evaluate(SCROLL, 0)
+    page.locator(".jp-RenderedMarkdown a", has_text="Lab 00").first.click()
+    page.wait_for_url("**/lab/tree/labs/00_start_here.ipynb")
 
 
 def test_an_interrupt_ends_the_ranks(page, server, course_folder):

@@ -3,7 +3,7 @@
 import itertools
 import xml.etree.ElementTree as ElementTree
 
-from course.drawing import svg
+from course.drawing import palette, svg
 
 
 def assert_fits(picture: str) -> None:
@@ -31,3 +31,24 @@ def assert_fits(picture: str) -> None:
         boxes.append((left, left + wide, y - size * 0.7, y, words.text))
     for a, b in itertools.combinations(boxes, 2):
         assert a[1] <= b[0] or b[1] <= a[0] or a[3] <= b[2] or b[3] <= a[2], (a, b)
+
+
+def assert_legible(picture: str) -> None:
+    """No text is too pale: on white, or on the last rectangle or circle drawn under it."""
+    root = ElementTree.fromstring(picture)
+    names = "{http://www.w3.org/2000/svg}"
+    marks: list[tuple[float, float, float, float, str]] = []
+    for mark in root.iter():
+        kind, fill = mark.tag.removeprefix(names), mark.get("fill", "")
+        if kind == "rect" and fill.startswith("#"):
+            x, y, wide, high = (float(mark.get(key)) for key in ("x", "y", "width", "height"))
+            marks.append((x, x + wide, y, y + high, fill))
+        elif kind == "circle" and fill.startswith("#"):
+            x, y, radius = (float(mark.get(key)) for key in ("cx", "cy", "r"))
+            marks.append((x - radius, x + radius, y - radius, y + radius, fill))
+        elif kind == "text":
+            size = float(mark.get("font-size"))
+            x, y = float(mark.get("x")), float(mark.get("y")) - size / 3
+            x += {"end": -size / 2, None: size / 2}.get(mark.get("text-anchor"), 0)
+            under = [one[4] for one in marks if one[0] <= x <= one[1] and one[2] <= y <= one[3]]
+            assert palette.contrast(fill, under[-1]) >= 4.5, (mark.text, fill, under[-1])

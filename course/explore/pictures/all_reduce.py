@@ -108,8 +108,9 @@ def _circle(plan: model.Plan, step: int, x: float) -> list[str]:
         taken.append(place)
         labels += _label(label, place, colour)
     for rank, (cx, cy) in enumerate(nodes):
-        arrows.append(svg.circle(cx, cy, NODE, palette.rank_colour(rank)))
-        style = {"anchor": "middle", "bold": True, "size": 13, "colour": palette.CARD}
+        ground = palette.rank_colour(rank)
+        arrows.append(svg.circle(cx, cy, NODE, ground))
+        style = {"anchor": "middle", "bold": True, "size": 13, "colour": palette.on(ground)}
         labels.append(svg.text(cx, cy + 4.5, str(rank), **style))
     return [*arrows, *labels]
 

@@ -122,23 +122,23 @@ def _bucket(plan: model.Schedule, bucket: model.Bucket, number: int, x) -> list[
     longest = max(bucket.layers, key=lambda i: plan.layers[i].backward_ms)
     ends = plan.ends_ms[longest]
     begins = ends - plan.layers[longest].backward_ms
-    parts += _number(x(begins), x(ends), COMPUTE_Y, number)
-    return parts + _number(start, end, NETWORK_Y, number, ground=palette.CARD)
+    parts += _number(x(begins), x(ends), COMPUTE_Y, number, shade)
+    return parts + _number(start, end, NETWORK_Y, number, palette.CARD)
 
 
 def _tip(mib: float, ms: float) -> str:
     return f"{words.significant(mib)} MiB, {words.milliseconds(ms)}"
 
 
-def _number(left: float, right: float, y: float, number: int, ground: str = "") -> list[str]:
-    """A bucket's number between `left` and `right`, if there is room; on a `ground` if given."""
+def _number(left: float, right: float, y: float, number: int, ground: str) -> list[str]:
+    """A bucket's number between `left` and `right`, if there is room; it stands on `ground`."""
     label, middle = str(number + 1), (left + right) / 2
     width = 6 + 7.5 * len(label)
     if width + 2 > right - left:
         return []
-    box = [svg.rect(middle - width / 2, y + 9, width, 16, ground, rx=3)] if ground else []
-    ink = palette.INK if ground else palette.CARD
-    return [*box, svg.text(middle, y + 21, label, anchor="middle", bold=True, colour=ink)]
+    box = svg.rect(middle - width / 2, y + 9, width, 16, ground, rx=3)
+    ink = palette.on(ground)
+    return [box, svg.text(middle, y + 21, label, anchor="middle", bold=True, colour=ink)]
 
 
 def _curve(

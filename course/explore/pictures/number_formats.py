@@ -93,10 +93,9 @@ def _bit(x: float, width: float, digit: str, colour: str) -> list[str]:
     """One bit in its box: a 1 is dark, a 0 light; what is not read stays as pale as it is."""
     shade = palette.tint(colour, 0.0 if digit == "1" else 0.8)
     ground = colour if colour == palette.WAIT else shade
-    ink = palette.CARD if digit == "1" else palette.INK
     return [
         svg.rect(x, BITS_Y, width - 2, 26, ground, rx=2),
-        svg.text(x + width / 2 - 1, BITS_Y + 18, digit, colour=ink, anchor="middle"),
+        svg.text(x + width / 2 - 1, BITS_Y + 18, digit, colour=palette.on(ground), anchor="middle"),
     ]
 
 

@@ -108,5 +108,4 @@ def _pass(step: model.Pass, y: float, scale: float, colour: str) -> str:
     label = str(step.microbatch)
     if svg.text_width(label) + 2 > wide:
         return box
-    ink = palette.INK if step.kind == "F" else palette.CARD
-    return box + svg.text(x + wide / 2, y + 16, label, anchor="middle", colour=ink)
+    return box + svg.text(x + wide / 2, y + 16, label, anchor="middle", colour=palette.on(fill))

@@ -48,7 +48,7 @@ def _process(process: Process, per_node: int, chosen: Process) -> str:
     colour, wide = palette.rank_colour(process.rank), slot - 8
     ground, ink = palette.tint(colour, 0.84), palette.INK
     if process == chosen:
-        ground, ink = colour, palette.CARD
+        ground, ink = colour, palette.on(colour)
     tip = f"rank {process.rank}: node {process.node}, local rank {process.local_rank}"
     middle, style = x + wide / 2, {"anchor": "middle", "colour": ink}
     return (

@@ -79,7 +79,7 @@ def _bar(device: model.Device, colour: str, y: float, height: float, scale: floa
         width, tip = count * scale, f"{name}: {words.size(count)}"
         parts.append(svg.rect(x, y, width - svg.hair(width), height, shades[name], tip=tip))
         if svg.text_width(name) + 6 < width:
-            ink = palette.INK if SHADES.get(name, 0) > 0.5 else palette.CARD
+            ink = palette.on(shades[name])
             middle = x + width / 2
             parts.append(svg.text(middle, y + height / 2 + 4, name, anchor="middle", colour=ink))
         x += width

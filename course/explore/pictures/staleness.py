@@ -63,7 +63,7 @@ def _step(step: model.WorkerStep, y: float, colour: str) -> list[str]:
     else:
         parts = [svg.rect(start, y, width, LANE, colour, tip=f"staleness {label}")]
         if svg.text_width(label, bold=True) + 4 < width:
-            style = {"anchor": "middle", "colour": palette.CARD, "bold": True}
+            style = {"anchor": "middle", "colour": palette.on(colour), "bold": True}
             parts.append(svg.text(start + width / 2, y + 19, label, **style))
     if answered > end:
         waits = (end, y, answered - end - 1, LANE, palette.WAIT)

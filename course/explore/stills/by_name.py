@@ -38,7 +38,9 @@ def _panel(left: float, heading: str, pairs: list[tuple[int, int]]) -> list[str]
         for place, name in enumerate(CALLS[rank]):
             y = TOP + place * APART
             parts.append(svg.rect(x, y, WIDTH, HEIGHT, colour, rx=4))
-            parts.append(svg.text(middle, y + 22, name, colour=palette.CARD, size=14, **centred))
+            parts.append(
+                svg.text(middle, y + 22, name, colour=palette.on(colour), size=14, **centred)
+            )
     for first, second in pairs:
         right = CALLS[0][first] == CALLS[1][second]
         ends = [(columns[0] + WIDTH + 5, _middle(first)), (columns[1] - 5, _middle(second))]

@@ -105,7 +105,7 @@ def _node(left: float, name: str, top: float, tall: float) -> list[str]:
 
 
 def _box(x: float, y: float, width: float, tall: float, colour: str, label: str) -> list[str]:
-    style = {"colour": palette.CARD, "anchor": "middle", "bold": True}
+    style = {"colour": palette.on(colour), "anchor": "middle", "bold": True}
     return [
         svg.rect(x, y, width, tall, colour, rx=4),
         svg.text(x + width / 2, y + tall / 2 + 4, label, **style),

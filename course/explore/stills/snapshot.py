@@ -59,9 +59,10 @@ def _span(span: tuple[float, float, str], y: float, *, usable: bool) -> list[str
     x, width, label = _x(begin), _x(end) - _x(begin) - 1, LABELS[what]
     middle = x + width / 2
     if what != "half":
+        ground = OLD if what == "old" else NEW
         return [
-            svg.rect(x, y, width, ROW, OLD if what == "old" else NEW),
-            svg.text(middle, y + 19, label, anchor="middle", colour=palette.CARD),
+            svg.rect(x, y, width, ROW, ground),
+            svg.text(middle, y + 19, label, anchor="middle", colour=palette.on(ground)),
         ]
     colour, room = palette.ALARM if usable else palette.MUTED, svg.text_width(label) + 12
     return [

@@ -1,0 +1,20 @@
+"""The fuller hints, one for each TODO of each exercise: what `%hint` shows to who asks for more."""
+
+import re
+from pathlib import Path
+
+FILE = "hints.md"  # beside the lessons
+EXERCISE = re.compile(r"^## (\w+)$", re.MULTILINE)
+ITEM = re.compile(r"^\d+\. ", re.MULTILINE)
+
+
+def read(root: Path) -> dict[str, list[str]]:
+    """The hints of the course below `root` as Markdown, by exercise, in the order of its TODOs."""
+    path = root / "course" / "lessons" / FILE
+    if not path.is_file():  # a course without exercises needs none
+        return {}
+    _, *parts = EXERCISE.split(path.read_text(encoding="utf-8"))
+    return {
+        name: [" ".join(hint.split()) for hint in ITEM.split(text)[1:]]
+        for name, text in zip(parts[::2], parts[1::2], strict=True)
+    }

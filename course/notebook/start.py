@@ -1,0 +1,81 @@
+"""What the start notebook shows: the map of the labs, how far you are, and where to go on.
+
+All of it is read from the lessons and from what `progress` keeps in the folder ``src``.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from course.core import ROOT, words
+from course.drawing import Picture
+from course.explore import labs_map
+from course.lessons import Lesson, labs
+from course.notebook import progress
+from course.notebook.stuck import Prose
+
+SRC = Path("src")
+
+
+@cache
+def _labs() -> list[Lesson]:
+    return labs(ROOT)
+
+
+def picture(src: Path = SRC) -> Picture:
+    """The map of the labs, with the exercises that have passed or are begun."""
+    states = _states(src)
+    following = go_on_with(states)
+    return labs_map.draw(_labs(), states, following.number if states and following else "")
+
+
+def table(src: Path = SRC) -> Prose:
+    """A row for each lab: its link, its time, its exercises, and where you are with each."""
+    states = _states(src)
+    rows = ["| lab | the question | time | exercises |", "|---|---|---|---|"]
+    for lab in _labs():
+        exercises = " · ".join(f"{MARKS[states.get(name)]}{HOLD}`{name}`" for name in lab.exercises)
+        link = f"[{lab.number}]({lab.name}.ipynb)"
+        rows.append(f"| {link} | {lab.title} | {lab.minutes}{HOLD}min | {exercises} |")
+    return Prose("\n".join(rows))
+
+
+HOLD = "\N{NO-BREAK SPACE}"
+MARKS = {labs_map.PASSED: "✓", labs_map.BEGUN: "◐", None: "○"}
+
+
+def go_on(src: Path = SRC) -> Prose:
+    """One sentence that says where to go on, with a link."""
+    states = _states(src)
+    lab = go_on_with(states)
+    if lab is None:
+        return Prose(f"All {len(states)} exercises have passed. There is nothing left to write.")
+    left = [name for name in lab.exercises if states.get(name) != labs_map.PASSED]
+    link = f"**[Lab {lab.number}: {lab.title}]({lab.name}.ipynb)**"
+    begun = any(states.get(name) for name in lab.exercises)
+    begin, first = ("Go on with", "next") if begun else ("Begin with", "first")
+    return Prose(f"{begin} {link} Its {first} exercise is `{left[0]}`.")
+
+
+def go_on_with(states: Mapping[str, str]) -> Lesson | None:
+    """The lab to go on with; None where every exercise has passed.
+
+    It is one that you have begun. If there is none, it is the first of those left.
+    """
+    passed = {name for name, state in states.items() if state == labs_map.PASSED}
+    left = [lab for lab in _labs() if not passed.issuperset(lab.exercises)]
+    begun = [lab for lab in left if states.keys() & set(lab.exercises)]
+    return next(iter([*begun, *left]), None)
+
+
+def count() -> str:
+    """How many labs and exercises there are, and how long they take together."""
+    exercises = sum(len(lab.exercises) for lab in _labs())
+    time = words.long_duration(60 * sum(lab.minutes for lab in _labs()))
+    return f"{len(_labs())} labs with {exercises} exercises, {time} in all"
+
+
+def _states(src: Path) -> dict[str, str]:
+    """The exercises of which something is kept, as `labs_map` wants them."""
+    kept = (progress.read(name, src) for lab in _labs() for name in lab.exercises)
+    return {one.exercise: labs_map.PASSED if one.passed else labs_map.BEGUN for one in kept if one}

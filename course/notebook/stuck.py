@@ -1,0 +1,154 @@
+"""Help for who is stuck in an exercise: a fuller hint, the solution, a fresh start, what changed.
+
+All of it comes from the lessons, which lie in the installed package too.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from course.checks import node_of
+from course.core import ROOT, CourseError, todo, write_whole
+from course.notebook import progress
+from course.notebook.diff import Diff
+
+if TYPE_CHECKING:
+    from course.lessons import Lesson
+
+MARKERS = ("### BEGIN SOLUTION", "### END SOLUTION")
+
+
+class Prose:
+    """Markdown that a notebook shows as such, and a terminal as it stands."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_markdown_(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """An exercise, and what a learner made of it in the folder `src`.
+
+    Making one raises `CourseError` for an unknown name.
+    """
+
+    name: str
+    src: Path = Path("src")
+
+    def __post_init__(self) -> None:
+        node_of(self.name)  # knows all names, and lists them
+
+    @cached_property
+    def lab(self) -> "Lesson":
+        """The lesson that the exercise is part of."""
+        from course.lessons import lab_of  # imports jupytext, which takes its time
+
+        return lab_of(self.name, ROOT)
+
+    @property
+    def path(self) -> Path:
+        """The learner's script."""
+        return self.src / f"{self.name}.py"
+
+    def script(self, *, solved: bool) -> str:
+        """The script as it is handed out, or with its solutions (and their markers)."""
+        return self.lab.scripts(solved=solved)[f"src/{self.name}.py"]
+
+    def written(self) -> str:
+        """The learner's script; "" where there is none."""
+        return self.path.read_text(errors="replace") if self.path.is_file() else ""
+
+    def hint(self, number: int | None = None) -> Prose:
+        """The fuller hint for TODO `number`.
+
+        Without a number: for the first TODO that is open, or for all where none is. Raises
+        `CourseError` for a number that the exercise does not have.
+        """
+        from course.lessons import read_hints
+
+        numbers = todo.numbers(self.script(solved=False))
+        hints = dict(zip(numbers, read_hints(ROOT)[self.name], strict=True))
+        if number is not None and number not in hints:
+            there = ", ".join(map(str, hints))
+            raise CourseError(f"{self.name} has no TODO {number}; it has {there}.")
+        still_open = [one for one in todo.numbers(self.written()) if one in hints]
+        shown = [number] if number is not None else still_open[:1] or list(hints)
+        said = [f"**TODO {one}.** {hints[one]}" for one in shown]
+        if others := [one for one in hints if one not in shown]:
+            said.append(f"For another TODO: {_either(f'`%hint {self.name} {n}`' for n in others)}.")
+        return Prose("\n\n".join(said))
+
+    def solution(self) -> Prose:
+        """The solved script, without the markers of its solutions.
+
+        Raises `CourseError` in an edition of the course that has no solutions.
+        """
+        solved = self.script(solved=True)
+        if todo.numbers(solved):
+            raise CourseError("This edition of the course has no solutions. `%hint` works here.")
+        lines = solved.splitlines()
+        code = "\n".join(line for line in lines if not line.lstrip().startswith(MARKERS))
+        lab = f"`solutions/{self.lab.name}.ipynb` has it with its outputs."
+        return Prose(f"```python\n{code}\n```\n\n{lab}")
+
+    def reset(self) -> Path | None:
+        """Write the script as it is handed out; the learner's version is kept, its path returned.
+
+        None where there was no version, or nothing had been changed. Raises `CourseError` where a
+        file cannot be written; the learner's version is then where it was.
+        """
+        blank = self.script(solved=False)
+        stamp = f"{datetime.now():%Y-%m-%d-%H%M%S}"
+        kept = self.src / progress.FOLDER / f"{self.name}-{stamp}.py"
+        changed = self.path.is_file() and self.written() != blank
+        try:
+            if changed:
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                self.path.rename(kept)
+            write_whole(self.path, blank)
+        except OSError as error:
+            if kept.exists():
+                kept.rename(self.path)
+            why = f"{self.path} cannot be put back: {error.strerror}"
+            raise CourseError(f"{why}. Your version is unharmed.") from None
+        return kept if changed else None
+
+    def changes(self) -> Diff:
+        """What changed since the version that passed last; `CourseError` where none has."""
+        before = progress.read(self.name, self.src)
+        if not before or not before.passed:
+            raise CourseError(
+                f"{self.name} has not passed here yet, so there is nothing to compare with."
+            )
+        passed = f"{self.path} as it passed on {progress.spoken(before.passed)}"
+        names = (passed, f"{self.path} as it is now")
+        return Diff(before.script.splitlines(), self.written().splitlines(), names, context=2)
+
+
+def _either(commands: Iterable[str]) -> str:
+    """Commands as one lists them: `a`, `b` or `c`."""
+    *most, last = commands
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def say_when_it_passed(exercise: Exercise) -> None:
+    """Print above a failing check when this exercise passed; nothing where it never has."""
+    kept = progress.read(exercise.name, exercise.src)
+    if not kept or not kept.passed:
+        return
+    passed = f"{exercise.name} passed on {progress.spoken(kept.passed)}"
+    if kept.script == exercise.written():
+        same = f"{exercise.path} is still as it was then. Look at the scripts that it imports"
+        print(f"{passed}, and {same}.")
+    else:
+        changes = f"`%changes {exercise.name}` shows what is different in {exercise.path} now"
+        print(f"{passed}. {changes}.")

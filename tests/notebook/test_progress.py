@@ -1,0 +1,148 @@
+"""What passed is kept beside the scripts, through restarts, other notebooks and broken files."""
+
+import json
+import threading
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from support.cells import RunCell
+from support.disks import mounted
+
+from course.checks import Report
+from course.checks.engine.session import Result
+from course.notebook import progress
+
+TEXT = "answer = 42\n"
+
+
+def report(*outcomes: str, exercise: str = "ring") -> Report:
+    """A report on checks a, b, ... with these outcomes."""
+    results = [Result(exercise, "abc"[place], "", said) for place, said in enumerate(outcomes)]
+    return Report(exercise, [asdict(result) for result in results])
+
+
+def test_what_passed_is_read_again_with_the_script_that_passed(tmp_path: Path) -> None:
+    progress.record(report("passed", "failed"), "first", tmp_path)
+    begun = progress.read("ring", tmp_path)
+    assert (begun.holds, begun.checks, begun.passed, begun.script) == (["a"], 2, "", "")
+    progress.record(report("passed", "passed"), TEXT, tmp_path)
+    progress.record(report("failed", "passed"), "worse", tmp_path)
+    kept = progress.read("ring", tmp_path)
+    assert kept.holds == ["b"] and kept.passed <= kept.when and kept.script == TEXT
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["ring.json"]
+
+
+def test_nothing_is_kept_of_what_nobody_has_begun(tmp_path: Path) -> None:
+    progress.record(report("open", "open"), TEXT, tmp_path)
+    assert progress.read("ring", tmp_path) is None and list(tmp_path.iterdir()) == []
+
+
+def test_an_open_check_does_not_undo_a_pass(tmp_path: Path) -> None:
+    """A clean run of the notebook writes the blank script again."""
+    progress.record(report("passed"), TEXT, tmp_path)
+    progress.record(report("open"), "blank", tmp_path)
+    assert progress.read("ring", tmp_path).holds == ["a"]
+
+
+GOOD = {"exercise": "ring", "when": "2026-11-22T15:20:00", "holds": ["a"], "checks": 1}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b'{"exercise": "ring", "wh',
+        b"\xff\xfe",
+        b"[]",
+        b'{"exercise": "ring"}',
+        *(
+            json.dumps(GOOD | wrong).encode()
+            for wrong in (
+                {"more": 1},
+                {"when": "yesterday"},
+                {"when": 5},
+                {"passed": "once"},
+                {"holds": [["a"]]},
+                {"holds": None},
+                {"holds": "ab"},
+                {"checks": "1"},
+                {"script": None},
+            )
+        ),
+    ],
+)
+def test_a_broken_file_is_put_aside_and_said_once(tmp_path: Path, capsys, content: bytes) -> None:
+    path = tmp_path / "kept" / "ring.json"
+    path.parent.mkdir()
+    path.write_bytes(content)
+    assert progress.read("ring", tmp_path) is None
+    said = capsys.readouterr().out
+    [aside] = path.parent.iterdir()
+    assert aside.read_bytes() == content and aside.name.startswith("ring.json.broken-")
+    assert "ring.json could not be read. It is now ring.json.broken-" in said
+    assert said.count("\n") == 1
+    progress.record(report("passed"), TEXT, tmp_path)
+    assert progress.read("ring", tmp_path).script == TEXT and aside.read_bytes() == content
+    assert capsys.readouterr().out == ""
+
+
+def test_a_folder_in_the_place_of_the_file_is_put_aside(tmp_path: Path) -> None:
+    (tmp_path / "kept" / "ring.json").mkdir(parents=True)
+    progress.record(report("passed"), TEXT, tmp_path)
+    progress.record(report("failed"), TEXT, tmp_path)
+    assert progress.read("ring", tmp_path).passed
+
+
+@pytest.mark.parametrize("fault", ["full", "read-only"])
+def test_where_nothing_can_be_written_a_sentence_says_so(tmp_path, capsys, fault) -> None:
+    if fault == "full":
+        with mounted(tmp_path, "size=64k"):
+            (tmp_path / "kept").mkdir()
+            (tmp_path / "rest").write_bytes(b"x" * 56 * 1024)
+            progress.record(report("passed"), TEXT * 4000, tmp_path)
+            assert list((tmp_path / "kept").iterdir()) == []
+    else:
+        (tmp_path / "kept").write_text("in the way")
+        progress.record(report("passed"), TEXT, tmp_path)
+    said = capsys.readouterr().out
+    assert said.startswith("This result is not kept for the map of the labs: ")
+    assert said.count("\n") == 1
+
+
+def test_two_notebooks_at_once_lose_nothing(tmp_path: Path) -> None:
+    names = [f"exercise_{number}" for number in range(8)]
+
+    def passes(name: str) -> None:
+        for _ in range(20):
+            progress.record(report("passed", exercise=name), TEXT, tmp_path)
+
+    threads = [threading.Thread(target=passes, args=[name]) for name in (*names, *names)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(progress.read(name, tmp_path).passed for name in names)
+    assert len(list((tmp_path / "kept").iterdir())) == len(names)
+
+
+def test_a_check_keeps_what_passed_and_says_so_when_it_no_longer_does(
+    cell: RunCell, labs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcomes = ["passed"]
+    monkeypatch.setattr("course.checks.check", lambda name: report(*outcomes, exercise=name))
+    script = labs / "src" / "ring.py"
+    script.write_text(TEXT)
+    assert cell("%check ring").shown.splitlines()[1:] == ["ring: 1 of 1 checks hold.", "  ✓ "]
+    outcomes[:] = ["failed"]
+    same = cell("%check ring").shown.splitlines()[0]
+    assert same.startswith("ring passed on ") and "src/ring.py is still as it was then" in same
+    script.write_text("answer = 41\n")
+    changed = cell("%check ring").shown.splitlines()[0]
+    assert changed.endswith("`%changes ring` shows what is different in src/ring.py now.")
+    lines = cell("%changes ring").result.lines
+    assert [line for line in lines[2:] if line[0] in "+-"] == ["-answer = 42", "+answer = 41"]
+    outcomes[:] = ["open"]
+    assert "passed on" not in cell("%check ring").shown
+    script.write_text(TEXT)
+    assert cell("%changes ring").shown == "src/ring.py is as it was when it passed.\n"

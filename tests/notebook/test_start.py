@@ -1,0 +1,75 @@
+"""The start notebook: the map, the table and the way on follow what has passed."""
+
+import re
+from pathlib import Path
+
+import pytest
+from support.pictures import assert_fits
+
+from course.core import ROOT
+from course.lessons import labs
+from course.notebook import progress, start
+
+LABS = labs(ROOT)
+
+
+def keep(src: Path, *names: str, passed: bool = True) -> None:
+    """What `%check` keeps of exercises."""
+    for name in names:
+        when = "2026-11-22T15:20:00"
+        kept = progress.Kept(name, when, ["a"], 2, when if passed else "", "script")
+        progress.write(kept, src)
+
+
+def exercises(*numbers: str) -> list[str]:
+    return [name for lab in LABS if lab.number in numbers for name in lab.exercises]
+
+
+def test_without_progress_everything_is_open_and_lab_00_is_where_to_begin(tmp_path: Path) -> None:
+    assert start.picture(tmp_path) == start.picture(tmp_path / "none")
+    assert "14 labs, and what builds on what" in start.picture(tmp_path)
+    assert start.go_on(tmp_path).text == (
+        f"Begin with **[Lab 00: {LABS[0].title}](00_start_here.ipynb)** "
+        "Its first exercise is `start_here`."
+    )
+    assert start.table(tmp_path).text.count("○") == len(exercises(*(lab.number for lab in LABS)))
+
+
+def test_the_map_counts_what_has_passed_and_marks_where_to_go_on(tmp_path: Path) -> None:
+    keep(tmp_path, *exercises("00", "02"), "ddp")
+    keep(tmp_path, "my_ddp", passed=False)
+    picture = start.picture(tmp_path)
+    assert_fits(picture)
+    assert (
+        ">14 labs: 6 of 41 exercises have passed<" in picture and picture.count("go on here") == 1
+    )
+    assert "Lab 03, distributed data parallel: 90 minutes, builds on 02, 1 of 3" in picture.alt
+    table = start.table(tmp_path).text
+    assert "✓\N{NO-BREAK SPACE}`ddp` · ◐\N{NO-BREAK SPACE}`my_ddp` · ○" in table
+    assert "Go on with **[Lab 03" in start.go_on(tmp_path).text
+    assert start.go_on(tmp_path).text.endswith("Its next exercise is `my_ddp`.")
+
+
+def test_a_lab_that_is_begun_comes_before_those_that_are_not(tmp_path: Path) -> None:
+    keep(tmp_path, *exercises("00"), exercises("05")[0])
+    assert "(05_mixed_precision.ipynb)" in start.go_on(tmp_path).text
+    keep(tmp_path, *exercises("05"))
+    assert "(01_data_parallel.ipynb)" in start.go_on(tmp_path).text
+
+
+def test_when_all_has_passed_it_says_so(tmp_path: Path) -> None:
+    keep(tmp_path, *exercises(*(lab.number for lab in LABS)))
+    assert start.go_on(tmp_path).text.startswith("All 41 exercises have passed.")
+    assert "go on here" not in start.picture(tmp_path)
+
+
+@pytest.mark.parametrize("text", [start.table().text, start.go_on().text])
+def test_every_link_leads_to_a_lab(text: str) -> None:
+    links = re.findall(r"\]\(([^)]+)\)", text)
+    assert links and set(links) <= {f"{lab.name}.ipynb" for lab in LABS}
+
+
+def test_the_time_in_all_is_the_sum_of_the_labs(tmp_path: Path) -> None:
+    minutes = sum(lab.minutes for lab in LABS)
+    hours = f"{minutes // 60} h" + (f" {minutes % 60} min" if minutes % 60 else "")
+    assert start.count() == f"{len(LABS)} labs with 41 exercises, {hours} in all"
