@@ -14,9 +14,20 @@ def every_kind_is_right(ranks: Callable, function: Callable) -> None:
 
 
 def one_message_per_rank(ranks: Callable, function: Callable, name: str) -> None:
-    """A call on three ranks makes three calls of `name`, each with one tensor of 3 elements."""
+    """A call on three ranks makes three calls of `name`, each with one tensor of 3 numbers.
+
+    The numbers are of a 16-bit dtype, so they take 6 bytes.
+    """
     for calls in ranks(3, function):
         names = [call.name for call in calls]
         assert names == [name] * 3, f"3 ranks: the calls are {', '.join(names) or 'none'}"
-        elements = [call.elements for call in calls]
-        assert elements == [3] * 3, f"for tensors of 3 elements the messages have {elements}"
+        sizes = [call.nbytes for call in calls]
+        assert sizes == [6] * 3, (
+            f"tensors of 3 bfloat16 numbers have 6 bytes; the messages have {sizes}"
+        )
+
+
+def no_loose_ends(ranks: Callable, function: Callable) -> None:
+    """On two ranks nothing is left undone or behind."""
+    for rank, loose_end in enumerate(ranks(2, function)):
+        assert not loose_end, f"rank {rank}: {loose_end}"

@@ -2,7 +2,11 @@
 
 from course.checks.engine.hint import hint
 from course.checks.lab_00 import on_rank_my_reduce_scatter as on_rank
-from course.checks.lab_00.any_collective import every_kind_is_right, one_message_per_rank
+from course.checks.lab_00.any_collective import (
+    every_kind_is_right,
+    no_loose_ends,
+    one_message_per_rank,
+)
 
 
 class TestMyReduceScatter:
@@ -31,10 +35,11 @@ class TestMyReduceScatter:
             assert unchanged, f"rank {rank}: `parts` has changed"
 
     @hint("Does your reduce know which operation the caller asked for?")
-    def test_largest(self, ranks):
-        """With `op=MAX` each rank has the maximum."""
-        right = ranks(3, on_rank.largest)
-        assert all(right), f"rank {right.index(False)} does not have the maximum"
+    def test_operations(self, ranks):
+        """With `op` MAX, MIN and PRODUCT each rank has the maximum, the minimum, the product."""
+        for rank, operations in enumerate(ranks(3, on_rank.operations)):
+            wrong = [name for name, right in operations if not right]
+            assert not wrong, f"with op={wrong[0]} rank {rank} does not have the right numbers"
 
     @hint("How many destinations are there? Each needs one reduce, of one part.")
     def test_messages(self, ranks):
@@ -45,3 +50,11 @@ class TestMyReduceScatter:
     def test_only_reduce(self, ranks):
         """Nothing but reduce moves the data."""
         ranks(2, on_rank.with_reduce_only)
+
+    @hint(
+        "An asynchronous call gives you a handle: wait for every one before you read. "
+        "And what does each call make that it never gives back?"
+    )
+    def test_loose_ends(self, ranks):
+        """Every message is waited for, and many calls leave no process groups or tensors behind."""
+        no_loose_ends(ranks, on_rank.loose_ends)

@@ -6,9 +6,9 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from course.checks.engine.loose_ends import loose_ends as ends_of
 from course.checks.engine.recorder import Call, recorded
-from course.checks.lab_00.on_rank_numbers import kind_in_words, numbers, only
-from course.checks.lab_00.on_rank_numbers import kinds as all_kinds
+from course.checks.lab_00.on_rank_numbers import KINDS, VECTOR, Kind, numbers, only, same
 
 
 def _reduce(parts: list[Tensor], result: Tensor, **options: object) -> Tensor:
@@ -16,51 +16,69 @@ def _reduce(parts: list[Tensor], result: Tensor, **options: object) -> Tensor:
     return result
 
 
-def _parts(rank: int, **kind: object) -> list[Tensor]:
+def _parts(rank: int, kind: Kind = VECTOR) -> list[Tensor]:
     """What a rank gives: one tensor for each place."""
-    return [numbers(rank, place, **kind) for place in range(dist.get_world_size())]
+    return [numbers(rank, place, kind) for place in range(dist.get_world_size())]
 
 
-def _everyones(place: int, **kind: object) -> Tensor:
+def _everyones(place: int, kind: Kind = VECTOR) -> Tensor:
     """What all ranks give for one place, in rows."""
-    return torch.stack([_parts(rank, **kind)[place] for rank in range(dist.get_world_size())])
+    return torch.stack([_parts(rank, kind)[place] for rank in range(dist.get_world_size())])
+
+
+def _right(kind: Kind = VECTOR) -> bool:
+    """Whether this rank has the sum of its part, over older numbers."""
+    rank = dist.get_rank()
+    wanted = _everyones(rank, kind).sum(0, dtype=kind.dtype)
+    return same(_reduce(_parts(rank, kind), kind.unset()), wanted)
 
 
 def kinds() -> list[tuple[str, bool]]:
-    """For each shape and dtype: whether this rank has the sum of its part, over older numbers."""
-    rank, found = dist.get_rank(), []
-    for shape, dtype in all_kinds(torch.float64):
-        kind = {"shape": shape, "dtype": dtype}
-        result = _reduce(_parts(rank, **kind), torch.full(shape, 77, dtype=dtype))
-        right = torch.equal(result, _everyones(rank, **kind).sum(0))
-        found.append((kind_in_words(shape, dtype), right))
-    return found
+    """For each shape and dtype: whether the sum is right."""
+    return [(str(kind), _right(kind)) for kind in KINDS]
 
 
 def in_place() -> tuple[bool, bool]:
-    """Whether a row of the caller's tensor is filled, and whether the parts are unchanged."""
+    """Whether a row of the caller's tensor is filled, and whether parts of any kind stay as they
+    are.
+    """
     rank, memory = dist.get_rank(), torch.full((2, 3), -1.0)
-    parts = _parts(rank)
-    _reduce(parts, memory[1])
+    _reduce(_parts(rank), memory[1])
     wanted = torch.stack([torch.full((3,), -1.0), _everyones(rank).sum(0)])
-    return torch.equal(memory, wanted), all(map(torch.equal, parts, _parts(rank)))
+    unchanged = True
+    for kind in KINDS:
+        parts = _parts(rank, kind)
+        _reduce(parts, kind.unset())
+        unchanged &= all(map(same, parts, _parts(rank, kind)))
+    return torch.equal(memory, wanted), unchanged
 
 
-def largest() -> bool:
-    """Whether `op=MAX` gives the maximum."""
-    rank = dist.get_rank()
-    result = _reduce(_parts(rank), torch.empty(3), op=dist.ReduceOp.MAX)
-    return torch.equal(result, _everyones(rank).amax(0))
+def operations() -> list[tuple[str, bool]]:
+    """For other operations than the sum: whether this rank has their result."""
+    rank, found = dist.get_rank(), []
+    for name, wanted in {
+        "MAX": _everyones(rank).amax(0),
+        "MIN": _everyones(rank).amin(0),
+        "PRODUCT": _everyones(rank).prod(0),
+    }.items():
+        result = _reduce(_parts(rank), VECTOR.unset(), op=getattr(dist.ReduceOp, name))
+        found.append((name, same(result, wanted)))
+    return found
+
+
+def loose_ends() -> str:
+    """What a call leaves undone or behind."""
+    return ends_of(_right)
 
 
 def calls() -> list[Call]:
-    """What one call hands to `torch.distributed`."""
+    """What one call hands to `torch.distributed`, for numbers of a 16-bit dtype."""
     with recorded() as calls:
-        _reduce(_parts(dist.get_rank()), torch.empty(3))
+        _right(Kind((3,), torch.bfloat16))
     return calls
 
 
 def with_reduce_only() -> None:
     """One call in which `reduce` is all there is."""
     with only("reduce"):
-        _reduce(_parts(dist.get_rank()), torch.empty(3))
+        _right()

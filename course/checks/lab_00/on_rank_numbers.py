@@ -1,45 +1,73 @@
 """The numbers that the checks of lab 00 send between ranks."""
 
 from contextlib import AbstractContextManager
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from course.checks.engine.recorder import MOVES_DATA, forbidden
 
-SHAPES = ((3,), (2, 3), (), (0,))
-BIG = 2**40 + 1  # lost in 32-bit floats
+BIG = 2**60 + 1  # lost in 64-bit floats
+SMALL = 2**-30  # beside a number like 9, lost in 32-bit floats
 
 
-def numbers(
-    rank: int, place: int = 0, shape: tuple[int, ...] = (3,), dtype: torch.dtype = torch.float32
-) -> Tensor:
-    """The numbers that a rank gives for a place, exact in every dtype used here.
+class Kind(NamedTuple):
+    """A kind of tensor; if it is not `finite`, it has an infinity, and a NaN on rank 0."""
 
-    No two are alike, and a wrong result cannot hide among those of another rank. In 64-bit
-    integers they are too large for 32-bit floats.
+    shape: tuple[int, ...]
+    dtype: torch.dtype = torch.float32
+    finite: bool = True
+
+    def __str__(self) -> str:
+        beside = "" if self.finite else ", with inf and nan"
+        return f"shape {list(self.shape)}, {self.dtype}{beside}"
+
+    def unset(self) -> Tensor:
+        """A tensor of older contents, which nothing may be made of."""
+        older = torch.nan if self.dtype.is_floating_point else 77
+        return torch.full(self.shape, older, dtype=self.dtype)
+
+
+VECTOR = Kind((3,))
+KINDS = (
+    VECTOR,
+    Kind((2, 3)),
+    Kind(()),
+    Kind((0,)),
+    Kind((3,), finite=False),
+    *(Kind((3,), dtype) for dtype in (torch.int64, torch.float64, torch.bfloat16)),
+)
+
+
+def numbers(rank: int, place: int = 0, kind: Kind = VECTOR) -> Tensor:
+    """The numbers that a rank gives for a place, exact in their dtype, and so are sums of them.
+
+    No two are alike, some are negative, and a wrong result cannot hide among those of another
+    rank. No narrower dtype holds those in 64-bit integers and floats.
     """
-    size = torch.Size(shape).numel()
-    small = (torch.arange(size) * 7 + 3 * (rank + 1) ** 2 + 5 * place).reshape(shape).to(dtype)
-    return small + BIG if dtype == torch.int64 else small
+    index = torch.arange(torch.Size(kind.shape).numel())
+    numbers = (index * 7 + 3 * (rank + 1) ** 2 + 5 * place).to(kind.dtype)
+    numbers += {torch.int64: BIG, torch.float64: SMALL}.get(kind.dtype, 0)
+    numbers[1::2] *= -1
+    if not kind.finite:
+        numbers[1] = torch.inf
+        if rank == 0:
+            numbers[2] = torch.nan
+    return numbers.reshape(kind.shape)
 
 
-def kinds(low: torch.dtype) -> list[tuple[tuple[int, ...], torch.dtype]]:
-    """The shapes and dtypes that are tried; `low` is a dtype of the exercise's own."""
-    return [
-        *((shape, torch.float32) for shape in SHAPES),
-        ((3,), torch.int64),
-        ((3,), low),
-    ]
-
-
-def kind_in_words(shape: tuple[int, ...], dtype: torch.dtype) -> str:
-    """A kind of tensor for a message."""
-    return f"shape {list(shape)}, {dtype}"
+def same(got: Tensor, wanted: Tensor) -> bool:
+    """Whether two tensors have the same dtype, shape and numbers; NaN is the same as NaN."""
+    return (
+        got.dtype == wanted.dtype
+        and got.shape == wanted.shape
+        and torch.allclose(got, wanted, rtol=0, atol=0, equal_nan=True)
+    )
 
 
 def only(allowed: str) -> AbstractContextManager:
-    """Within it, every other call that moves data between ranks raises."""
-    others = [name for name in MOVES_DATA if name != allowed]
-    message = f"it calls dist.{{name}}; only dist.{allowed} may move the data"
+    """Within it, every other call that moves data between ranks, or waits for them, raises."""
+    others = [name for name in (*MOVES_DATA, "barrier", "monitored_barrier") if name != allowed]
+    message = f"it calls dist.{{name}}; only dist.{allowed} may be used"
     return forbidden(others, message)

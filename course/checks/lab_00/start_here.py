@@ -2,6 +2,7 @@
 
 from course.checks.engine.hint import hint
 from course.checks.lab_00 import on_rank_start_here as on_rank
+from course.checks.lab_00.any_collective import no_loose_ends
 
 
 class TestStartHere:
@@ -9,7 +10,25 @@ class TestStartHere:
 
     @hint("A mean is a sum divided by a count. How many numbers were added up?")
     def test_mean(self, ranks):
-        """The mean is right on every rank: of 2 and 4, and of 2, 4 and 6."""
+        """The mean is right on every rank, of 2 and of 3 numbers, in 32-bit and 64-bit floats."""
         for world_size in (2, 3):
-            for rank, number in enumerate(ranks(world_size, on_rank.mean)):
-                assert number == world_size + 1, f"{world_size} ranks: rank {rank} has {number:g}"
+            for rank, means in enumerate(ranks(world_size, on_rank.means)):
+                for dtype, got, wanted in means:
+                    assert got == wanted, (
+                        f"{world_size} ranks, {dtype}: rank {rank} has {got!r}, not {wanted!r}"
+                    )
+
+    @hint("Does something of your code replace a number that is not finite?")
+    def test_not_finite(self, ranks):
+        """If one rank has infinity or NaN, every rank gets to see it."""
+        for rank, odd in enumerate(ranks(2, on_rank.not_finite)):
+            for given, got in odd:
+                assert repr(got) == repr(given), f"rank 0 gives {given}, but rank {rank} has {got}"
+
+    @hint(
+        "An asynchronous call gives you a handle: wait for it before you divide. "
+        "And what does each call make that it never gives back?"
+    )
+    def test_loose_ends(self, ranks):
+        """It waits for what it begins, and many calls leave no process groups or tensors behind."""
+        no_loose_ends(ranks, on_rank.loose_ends)

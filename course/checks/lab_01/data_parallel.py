@@ -120,3 +120,28 @@ class TestDataParallel:
         kind.
         """
         self.nest(alone, "outputs")
+
+    @hint(
+        "Share i belongs to replica i on device i. Which device is the first, and are all of them "
+        "used when there are fewer shares?"
+    )
+    def test_devices(self, alone):
+        """Each primitive gets the right devices, for 2 samples on 3; outputs meet on the first."""
+        used = alone(on_rank.devices_used, 3)
+        wanted = {
+            "scatter": [0, 1, 2],
+            "replicate": [0, 1],
+            "parallel_apply": [0, 1],
+            "gather": 0,
+        }
+        for name, calls in used.items():
+            for got in calls:
+                assert got == wanted[name], (
+                    f"2 samples on 3 devices: {name} gets device {got} instead of {wanted[name]}"
+                )
+
+    @hint("The caller keeps its module and its batch. What of them do you change or keep?")
+    def test_left_alone(self, alone):
+        """The module, its mode, the inputs and `no_grad` are respected; no call keeps memory."""
+        wrong = alone(on_rank.left_alone)
+        assert not wrong, wrong[0]

@@ -55,6 +55,27 @@ class TestLossInside:
         count = alone(on_rank.numbers, 16, 8)
         assert count <= 4, f"a device with 16 sequences of 8 tokens returns {count} numbers"
 
+    @hint("Which dtype do the losses have on their way, and what do you do with large ones?")
+    def test_large(self, alone):
+        """They are right in 64-bit floats for 5005 labels and a loss in the hundreds."""
+        loss, gradient = alone(on_rank.large)
+        assert loss < 1e-12, f"64-bit floats, a large loss: it is off by {loss:.2g} of itself"
+        assert gradient < 1e-12, (
+            f"64-bit floats, a large loss: the gradients are off by {gradient:.2g} of themselves"
+        )
+
+    @hint("You would like to know when a model diverges. What hides it?")
+    def test_diverged(self, alone):
+        """If the logits of a device are NaN, so is the loss."""
+        loss = alone(on_rank.diverged)
+        assert loss != loss, f"a sample has logits of NaN, but the loss is {loss:.4g}"
+
+    @hint("What do you write outside of your function, or into the module?")
+    def test_left_alone(self, alone):
+        """A batch has no influence on another one, nor on the model's mode, and keeps no memory."""
+        wrong = alone(on_rank.left_alone)
+        assert not wrong, wrong
+
 
 def _described(samples: int, tokens: int, ignored: int, devices: int) -> str:
     size = f"{samples} samples"

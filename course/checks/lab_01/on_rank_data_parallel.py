@@ -1,6 +1,7 @@
 """What the checks of data_parallel do: run it on virtual devices, and bring back what it did."""
 
 import importlib
+import inspect
 import threading
 import time
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from types import SimpleNamespace
 import torch
 from torch import Tensor, nn
 
+from course.checks.engine.loose_ends import kept
 from course.checks.engine.reference import WIDTH, Small, batch, furthest, weights
 from course.checks.lab_01.on_rank_values import gradients, in_words
 
@@ -77,7 +79,8 @@ class Probe(nn.Module):
         """Predictions from the first argument."""
         weight = self.layer.weight
         thread = threading.current_thread()
-        self.seen.append(SimpleNamespace(args=args, kwargs=kwargs, weight=weight, thread=thread))
+        seen = {"weight": weight, "thread": thread, "training": self.training}
+        self.seen.append(SimpleNamespace(args=args, kwargs=kwargs, **seen))
         self._await_the_others()
         return self.layer(args[0])
 
@@ -131,3 +134,62 @@ def only_by_name(devices: int) -> float:
     """How far the output is from the model's alone for a batch of named tensors, as BERT's."""
     model, inputs = Small(seed=0), batch(0, 0, size=2 * devices)[0]
     return furthest([data_parallel()(model, where(devices), x=inputs)], [model(inputs)])
+
+
+def devices_used(count: int) -> dict[str, list]:
+    """By name of the primitive: the devices that its calls were given, for 2 samples on `count`."""
+    primitives, used, given = importlib.import_module("devices"), {}, where(count)
+
+    def noting(name: str, real: Callable) -> Callable:
+        def call(*args: object, **kwargs: object) -> object:
+            given = inspect.signature(real).bind(*args, **kwargs).arguments
+            used.setdefault(name, []).append([*given.values()][-1])  # devices are named last
+            return real(*args, **kwargs)
+
+        return call
+
+    for name in ("scatter", "replicate", "parallel_apply", "gather"):
+        setattr(primitives, name, noting(name, getattr(primitives, name)))
+    data_parallel()(Small(seed=0), given, torch.randn(2, WIDTH))
+    return {name: [_indices(places) for places in calls] for name, calls in used.items()}
+
+
+def _indices(places: object) -> object:
+    """The number of a device, or the numbers of several."""
+    if isinstance(places, str | torch.device):
+        return torch.device(places).index
+    return [_indices(place) for place in places]
+
+
+def left_alone() -> list[str]:
+    """What a call does to its module, to its inputs, or to the setting of autograd."""
+    found = []
+    for training in (True, False):
+        probe, run = Probe().train(training), data_parallel()
+        before = _state(probe)
+        fields = {"flag": True, "x": torch.randn(4, WIDTH)}
+        inputs = dict(fields)
+        with torch.no_grad():
+            output = run(probe, where(2), torch.randn(4, WIDTH), inputs)
+        modes = {entry.training for entry in probe.seen}
+        if modes != {training}:
+            found.append(f"training is {training} for the module, but {modes} for its replicas")
+        if output.requires_grad:
+            found.append("under no_grad the output requires a gradient")
+        changed = [name for name, old in before.items() if _state(probe).get(name) != old]
+        changed += [name for name in _state(probe) if name not in before]
+        if changed:
+            found.append(f"the call changes the module: {', '.join(changed)}")
+        if inputs.keys() != fields.keys() or any(inputs[k] is not fields[k] for k in fields):
+            found.append("the call changes a container that the caller passes")
+    model, inputs = Small(seed=0), batch(0, 0, size=4)[0]
+    loose_end = kept(lambda: run(model, where(2), inputs))
+    return [*found, loose_end] if loose_end else found
+
+
+def _state(probe: Probe) -> dict[str, object]:
+    """What a call must leave as it is: the module's attributes, hooks, parameters and mode."""
+    state = {name: repr(value) for name, value in vars(probe).items() if name != "seen"}
+    for name, parameter in probe.named_parameters():
+        state[name] = id(parameter), parameter.requires_grad, parameter.dtype
+    return state

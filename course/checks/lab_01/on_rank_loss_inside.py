@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import torch
 from torch import Tensor, nn
 
-from course.checks.engine.reference import WIDTH, furthest
+from course.checks.engine.loose_ends import kept
+from course.checks.engine.reference import CLOSE, WIDTH, furthest
 from course.checks.lab_01.on_rank_values import gradients, in_words
 
 
@@ -63,13 +64,10 @@ def losses(cases: list[tuple[int, int, int, int]]) -> list[tuple[float, float]]:
 
     Each case is (samples, tokens, ignored labels, devices).
     """
-    script, off = importlib.import_module("loss_inside"), []
+    off = []
     for samples, tokens, ignored, devices in cases:
         model, alone, whole = Classifier(), Classifier(), labelled(samples, tokens, ignored)
-        loss = script.mean_loss(gathered(script.WithLoss(model), whole, devices))
-        expected = nn.functional.cross_entropy(
-            alone(whole["x"]).logits.flatten(0, -2), whole["labels"].flatten()
-        )
+        loss, expected = _mean(model, whole, devices), _mean_alone(alone, whole)
         if not isinstance(loss, Tensor) or loss.numel() != 1:
             raise AssertionError(
                 f"mean_loss returns {in_words(loss)} instead of one number in a tensor"
@@ -81,6 +79,54 @@ def losses(cases: list[tuple[int, int, int, int]]) -> list[tuple[float, float]]:
         apart = float((loss - expected).abs())
         off.append((apart, furthest(gradients(model), gradients(alone))))
     return off
+
+
+def large() -> tuple[float, float]:
+    """How far the loss of 5005 labels, in the hundreds, and its gradients are off, relatively."""
+    model, alone, whole = Classifier().double(), Classifier().double(), labelled(5, 1001, 2)
+    whole["x"] = 1000 * whole["x"].double()
+    loss, expected = _mean(model, whole, 2), _mean_alone(alone, whole)
+    loss.backward()
+    expected.backward()
+    scale = float(alone.layer.weight.grad.abs().max())
+    apart = furthest(gradients(model), gradients(alone)) / scale
+    return float((loss / expected - 1).abs()), apart
+
+
+def diverged() -> float:
+    """The loss of a batch in which the logits of one sample are NaN."""
+    whole = labelled(5, 0, 0)
+    whole["x"][1] = torch.nan
+    return float(_mean(Classifier(), whole, 2))
+
+
+def left_alone() -> str:
+    """What a module with its loss inside keeps, or mixes up, from one batch to another."""
+    script, model = importlib.import_module("loss_inside"), Classifier()
+    with_loss = script.WithLoss(model)
+    batches = [labelled(samples, 0, 1) for samples in (5, 7)]
+    parts = [gathered(with_loss, whole, 2) for whole in batches]
+    for whole, part in zip(batches, parts, strict=True):
+        if float((script.mean_loss(part) - _mean_alone(model, whole)).abs()) > CLOSE:
+            return "of two batches, one after the other, the first gets another loss"
+    for training in (True, False):
+        with_loss.train(training)
+        script.mean_loss(gathered(with_loss, batches[0], 2))
+        if model.training != training:
+            return f"the model's `training` was {training}, and forward has changed it"
+    return kept(lambda: script.mean_loss(gathered(with_loss, batches[0], 2)))
+
+
+def _mean(model: nn.Module, whole: dict[str, Tensor], devices: int) -> Tensor:
+    """The learner's loss of a whole batch."""
+    script = importlib.import_module("loss_inside")
+    return script.mean_loss(gathered(script.WithLoss(model), whole, devices))
+
+
+def _mean_alone(model: nn.Module, whole: dict[str, Tensor]) -> Tensor:
+    """The loss that the model has alone."""
+    logits = model(whole["x"]).logits.flatten(0, -2)
+    return nn.functional.cross_entropy(logits, whole["labels"].flatten())
 
 
 def numbers(samples: int, tokens: int) -> int:

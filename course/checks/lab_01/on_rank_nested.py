@@ -9,6 +9,8 @@ from course.checks.engine.reference import WIDTH
 from course.checks.lab_01.on_rank_data_parallel import data_parallel, where
 from course.checks.lab_01.on_rank_values import in_words
 
+BIG = 2**60  # such an integer, and its neighbours, are one number in floats
+
 
 class Nested(nn.Module):
     """A model whose inputs and outputs lie in dicts, lists and tuples; some inputs are named."""
@@ -24,11 +26,14 @@ class Nested(nn.Module):
                 f"a replica got {type(fields).__name__}, {type(pair).__name__} "
                 "instead of dict, tuple"
             )
+        deepest = fields["deep"][0]["ids"], {"ids": pair[1][1]["ids"]}
+        sizes = {len(part) for part in (fields["x"], *pair[1][:1], scale, deepest[0])}
+        if len(sizes) > 1:
+            raise AssertionError(f"the entries that a replica got have {sizes} samples")
         first = self.layer(fields["x"]) * scale
         second = pair[0] + pair[1][0]
-        return OrderedDict(
-            first=first, rest=(second, [first + second, second]), note=note, nothing=None
-        )
+        rest = second, [first + second, second, deepest]
+        return OrderedDict(first=first, rest=rest, note=note, nothing=None)
 
 
 def nested(cases: list[tuple[int, int]], kind: str) -> list[str]:
@@ -42,7 +47,10 @@ def nested(cases: list[tuple[int, int]], kind: str) -> list[str]:
 def _nested(samples: int, devices: int, kind: str) -> str:
     model, draw = Nested(), torch.Generator().manual_seed(0)
     x, y, z, scale = (torch.randn(samples, WIDTH, generator=draw) for _ in range(4))
-    args, kwargs = ({"x": x}, (y, [z])), {"scale": scale, "note": "as it is"}
+    y[0, 0], z[-1, -1] = torch.nan, torch.inf
+    ids = BIG + torch.arange(samples)
+    fields = {"x": x, "deep": [{"ids": ids}]}
+    args, kwargs = (fields, (y, [z, {"ids": -ids}])), {"scale": scale, "note": "as it is"}
     got = data_parallel()(model, where(devices), *args, **kwargs)
     expected = model(*args, **kwargs)
     if kind == "outputs":
@@ -56,7 +64,9 @@ def different(got: object, expected: object, place: str = "the output") -> str:
     if type(got) is not type(expected):
         return f"{place} is {in_words(got)} instead of {in_words(expected)}"
     if isinstance(expected, Tensor):
-        same = got.shape == expected.shape and torch.allclose(got, expected)
+        if got.dtype != expected.dtype:
+            return f"{place} has {got.dtype} instead of {expected.dtype}"
+        same = got.shape == expected.shape and torch.allclose(got, expected, equal_nan=True)
         return "" if same else f"{place} has other values than the model alone gives"
     if isinstance(expected, dict):
         if list(got) != list(expected):

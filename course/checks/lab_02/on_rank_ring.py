@@ -12,7 +12,7 @@ from course.checks.lab_02.on_rank_all_reduce import numbers, total
 def scattered(length: int) -> tuple[Tensor, list[int]]:
     """After the ring's reduce-scatter: the whole buffer, and where its chunks begin."""
     flat = numbers(dist.get_rank(), (length,))
-    chunks = flat.tensor_split(dist.get_world_size())
+    chunks = list(flat.tensor_split(dist.get_world_size()))
     importlib.import_module("ring").reduce_scatter(chunks)
     return flat, starts(chunks)
 
@@ -21,14 +21,14 @@ def gathered(length: int) -> Tensor:
     """The ring's all-gather alone: only chunk (rank + 1) % world size is right when it begins."""
     rank, world_size = dist.get_rank(), dist.get_world_size()
     flat = torch.full((length,), -1)
-    chunks = flat.tensor_split(world_size)
+    chunks = list(flat.tensor_split(world_size))
     mine = (rank + 1) % world_size
     chunks[mine].copy_(total(world_size, (length,)).tensor_split(world_size)[mine])
     importlib.import_module("ring").all_gather(chunks)
     return flat
 
 
-def starts(chunks: tuple[Tensor, ...]) -> list[int]:
+def starts(chunks: list[Tensor]) -> list[int]:
     """The index of each chunk's first element, and behind the last chunk its end."""
     ends = torch.tensor([0, *(len(chunk) for chunk in chunks)]).cumsum(0)
     return ends.tolist()

@@ -19,11 +19,11 @@ class TestSimpleWays(AnyAllReduce):
             for rank, (sent,) in enumerate(by_rank):
                 others = [other for other in range(4) if other != rank]
                 to = others if rank == 0 or name == "all_to_all" else [0]
-                assert sorted(sent) == [(other, 10) for other in to], (
-                    f"{name}: rank {rank} sends {_listed(sent)}; "
-                    f"it should send 10 numbers to each of {to}"
+                assert sorted(sent) == [(other, 20) for other in to], (
+                    f"{name}: for 10 numbers of 2 bytes rank {rank} sends {_listed(sent)}; "
+                    f"it should send 20 bytes to each of {to}"
                 )
 
 
 def _listed(sent: list[tuple[int, int]]) -> str:
-    return ", ".join(f"{number} numbers to rank {to}" for to, number in sent) or "nothing"
+    return ", ".join(f"{nbytes} bytes to rank {to}" for to, nbytes in sent) or "nothing"

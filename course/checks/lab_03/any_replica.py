@@ -1,10 +1,14 @@
 """The checks that every replica of lab 03 must pass, whenever it communicates."""
 
+import math
 from collections.abc import Callable, Iterator
+
+import torch
 
 from course.checks.engine.catalogue import exercise_of
 from course.checks.engine.hint import hint
-from course.checks.engine.reference import CLOSE, OPTIMIZERS, furthest, train_alone
+from course.checks.engine.recorder import Call
+from course.checks.engine.reference import CLOSE, OPTIMIZERS, Small, furthest, train_alone
 from course.checks.lab_03 import on_rank_replica as on_rank
 
 
@@ -36,14 +40,53 @@ class AnyReplica:
                         f"are off by {furthest(got, wanted):.2g}"
                     )
 
+    def compare_messages(self, name: str, calls: list[Call], wanted: int) -> None:
+        """So many all-reduces, which carry the gradients and the flags once."""
+        sizes = [parameter.numel() for parameter in Small(seed=0).parameters()]
+        assert len(calls) == wanted, (
+            f"{name}: {len(calls)} messages for {len(sizes)} parameters instead of {wanted}"
+        )
+        others = {call.name for call in calls} - {"all_reduce"}
+        assert not others, f"{name}: the messages are sent with {', '.join(others)}"
+        numbers = sum(call.elements for call in calls)
+        assert numbers <= sum(sizes) + 2 * len(sizes), (
+            f"{name}: {numbers} numbers are sent for {sum(sizes)} gradients "
+            f"of {len(sizes)} parameters"
+        )
+
     @hint("which operation does all_reduce apply by default, and what is missing for an average?")
     def test_average(self, ranks):
         """After finish(), every gradient is the average over the ranks (2 and 3 ranks)."""
         for world_size in (2, 3):
             for name, off in self.each(ranks, world_size, on_rank.averages):
                 assert max(off) < CLOSE, (
-                    f"{name}, {world_size} ranks: a gradient is off by {max(off):.2g}"
+                    f"{name}, {world_size} ranks: a gradient is off by {max(off):.2g} "
+                    "of the largest"
                 )
+
+    @hint("do your messages have the gradients' own dtype, and their values as they are?")
+    def test_values(self, ranks):
+        """Gradients of float64 keep their precision, large ones their size, and all ranks see an
+        infinite one.
+        """
+        for what, dtype, factor, allowed in (
+            ("float64", torch.float64, 1.0, 1e-12),
+            ("large", torch.float32, 1e6, CLOSE),
+            ("infinite", torch.float32, math.inf, CLOSE),
+        ):
+            for name, off in self.each(ranks, 2, on_rank.averages, dtype, factor):
+                assert max(off) < allowed, (
+                    f"{name}, {what} gradients: one is off by {max(off):.2g} of the largest"
+                )
+
+    @hint("what do you keep of a step when the next one begins?")
+    def test_leaves_nothing(self, ranks):
+        """A step leaves no tensors in memory that the one before did not, and no process group."""
+        for name, left in self.each(ranks, 2, on_rank.left_behind):
+            tensors, groups = left[0]
+            # Gloo's threads may still hold some of the last step.
+            assert tensors < 5, f"{name}: ten steps leave {tensors} more tensors in memory"
+            assert groups == 0, f"{name}: ten steps leave {groups} more process groups"
 
     @hint("compare your gradients of the second step: does anything survive from the first?")
     def test_same_as_one_process(self, ranks):

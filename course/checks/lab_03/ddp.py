@@ -44,25 +44,33 @@ class TestDdp:
 
     @hint("what deals the samples out to the ranks?")
     def test_shares(self, ranks):
-        """In an epoch every sample is drawn once, by one rank (2 and 3 ranks)."""
-        for world_size in (2, 3):
-            drawn = [
-                index
-                for result in ranks(world_size, on_rank.main, 1, 24, join=False)
-                for index in result["drawn"]
-            ]
-            assert sorted(drawn) == list(range(24)), (
-                f"{world_size} ranks drew {len(set(drawn))} different samples of 24, "
-                f"{len(drawn)} in all"
-            )
+        """In an epoch every sample is drawn once, by one rank, and all ranks draw equally many (24
+        samples on 2 ranks, 25 on 3).
+        """
+        by_rank = [result["drawn"] for result in ranks(2, on_rank.main, 1, 24, join=False)]
+        drawn = [index for of_rank in by_rank for index in of_rank]
+        assert sorted(drawn) == list(range(24)), (
+            f"2 ranks drew {len(set(drawn))} different samples of 24, {len(drawn)} in all"
+        )
+        by_rank = [result["drawn"] for result in ranks(3, on_rank.main, 1, 25, join=False)]
+        counts = [len(of_rank) for of_rank in by_rank]
+        assert len(set(counts)) == 1, (
+            f"of 25 samples, 3 ranks drew {counts}: the one with more would wait for the others"
+        )
+        different = len({index for of_rank in by_rank for index in of_rank})
+        assert different >= 24, f"of 25 samples, 3 ranks drew {different} different ones"
 
     @hint("the sampler's order depends on its seed and the epoch it was told")
     def test_reshuffles(self, ranks):
-        """The samples are shuffled, differently in each epoch."""
-        drawn = ranks(2, on_rank.main, 2, 24, join=False)[0]["drawn"]
-        first, second = drawn[:12], drawn[12:]
-        assert first != sorted(first), "the samples come in the order of the data set"
-        assert first != second, "rank 0 draws the same samples in the same order in both epochs"
+        """The samples are shuffled, differently in each of three epochs."""
+        drawn = ranks(2, on_rank.main, 3, 24, join=False)[0]["drawn"]
+        epochs = [drawn[start : start + 12] for start in (0, 12, 24)]
+        assert epochs[0] != sorted(epochs[0]), "the samples come in the order of the data set"
+        for epoch, order in enumerate(epochs):
+            assert epochs.index(order) == epoch, (
+                "rank 0 draws the same samples in the same order "
+                f"in the epochs {epochs.index(order)} and {epoch}"
+            )
 
     @hint("is the model that you train the one that DDP returned?")
     def test_same_weights(self, ranks):
@@ -83,20 +91,29 @@ class TestDdp:
 
     @hint("ten pairs on four ranks: who looks at how many, and what do the counts add up to?")
     def test_accuracy(self, ranks):
-        """accuracy() looks at each of 10 pairs once with 4 ranks, and says the same right number on
-        all.
+        """accuracy() looks at each of 10 pairs, and of 803, once with 4 ranks, and says the same
+        right number on all.
         """
-        results = ranks(4, on_rank.accuracy, 10)
-        drawn = sorted(index for _, looked_at, _ in results for index in looked_at)
-        assert drawn == list(range(10)), f"the ranks together looked at {len(drawn)} pairs: {drawn}"
-        shares = [share for share, _, _ in results]
-        assert max(abs(share - 0.4) for share in shares) < 1e-6, (
-            f"4 of 10 are right; the ranks say {shares}"
-        )
+        for size, right in ((10, 4), (803, 268)):
+            results = ranks(4, on_rank.accuracy, size)
+            drawn = sorted(index for _, looked_at, *_ in results for index in looked_at)
+            assert drawn == list(range(size)), (
+                f"of {size} pairs, the ranks together looked at {len(set(drawn))}, "
+                f"{len(drawn)} times in all"
+            )
+            shares = [share for share, *_ in results]
+            assert max(abs(share - right / size) for share in shares) < 1e-6, (
+                f"{right} of {size} are right, {right / size:.4f}; the ranks say {shares}"
+            )
+            forwards = [through_ddp for *_, through_ddp in results]
+            assert len(set(forwards)) == 1, (
+                f"the ranks call DDP's forward {forwards} times, and each such call may send: "
+                "the ranks with more would wait for the others"
+            )
 
     @hint("dropout and batch norm behave differently in evaluation: switch back")
     def test_trains_on(self, ranks):
         """accuracy() leaves the model in training mode."""
-        assert all(training for _, _, training in ranks(2, on_rank.accuracy, 4)), (
+        assert all(training for _, _, training, _ in ranks(2, on_rank.accuracy, 4)), (
             "the model is left in evaluation mode"
         )

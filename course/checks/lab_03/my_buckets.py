@@ -1,7 +1,7 @@
 """Checks of my_buckets: DDP written by hand, with communication during backward."""
 
 from course.checks.engine.hint import hint
-from course.checks.engine.reference import Small
+from course.checks.engine.reference import CLOSE, Small
 from course.checks.lab_03 import on_rank_my_buckets as on_rank
 from course.checks.lab_03.any_replica import AnyReplica
 from course.checks.lab_03.on_rank_replica import messages
@@ -19,6 +19,19 @@ class TestMyBuckets(AnyReplica):
             for begun, asynchronous in results:
                 assert begun > 0, f"{name}: nothing is sent before backward reaches the first layer"
                 assert asynchronous, f"{name}: backward waits for a message instead of going on"
+        for name, results in self.each(ranks, 2, on_rank.waited):
+            for waits, _ in results:
+                assert waits == 0, f"{name}: backward waits for {waits} messages on its way"
+
+    @hint("when may the sum be read that an asynchronous all-reduce computes?")
+    def test_waits(self, ranks):
+        """finish() waits for every message before it uses the sum."""
+        for name, results in self.each(ranks, 2, on_rank.waited):
+            off = max(off for _, off in results)
+            assert off < CLOSE, (
+                f"{name}: where a sum comes only when it is waited for, "
+                f"a gradient is off by {off:.2g}"
+            )
 
     @hint("what has to be counted from the start again for the next backward?")
     def test_starts_again(self, ranks):
@@ -37,10 +50,7 @@ class TestMyBuckets(AnyReplica):
         """
         parameters = len(list(Small(seed=0).parameters()))
         for name, sent in self.each(ranks, 2, messages):
-            wanted = 1 if name == "Bucketed" else parameters
-            assert len(sent[0]) == wanted, (
-                f"{name}: {len(sent[0])} messages for {parameters} parameters"
-            )
+            self.compare_messages(name, sent[0], 1 if name == "Bucketed" else parameters)
 
     @hint(
         "take three parameters and a cap on paper: "
@@ -48,7 +58,7 @@ class TestMyBuckets(AnyReplica):
     )
     def test_assign(self, ranks):
         """Buckets hold every trained parameter once, last layer first, within the cap unless one
-        alone exceeds it.
+        alone exceeds it (some parameters are float64).
         """
         for cap in (48, 170, 10_000):
             ((buckets, sizes, trained),) = ranks(1, on_rank.buckets, cap / 2**20)

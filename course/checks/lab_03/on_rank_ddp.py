@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import torch
 import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import Dataset
 
 from course.checks.engine.pretend_cuda.start import pretend_gpus
@@ -21,9 +22,9 @@ class Drawn(Dataset):
     def __len__(self) -> int:
         return len(self.data)
 
-    def __getitem__(self, index: int) -> object:
-        self.drawn.append(int(index))
-        return self.data[int(index)]
+    def __getitem__(self, index: object) -> object:
+        self.drawn += torch.arange(len(self.data))[index].reshape(-1).tolist()
+        return self.data[index]
 
 
 class Oracle(torch.nn.Module):
@@ -33,15 +34,31 @@ class Oracle(torch.nn.Module):
         wrong = (input_ids[:, 0] % 3 != 0).long()
         return SimpleNamespace(logits=torch.nn.functional.one_hot((labels + wrong) % 3, 3).float())
 
-    @property
-    def module(self) -> "Oracle":
-        """As DDP's: code that evaluates the bare model asks for it."""
-        return self
+
+class Wrapped(torch.nn.Module):
+    """Stands for DDP around the oracle; it counts the forwards through DDP."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.module, self.forwards = Oracle(), 0
+
+    def forward(self, **batch: torch.Tensor) -> SimpleNamespace:
+        self.forwards += 1
+        return self.module(**batch)
 
 
-def numbered(size: int) -> Dataset:
-    """Pairs that consist of their own number."""
-    return [{"input_ids": torch.tensor([i]), "labels": torch.tensor(i % 3)} for i in range(size)]
+class Numbered(Dataset):
+    """Pairs that consist of their own number; one item, or a whole batch, as of the real ones."""
+
+    def __init__(self, size: int) -> None:
+        numbers = torch.arange(size)
+        self.tensors = {"input_ids": numbers.unsqueeze(1), "labels": numbers % 3}
+
+    def __len__(self) -> int:
+        return len(self.tensors["labels"])
+
+    def __getitem__(self, index: object) -> dict[str, torch.Tensor]:
+        return {name: tensor[index] for name, tensor in self.tensors.items()}
 
 
 def main(epochs: int, size: int) -> dict:
@@ -51,7 +68,7 @@ def main(epochs: int, size: int) -> dict:
     script = importlib.import_module("ddp")
     script.BATCH, script.log = 4, lambda **row: None
     dist.destroy_process_group = lambda: None  # the script that runs the check ends the group
-    script.torch.optim.AdamW = lambda parameters, rate: torch.optim.SGD(parameters, lr=0.1)
+    script.torch.optim.AdamW = lambda parameters, *_, **__: torch.optim.SGD(parameters, lr=0.1)
     train = Drawn(nli.tokenized("train", size=size))
     model = script.main(train, nli.tokenized("validation", size=6), epochs=epochs)
     return {"drawn": train.drawn, "weights": weights(model)}
@@ -100,15 +117,27 @@ def wrapped() -> tuple[object, object]:
     pretend_gpus(2)
     torch.cuda.set_device(1)
     script, given = importlib.import_module("ddp"), []
-    script.DistributedDataParallel = lambda model, device_ids=None, **_: given.append(device_ids)
+
+    def note(
+        ddp: torch.nn.Module, module: torch.nn.Module, device_ids: list | None = None, *_, **__
+    ) -> None:
+        torch.nn.Module.__init__(ddp)
+        given.append(device_ids)
+
+    DistributedDataParallel.__init__ = note
     for device in (torch.device("cuda", 1), torch.device("cpu")):
         script.wrap(torch.nn.Linear(1, 1), device)
     gpus, cpu = given
-    return gpus and [torch.device(gpu).index for gpu in gpus], cpu
+    numbers = [gpu if isinstance(gpu, int) else torch.device(gpu).index for gpu in gpus or ()]
+    return numbers, cpu
 
 
-def accuracy(size: int) -> tuple[float, list[int], bool]:
-    """What `accuracy` returns, which pairs it looked at, and whether the model trains on."""
-    data, model = Drawn(numbered(size)), Oracle()
+def accuracy(size: int) -> tuple[float, list[int], bool, int]:
+    """What `accuracy` returns, which pairs it looked at, and whether the model trains on.
+
+    Last, how many forwards went through DDP.
+    """
+    data, model = Drawn(Numbered(size)), Wrapped()
     share = importlib.import_module("ddp").accuracy(model, data, torch.device("cpu"))
-    return float(share), data.drawn, model.training
+    training = all(part.training for part in model.modules())
+    return float(share), data.drawn, training, model.forwards

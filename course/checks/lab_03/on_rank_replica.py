@@ -1,10 +1,13 @@
 """What the checks of both exercises with a DDP of one's own do on each rank."""
 
+import gc
 import importlib
+import math
 from collections.abc import Callable
 
 import torch
 import torch.distributed as dist
+from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from course.checks.engine.recorder import Call, ddp_forbidden, recorded
@@ -30,23 +33,66 @@ def each(
     return {name: function(getattr(script, name), *args, **kwargs) for name in names}
 
 
+def to_start(rank: int) -> nn.Module:
+    """The model of a rank before construction: other weights on every rank, not all float32."""
+    model = Small(seed=10 + rank)
+    model.precise = nn.Parameter(torch.tensor([1 / 3 + rank], dtype=torch.float64))
+    model.register_buffer("seen", torch.tensor(2**53 + 1 + rank))
+    return model
+
+
 def start(wrapper: Callable) -> list[torch.Tensor]:
     """The weights on this rank after construction, from different weights on every rank."""
-    return weights(wrapper(Small(seed=10 + dist.get_rank())))
+    return weights(wrapper(to_start(dist.get_rank())))
 
 
-def averages(wrapper: Callable) -> float:
-    """How far this rank's gradients are from the averages that torch's own collectives compute."""
-    replica = wrapper(Small(seed=0))
-    loss_of(replica, batch(0, dist.get_rank())).backward()
+def averages(wrapper: Callable, dtype: torch.dtype = torch.float32, factor: float = 1.0) -> float:
+    """How far this rank's gradients are from the averages that torch's own collectives compute.
+
+    It is relative to the largest of them; `factor` multiplies the loss. Where only one of the two
+    is a finite number, they are infinitely far apart.
+    """
+    if not math.isfinite(factor) and dist.get_rank():
+        factor = 1.0  # one rank has it, all must see it
+    data = [tensor.to(dtype) for tensor in batch(0, dist.get_rank())]
+    replica = wrapper(Small(seed=0).to(dtype))
+    (factor * loss_of(replica, data)).backward()
     expected = [parameter.grad.clone() for parameter in replica.parameters()]
     for gradient in expected:
         dist.all_reduce(gradient)
         gradient /= dist.get_world_size()
-    replica = wrapper(Small(seed=0))
-    loss_of(replica, batch(0, dist.get_rank())).backward()
+    replica = wrapper(Small(seed=0).to(dtype))
+    (factor * loss_of(replica, data)).backward()
     replica.finish()
-    return furthest([parameter.grad for parameter in replica.parameters()], expected)
+    got = torch.cat([parameter.grad.flatten() for parameter in replica.parameters()])
+    wanted = torch.cat([gradient.flatten() for gradient in expected])
+    finite = wanted.isfinite()
+    if not torch.equal(got.isfinite(), finite):
+        return math.inf
+    off = (got - wanted)[finite].abs().max() / wanted[finite].abs().max() if finite.any() else 0
+    return float(off)
+
+
+def left_behind(wrapper: Callable) -> tuple[int, int]:
+    """How many tensors and process groups ten steps leave, after two that may leave some."""
+    replica = wrapper(Small(seed=0))
+    update = torch.optim.SGD(replica.parameters(), lr=0.1)
+    for step in range(12):
+        update.zero_grad()
+        loss_of(replica, batch(step, dist.get_rank())).backward()
+        replica.finish()
+        update.step()
+        if step == 1:
+            before = alive()
+    tensors, groups = (now - then for now, then in zip(alive(), before, strict=True))
+    return tensors, groups
+
+
+def alive() -> tuple[int, int]:
+    """How many tensors and process groups this process holds."""
+    gc.collect()
+    tensors = sum(issubclass(type(thing), torch.Tensor) for thing in gc.get_objects())
+    return tensors, len(dist.distributed_c10d._world.pg_map)
 
 
 def train(

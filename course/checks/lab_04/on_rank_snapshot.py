@@ -11,18 +11,54 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
+from course.checks.lab_04.on_rank_files import difference, watch
+
 KILLS = 8  # at moments that are spread over all of a save
 # Of so many last moments, every second one too: there a new file takes the place of the old one.
 LAST = 24
 OLD, NEW = ({"weights": torch.full((5000,), number), "step": number} for number in (1, 2))
+# A state as a run has it: nested, with several dtypes, and numbers that another dtype would change.
+NESTED = {
+    "averages": torch.tensor([1 / 3, float("nan"), float("inf")], dtype=torch.float64),
+    "model": {"scale": torch.tensor([1 / 3, float("-inf")], dtype=torch.float64)},
+    "optimizer": {
+        "state": {0: {"step": torch.tensor(2**53 + 1), "average": torch.rand(3).bfloat16()}},
+        "param_groups": [{"lr": 5e-4, "betas": (0.9, 0.999), "foreach": None, "params": [0, 1]}],
+    },
+    "random": [{"cpu": torch.arange(8, dtype=torch.uint8), "used": torch.tensor([True, False])}],
+    "step": 2**40 + 1,
+}
+RENAMED = "a file that is whole on the disk gets its name"
 
 
-def round_trip() -> tuple[dict | None, dict | None]:
-    """What `read` gives before and after `write`; before, not even the folder was there."""
+class Unsavable:
+    """Something in a state that cannot be saved, as when the disk is full."""
+
+    def __reduce__(self) -> tuple:
+        raise OSError(28, "No space left on device")
+
+
+def round_trip() -> tuple[dict | None, str]:
+    """What `read` gives before anything was written, when not even the folder was there.
+
+    Then what it changes in a written state, "" if nothing.
+    """
     module, path = importlib.import_module("snapshot"), _path("new") / "model.pt"
     before = module.read(path)
+    module.write(NESTED, path)
+    return before, difference(module.read(path), NESTED)
+
+
+def failed() -> tuple[str | None, str | None]:
+    """Write a state that cannot be saved: the error that is raised, and why no old one is left."""
+    module, path = importlib.import_module("snapshot"), _path() / "model.pt"
     module.write(OLD, path)
-    return before, module.read(path)
+    error = None
+    try:
+        module.write(NEW | {"more": Unsavable()}, path)
+    except Exception as raised:
+        error = str(raised)
+    return error, _unlike_both(path)
 
 
 def killed() -> tuple[int, list[str]]:
@@ -57,31 +93,34 @@ def left_over() -> list[str]:
     return sorted(file.name for file in path.parent.iterdir())
 
 
-def calls() -> list[str]:
-    """What happens to the snapshot while it is written, in order.
-
-    "sync": a file with all of it is forced to the disk; "rename": a file gets its name.
-    """
+def happened() -> list[str]:
+    """What happens at the name of a snapshot while it is written, in order; well: `RENAMED`."""
     module, path, seen = importlib.import_module("snapshot"), _path() / "model.pt", []
-    fsync, names = os.fsync, {name: getattr(os, name) for name in ("replace", "rename")}
-
-    def sync(descriptor: int) -> None:
-        fsync(descriptor)
-        file = Path(f"/proc/self/fd/{descriptor}").resolve()
-        if file.is_file() and _unlike_both(file) is None:
-            seen.append("sync")
-
-    def renaming(real: Callable) -> Callable:
-        def rename(source: object, target: object, **options: object) -> None:
-            real(source, target, **options)
-            seen.append("rename" if Path(target) == path else f"rename to {target}")
-
-        return rename
-
-    os.fsync = sync
-    for name, real in names.items():
-        setattr(os, name, renaming(real))
     module.write(OLD, path)
+    synced = set()
+
+    def syncing(real: Callable) -> Callable:
+        def sync(file: object) -> None:
+            real(file)
+            descriptor = file if isinstance(file, int) else file.fileno()
+            name = Path(f"/proc/self/fd/{descriptor}").resolve()
+            if name.is_file() and _unlike_both(name) is None:
+                synced.add(os.fstat(descriptor).st_ino)
+
+        return sync
+
+    def renamed(source: Path) -> None:
+        if path.parent not in source.resolve().parents:
+            seen.append(f"a file of another folder is moved there, from {source.parent}")
+        elif source.stat().st_ino in synced:
+            seen.append(RENAMED)
+        else:
+            seen.append("a file gets its name that was not forced to the disk as a whole")
+
+    for name in ("fsync", "fdatasync"):
+        setattr(os, name, syncing(getattr(os, name)))
+    watch(path, seen.append, renamed)
+    module.write(NEW, path)
     return seen
 
 
@@ -142,36 +181,45 @@ def _unlike_both(path: Path) -> str | None:
         state = torch.load(path, weights_only=True)
     except Exception as error:
         return f"the snapshot cannot be read ({type(error).__name__})"
-    same = any(
-        state["step"] == other["step"] and torch.equal(state["weights"], other["weights"])
-        for other in (OLD, NEW)
-    )
+    same = any(not difference(state, other) for other in (OLD, NEW))
     return None if same else "the snapshot is a mixture"
 
 
-def random_states() -> tuple[list[bool], list[float]]:
-    """Whether entry r of the list is rank r's state, for each r.
+def random_states() -> tuple[list[bool], list[float], list[int], int]:
+    """Whether entry r of the list has rank r's states, that of a made-up GPU too, for each r.
 
-    Also what this rank draws before and after its state was restored.
+    Then what this rank draws before and after its state was restored, which GPU state was restored,
+    and how many process groups two calls have made.
     """
     module, rank = importlib.import_module("snapshot"), dist.get_rank()
+    restored = []
+    torch.cuda.is_initialized = lambda: True
+    torch.cuda.get_rng_state = lambda *_: torch.tensor([rank], dtype=torch.uint8)
+    torch.cuda.set_rng_state = lambda state, *_: restored.append(int(state))
     torch.manual_seed(100 + rank)
+    torch.rand(3)
     expected = []
     for other in range(dist.get_world_size()):
-        expected.append(torch.Generator().manual_seed(100 + other).get_state())
+        generator = torch.Generator().manual_seed(100 + other)
+        torch.rand(3, generator=generator)
+        on_gpu = torch.tensor([other], dtype=torch.uint8)
+        expected.append({"cpu": generator.get_state(), "cuda": on_gpu})
+    module.random_states()
     states = module.random_states()
     same = [
-        torch.equal(state["cpu"], wanted) for state, wanted in zip(states, expected, strict=True)
+        not difference(dict(state), wanted) for state, wanted in zip(states, expected, strict=True)
     ]
     first = torch.rand(()).item()
     module.restore_random_states(states)
-    return same, [first, torch.rand(()).item()]
+    made = len(dist.distributed_c10d._world.pg_map) - 1
+    return same, [first, torch.rand(()).item()], restored, made
 
 
-def shares(size: int, places: list[tuple[int, int]]) -> list[list[int]]:
-    """The samples that this rank draws from each place (epoch, done)."""
+def shares(size: int, places: list[tuple[int, int] | None]) -> list[list[int]]:
+    """The samples that this rank draws from each place (epoch, done); None: from there again."""
     sampler, drawn = importlib.import_module("snapshot").Shares(range(size)), []
-    for epoch, done in places:
-        sampler.at(epoch, done)
+    for place in places:
+        if place:
+            sampler.at(*place)
         drawn.append(list(sampler))
     return drawn

@@ -1,6 +1,7 @@
 """What the checks of lab 04's trainer do on each rank."""
 
 import importlib
+import math
 import tempfile
 from argparse import Namespace
 from pathlib import Path
@@ -10,7 +11,9 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from course.checks.engine.recorder import recorded
 from course.checks.engine.reference import furthest, weights
+from course.checks.lab_03.on_rank_replica import alive
 
 
 class Tiny(nn.Module):
@@ -21,10 +24,11 @@ class Tiny(nn.Module):
         self.layers = nn.Sequential(
             nn.Linear(4, 8), nn.Tanh(), nn.Dropout(dropout), nn.Linear(8, 3)
         )
+        self.register_buffer("shift", torch.tensor([0.1, 0.2, 0.3]))
 
     def forward(self, input_ids: torch.Tensor, labels: torch.Tensor) -> SimpleNamespace:
         """The mean cross-entropy and the logits."""
-        logits = self.layers(input_ids)
+        logits = self.layers(input_ids) + self.shift
         return SimpleNamespace(loss=nn.functional.cross_entropy(logits, labels), logits=logits)
 
 
@@ -59,13 +63,35 @@ def build(
     )
 
 
-def one_update(sizes: list[list[int]]) -> list[torch.Tensor]:
-    """This rank's weights after two updates on windows whose batches have these sizes."""
+def one_update(sizes: list[list[int]]) -> tuple[list[torch.Tensor], list[float]]:
+    """This rank's weights after updates on windows whose batches have these sizes.
+
+    Also the losses that the updates return.
+    """
     trainer = build(dropout=0.0)
     trainer.optimizer = torch.optim.SGD(trainer.model.parameters(), lr=0.1)
-    for window in windows(sizes, dist.get_rank()):
-        trainer.update(window)
-    return weights(trainer.model)
+    losses = [float(trainer.update(window)) for window in windows(sizes, dist.get_rank())]
+    return weights(trainer.model), losses
+
+
+def loss_of_nan() -> float:
+    """The loss that an update returns if a number of its first batch is NaN."""
+    trainer, (window,) = build(dropout=0.0), windows([[2, 2]], dist.get_rank())
+    window[0]["input_ids"][0, 0] = math.nan
+    return float(trainer.update(window))
+
+
+def left_behind(updates: int) -> tuple[int, bool]:
+    """How many tensors these updates leave in memory, after two that may leave some.
+
+    Also whether the model is still in training mode.
+    """
+    trainer, kept = build(dropout=0.0), []
+    for number in range(2 + updates):
+        trainer.update(windows([[2, 2]], dist.get_rank())[0])
+        if number == 1:
+            kept.append(alive()[0])
+    return alive()[0] - kept[0], all(part.training for part in trainer.model.modules())
 
 
 def windows(sizes: list[list[int]], rank: int) -> list[list[dict[str, torch.Tensor]]]:
@@ -83,29 +109,40 @@ def windows(sizes: list[list[int]], rank: int) -> list[list[dict[str, torch.Tens
     ]
 
 
-def one_process(sizes: list[list[int]], world_size: int) -> list[torch.Tensor]:
-    """The weights of one process after the same updates, each on the batches of all ranks."""
+def one_process(
+    sizes: list[list[int]], world_size: int
+) -> tuple[list[torch.Tensor], list[list[float]]]:
+    """The weights of one process after the same updates, each on the batches of all ranks.
+
+    Also, by rank, the mean losses of its pairs.
+    """
     torch.manual_seed(0)
     model = Tiny(dropout=0.0)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    by_rank = [windows(sizes, rank) for rank in range(world_size)]
+    by_rank, losses = [windows(sizes, rank) for rank in range(world_size)], []
     for number in range(len(sizes)):
-        batches = [batch for rank in by_rank for batch in rank[number]]
-        model(
-            **{name: torch.cat([batch[name] for batch in batches]) for name in batches[0]}
-        ).loss.backward()
+        losses.append([model(**joined(rank[number])).loss.item() for rank in by_rank])
+        model(**joined([batch for rank in by_rank for batch in rank[number]])).loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()
-    return weights(model)
+    return weights(model), [list(of_rank) for of_rank in zip(*losses, strict=True)]
 
 
-def messages(windows_of: list[int]) -> list[int]:
-    """How many buckets of gradients one update sends, for windows of so many batches."""
+def joined(batches: list[dict[str, torch.Tensor]]) -> dict[str, torch.Tensor]:
+    """One batch of all pairs of these."""
+    return {name: torch.cat([batch[name] for batch in batches]) for name in batches[0]}
+
+
+def messages(windows_of: list[int]) -> list[tuple[int, int]]:
+    """How many buckets of gradients one update sends, for windows of so many batches.
+
+    Also how many numbers it sends in all, beside the buckets too.
+    """
     trainer, sent = build(dropout=0.0), []
 
     def count(_: None, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
-        sent.append(bucket.index())
+        sent.append(bucket.buffer().numel())
         return (
             dist.all_reduce(bucket.buffer(), async_op=True)
             .get_future()
@@ -116,13 +153,14 @@ def messages(windows_of: list[int]) -> list[int]:
     counted = []
     for batches in windows_of:
         sent.clear()
-        trainer.update(windows([[2] * batches], dist.get_rank())[0])
-        counted.append(len(sent))
+        with recorded() as calls:
+            trainer.update(windows([[2] * batches], dist.get_rank())[0])
+        counted.append((len(sent), sum(call.elements for call in calls)))
     return counted
 
 
 def rates(warmup: int, steps: int) -> list[float]:
-    """The learning rates of the first steps, as shares of the full one."""
+    """The learning rates of the first steps and that of step 10,000, as shares of the full one."""
     trainer, seen = build(dropout=0.0, warmup=warmup), []
     for _ in range(steps):
         seen.append(trainer.optimizer.param_groups[0]["lr"])
@@ -130,22 +168,26 @@ def rates(warmup: int, steps: int) -> list[float]:
     full = (
         0.02 * (2 * 2 * dist.get_world_size() / importlib.import_module("trainer").REFERENCE) ** 0.5
     )
-    return [rate / full for rate in seen]
+    return [*(rate / full for rate in seen), trainer.share_of_rate(10_000)]
 
 
 class Killed(Exception):
     """Stands for the end of the process."""
 
 
-def resumed(shared: str, at: int) -> tuple[float, float, int, int]:
-    """Train without a break, and with one in front of update `at`.
+def resumed(shared: str, stops: list[int]) -> list[tuple[float, float, int, int]]:
+    """Train without a break, and with one in front of update `at`, for each of these.
 
     Returns the largest difference between the two runs' weights, that between the weights of this
     rank and of rank 0, the step at which the second half began, and how many steps it took.
     """
-    straight = build(dropout=0.5, snapshot=Path(shared, "straight.pt"))
+    straight = build(dropout=0.5, warmup=5, snapshot=Path(shared, "straight.pt"))
     straight.run()
-    broken = build(dropout=0.5, snapshot=Path(shared, "broken.pt"))
+    return [_resumed(Path(shared, f"stopped_{at}.pt"), at, weights(straight.model)) for at in stops]
+
+
+def _resumed(snapshot: Path, at: int, wanted: list[torch.Tensor]) -> tuple[float, float, int, int]:
+    broken = build(dropout=0.5, warmup=5, snapshot=snapshot)
     go_on = broken.update
 
     def killed(window: list) -> torch.Tensor:
@@ -159,16 +201,15 @@ def resumed(shared: str, at: int) -> tuple[float, float, int, int]:
     except Killed:
         dist.barrier()
     torch.rand(3 + dist.get_rank())  # a new process would not stand where this one stopped
-    second = build(dropout=0.5, snapshot=Path(shared, "broken.pt"))
+    second = build(dropout=0.5, warmup=5, snapshot=snapshot)
     begun, taken, update = second.step, [], second.update
     second.update = lambda window: taken.append(window) or update(window)
     second.run()
-    off = furthest(weights(straight.model), weights(second.model))
     mine = weights(second.model)
     others = [tensor.clone() for tensor in mine]
     for tensor in others:
         dist.broadcast(tensor, src=0)
-    return off, furthest(mine, others), begun, len(taken)
+    return furthest(wanted, mine), furthest(mine, others), begun, len(taken)
 
 
 def loaded_alone() -> tuple[list[str], list[str]]:

@@ -1,5 +1,7 @@
 """Checks of trainer: a trainer that continues from its snapshot."""
 
+import math
+
 from course.checks.engine.hint import hint
 from course.checks.engine.reference import CLOSE, furthest
 from course.checks.lab_04 import on_rank_trainer as on_rank
@@ -14,21 +16,52 @@ class TestTrainer:
     )
     def test_window(self, ranks):
         """A step on several batches, also of different sizes, is that of one process on all their
-        pairs.
+        pairs, and returns the mean loss of this rank's pairs.
         """
         for sizes in ([[2, 2], [2]], [[1, 3], [3, 1, 2]]):
-            for rank, got in enumerate(ranks(2, on_rank.one_update, sizes)):
-                off = furthest(got, on_rank.one_process(sizes, 2))
+            wanted, losses = on_rank.one_process(sizes, 2)
+            for rank, (got, returned) in enumerate(ranks(2, on_rank.one_update, sizes)):
+                off = furthest(got, wanted)
                 assert off < CLOSE, (
                     f"batches of {sizes} pairs: rank {rank}'s weights are off by {off:.2g}"
                 )
+                for loss, right in zip(returned, losses[rank], strict=True):
+                    assert abs(loss - right) < CLOSE, (
+                        f"batches of {sizes} pairs: update() returns {loss:.4f} on rank {rank}; "
+                        f"the mean loss of its pairs is {right:.4f}"
+                    )
+
+    @hint("anyone who reads the log must see that the numbers have gone wrong")
+    def test_nan(self, ranks):
+        """A loss that is not a number is returned as it is."""
+        for rank, loss in enumerate(ranks(2, on_rank.loss_of_nan)):
+            assert math.isnan(loss), (
+                f"a pair's loss is NaN, and update() returns {loss} on rank {rank}"
+            )
+
+    @hint("a tensor that was not detached keeps all that it was computed from")
+    def test_leaves_nothing(self, ranks):
+        """A step leaves no tensors in memory that the one before did not, and the model in training
+        mode.
+        """
+        for rank, (kept, training) in enumerate(ranks(2, on_rank.left_behind, 10)):
+            # Gloo's threads may still hold some of the last step.
+            assert kept < 5, f"ten steps leave {kept} more tensors in memory on rank {rank}"
+            assert training, f"update() leaves the model in evaluation mode on rank {rank}"
 
     @hint("DDP decides in the forward whether the backward will communicate")
     def test_quiet(self, ranks):
         """A step on three batches sends as many messages as a step on one."""
         first, one, three = ranks(2, on_rank.messages, [1, 1, 3])[0]
-        assert one == first > 0, f"a step on one batch sends {one} messages"
-        assert three == one, f"a step on one batch sends {one} messages, on three {three}"
+        assert one == first and one[0] > 0, f"a step on one batch sends {one[0]} messages"
+        assert three[0] == one[0], (
+            f"a step on one batch sends {one[0]} messages, on three {three[0]}"
+        )
+        gradients = sum(parameter.numel() for parameter in on_rank.Tiny(0.0).parameters())
+        assert three[1] == one[1] < 2 * gradients, (
+            f"for {gradients} gradients, a step on one batch sends {one[1]} numbers, "
+            f"on three {three[1]}"
+        )
 
     @hint("write down the shares for a warm-up of 4: 1/4, 2/4 ...")
     def test_warm_up(self, ranks):
@@ -36,7 +69,7 @@ class TestTrainer:
         starts there.
         """
         for warmup, wanted in ((4, [0.25, 0.5, 0.75, 1, 1, 1]), (0, [1, 1])):
-            shares = ranks(1, on_rank.rates, warmup, len(wanted))[0]
+            shares = ranks(1, on_rank.rates, warmup, len(wanted) - 1)[0]
             off = max(abs(share - right) for share, right in zip(shares, wanted, strict=True))
             assert off < 1e-6, (
                 f"with a warm-up of {warmup} steps the rates are {[round(s, 3) for s in shares]} "
@@ -45,18 +78,21 @@ class TestTrainer:
 
     @hint("what does the next step depend on? Leave one part out, and see what changes")
     def test_goes_on(self, ranks, tmp_path):
-        """Stopped within an epoch and started again, it ends with the same weights, bit by bit
-        (with dropout).
+        """Stopped in the warm-up, at the end of an epoch or later, it ends with the weights of an
+        unbroken run, bit by bit (with dropout).
         """
-        for rank, (off, apart, begun, steps) in enumerate(
-            ranks(2, on_rank.resumed, str(tmp_path), 4)
-        ):
-            assert begun == 4, f"stopped after 4 steps, it continues from step {begun}"
-            assert steps == 2, f"it was stopped with 2 of 6 steps left, and took {steps} after that"
-            assert off == 0, (
-                f"rank {rank}'s weights differ by {off:.2g} from those of an unbroken run"
-            )
-            assert apart == 0, f"rank {rank}'s weights differ by {apart:.2g} from rank 0's"
+        stops = [1, 3, 4]
+        for rank, of_rank in enumerate(ranks(2, on_rank.resumed, str(tmp_path), stops)):
+            for at, (off, apart, begun, steps) in zip(stops, of_rank, strict=True):
+                assert begun == at, f"stopped after {at} steps, it continues from step {begun}"
+                assert steps == 6 - at, (
+                    f"it was stopped with {6 - at} of 6 steps left, and took {steps} after that"
+                )
+                assert off == 0, (
+                    f"stopped after {at} steps, rank {rank}'s weights differ by {off:.2g} "
+                    "from those of an unbroken run"
+                )
+                assert apart == 0, f"rank {rank}'s weights differ by {apart:.2g} from rank 0's"
 
     @hint("DDP's own names begin with `module.`")
     def test_bare(self, ranks):
@@ -64,8 +100,10 @@ class TestTrainer:
         load.
         """
         saved, bare = ranks(2, on_rank.loaded_alone)[0]
+        missing = [name for name in bare if name not in saved]
         assert saved == bare, (
-            f"the snapshot's weights are called {saved[0]} ..., the model's {bare[0]} ..."
+            f"the snapshot's weights are called {', '.join(saved)}; "
+            f"of the model's, missing: {', '.join(missing) or 'none'}"
         )
 
     @hint("ranks have 4, 3 and 3 of the 10 samples: add up sums and counts, and divide once")

@@ -1,27 +1,37 @@
 """What the checks of the clinic's three exercises share on each rank."""
 
+import functools
 import importlib
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
+from unittest.mock import patch
 
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed import distributed_c10d
+from torch.nn.parallel import DistributedDataParallel
+
+from course.checks.engine.recorder import RECORDED
 
 PATIENCE_S = 6.0  # within a collective, once all ranks have arrived; also on a busy machine
 # Gloo's words for a rank that never comes.
 HUNG = ("Timed out", "closed by peer", "reset by peer", "application timeout")
+GONE = 10**9  # calls: more than any rank makes
+HELD_S = 3.0  # for ranks that wait in some other way than by a call to torch.distributed
 
 
 @contextmanager
 def impatient() -> Iterator[None]:
     """Within it, a collective that some rank does not call fails soon.
 
-    All ranks enter and leave together.
+    All ranks enter and leave together. The learner's code may make one process group and keep it.
     """
     dist.barrier()
-    dist.distributed_c10d._set_pg_timeout(timedelta(seconds=PATIENCE_S))
+    distributed_c10d._set_pg_timeout(timedelta(seconds=PATIENCE_S))
     try:
         yield
         dist.barrier()
@@ -32,7 +42,71 @@ def impatient() -> Iterator[None]:
             "the ranks wait for each other: not all of them make the same calls"
         ) from None
     finally:
-        dist.distributed_c10d._set_pg_timeout(timedelta(seconds=60))
+        distributed_c10d._set_pg_timeout(timedelta(seconds=60))
+    made = len(distributed_c10d._world.pg_map) - 1
+    assert made <= 1, f"there are {made} new process groups: each call makes one and leaves it"
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[Callable[[], None]]:
+    """Hold one rank up in its work until the others are as far as they come without it.
+
+    The function that is yielded returns when every other rank waits in a call to torch.distributed
+    that this rank has not made yet, or has left the block. So a rank that does not wait is always
+    too early, however busy the machine is. Sleeping takes no time, for it is no way to wait.
+    `folder` is for the ranks' marks: how many calls each of them has begun.
+    """
+    begun, within = 0, False
+
+    def mark(calls: int) -> None:
+        (folder / f"rank{dist.get_rank()}.begun").write_text(f"{calls}.")
+
+    def marking(real: Callable) -> Callable:
+        @functools.wraps(real)
+        def call(*args: object, **kwargs: object) -> object:
+            nonlocal begun, within
+            if within:
+                return real(*args, **kwargs)
+            begun, within = begun + 1, True
+            mark(begun)
+            try:
+                return real(*args, **kwargs)
+            finally:
+                within = False
+
+        return call
+
+    sleep = time.sleep
+
+    def hold() -> None:
+        end = time.monotonic() + HELD_S
+        others = [rank for rank in range(dist.get_world_size()) if rank != dist.get_rank()]
+        while time.monotonic() < end and not all(
+            _marked(folder / f"rank{other}.begun") > begun for other in others
+        ):
+            sleep(0.005)
+
+    functions = {
+        name: marking(getattr(distributed_c10d, name))
+        for name in (*RECORDED, "barrier", "monitored_barrier")
+        if hasattr(distributed_c10d, name)
+    }
+    mark(0)
+    dist.barrier()
+    with (
+        patch.multiple(dist, **functions),
+        patch.multiple(distributed_c10d, **functions),
+        patch.object(time, "sleep", lambda seconds: None),
+    ):
+        try:
+            yield hold
+        finally:
+            mark(GONE)
+
+
+def _marked(path: Path) -> int:
+    text = path.read_text()
+    return int(text[:-1]) if text.endswith(".") else 0  # or it is being written
 
 
 def causes(exercise: str) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -57,9 +131,22 @@ def same_everywhere(model: nn.Module) -> bool:
 
     Buffers do not count: DDP makes them equal only before the next forward.
     """
-    firsts = [parameter.detach().clone() for parameter in model.parameters()]
+    return _equal(model.parameters())
+
+
+def same_after_forward(model: DistributedDataParallel) -> bool:
+    """Whether every rank has the parameters and buffers of rank 0, after a forward of all ranks.
+
+    It leaves the model in evaluation mode.
+    """
+    with torch.no_grad():
+        model.eval()(torch.zeros(2, 4))
+    return _equal(model.state_dict().values())
+
+
+def _equal(tensors: Iterable[torch.Tensor]) -> bool:
+    mine = [tensor.detach().clone() for tensor in tensors]
+    firsts = [tensor.clone() for tensor in mine]
     for first in firsts:
         dist.broadcast(first, src=0)
-    return all(
-        torch.equal(mine, first) for mine, first in zip(model.parameters(), firsts, strict=True)
-    )
+    return all(torch.equal(*pair) for pair in zip(mine, firsts, strict=True))

@@ -1,8 +1,10 @@
 """What the checks of cured_fails do on each rank."""
 
 import importlib
-import time
+import os
+from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
 
 import torch
 import torch.distributed as dist
@@ -10,37 +12,62 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from course.checks.engine.reference import furthest, weights
-from course.checks.lab_04b.on_rank_clinic import batches, impatient
+from course.checks.lab_04.on_rank_files import difference, watch
+from course.checks.lab_04b.on_rank_clinic import batches, held, impatient
+
+TEXT = "young old\nmusician  athlete \n"
+# What a save must bring back: nested, and with numbers that another dtype would change.
+STATE = {
+    "weights": torch.arange(1000, dtype=torch.float64) / 3,
+    "optimizer": {"state": {0: {"step": torch.tensor(2**53 + 1)}}, "lr": 5e-4},
+}
 
 
-def fetch(folder: str) -> tuple[str, int]:
-    """What this rank reads, and how often it downloaded.
+def fetch(folder: str) -> list[tuple[str, int]]:
+    """What this rank reads, and how often it downloaded, for each of two files.
 
-    The download is slow, and half of the text comes first.
+    Half of the text comes first, and the rest only when the other ranks wait or have gone on.
     """
-    path, called = Path(folder, "vocabulary.txt"), []
+    module, found = importlib.import_module("cured_fails"), []
+    for name in ("words", "labels"):
+        path, called = Path(folder, f"{name}.txt"), []
+        with impatient(), held(Path(folder)) as hold:
 
-    def download(target: Path) -> None:
-        called.append(target)
-        target.write_text("young ")
-        time.sleep(0.2)
-        target.write_text("young old musician athlete")
+            def download(target: Path, called: list = called, hold: Callable = hold) -> None:
+                called.append(target)
+                Path(target).write_text(TEXT[:10])
+                hold()
+                Path(target).write_text(TEXT)
 
-    with impatient():
-        return importlib.import_module("cured_fails").fetch(path, download), len(called)
+            found.append((module.fetch(path, download), len(called)))
+    return found
 
 
-def gather(lengths: list[int]) -> tuple[list[int], str]:
-    """The tensors of all ranks together, and their dtype.
+def tensors(lengths: list[int]) -> dict[str, list[torch.Tensor]]:
+    """By kind, the tensor of each rank: numbers that are also used as padding, and large ones."""
+    numbers = [torch.arange(length) - 1 - rank for rank, length in enumerate(lengths)]
+    return {
+        "int64": [torch.where(each > 1, each + 2**53, each).flip(0) for each in numbers],
+        "float64": [torch.where(each == 1, torch.nan, each.double() / 3) for each in numbers],
+        "uint8": [(each % 3).to(torch.uint8) for each in numbers],
+    }
 
-    That of rank r is `lengths[r]` times the number r + 1.
+
+def gather(lengths: list[int]) -> dict[str, tuple[str, bool]]:
+    """By kind of tensor: how what is gathered differs from what the ranks had, "" if it does not.
+
+    Also whether this rank's own tensor has stayed as it was.
     """
-    rank = dist.get_rank()
-    with impatient():
-        together = importlib.import_module("cured_fails").gather(
-            torch.full((lengths[rank],), rank + 1)
+    module, rank, found = importlib.import_module("cured_fails"), dist.get_rank(), {}
+    for kind, everyones in tensors(lengths).items():
+        mine = everyones[rank].clone()
+        with impatient():
+            together = module.gather(mine)
+        found[kind] = (
+            difference(together, torch.cat(everyones), "the result"),
+            not difference(mine, everyones[rank]),
         )
-    return together.tolist(), str(together.dtype)
+    return found
 
 
 class TwoHeads(nn.Module):
@@ -56,10 +83,10 @@ class TwoHeads(nn.Module):
         return self.heads[head](self.body(x))
 
 
-def wrap() -> tuple[float, bool]:
+def wrap() -> tuple[float, bool, bool]:
     """How far the weights are from those of one process after four steps with different heads.
 
-    Also whether the model is wrapped in DDP.
+    Also whether the model is wrapped in DDP, and whether it is in training mode.
     """
     rank, world_size = dist.get_rank(), dist.get_world_size()
     module = importlib.import_module("cured_fails")
@@ -77,31 +104,45 @@ def wrap() -> tuple[float, bool]:
                 (alone(batches(4, other)[number], used).square().mean() / world_size).backward()
             for optimizer in optimizers:
                 optimizer.step()
-    return furthest(weights(model), weights(alone)), isinstance(model, DistributedDataParallel)
+    return (
+        furthest(weights(model), weights(alone)),
+        isinstance(model, DistributedDataParallel),
+        model.training,
+    )
 
 
-def save(folder: str) -> tuple[int, bool, list[str], bool]:
-    """How many files this rank wrote, whether the snapshot was whole when this rank went on.
+def save(folder: str) -> tuple[int, str, list[str], list[str]]:
+    """How many files this rank wrote in three saves, and what was not saved when it went on.
 
-    Then what the folder holds, and whether the old snapshot was still whole when the new one had
-    been written.
+    Then what the folder holds, and by what a kill would have lost the snapshot meanwhile.
     """
-    module, path = importlib.import_module("cured_fails"), Path(folder, "model.pt")
-    real, written, whole, kept = torch.save, [], True, True
+    module, path = importlib.import_module("cured_fails"), Path(folder, "files", "model.pt")
+    if dist.get_rank() == 0:
+        path.parent.mkdir()
+    real, written, wrong, harms = torch.save, [], [], []
 
-    def slow(state: dict, file: object, **options: object) -> None:
-        nonlocal kept
-        written.append(file)
-        time.sleep(0.1)
-        real(state, file, **options)
-        kept &= (
-            state["step"] == 0 or torch.load(path, weights_only=True)["step"] == state["step"] - 1
-        )
+    def moved(source: Path) -> None:
+        if path.parent not in source.parents:
+            harms.append("it is moved there from another folder, perhaps of another disk")
 
-    torch.save = slow
-    with impatient():
-        for step in range(3):
-            module.save({"step": step, "weights": torch.zeros(1000)}, path)
-            whole &= path.exists() and torch.load(path, weights_only=True)["step"] == step
-            dist.barrier()
-    return len(written), whole, sorted(file.name for file in path.parent.iterdir()), kept
+    watch(path, harms.append, moved)
+    with impatient(), held(Path(folder)) as hold:
+
+        def slow(state: dict, file: object, *more: object, **options: object) -> None:
+            written.append(file)
+            hold()
+            real(state, file, *more, **options)
+            if state["step"] and not (path.exists() and _step(path) == state["step"] - 1):
+                harms.append("it is written over")
+
+        with patch.object(torch, "save", slow):
+            for step in range(3):
+                module.save(STATE | {"step": step}, path)
+                saved = torch.load(path, weights_only=True) if path.exists() else None
+                wrong.append(difference(saved, STATE | {"step": step}))
+                dist.barrier()
+    return len(written), next(filter(None, wrong), ""), sorted(os.listdir(path.parent)), harms
+
+
+def _step(path: Path) -> int:
+    return torch.load(path, weights_only=True)["step"]
