@@ -24,11 +24,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def train(mesh: str, *options: str, ranks: int | None = None) -> Run:
+def train(mesh: str, *options: str, ranks: int | None = None, script: str = "three_ways.py") -> Run:
     """Train on a mesh, on as many ranks as it takes unless `ranks` says otherwise."""
     data, pipeline, tensor = map(int, mesh.split())
     command = ["torchrun", "--standalone", "--nproc-per-node"]
-    command += [str(ranks or data * pipeline * tensor), "src/three_ways.py", "--mesh"]
+    command += [str(ranks or data * pipeline * tensor), f"src/{script}", "--mesh"]
     env = {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
     return launch([*command, *mesh.split(), *options], limit=LIMIT_S, env=env)
 
@@ -51,17 +51,19 @@ def test_what_is_forgotten_shows_in_the_weights(folder, what, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("mesh", "ranks", "sentence"),
+    ("script", "mesh", "ranks", "sentence"),
     [
-        ("1 2 2", 2, "A mesh of 1 x 2 x 2 takes 4 ranks, and there are 2."),
-        ("1 1 3", 3, "3 ranks cannot share 256 rows, columns or heads evenly."),
-        ("1 3 1", 3, "3 stages cannot share 4 layers evenly."),
+        ("three_ways.py", "1 2 2", 2, "A mesh of 1 x 2 x 2 takes 4 ranks, and there are 2."),
+        ("laptop64.py", "1 2 1", 1, "A mesh of 1 x 2 x 1 takes 2 ranks, and there are 1."),
+        ("three_ways.py", "3 1 1", 3, "3 replicas cannot share 8 micro-batches evenly."),
+        ("three_ways.py", "1 1 3", 3, "3 ranks cannot share 256 rows, columns or heads evenly."),
+        ("three_ways.py", "1 5 1", 5, "5 stages cannot share 4 layers evenly."),
     ],
 )
 def test_a_mesh_that_cannot_be_is_refused_in_one_sentence(
-    folder, mesh, ranks, sentence, monkeypatch
+    folder, script, mesh, ranks, sentence, monkeypatch
 ):
     monkeypatch.chdir(folder)
-    run = train(mesh, ranks=ranks)
+    run = train(mesh, ranks=ranks, script=script)
     assert not run.ok
     assert run.text(run.first_failed, "stderr").splitlines()[-1].endswith(sentence)

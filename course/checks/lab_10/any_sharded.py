@@ -27,9 +27,9 @@ class AnySharded:
     @hint("follow one number: its gradient, its place in the shard, its way back into the layer")
     def test_same_as_one_process(self, ranks):
         """Training gives the weights of one process on the whole batch, for SGD, momentum and
-        AdamW (2 and 3 ranks).
+        AdamW (2 to 4 ranks).
         """
-        for world_size in (2, 3):
+        for world_size in (2, 3, 4):
             self.compare(ranks, world_size, [("plain", name) for name in OPTIMIZERS])
 
     @hint("each trained parameter is in one unit; a frozen one is in none, and has no gradient")
@@ -52,3 +52,12 @@ class AnySharded:
         """After backward no parameter has a whole gradient any more."""
         for rank, left in enumerate(ranks(2, on_rank.gradients_left, exercise_of(self))):
             assert not left, f"rank {rank} still holds the whole gradients of {left} parameters"
+
+    @hint("what refers to a tensor keeps its memory: an attribute, a list, a hook")
+    def test_memory(self, ranks):
+        """After four steps nothing is left in memory but what must be there."""
+        for rank, (alive, needed) in enumerate(ranks(2, on_rank.memory, exercise_of(self))):
+            assert alive <= needed, (
+                f"after four steps, {alive} bytes are alive on rank {rank}; its shards, their "
+                f"gradients and the optimizer state need {needed}"
+            )

@@ -1,5 +1,8 @@
 """Checks of flat_unit: the parameters of a layer as one flat buffer in equal parts."""
 
+import itertools
+import math
+
 from course.checks.engine.hint import hint
 from course.checks.engine.reference import CLOSE
 from course.checks.lab_10 import on_rank_flat_unit as on_rank
@@ -14,7 +17,7 @@ class TestFlatUnit(AnySharded):
     def test_flatten(self, ranks):
         """flatten() keeps the order, and adds as few zeros as give equal parts (2 to 4 ranks)."""
         for world_size in (2, 3, 4):
-            for flat, expected in ranks(world_size, on_rank.flattened):
+            for flat, expected in itertools.chain(*ranks(world_size, on_rank.flattened)):
                 assert len(flat) % world_size == 0, (
                     f"{len(flat)} numbers cannot be cut into {world_size} equal parts"
                 )
@@ -43,6 +46,14 @@ class TestFlatUnit(AnySharded):
                     f"{world_size} ranks: the shard's gradient on rank {rank} is off by {off:.2g}"
                 )
 
+    @hint("whoever has that part must see it: hide nothing from the sum")
+    def test_overflow(self, ranks):
+        """An infinite number in one rank's gradient reaches the shard that it belongs to."""
+        first = ranks(2, on_rank.overflowed)[0]
+        assert not math.isfinite(first), (
+            f"rank 1's gradient has an infinite number, and in rank 0's shard it is {first:.4g}"
+        )
+
     @hint("turn the flat gradients into the dtype of the shard before they are added up")
     def test_sums_in_float32(self, ranks):
         """Gradients in bf16 are added up in float32, the dtype of the shard."""
@@ -53,9 +64,12 @@ class TestFlatUnit(AnySharded):
     @hint("which collective sends each rank only the part that it needs?")
     def test_traffic(self, ranks):
         """A step sends what DDP sends: one reduce-scatter and one all-gather of each unit."""
-        for calls, sent, sizes in ranks(3, traffic, "flat_unit"):
+        for calls, sent, sizes, units in ranks(3, traffic, "flat_unit"):
             wanted = 2 * sum(sizes.values())
             assert sent <= wanted, (
                 f"a step sends {sent} bytes instead of {wanted}, in units of (N-1)/N: "
                 + ", ".join(f"{name} {size}" for name, size in calls)
+            )
+            assert len(calls) <= 2 * units, (
+                f"a step sends {len(calls)} messages for {units} units instead of {2 * units}"
             )

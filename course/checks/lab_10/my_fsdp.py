@@ -26,7 +26,7 @@ class TestMyFsdp(AnySharded):
     def test_at_most_two_whole(self, ranks):
         """While a layer computes, it is whole and at most one other layer is."""
         for seen in ranks(2, on_rank.watched):
-            for phase, layer, whole, _ in seen:
+            for phase, layer, whole, *_ in seen:
                 assert layer in whole, f"in {phase}, layer {layer} computes and is not whole"
                 assert len(whole) <= 2, (
                     f"while layer {layer} computes in {phase}, layers {whole} are whole"
@@ -34,29 +34,55 @@ class TestMyFsdp(AnySharded):
 
     @hint("forward visits the layers in one order, and backward in the other: which is next?")
     def test_prefetch(self, ranks):
-        """While a layer computes, the gather of the next has begun, in forward and in backward."""
+        """While a layer computes, the next is being gathered, in forward and in backward."""
         for seen in ranks(2, on_rank.watched):
-            for phase, layer, whole, _ in seen:
+            for phase, layer, whole, on_their_way, _ in seen:
                 following = layer + 1 if phase == "forward" else layer - 1
                 if 0 <= following < on_rank.LAYERS:
                     assert following in whole, (
                         f"in {phase}, layer {layer} computes and the gather of layer {following} "
                         "has not begun"
                     )
+                    assert following in on_their_way, (
+                        f"in {phase}, layer {layer} computes only after the gather of layer "
+                        f"{following} has been waited for"
+                    )
 
     @hint("`start` only begins; which method returns when the weights are there?")
     def test_waits(self, ranks):
         """A layer computes only after its gather has been waited for."""
         for seen in ranks(2, on_rank.watched):
-            for phase, layer, _, on_its_way in seen:
-                assert not on_its_way, (
+            for phase, layer, _, on_their_way, _ in seen:
+                assert layer not in on_their_way, (
                     f"in {phase}, layer {layer} computes with weights that may not have arrived"
                 )
+
+    @hint("when backward has done with a layer, its gradients can travel at once")
+    def test_reduced_in_time(self, ranks):
+        """While a layer's backward computes, no other layer has whole gradients."""
+        for seen in ranks(2, on_rank.watched):
+            for phase, layer, *_, gradients in seen:
+                assert not gradients, (
+                    f"while layer {layer} computes in {phase}, "
+                    f"layers {gradients} have whole gradients"
+                )
+
+    @hint("`self.reduces` says whether the gradients of this pass travel; weights are freed anyway")
+    def test_no_sync(self, ranks):
+        """Within no_sync() gradients stay, whole and not sent; the next pass reduces their sum."""
+        for rank, (whole, missing, reduced, off) in enumerate(ranks(2, on_rank.without_sync)):
+            assert not whole, f"after no_sync(), rank {rank} still holds whole weights: {whole[0]}"
+            assert not reduced, f"within no_sync(), rank {rank} reduces {reduced} bytes"
+            assert not missing, f"after no_sync(), rank {rank} has no gradient of {missing[0]}"
+            assert off < CLOSE, (
+                f"after a pass within no_sync() and one without, rank {rank}'s weights "
+                f"are off by {off:.2g}"
+            )
 
     @hint("a layer is gathered twice in a step, its gradients are reduced once; count your calls")
     def test_traffic(self, ranks):
         """A step gathers a layer at most twice, the rest once, and reduces each gradient once."""
-        for calls, sent, sizes in ranks(3, traffic, "my_fsdp"):
+        for calls, sent, sizes, _ in ranks(3, traffic, "my_fsdp"):
             wanted = 3 * sizes["layers"] + 2 * sizes["outer"]
             assert sent <= wanted, (
                 f"a step sends {sent} bytes instead of {wanted}, in units of (N-1)/N, "

@@ -10,6 +10,7 @@ from course.checks.lab_10.on_rank_sharding import seeded
 
 SHAPES = ((2, 3), (4,), (1, 7))  # 17 numbers: no number of ranks from 2 to 16 divides them
 EVEN = ((3, 4), (12,))  # 24 numbers
+TINY = ((1,),)  # fewer numbers than ranks
 
 
 def unit(shapes: tuple[tuple[int, ...], ...] = SHAPES):
@@ -18,16 +19,15 @@ def unit(shapes: tuple[tuple[int, ...], ...] = SHAPES):
     return importlib.import_module("flat_unit").Unit(parameters), parameters
 
 
-def flattened() -> list[float]:
-    """What flatten() makes of the parameters, and the numbers that it should begin with."""
-    for shapes in (EVEN, SHAPES):
+def flattened() -> list[tuple[list[float], list[float]]]:
+    """What flatten() makes of some tensors, and the numbers that it should begin with."""
+    seen = []
+    for shapes in (EVEN, SHAPES, TINY):
         made, parameters = unit(shapes)
         tensors = [parameter.detach().clone() for parameter in parameters]
-        flat = made.flatten(tensors)
         expected = torch.cat([tensor.flatten() for tensor in tensors])
-        if len(flat) != len(expected):
-            break
-    return flat.tolist(), expected.tolist()
+        seen.append((made.flatten(tensors).tolist(), expected.tolist()))
+    return seen
 
 
 def gathered() -> float:
@@ -75,6 +75,17 @@ def reduced() -> float:
     """How far the gradient of this rank's shard is from its part of the average."""
     got = _reduce(torch.float32)
     return _difference(got, _mine(_average(torch.float32), len(got)))
+
+
+def overflowed() -> float:
+    """The first number of this rank's averaged part; it is infinite in rank 1's gradient."""
+    made, parameters = unit()
+    for parameter, gradient in zip(parameters, _gradients(0, torch.float32), strict=True):
+        parameter.grad = gradient
+    if dist.get_rank() == 1:
+        parameters[0].grad[0, 0] = torch.inf
+    made.reduce()
+    return float(made.shard.grad[0])
 
 
 def reduced_from_bf16() -> tuple[str, float]:

@@ -10,13 +10,20 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.utils.checkpoint import checkpoint, set_checkpoint_early_stop
 
-from course.checks.engine.reference import WIDTH, Small, batch, furthest, loss_of
-from course.checks.lab_10.on_rank_sharding import fsdp, whole_weights
+from course.checks.engine.reference import (
+    WIDTH,
+    Small,
+    batch,
+    furthest,
+    loss_of,
+    train_alone,
+)
+from course.checks.lab_10.on_rank_sharding import Traffic, fsdp, whole_weights
 
 LAYERS = 4
-# Forward or backward, the layer that computes, those that are whole then, and whether the gather of
-# the layer that computes is still to be waited for.
-Seen = tuple[str, int, list[int], bool]
+# Forward or backward, the layer that computes, those that have memory then, those whose gather is
+# still to be waited for, and those that have whole gradients.
+Seen = tuple[str, int, list[int], list[int], list[int]]
 
 
 class _InBackward(torch.autograd.Function):
@@ -59,8 +66,10 @@ class Watched(nn.Module):
         self.recompute = recompute
 
     def see(self, phase: str, place: int) -> None:
-        """Note the layers that have memory now."""
-        self.seen.append((phase, place, self.whole(), self.on_its_way(place)))
+        """Note the layers that have memory now, and those that have whole gradients."""
+        gradients = [i for i, one in enumerate(self.layers) if one.linear.weight.grad is not None]
+        on_their_way = [i for i in range(len(self.layers)) if self.on_its_way(i)]
+        self.seen.append((phase, place, self.whole(), on_their_way, gradients))
 
     def whole(self) -> list[int]:
         """The layers that have memory."""
@@ -137,10 +146,24 @@ def at_rest() -> dict[str, list[str]]:
     return found
 
 
-def shards() -> tuple[list[int], int]:
-    """The sizes of this rank's shards, and the number of parameters that are trained."""
+def without_sync() -> tuple[list[str], list[str], int, float]:
+    """Two passes, the first of them within no_sync().
+
+    Which weights are whole after it, which gradients are missing, the bytes that it has reduced,
+    and how far the weights are after the update from those of one process.
+    """
     net, _ = fsdp(Small(seed=0))
-    return [len(shard) for shard in net.shards()], sum(p.numel() for p in net.module.parameters())
+    updates = torch.optim.SGD(net.shards(), lr=0.1)
+    with net.no_sync(), Traffic() as seen:
+        (loss_of(net, batch(0, dist.get_rank())) / 2).backward()
+    named = list(net.module.named_parameters())
+    whole = [name for name, p in named if p.untyped_storage().nbytes()]
+    missing = [name for name, p in named if p.grad is None]
+    reduced = sum(size for name, size in seen.calls if "gather" not in name)
+    (loss_of(net, batch(1, dist.get_rank())) / 2).backward()
+    updates.step()
+    alone = train_alone("plain", "SGD", 1, dist.get_world_size(), passes=2)
+    return whole, missing, reduced, furthest(whole_weights(net), alone)
 
 
 def recomputed() -> tuple[float, list[int]]:

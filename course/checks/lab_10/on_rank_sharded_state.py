@@ -6,11 +6,9 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from course.checks.engine.reference import OPTIMIZERS, Small, batch, furthest, loss_of
+from course.checks.engine.reference import OPTIMIZERS, Small, furthest, loss_of
 from course.checks.lab_10.on_rank_flat_unit import SHAPES, unit
-from course.checks.lab_10.on_rank_sharding import seeded
-
-BATCHES = 6  # parts of a step's batch, shared out over any number of ranks
+from course.checks.lab_10.on_rank_sharding import my_batch, seeded, whole_batch
 
 
 def _state():
@@ -43,11 +41,19 @@ def clipped(share: float) -> tuple[float, float, float]:
     return said, norm, furthest([shard.grad for shard in shards], wanted)
 
 
+def overflowed() -> float:
+    """The norm that is returned when a gradient on the last rank has an infinite number."""
+    shards = _shards()
+    if dist.get_rank() == dist.get_world_size() - 1:
+        shards[0].grad[0] = torch.inf
+    return float(_state().clip_grad_norm(shards, 1.0))
+
+
 def gathered() -> tuple[list[tuple], list[tuple], float]:
     """The shapes that whole() gives, those wanted, and how far its numbers are off."""
     made, _ = unit()
     wanted = [seeded(i, *shape) for i, shape in enumerate(SHAPES)]
-    tensors = _state().whole(made, made.shard)
+    tensors = _state().whole(made, made.shard.detach())
     shapes = [tuple(tensor.shape) for tensor in tensors]
     if shapes != list(SHAPES):
         return shapes, list(SHAPES), 0.0
@@ -65,13 +71,6 @@ def cut() -> tuple[int, int, float, int]:
     return len(mine), len(made.shard), off, mine.untyped_storage().nbytes()
 
 
-def _my_batch(step: int) -> tuple[Tensor, Tensor]:
-    """This rank's part of the batch of one step, which is the same for any number of ranks."""
-    ranks, rank = dist.get_world_size(), dist.get_rank()
-    parts = [batch(step, i) for i in range(BATCHES)][rank::ranks]
-    return tuple(torch.cat(column) for column in zip(*parts, strict=True))
-
-
 def train(first: int, last: int, state: dict | None = None, kind: str = "plain") -> dict:
     """Steps from `first` to `last` with AdamW and clipping, begun with a state; what is saved."""
     model = Small(seed=0, kind=kind)
@@ -81,7 +80,7 @@ def train(first: int, last: int, state: dict | None = None, kind: str = "plain")
         _state().load(net, updates, state)
     for step in range(first, last):
         updates.zero_grad()
-        loss_of(net, _my_batch(step)).backward()
+        loss_of(net, my_batch(step)).backward()
         _state().clip_grad_norm(net.shards(), 0.5)
         updates.step()
     return _state().save(net, updates)
@@ -93,8 +92,7 @@ def train_alone(steps: int, kind: str = "plain") -> dict[str, Tensor]:
     updates = OPTIMIZERS["AdamW"](model.parameters())
     for step in range(steps):
         updates.zero_grad()
-        parts = [batch(step, i) for i in range(BATCHES)]
-        loss_of(model, tuple(map(torch.cat, zip(*parts, strict=True)))).backward()
+        loss_of(model, whole_batch(step)).backward()
         nn.utils.clip_grad_norm_(model.parameters(), 0.5)
         updates.step()
     return {name: parameter.detach() for name, parameter in model.named_parameters()}

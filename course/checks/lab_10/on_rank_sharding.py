@@ -1,6 +1,8 @@
 """What the checks of lab 10 share on each rank: what travels, and training of sharded models."""
 
+import gc
 import importlib
+import time
 from collections.abc import Callable, Sequence
 
 import torch
@@ -10,6 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from course.checks.engine.reference import OPTIMIZERS, Small, batch, loss_of, weights
+from course.given import memory as counted
 
 ADAMW = "AdamW"
 Case = tuple[str, str]  # the kind of a model, the name of an optimizer
@@ -37,6 +40,25 @@ class Traffic(TorchDispatchMode):
     def sent(self) -> int:
         """Bytes in units of (N-1)/N, as a ring sends them: an all-reduce counts twice."""
         return sum(size * (2 if name == "allreduce_" else 1) for name, size in self.calls)
+
+
+TRIES = 60  # Gloo's threads let go of what they sent a moment after it has arrived
+BATCHES = 6  # parts of a step's batch, shared out over any number of ranks
+
+
+def my_batch(step: int) -> tuple[Tensor, Tensor]:
+    """This rank's part of the batch of one step, which is the same for any number of ranks."""
+    ranks, rank = dist.get_world_size(), dist.get_rank()
+    return _joined([batch(step, i) for i in range(BATCHES)][rank::ranks])
+
+
+def whole_batch(step: int) -> tuple[Tensor, Tensor]:
+    """The batch of one step, as one process trains on it."""
+    return _joined([batch(step, i) for i in range(BATCHES)])
+
+
+def _joined(parts: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+    return tuple(torch.cat(column) for column in zip(*parts, strict=True))
 
 
 def start(kind: str) -> Small:
@@ -87,8 +109,9 @@ def train(exercise: str, cases: Sequence[Case], steps: int = 3, passes: int = 1)
     return trained
 
 
-def traffic(exercise: str) -> tuple[list[tuple[str, int]], int, dict[str, int]]:
-    """The collectives of one step, what they send, and the padded bytes of outer and inner units.
+def traffic(exercise: str) -> tuple[list[tuple[str, int]], int, dict[str, int], int]:
+    """The collectives of one step, what they send, the padded bytes of outer and inner units, and
+    the number of units.
 
     The first step is not counted: a model may do things once.
     """
@@ -102,7 +125,32 @@ def traffic(exercise: str) -> tuple[list[tuple[str, int]], int, dict[str, int]]:
             after()
     of_layers = sum(unit.shard.nbytes for unit in net.units) * dist.get_world_size()
     outer = sum(unit.shard.nbytes for unit in getattr(net, "outer", [])) * dist.get_world_size()
-    return seen.calls, seen.sent, {"layers": of_layers, "outer": outer}
+    return seen.calls, seen.sent, {"layers": of_layers, "outer": outer}, len(units_of(net))
+
+
+def memory(exercise: str) -> tuple[int, int]:
+    """The bytes that are alive after four steps, and those that must be.
+
+    These are the shards, their gradients and AdamW's two moments; the weights too, where they are
+    whole at rest; and whatever is not sharded.
+    """
+    with counted.Account() as account:
+        net, after = MAKERS[exercise](Small(seed=0))
+        optimizer = OPTIMIZERS[ADAMW](net.shards())
+        for step in range(4):
+            optimizer.zero_grad()
+            loss_of(net, batch(step, dist.get_rank())).backward()
+            optimizer.step()
+            after()
+    needed = sum(4 * u.shard.nbytes + u.full.untyped_storage().nbytes() for u in units_of(net))
+    needed += sum(entry["step"].nbytes for entry in optimizer.state.values())
+    needed += counted.held(net.module.buffers())
+    gc.collect()
+    for _ in range(TRIES):
+        if account.alive <= needed:
+            break
+        time.sleep(0.05)
+    return account.alive, needed
 
 
 def gradients_left(exercise: str) -> int:

@@ -5,11 +5,11 @@ from collections.abc import Iterable
 
 import torch
 import torch.distributed as dist
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from course.checks.engine.reference import Small, batch, furthest, loss_of, train_alone, weights
-from course.checks.lab_10.on_rank_sharding import Traffic, seeded
+from course.checks.lab_10.on_rank_sharding import Traffic, my_batch, seeded, whole_batch
 
 CLASSES = {
     "SGD": (torch.optim.SGD, {"lr": 0.1}),
@@ -71,7 +71,7 @@ def state() -> tuple[int, int, int]:
     model = DistributedDataParallel(Small(seed=0))
     updates = sharded(model.parameters(), "AdamW")
     _steps(model, updates, count=1)
-    entries = updates.local.state.values() if updates.local else []
+    entries = updates.local.state.values() if updates.local is not None else []
     kept = sum(t.numel() for entry in entries for t in entry.values() if t.dim())
     mine = [p for p in updates.parameters if updates.owner[p] == dist.get_rank()]
     return kept, sum(p.numel() for p in mine), sum(p.numel() for p in updates.parameters)
@@ -83,6 +83,55 @@ def shares() -> tuple[list[int], list[int]]:
     parameters = [nn.Parameter(seeded(size, size)) for size in sizes]
     updates = sharded(parameters, "SGD")
     return sizes, [updates.owner[parameter] for parameter in parameters]
+
+
+def in_other_dtypes() -> float:
+    """How far parameters in float64, bf16 and float32 are from those of torch's own optimizer."""
+    dtypes = (torch.float64, torch.bfloat16, torch.float32)
+    kind, options = CLASSES["AdamW"]
+
+    def parameters() -> list[nn.Parameter]:
+        made = [nn.Parameter(seeded(i, 5).to(dtype)) for i, dtype in enumerate(dtypes)]
+        for i, parameter in enumerate(made):
+            parameter.grad = seeded(10 + i, 5).to(parameter.dtype)
+        return made
+
+    here, alone = parameters(), parameters()
+    sharded(here, "AdamW").step()
+    kind(alone, **options).step()
+    return furthest([p.detach().double() for p in here], [p.detach().double() for p in alone])
+
+
+def resume(first: int, last: int, saved: dict | None = None) -> dict:
+    """Steps from `first` to `last` in two groups, begun with what was saved; what is saved then."""
+    model = DistributedDataParallel(Small(seed=0, kind="frozen"))
+    updates = sharded(_in_groups(model.module), "AdamW")
+    if saved is not None:
+        model.module.load_state_dict(saved["model"])
+        updates.load_state_dict(saved["optimizer"])
+    for step in range(first, last):
+        updates.zero_grad()
+        loss_of(model, my_batch(step)).backward()
+        updates.step()
+    return {"model": model.module.state_dict(), "optimizer": updates.state_dict()}
+
+
+def resume_alone(steps: int) -> tuple[dict[str, Tensor], dict[int, dict[str, Tensor]]]:
+    """One process: its weights by name, and the optimizer state of each trained parameter."""
+    model = Small(seed=0, kind="frozen")
+    kind, options = CLASSES["AdamW"]
+    groups = [
+        {**group, "params": [p for p in group["params"] if p.requires_grad]}
+        for group in _in_groups(model)
+    ]
+    updates = kind(groups, **options)
+    for step in range(steps):
+        updates.zero_grad()
+        loss_of(model, whole_batch(step)).backward()
+        updates.step()
+    trained = [parameter for group in groups for parameter in group["params"]]
+    state = {place: updates.state[parameter] for place, parameter in enumerate(trained)}
+    return dict(model.state_dict()), state
 
 
 def few() -> float:

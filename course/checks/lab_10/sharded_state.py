@@ -1,5 +1,7 @@
 """Checks of sharded_state: the norm of sharded gradients, and checkpoints for any ranks."""
 
+import math
+
 from course.checks.engine.hint import hint
 from course.checks.engine.reference import CLOSE
 from course.checks.lab_10 import on_rank_sharded_state as on_rank
@@ -28,6 +30,14 @@ class TestShardedState:
         """Gradients whose norm is below the limit stay as they are."""
         for _, _, off in ranks(2, on_rank.clipped, 2.0):
             assert off < CLOSE, f"a gradient below the limit changed by {off:.2g}"
+
+    @hint("a gradient that is not finite must be seen: hide nothing from the sum")
+    def test_overflow(self, ranks):
+        """An infinite gradient on one rank makes the norm infinite on every rank."""
+        for rank, norm in enumerate(ranks(3, on_rank.overflowed)):
+            assert not math.isfinite(norm), (
+                f"rank 2 has an infinite gradient, and rank {rank} returns the norm {norm:.4g}"
+            )
 
     @hint("where does a parameter begin in the flat tensor, and which numbers are padding?")
     def test_whole(self, ranks):

@@ -6,6 +6,8 @@ from course.checks.engine.hint import hint
 from course.checks.engine.reference import CLOSE, OPTIMIZERS, furthest, train_alone
 from course.checks.lab_10 import on_rank_zero_one as on_rank
 
+EXACT = 1e-9  # nothing is averaged, so there is nothing to be rounded
+
 
 class TestZeroOne:
     """Exercise 1: each rank keeps the optimizer state of its own parameters."""
@@ -73,6 +75,46 @@ class TestZeroOne:
         first, *others = (owners for _, owners in ranks(3, on_rank.shares))
         for rank, owners in enumerate(others, start=1):
             assert owners == first, f"rank {rank} finds other owners than rank 0"
+
+    @hint("what do you send, and in which dtype does it travel?")
+    def test_dtypes(self, ranks):
+        """Parameters in float64 and bf16 are updated to their last digit."""
+        for rank, off in enumerate(ranks(2, on_rank.in_other_dtypes)):
+            assert off < EXACT, (
+                f"rank {rank}: parameters in float64, bf16 and float32 are off by {off:.2g}"
+            )
+
+    @hint("the place of a parameter in `self.parameters` is the same on any number of ranks")
+    def test_state_dict(self, ranks):
+        """On every rank, state_dict() has what one optimizer of all parameters would have."""
+        _, wanted = on_rank.resume_alone(2)
+        for rank, saved in enumerate(ranks(3, on_rank.resume, 0, 2)):
+            state = saved["optimizer"]
+            assert sorted(state) == sorted(wanted), (
+                f"rank {rank} returns the places {sorted(state)} instead of {sorted(wanted)}"
+            )
+            for place, entry in wanted.items():
+                assert set(state[place]) == set(entry), (
+                    f"on rank {rank}, parameter {place} has {sorted(state[place])} "
+                    f"instead of {sorted(entry)}"
+                )
+                for key, value in entry.items():
+                    got = state[place][key]
+                    assert got.shape == value.shape and float((got - value).abs().max()) < CLOSE, (
+                        f"on rank {rank}, {key} of parameter {place} is not what "
+                        "one process would have"
+                    )
+
+    @hint("what is saved must not depend on who owned what")
+    def test_resume(self, ranks):
+        """Saved on two ranks and loaded on three, training goes on as one process would."""
+        saved = ranks(2, on_rank.resume, 0, 2)[1]
+        wanted, _ = on_rank.resume_alone(4)
+        for rank, got in enumerate(ranks(3, on_rank.resume, 2, 4, saved)):
+            off = max(float((got["model"][n] - value).abs().max()) for n, value in wanted.items())
+            assert off < CLOSE, (
+                f"after 2 steps on 2 ranks and 2 on 3, rank {rank}'s weights are off by {off:.2g}"
+            )
 
     @hint("torch's optimizers refuse an empty list; what does a rank do that owns nothing?")
     def test_more_ranks_than_parameters(self, ranks):

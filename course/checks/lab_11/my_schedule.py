@@ -6,8 +6,9 @@ from collections.abc import Callable
 from course.checks.engine.hint import hint
 from course.checks.engine.reference import CLOSE, furthest
 from course.checks.lab_11 import on_rank_schedule as on_rank
+from course.core import words
 
-SHAPES = [(1, 1), (1, 3), (2, 1), (2, 2), (2, 5), (3, 2), (4, 4), (4, 8), (5, 3)]
+SHAPES = [(1, 1), (1, 3), (2, 1), (2, 2), (2, 5), (3, 2), (4, 4), (4, 8), (5, 3), (9, 12)]
 FORWARD, BACKWARD = 1, 2  # what a pass costs
 Actions = list[tuple[str, int]]
 
@@ -15,7 +16,7 @@ Actions = list[tuple[str, int]]
 def listed(actions: Actions) -> str:
     """Actions for a reader, "F0 F1 B0 …"."""
     shown = " ".join(f"{kind}{i}" for kind, i in actions[:10])
-    return f"{shown} …" if len(actions) > 10 else shown
+    return f"{shown} …" if len(actions) > 10 else shown or "an empty list"
 
 
 def played(schedule: list[Actions]) -> tuple[list[float], list[Actions]]:
@@ -65,7 +66,9 @@ class TestMySchedule:
     def test_everything_once(self, ranks):
         """Every stage does each forward and each backward pass once, and forward first."""
         for call, stages, count, schedule in self.each(ranks):
-            assert len(schedule) == stages, f"{call} has the lists of {len(schedule)} stages"
+            assert len(schedule) == stages, (
+                f"{call} has the lists of {words.plural(len(schedule), 'stage')}, not of {stages}"
+            )
             wanted = {(kind, i) for kind in "FB" for i in range(count)}
             for stage, actions in enumerate(schedule):
                 shown = f"{call}, stage {stage}: {listed(actions)}"
@@ -92,7 +95,9 @@ class TestMySchedule:
         for call, _, count, schedule in self.each(ranks, "gpipe"):
             wanted = [("F", i) for i in range(count)] + [("B", i) for i in reversed(range(count))]
             for stage, actions in enumerate(schedule):
-                assert actions == wanted, f"{call}, stage {stage}: {listed(actions)}"
+                assert actions == wanted, (
+                    f"{call}, stage {stage}: {listed(actions)} instead of {listed(wanted)}"
+                )
 
     @hint("how many micro-batches can be on their way between a stage and the end of the pipeline?")
     def test_memory(self, ranks):
@@ -116,7 +121,7 @@ class TestMySchedule:
             free, left = played(schedule)
             wanted = (FORWARD + BACKWARD) * (count + stages - 1)
             assert not any(left) and max(free) == wanted, (
-                f"{call} takes {max(free):g} units of time instead of {wanted}"
+                f"{call} takes {max(free):g} instead of {wanted} units of time"
                 if not any(left)
                 else f"{call} never ends"
             )

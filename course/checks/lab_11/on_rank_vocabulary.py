@@ -6,7 +6,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from course.checks.engine.recorder import Call, recorded
+from course.checks.engine.recorder import RECORDED, Call, recorded
 
 VOCABULARY, WIDTH, TOKENS = 24, 3, 50  # 24 can be shared by 1, 2, 3 and 4 ranks
 
@@ -29,12 +29,12 @@ def _setting(groups: int) -> tuple[object, dist.ProcessGroup, int, slice]:
     return importlib.import_module("my_vocabulary"), group, place, slice(first, first + rows)
 
 
-def embedded(groups: int = 1) -> tuple[Tensor, Tensor]:
-    """The embeddings, and the gradient of this rank's rows of the table."""
+def embedded(shape: tuple[int, ...], groups: int = 1) -> tuple[Tensor, Tensor]:
+    """The embeddings of tokens of that shape, and the gradient of this rank's rows of the table."""
     script, group, place, mine = _setting(groups)
     tokens, table, _ = example(place)
     rows = table[mine].clone().requires_grad_()
-    found = script.embed(tokens.view(5, 10), rows, group)
+    found = script.embed(tokens.view(shape), rows, group)
     (found.flatten(0, -2) * upstream()).sum().backward()
     return found.detach(), rows.grad
 
@@ -44,21 +44,21 @@ def upstream() -> Tensor:
     return torch.arange(1.0, 1 + TOKENS * WIDTH).view(TOKENS, WIDTH) / 100
 
 
-def lost(groups: int = 1, scale: float = 1.0) -> tuple[float, Tensor]:
-    """The loss, and the gradient of this rank's logits."""
+def lost(groups: int = 1, scale: float = 1.0) -> tuple[float, Tensor, bool]:
+    """The loss, the gradient of this rank's logits, and whether these are still what they were."""
     script, group, place, mine = _setting(groups)
     targets, _, logits = example(place, scale)
     share = logits[:, mine].clone().requires_grad_()
     loss = script.cross_entropy(share, targets, group)
     loss.backward()
-    return loss.item(), share.grad
+    return loss.item(), share.grad, torch.equal(share, logits[:, mine])
 
 
 def messages() -> list[Call]:
-    """What the loss sends in both directions."""
+    """What the loss sends in both directions, and the groups that it makes for it."""
     script, group, place, mine = _setting(1)
     targets, _, logits = example(place)
     share = logits[:, mine].clone().requires_grad_()
-    with recorded() as calls:
+    with recorded(*RECORDED, "new_group") as calls:
         script.cross_entropy(share, targets, group).backward()
     return calls

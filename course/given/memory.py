@@ -1,0 +1,50 @@
+"""The bytes that a rank holds and sends, counted while a script runs."""
+
+import weakref
+from collections.abc import Iterable
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+
+def held(tensors: Iterable[Tensor]) -> int:
+    """The bytes of memory behind these tensors on this rank; what shares memory counts once."""
+    local = [tensor.to_local() if hasattr(tensor, "to_local") else tensor for tensor in tensors]
+    storages = {storage.data_ptr(): storage.nbytes() for storage in map(_storage, local)}
+    return sum(storages.values())
+
+
+class Account(TorchDispatchMode):
+    """Sees every operation within it: adds up what collectives send, and notes all memory.
+
+    `sent` and `peak` are in bytes. What a rank sends is counted as the ring of lab 02 sends it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent, self.peak = 0.0, 0
+        self._storages = weakref.WeakSet()
+        self._share = (dist.get_world_size() - 1) / dist.get_world_size()
+
+    @property
+    def alive(self) -> int:
+        """The bytes of all memory that an operation has used and that somebody still refers to."""
+        return sum(storage.nbytes() for storage in self._storages)
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        leaves = tree_leaves((args, kwargs, result))
+        tensors = [t for t in leaves if type(t) in (Tensor, torch.nn.Parameter)]
+        if function.namespace == "c10d":  # torch runs each collective as an operation c10d::...
+            halves = 2 if function._schema.name == "c10d::allreduce_" else 1
+            self.sent += halves * self._share * max((t.nbytes for t in tensors), default=0)
+        self._storages.update(map(_storage, tensors))
+        self.peak = max(self.peak, self.alive)
+        return result
+
+
+def _storage(tensor: Tensor) -> torch.UntypedStorage:
+    return tensor.untyped_storage()

@@ -1,0 +1,63 @@
+"""Which parameters of a model travel together, and what is said of layers that cannot be."""
+
+import pytest
+import torch
+from torch import nn
+
+from course.core.errors import CourseError
+from course.given import memory, sharding
+
+
+def names(model: nn.Module, layers: list[nn.Module]) -> list[set[str]]:
+    """The names of the parameters of each unit, the outer one first."""
+    of = {parameter: name for name, parameter in model.named_parameters()}
+    return [{of[parameter] for parameter in part} for part in sharding.by_unit(model, layers)]
+
+
+def model() -> nn.ModuleDict:
+    return nn.ModuleDict({name: nn.Linear(2, 2, bias=False) for name in "abc"})
+
+
+def test_each_layer_has_its_own_and_the_rest_comes_first():
+    net = model()
+    net["b"].requires_grad_(False)
+    net["c"].bias = nn.Parameter(torch.zeros(2))
+    assert names(net, [net["c"], net["b"]]) == [{"a.weight"}, {"c.weight", "c.bias"}, set()]
+
+
+def test_what_two_layers_share_belongs_to_neither():
+    net = model()
+    net["c"].weight = net["a"].weight
+    assert names(net, [net["a"], net["b"], net["c"]]) == [{"a.weight"}, set(), {"b.weight"}, set()]
+
+
+def test_a_module_that_two_layers_share_belongs_to_neither():
+    net = model()
+    layers = [nn.Sequential(net["a"], net["b"]), nn.Sequential(net["a"], net["c"])]
+    whole = nn.ModuleList(layers)
+    assert names(whole, layers) == [{"0.0.weight"}, {"0.1.weight"}, {"1.1.weight"}]
+
+
+@pytest.mark.parametrize(
+    ("layers", "said"),
+    [
+        (lambda net: [net["a"], nn.Linear(2, 2)], r"layers\[1\] is not a module of the model"),
+        (lambda net: [net["a"], net["a"]], "give each layer once"),
+    ],
+)
+def test_wrong_layers_are_refused(layers, said):
+    net = model()
+    with pytest.raises(CourseError, match=said):
+        sharding.by_unit(net, layers(net))
+
+
+def test_a_layer_returns_one_tensor():
+    output = torch.ones(2)
+    assert sharding.one_tensor(0, output) is output
+    with pytest.raises(CourseError, match=r"layers\[3\] returned a tuple"):
+        sharding.one_tensor(3, (output,))
+
+
+def test_memory_counts_what_is_shared_once():
+    whole = torch.zeros(8)
+    assert memory.held([whole, whole[:2], torch.zeros(3)]) == 4 * (8 + 3)
