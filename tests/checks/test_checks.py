@@ -10,7 +10,7 @@ from course.checks.engine.catalogue import exercises
 from course.launch import connect
 from course.lessons import lesson
 
-LESSONS = sorted(session.LESSONS.glob("*.md"))
+LESSONS = sorted(session.LESSONS.glob("[0-9]*.md"))
 LESSON = session.LESSONS / "03_distributed_data_parallel.md"
 
 

@@ -19,15 +19,17 @@ class TestMasterWeights:
 
     @hint("`.float()` of a tensor that is float32 already is that very tensor, not a copy")
     def test_copies(self, alone):
-        """Masters are float32 copies that start where the weights are, share nothing with them,
-        and are stepped.
+        """The optimizer has float32 copies that start where the weights are and share nothing with
+        them.
         """
         found = alone(on_rank.copies)
+        assert not found["weights themselves"], (
+            "the optimizer has weights of the model, not copies of them"
+        )
         assert found["formats"] == {"torch.float32"}, (
             f"the masters are {', '.join(sorted(found['formats']))}"
         )
         assert found["start"] == 0, f"the masters start {found['start']:.2g} away from the weights"
-        assert found["stepped"], "the optimizer does not hold the masters"
         assert found["model unchanged"], "making the masters has changed the model"
         assert found["apart"], (
             "a change of the masters changes the model at once: they share memory"
@@ -39,11 +41,22 @@ class TestMasterWeights:
     )
     def test_rounded(self, alone):
         """After a step the model's weights are the rounded masters, in the formats that they
-        had.
+        had, and no step leaves tensors behind.
         """
-        changed, off = alone(on_rank.rounded)
+        changed, off, left = alone(on_rank.rounded)
         assert not changed, f"the model's weights have become {', '.join(changed)}"
         assert off == 0, f"a weight differs from its rounded master by {off:.2g}"
+        assert left == 0, f"each step leaves {left} more tensors in memory, it should leave none"
+
+    @hint("the scaler looks for inf and nan in what the masters get, so nothing may be lost here")
+    def test_collect(self, alone):
+        """`collect` gives a master its weight's gradient as it is, be it large, tiny, inf or
+        nan.
+        """
+        for wanted, got in alone(on_rank.collected).items():
+            assert got == wanted or (got != got and wanted != wanted), (
+                f"a gradient of {wanted:g} comes to the master as {got:g}"
+            )
 
     @hint("a gradient goes into its master as it is, once")
     def test_same_as_float32(self, alone):

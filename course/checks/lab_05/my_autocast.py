@@ -21,7 +21,7 @@ class TestMyAutocast:
         """
         formats, total = alone(on_rank.full)
         for name, got in formats.items():
-            assert got == "float32", f"of a float16 tensor {name} comes out as {got}"
+            assert got == "float32", f"{name} comes out as {got}"
         assert total == 131072, f"the sum of 4,096 times 32 is {total}"
 
     @hint("an operation on neither list keeps its arguments as they are")
@@ -33,6 +33,8 @@ class TestMyAutocast:
             "embedding": "float32",
             "16 + 32 bits": "float32",
             "integers": "int64",
+            "cumsum of 16": "bfloat16",
+            "expand of 16": "bfloat16",
         }
         for name, got in alone(on_rank.others).items():
             assert got == wanted[name], f"{name} comes out as {got}"
@@ -46,11 +48,15 @@ class TestMyAutocast:
         alone; keyword arguments are cast too.
         """
         found = alone(on_rank.arguments)
-        assert found["nested"] == ["torch.bfloat16"] * 3, (
-            f"in a tuple, a list, a dict: {found['nested']}"
+        assert found["nested"] == ["torch.bfloat16"] * 5, (
+            "float32 in a tuple, a list, a list in a list, a dict, and deeper in it comes back as "
+            f"{', '.join(found['nested'])}"
         )
         assert found["kept"], (
-            "a mask, labels, a number or a word came back changed, or a container of another type"
+            "a mask, labels, complex numbers, a number or a word came back changed"
+        )
+        assert str(found["too large"]) == "[inf, nan]", (
+            f"1e6 and nan in float16 are inf and nan; your cast makes {found['too large']} of them"
         )
         assert found["containers"], "a container came back as another kind of container"
         assert found["float64"] == "torch.float64", (
@@ -75,14 +81,17 @@ class TestMyAutocast:
 
     @hint("look at the output, each time the layer runs, under the layer's own name")
     def test_watch(self, alone):
-        """watch names every layer without inner layers and the format of its latest output."""
-        bf16, fp16, plain = alone(on_rank.watched)
-        wanted = {"0": "bfloat16", "1.0": "float32", "1.1": "float32", "2": "bfloat16"}
+        """watch names every layer without inner layers and the format of its latest output, and
+        does nothing else to the model or to others.
+        """
+        (bf16, fp16, plain), unchanged = alone(on_rank.watched)
+        wanted = {"0": "bfloat16", "1.0": "float32", "1.1.0": "float32", "2": "bfloat16"}
         assert bf16 == wanted, f"watch returns {bf16} instead of {wanted}"
         assert fp16 == {n: f.replace("bfloat16", "float16") for n, f in wanted.items()}, (
             f"then, in float16: {fp16}"
         )
-        assert set(plain.values()) == {"float32"}, f"and without autocast: {plain}"
+        assert plain == dict.fromkeys(wanted, "float32"), f"and without autocast: {plain}"
+        assert unchanged, "a model that is watched computes something else, or is in eval mode"
 
     @hint("write the casts yourself")
     def test_own_work(self, alone):

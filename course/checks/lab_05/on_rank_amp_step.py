@@ -8,36 +8,47 @@ from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 from torch.nn.utils import clip_grad_norm_
 
+from course.checks.engine.recorder import recorded
 from course.checks.engine.reference import Small, batch, furthest, loss_of, weights
 
 INF = float("inf")
 
-PARTS = 3
+PARTS = (3, 1, 2)  # of the batch, by step
 
 NORM = 2.5  # of the first three steps two are clipped, so that both kinds are compared
 
 
 def parts_of(step: int, rank: int) -> list[tuple[Tensor, Tensor]]:
     """The parts of one rank's batch in one step."""
-    return [batch(PARTS * step + part, rank) for part in range(PARTS)]
+    return [batch(max(PARTS) * step + part, rank) for part in range(PARTS[step])]
 
 
-def stepped(
-    factors: tuple[float, ...], steps: int = 3
-) -> dict[float, tuple[list[float], list[Tensor], list[int]]]:
-    """By initial scale: the norms that `train_step` returned, weights, DDP's messages per step."""
+def optimizer_of(model: Small) -> torch.optim.Optimizer:
+    """SGD with momentum, which steps the heads more slowly."""
+    groups = [
+        {"params": model.layers.parameters()},
+        {"params": model.heads.parameters(), "lr": 0.05},
+    ]
+    return torch.optim.SGD(groups, lr=0.1, momentum=0.9)
+
+
+def stepped(factors: tuple[float, ...]) -> dict[float, tuple[list[float], list[Tensor], list]]:
+    """By initial scale: the norms that `train_step` returned and the weights; for each step, DDP's
+    messages and all messages.
+    """
     results = {}
     for factor in factors:
         model = DistributedDataParallel(Small(seed=0))
         sent: list[int] = []
         model.register_comm_hook(sent, _counting)
         scaler = torch.amp.GradScaler("cpu", init_scale=factor)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        optimizer = optimizer_of(model.module)
         norms, counts = [], []
-        for step in range(steps):
+        for step in range(len(PARTS)):
             sent.clear()
-            norms.append(_step(model, parts_of(step, dist.get_rank()), optimizer, scaler))
-            counts.append(len(sent))
+            with recorded() as calls:
+                norms.append(_step(model, parts_of(step, dist.get_rank()), optimizer, scaler))
+            counts.append((len(sent), len(calls)))
         results[factor] = norms, weights(model), counts
     return results
 
@@ -59,11 +70,11 @@ def _step(
     return own(model, parts, loss, optimizer, scaler, dtype, NORM)
 
 
-def step_alone(world_size: int, steps: int = 3) -> tuple[list[float], list[Tensor]]:
+def step_alone(world_size: int) -> tuple[list[float], list[Tensor]]:
     """The reference: one process, whole batches, no scale; the norms and the weights."""
     model, norms = Small(seed=0), []
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-    for step in range(steps):
+    optimizer = optimizer_of(model)
+    for step in range(len(PARTS)):
         parts = [part for rank in range(world_size) for part in parts_of(step, rank)]
         optimizer.zero_grad()
         loss_of(model, tuple(torch.cat(column) for column in zip(*parts, strict=True))).backward()
@@ -72,21 +83,25 @@ def step_alone(world_size: int, steps: int = 3) -> tuple[list[float], list[Tenso
     return norms, weights(model)
 
 
-def formats() -> tuple[set[str], set[bool], int]:
-    """Under bfloat16: a layer's output formats, whether backward ran under autocast, parts seen."""
-    model = DistributedDataParallel(Small(seed=0))
-    seen, inside = [], set()
+def formats() -> dict[str, tuple[set[str], set[bool], int]]:
+    """By format that is asked for: a layer's output formats, whether backward ran under autocast,
+    parts seen.
+    """
+    found = {}
+    for dtype in (torch.bfloat16, torch.float16):
+        model = DistributedDataParallel(Small(seed=0))
+        seen, inside = [], set()
 
-    def keep(layer: torch.nn.Module, inputs: tuple, output: Tensor) -> None:
-        seen.append(str(output.dtype))
-        output.register_hook(lambda gradient: inside.add(torch.is_autocast_enabled("cpu")))
+        def keep(layer, inputs, output: Tensor, seen=seen, inside=inside) -> None:
+            seen.append(str(output.dtype))
+            output.register_hook(lambda gradient: inside.add(torch.is_autocast_enabled("cpu")))
 
-    model.module.layers[0].register_forward_hook(keep)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    _step(
-        model, parts_of(0, dist.get_rank()), optimizer, torch.amp.GradScaler("cpu"), torch.bfloat16
-    )
-    return set(seen), inside, len(seen)
+        model.module.layers[0].register_forward_hook(keep)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        parts = parts_of(0, dist.get_rank())
+        _step(model, parts, optimizer, torch.amp.GradScaler("cpu", init_scale=64.0), dtype)
+        found[str(dtype)] = set(seen), inside, len(seen)
+    return found
 
 
 def overflow() -> dict[str, object]:
@@ -98,11 +113,13 @@ def overflow() -> dict[str, object]:
     bad = parts_of(0, dist.get_rank())
     if dist.get_rank() == 1:
         bad[0] = (bad[0][0], torch.full_like(bad[0][1], INF))
-    _step(model, bad, optimizer, scaler)
-    found = {"moved": furthest(before, weights(model)), "scale": scaler.get_scale()}
+    norm = _step(model, bad, optimizer, scaler)
+    still = all(torch.equal(a, b) for a, b in zip(before, weights(model), strict=True))
+    found = {"norm": norm, "moved": not still, "scale": scaler.get_scale()}
     found["left"] = any(
         p.grad is not None and bool((p.grad != 0).any()) for p in model.parameters()
     )
+    found["training"] = model.training
     _step(model, parts_of(1, dist.get_rank()), optimizer, scaler)
     after = weights(model)
     finite = all(bool(tensor.isfinite().all()) for tensor in after)

@@ -4,16 +4,23 @@ import importlib
 from collections.abc import Callable
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from course.checks.engine.reference import furthest, weights
+from course.checks.lab_05.any_memory import left_by
+
+GRADIENTS = (6e4, 6e-8, -1.5, float("inf"), float("nan"))  # float16 has all of them
 
 
 def mixed_model() -> nn.Sequential:
-    """Two layers in float16 and, between them, a norm in float32, as models often have."""
+    """Layers in float16, float32 and bfloat16, one weight of which float16 could not hold."""
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.Linear(4, 2)).half()
+    model = nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.Linear(4, 2), nn.Linear(2, 2))
+    model.half()
     model[1].float()
+    model[3].bfloat16()
+    with torch.no_grad():
+        model[3].weight[0, 0] = 1e5
     return model
 
 
@@ -34,6 +41,11 @@ def master_of(model: nn.Module, make: Callable = sgd) -> object:
     return importlib.import_module("master_weights").Master(model.parameters(), make)
 
 
+def masters_of(master: object) -> list[Tensor]:
+    """The float32 copies: what the learner's optimizer steps, in the order of the weights."""
+    return [p for group in master.optimizer.param_groups for p in group["params"]]
+
+
 def small_changes() -> tuple[float, float]:
     """A weight of 1 in float16 and its master, after 1000 steps of +0.0001."""
     weight = nn.Parameter(torch.ones(2, dtype=torch.float16))
@@ -43,46 +55,59 @@ def small_changes() -> tuple[float, float]:
     for _ in range(1000):
         weight.grad = torch.full_like(weight, -1e-4)
         master.step()
-    return weight[0].item(), master.masters[0][0].item()
+    return weight[0].item(), masters_of(master)[0][0].item()
 
 
 def copies() -> dict[str, object]:
     """What the masters are right after construction."""
     model = mixed_model()
-    before = weights(model)
-    master = master_of(model)
-    stepped = [p for group in master.optimizer.param_groups for p in group["params"]]
+    before, held = weights(model), list(model.parameters())
+    masters = masters_of(master_of(model))
     found = {
-        "formats": {str(copy.dtype) for copy in master.masters},
+        "formats": {str(copy.dtype) for copy in masters},
+        "weights themselves": any(copy is weight for copy in masters for weight in held),
         "start": max(
             float((copy - weight.float()).abs().max())
-            for copy, weight in zip(master.masters, model.parameters(), strict=True)
+            for copy, weight in zip(masters, held, strict=True)
         ),
-        "stepped": [id(p) for p in stepped] == [id(copy) for copy in master.masters],
         "model unchanged": furthest(before, weights(model)) == 0,
     }
     with torch.no_grad():
-        for copy in master.masters:
+        for copy in masters:
             copy += 1
     return found | {"apart": furthest(before, weights(model)) == 0}
 
 
-def rounded() -> tuple[list[str], float]:
-    """The formats that three steps change, and how far the weights are from the rounded masters."""
+def rounded() -> tuple[list[str], float, int]:
+    """The formats that steps change, how far the weights are from the rounded masters, and how many
+    tensors a step leaves in memory.
+    """
     model = mixed_model()
     formats, held = [str(p.dtype) for p in model.parameters()], list(model.parameters())
-    master = master_of(model)
-    off = 0.0
-    for step in range(3):
-        random_gradients(model, step)
+    master, off = master_of(model), []
+
+    def step(number: int) -> None:
+        random_gradients(model, number)
         master.step()
         nearest = [
             copy.detach().to(weight.dtype)
-            for copy, weight in zip(master.masters, held, strict=True)
+            for copy, weight in zip(masters_of(master), held, strict=True)
         ]
-        off = max(off, furthest(nearest, list(model.parameters())))
+        off.append(furthest(nearest, list(model.parameters())))
+
+    left = left_by(step)
     after = [str(p.dtype) for p in model.parameters()]
-    return [a for a, b in zip(after, formats, strict=True) if a != b], off
+    return [a for a, b in zip(after, formats, strict=True) if a != b], max(off), left
+
+
+def collected() -> dict[float, float]:
+    """By gradient of a weight in float16: the gradient that `collect` gives its master."""
+    weight = nn.Parameter(torch.zeros(len(GRADIENTS), dtype=torch.float16))
+    master = importlib.import_module("master_weights").Master([weight], sgd)
+    weight.grad = torch.tensor(GRADIENTS, dtype=torch.float16)
+    wanted = weight.grad.tolist()
+    master.collect()
+    return dict(zip(wanted, masters_of(master)[0].grad.tolist(), strict=True))
 
 
 def reference() -> dict[str, float]:
@@ -103,7 +128,7 @@ def reference() -> dict[str, float]:
                 mine.grad = theirs.grad.clone().float()
             master.step()
             optimizer.step()
-        off[name] = furthest(alone, master.masters)
+        off[name] = furthest(alone, masters_of(master))
     return off
 
 

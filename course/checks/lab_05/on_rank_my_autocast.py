@@ -1,11 +1,14 @@
 """What the checks of `my_autocast` do, in one process."""
 
 import importlib
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+NAN = float("nan")
 
 
 def own_autocast(dtype: torch.dtype = torch.bfloat16) -> object:
@@ -18,7 +21,7 @@ def _formats(results: dict[str, Tensor]) -> dict[str, str]:
 
 
 def low() -> dict[str, dict[str, str]]:
-    """By format of the mode: the formats in which products of float32 tensors come out."""
+    """By format of the mode: the formats in which products come out."""
     x, image = torch.randn(2, 4, 4), torch.randn(1, 1, 4, 4)
     layer = nn.Linear(4, 4)
     found = {}
@@ -31,26 +34,31 @@ def low() -> dict[str, dict[str, str]]:
                 "bmm": torch.bmm(x, x),
                 "conv2d": F.conv2d(image, image),
                 "einsum": torch.einsum("bij,bjk->bik", x, x),
+                "@ of float16": x.half() @ x.half(),
+                "@ of bfloat16": x.bfloat16() @ x.bfloat16(),
             }
         found[str(dtype).removeprefix("torch.")] = _formats(results)
     return found
 
 
 def full() -> tuple[dict[str, str], float]:
-    """The formats that float16 tensors have after operations that need 32 bits, and a large sum."""
-    h = torch.full((64, 64), 32.0, dtype=torch.float16)
-    labels = torch.zeros(64, dtype=torch.long)
-    with own_autocast(torch.float16):
-        results = {
-            "softmax": h.softmax(-1),
-            "F.log_softmax": F.log_softmax(h, -1),
-            "layer_norm": F.layer_norm(h, (64,)),
-            "exp": h.exp(),
-            "sum": h.sum(),
-            "cross_entropy": F.cross_entropy(h, labels),
-            "mse_loss": F.mse_loss(h, h),
-        }
-    return _formats(results), results["sum"].item()
+    """The formats that tensors of 16 bits have after operations that need 32, and a large sum."""
+    labels, found = torch.zeros(64, dtype=torch.long), {}
+    for dtype in (torch.bfloat16, torch.float16):
+        h = torch.full((64, 64), 32.0, dtype=dtype)
+        with own_autocast(dtype):
+            results = {
+                "softmax": h.softmax(-1),
+                "F.log_softmax": F.log_softmax(h, -1),
+                "layer_norm": F.layer_norm(h, (64,)),
+                "exp": torch.exp(input=h),
+                "sum": h.sum(),
+                "cross_entropy": F.cross_entropy(h, labels),
+                "mse_loss": F.mse_loss(h, h),
+            }
+        named = _formats(results).items()
+        found |= {f"{name} of {str(dtype).removeprefix('torch.')}": got for name, got in named}
+    return found, results["sum"].item()
 
 
 def others() -> dict[str, str]:
@@ -63,6 +71,8 @@ def others() -> dict[str, str]:
             "embedding": table(torch.tensor([1, 2])),
             "16 + 32 bits": x.bfloat16() + x,
             "integers": torch.arange(3) * 2,
+            "cumsum of 16": x.bfloat16().cumsum(0),
+            "expand of 16": x.bfloat16().expand(2, 4, 4),
         }
     return _formats(results)
 
@@ -78,8 +88,10 @@ def arguments() -> dict[str, object]:
     """What `cast` makes of nested arguments, and whether keyword arguments are cast."""
     x, exact = torch.randn(4, 4), torch.randn(4, 4, dtype=torch.float64)
     mask, labels = torch.ones(4, dtype=torch.bool), torch.arange(4)
+    waves = torch.ones(4, dtype=torch.complex64)
     module = importlib.import_module("my_autocast")
-    nested = module.cast((x, [x, mask], {"weight": x}, labels, "mean", None, 0.5), torch.bfloat16)
+    arguments = (x, [x, mask, [x]], {"weight": x, "more": [(x, waves)]}, labels, "mean", None, 0.5)
+    nested = module.cast(arguments, torch.bfloat16)
     try:
         named = module.cast(Pair(x, labels), torch.bfloat16)
         pair = f"a {type(named).__name__} with {named.first.dtype} and {named.second.dtype}"
@@ -87,11 +99,15 @@ def arguments() -> dict[str, object]:
         pair = f"{type(error).__name__}: {error}"
     with own_autocast():
         keywords = F.linear(input=x, weight=x)
-    tensors = [nested[0], nested[1][0], nested[2]["weight"]]
+    inner = nested[2]["more"][0]
+    tensors = [nested[0], nested[1][0], nested[1][2][0], nested[2]["weight"], inner[0]]
+    kept = nested[1][1] is mask and nested[3] is labels and inner[1] is waves
     return {
         "nested": [str(tensor.dtype) for tensor in tensors],
-        "kept": nested[1][1] is mask and nested[3] is labels and nested[4:] == ("mean", None, 0.5),
-        "containers": [type(nested), type(nested[1]), type(nested[2])] == [tuple, list, dict],
+        "kept": kept and nested[4:] == ("mean", None, 0.5),
+        "containers": [type(each) for each in (nested, nested[1], nested[2], inner)]
+        == [tuple, list, dict, tuple],
+        "too large": module.cast(torch.tensor([1e6, NAN]), torch.float16).tolist(),
         "keywords": str(keywords.dtype),
         "float64": str(module.cast(exact, torch.bfloat16).dtype),
         "namedtuple": pair,
@@ -99,11 +115,10 @@ def arguments() -> dict[str, object]:
 
 
 def small() -> nn.Sequential:
-    """Two products, a norm and an activation."""
+    """Two products, a norm and an activation, layers within layers."""
     torch.manual_seed(0)
-    return nn.Sequential(
-        nn.Linear(8, 8), nn.Sequential(nn.LayerNorm(8), nn.GELU()), nn.Linear(8, 3)
-    )
+    inner = nn.Sequential(nn.LayerNorm(8), nn.Sequential(nn.GELU()))
+    return nn.Sequential(nn.Linear(8, 8), inner, nn.Linear(8, 3))
 
 
 def training() -> tuple[set[str], set[str], float]:
@@ -124,19 +139,22 @@ def training() -> tuple[set[str], set[str], float]:
     return held, {str(got.dtype) for _, got in pairs}, off / size
 
 
-def watched() -> list[dict[str, str]]:
-    """What `watch` says of a model in bfloat16, in float16, and without autocast."""
-    module, model = importlib.import_module("my_autocast"), small()
-    found = module.watch(model)
-    seen = []
+def watched() -> tuple[list[dict[str, str]], bool]:
+    """What `watch` says of a model in bfloat16, in float16, and without autocast, another model
+    having run as well; whether the watched model is what it was.
+    """
+    model, other, x = small(), small(), torch.randn(2, 8)
+    found, seen = importlib.import_module("my_autocast").watch(model), []
+    unchanged = model.training
     for dtype in (torch.bfloat16, torch.float16, None):
-        if dtype is None:
-            model(torch.randn(2, 8))
-        else:
-            with own_autocast(dtype):
-                model(torch.randn(2, 8))
+        outputs = []
+        for each in (other, model, other):
+            with nullcontext() if dtype is None else own_autocast(dtype):
+                outputs.append(each(x))
+        plain, under_watch, _ = outputs
+        unchanged &= plain.dtype == under_watch.dtype and torch.equal(plain, under_watch)
         seen.append({name: str(value).removeprefix("torch.") for name, value in found.items()})
-    return seen
+    return seen, unchanged
 
 
 def without_library() -> str:

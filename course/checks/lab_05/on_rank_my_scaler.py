@@ -9,8 +9,10 @@ from torch.nn.utils import clip_grad_norm_
 
 from course.checks.engine.recorder import Call, recorded
 from course.checks.engine.reference import Small, batch, furthest, loss_of, weights
+from course.checks.lab_05.any_memory import left_by
 
 INF, NAN = float("inf"), float("nan")
+FORMATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 Planted = dict[int, tuple[int, float]]  # by step: which parameter's gradient gets which value
 
 
@@ -80,11 +82,15 @@ def all_decisions(cases: dict[str, tuple]) -> dict[str, list]:
 
 
 def gradients() -> list[tuple[float, float]]:
-    """In each of two steps: how far scaled gradients, then unscaled ones, are off."""
+    """In each of two steps: how far scaled gradients, then unscaled ones, are off.
+
+    The optimizer has two groups of parameters.
+    """
     scaler, off = own_scaler(factor=1024.0), []
     for step in range(2):
         exact, model = Small(seed=0), Small(seed=0)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        groups = [{"params": model.layers.parameters()}, {"params": model.heads.parameters()}]
+        optimizer = torch.optim.SGD(groups, lr=0.1)
         loss_of(exact, batch(step, 0)).backward()
         wanted = [p.grad for p in exact.parameters()]
         backward(model, scaler, step)
@@ -96,18 +102,40 @@ def gradients() -> list[tuple[float, float]]:
     return off
 
 
-def finds() -> dict[str, bool]:
-    """By what is planted where: was the step skipped? The last parameter has no gradient."""
+def by_format() -> dict[str, list[float]]:
+    """By format: 1024, -2 and 0.5, divided by a factor of 131,072 and multiplied by it again."""
     found = {}
-    for value in (None, INF, -INF, NAN):
-        for place in (0, 5, 8) if value is not None else (0,):
-            model, scaler = Small(seed=0), own_scaler(factor=8.0)
-            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-            before = weights(model)
-            backward(model, scaler, 0, None if value is None else {0: (place, value)})
-            list(model.parameters())[9].grad = None
-            scaler.step(optimizer)
-            found[f"{value} in parameter {place}"] = furthest(before, weights(model)) == 0
+    for dtype in FORMATS:
+        weight, factor = torch.nn.Parameter(torch.zeros(3, dtype=dtype)), 2.0**17
+        weight.grad = torch.tensor([1024, -2, 0.5], dtype=dtype)
+        own_scaler(factor=factor).unscale_(torch.optim.SGD([weight], lr=0.1))
+        found[str(dtype).removeprefix("torch.")] = (weight.grad.double() * factor).tolist()
+    return found
+
+
+def finds() -> dict[str, bool]:
+    """By what the gradients hold: was the step skipped? The last parameter has no gradient.
+
+    The optimizer has two groups of parameters.
+    """
+    bad = {
+        f"{value} in parameter {i}": {0: (i, value)}
+        for value in (INF, -INF, NAN)
+        for i in (0, 5, 8)
+    }
+    found = {}
+    for what in ("usual numbers", "2e38 everywhere", *bad):
+        model, scaler = Small(seed=0), own_scaler(factor=8.0)
+        groups = [{"params": model.layers.parameters()}, {"params": model.heads.parameters()}]
+        optimizer = torch.optim.SGD(groups, lr=0.1)
+        before = weights(model)
+        backward(model, scaler, 0, bad.get(what))
+        if what == "2e38 everywhere":
+            for p in model.parameters():
+                p.grad.fill_(2e38)  # finite, but not their sum
+        list(model.parameters())[9].grad = None
+        scaler.step(optimizer)
+        found[what] = furthest(before, weights(model)) == 0
     return found
 
 
@@ -147,14 +175,16 @@ def once() -> float:
 def sharded() -> list[tuple[bool, float]]:
     """In each of six steps: whether this rank skipped, and its factor.
 
-    Nobody averages the gradients, and rank 1 alone overflows, in steps 1 and 4.
+    Nobody averages the gradients, and one rank alone overflows: 1 in step 1, 2 in step 4, 0 in
+    step 5.
     """
     model, scaler = Small(seed=dist.get_rank()), own_scaler(factor=64.0, interval=2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    planted, record = {1: (2, INF), 4: (2, NAN)}, []
+    planted = ({5: (2, -INF)}, {1: (2, INF)}, {4: (2, NAN)})[dist.get_rank()]
+    record = []
     for step in range(6):
         before = weights(model)
-        backward(model, scaler, step, planted if dist.get_rank() == 1 else None)
+        backward(model, scaler, step, planted)
         scaler.step(optimizer)
         scaler.update()
         record.append((furthest(before, weights(model)) == 0, float(scaler.factor)))
@@ -185,16 +215,21 @@ def replicated() -> tuple[list[float], list[float], float]:
     return records[0], records[1], furthest(*models)
 
 
-def messages() -> list[list[Call]]:
-    """What each of two steps sends."""
+def messages() -> tuple[list[tuple[list[Call], int]], int]:
+    """What each step sends and how many process groups it makes; how many tensors it leaves in
+    memory.
+    """
     model, scaler = Small(seed=0), own_scaler(factor=64.0)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    sent = []
-    for step in range(2):
-        with recorded() as calls:
-            backward(model, scaler, step)
+    steps = []
+
+    def step(number: int) -> None:
+        with recorded("new_group") as groups, recorded() as calls:
+            backward(model, scaler, number)
             scaler.unscale_(optimizer)
             scaler.step(optimizer)
             scaler.update()
-        sent.append(calls)
-    return sent
+        steps.append((calls, len(groups)))
+
+    left = left_by(step)
+    return steps, left

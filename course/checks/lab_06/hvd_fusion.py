@@ -1,22 +1,47 @@
 """Checks of `hvd_fusion`, exercise 2 of lab 06."""
 
 from course.checks.engine.hint import hint
-from course.checks.engine.reference import CLOSE
 from course.checks.lab_06 import on_rank_hvd_fusion as on_rank
 
 
 class TestHvdFusion:
     """Exercise 2: which operations share a message?"""
 
-    @hint("A tensor joins the first message that has room for it. What if none has?")
+    @hint("A tensor joins a message that has room for it. What if none has?")
     def test_threshold(self, alone):
         """Messages are filled up to the threshold and never beyond; what is larger goes alone."""
-        wanted = [("a", 40, {}), ("b", 60, {}), ("c", 1, {}), ("d", 500, {}), ("e", 2, {})]
-        cases = {100: ["ab", "ce", "d"], 1000: ["abcde"], 41: ["ac", "b", "d", "e"]}
+        wanted = [("a", 160, {}), ("b", 240, {}), ("c", 4, {}), ("d", 2000, {}), ("e", 8, {})]
+        cases = {400: ["ab", "ce", "d"], 4000: ["abcde"], 164: ["ac", "b", "d", "e"]}
         found = alone(on_rank.fuse, *((threshold, wanted) for threshold in cases))
         for threshold, got in zip(cases, found, strict=True):
             assert sorted(got) == cases[threshold], (
-                f"a to e of 40, 60, 1, 500 and 2 B with a threshold of {threshold} B share as {got}"
+                "a to e of 160, 240, 4, 2000 and 8 B with a threshold of "
+                f"{threshold} B share as {got}"
+            )
+
+    @hint("How many bytes has a number, and whose bytes does a request name?")
+    def test_bytes(self, alone):
+        """What counts is bytes, of numbers in 16, 32 or 64 bits, and of all tensors of a group."""
+        cases = {
+            "float16": ([{"dtype": "float16"}] * 2, 80, ["ab"]),
+            "float32": ([{}] * 2, 80, ["ab"]),
+            "float64": ([{"dtype": "float64"}] * 2, 80, ["ab"]),
+            "float64, a little less room": ([{"dtype": "float64"}] * 2, 79, ["a", "b"]),
+            "float32, a as a group of two tensors": (
+                [{"shapes": ((5,), (5,))}, {}],
+                79,
+                ["a", "b"],
+            ),
+        }
+        asked = (
+            (threshold, [("a", 40, first), ("b", 40, second)])
+            for (first, second), threshold, _ in cases.values()
+        )
+        for (case, (_, threshold, wanted)), got in zip(
+            cases.items(), alone(on_rank.fuse, *asked), strict=True
+        ):
+            assert got == wanted, (
+                f"two operations of 40 B ({case}) with a threshold of {threshold} B go as {got}"
             )
 
     @hint("A threshold of 0 is how a user switches fusion off. Does any tensor fit into 0 bytes?")
@@ -53,14 +78,14 @@ class TestHvdFusion:
     def test_looks_ahead(self, alone):
         """One that does not fit, or is of another kind, does not stop a later one that does."""
         other = {"dtype": "float64"}
-        wanted = [("a", 50, {}), ("b", 80, {}), ("c", 8, other), ("d", 50, {}), ("e", 8, other)]
-        (got,) = alone(on_rank.fuse, (100, wanted))
-        assert sorted(got) == ["ad", "b", "ce"], (
+        wanted = [("a", 200, {}), ("b", 320, {}), ("c", 8, other), ("d", 200, {}), ("e", 8, other)]
+        (got,) = alone(on_rank.fuse, (400, wanted))
+        assert sorted(map(sorted, got)) == [["a", "d"], ["b"], ["c", "e"]], (
             f"a and d fit together, c and e as well; your fuse makes {got}"
         )
         assert got == ["ad", "b", "ce"], (
-            f"the messages go in the order of their first tensors, but yours begin with "
-            f"{[batch[0] for batch in got]}"
+            "the messages, and what is in each, keep the order of the answers: ad, b, ce; yours "
+            f"are {', '.join(got)}"
         )
 
     @hint("Use only the first elements of the buffer, and no other memory.")
@@ -81,6 +106,11 @@ class TestHvdFusion:
         "not see new ones."
     )
     def test_unpack(self, ranks):
-        """Packed, reduced together and unpacked, each tensor is what it would be on its own."""
+        """Packed, reduced together and unpacked, each tensor is what it would be on its own,
+        whatever its dtype.
+        """
         for got in ranks(2, on_rank.packed):
-            assert got["off"] < CLOSE, f"after unpack, an element is off by {got['off']:.2g}"
+            for dtype, differing in got["differing"].items():
+                assert not differing, "after unpack, a {} is {} and not {}".format(
+                    dtype, *differing[0]
+                )

@@ -3,23 +3,66 @@
 from course.checks.engine.hint import hint
 from course.checks.lab_06 import on_rank_hvd_negotiation as on_rank
 
-# By what the ranks differ in: the details of rank 0's request, those of the others, and the words
-# that an error has to contain.
-DISAGREEMENTS = {
-    "shape": ({"shapes": ((2, 3),)}, {"shapes": ((3, 2),)}, ("(2, 3)", "(3, 2)")),
-    "dtype": ({}, {"dtype": "float16"}, ("float32", "float16")),
-    "device": ({}, {"device": "cuda"}, ("cpu", "cuda")),
-    "op": ({}, {"op": "Max"}, ("Average", "Max")),
-    "root": ({"kind": "broadcast", "root": 5}, {"kind": "broadcast", "root": 7}, ("5", "7")),
-    "factors": ({}, {"factors": (0.25, 4.0)}, ("1.0", "0.25")),
-    "kind": ({"kind": "allgather"}, {"kind": "allreduce"}, ("allgather", "allreduce")),
-    "number of tensors": ({"shapes": ((3,), (4,))}, {"shapes": ((3,),)}, ("(4,)", "(3,)")),
-    "dimensions of a gather": (
-        {"kind": "allgather", "shapes": ((2, 3),)},
-        {"kind": "allgather", "shapes": ((2, 4),)},
-        ("(2, 3)", "(2, 4)"),
-    ),
-}
+# By what the ranks differ in: what all requests have, what each rank's has, and what an error has
+# to say beside the operation's name.
+DISAGREEMENTS = (
+    {
+        "shape": ({}, [{"shapes": ((rows, 3),)} for rows in (21, 22, 23)], ("21", "22", "23")),
+        "order of dimensions": (
+            {},
+            [{"shapes": (shape,)} for shape in ((31, 42), (42, 31), (42, 31, 1))],
+            ("31", "42"),
+        ),
+        "dtype": (
+            {},
+            [{"dtype": dtype} for dtype in ("float32", "float16", "float64")],
+            ("float32", "float16", "float64"),
+        ),
+        "device": ({}, [{"device": device} for device in ("cpu", "cuda", "cpu")], ("cpu", "cuda")),
+        "op": ({}, [{"op": op} for op in ("Average", "Max", "Sum")], ("Average", "Max", "Sum")),
+        "root": (
+            {"kind": "broadcast"},
+            [{"root": root} for root in (51, 52, 53)],
+            ("51", "52", "53"),
+        ),
+        "factors": (
+            {},
+            [{"factors": factors} for factors in ((0.25, 4.0), (0.125, 8.0), (0.75, 2.0))],
+            ("0.25", "0.125", "0.75"),
+        ),
+        "kind": (
+            {},
+            [{"kind": kind} for kind in ("allgather", "allreduce", "broadcast")],
+            ("allgather", "allreduce", "broadcast"),
+        ),
+        "number of tensors": (
+            {},
+            [{"shapes": ((61,), (62,), (63,))[:count]} for count in (1, 2, 3)],
+            ("61", "62", "63"),
+        ),
+        "second tensor": (
+            {},
+            [{"shapes": ((3,), (rows,))} for rows in (21, 22, 23)],
+            ("21", "22", "23"),
+        ),
+    }
+    | {
+        f"columns of an {kind}": (
+            {"kind": kind},
+            [{"shapes": ((2, columns),)} for columns in (21, 22, 23)],
+            ("21", "22", "23"),
+        )
+        for kind in ("allgather", "alltoall")
+    }
+    | {
+        f"rows of a {kind}": (
+            {"kind": kind},
+            [{"shapes": ((rows, 3),)} for rows in (21, 22, 23)],
+            ("21", "22", "23"),
+        )
+        for kind in ("broadcast", "reducescatter")
+    }
+)
 
 
 class TestHvdNegotiation:
@@ -90,12 +133,24 @@ class TestHvdNegotiation:
 
     @hint("With a fault the matter is settled, so nobody needs to wait for the other ranks.")
     def test_fault(self, alone):
-        """What one rank has refused is answered at once, with its reason."""
-        got = alone(on_rank.cycles, [(0, ("x", {"fault": "used twice"}))], [])
-        errors = [[error for _, _, error in cycle] for cycle in got]
-        assert errors == [["used twice"], []], (
-            "rank 0 has refused: the answers of two cycles should have the errors "
-            f"[['used twice'], []]; yours have {errors}"
+        """What any rank has refused is answered at once, with its reason."""
+        refusal = ("x", {"fault": "used twice"})
+        for refuser in range(3):
+            asked = [(rank, refusal if rank == refuser else ("x", {})) for rank in {0, refuser}]
+            got = alone(on_rank.cycles, asked, [], size=3)
+            errors = [[error for _, _, error in cycle] for cycle in got]
+            assert errors == [["used twice"], []], (
+                f"rank {refuser} of three has refused: the answers of two cycles should have the "
+                f"errors [['used twice'], []]; yours have {errors}"
+            )
+
+    @hint("Answered is answered: which of your tables still has an entry for it?")
+    def test_forgets(self, alone):
+        """What is answered is forgotten: the tables do not grow with the steps."""
+        early, late = alone(on_rank.kept)
+        assert late == early, (
+            f"after 10 answered operations your tables have {early} entries, after 60 they have "
+            f"{late}"
         )
 
     @hint("Compare one aspect after another, and write down what each rank has.")
@@ -103,13 +158,19 @@ class TestHvdNegotiation:
         """A difference in shape, dtype, device, op, root, factors or kind is an error that says
         who has what.
         """
-        cases = {case: (first, others) for case, (first, others, _) in DISAGREEMENTS.items()}
-        for case, error in alone(on_rank.disagreements, cases).items():
-            assert error, f"ranks that differ in {case} get no error"
-            words = ("grad", *DISAGREEMENTS[case][2], "rank 0", "rank 2")
-            missing = [word for word in words if word not in error]
+        cases = {case: (usual, each) for case, (usual, each, _) in DISAGREEMENTS.items()}
+        for case, (odd, error, turned) in alone(on_rank.disagreements, cases).items():
+            silent = [rank for rank, told in enumerate(odd) if not told]
+            assert not silent, (
+                f"only rank {silent[0]} of three differs in {case}: there is no error"
+            )
+            missing = [word for word in ("grad", *DISAGREEMENTS[case][2]) if word not in error]
             assert not missing, (
                 f"ranks that differ in {case} are told {error!r}, without {', '.join(missing)}"
+            )
+            assert error != turned, (
+                f"ranks that differ in {case} are told {error!r}, and the same when each has what "
+                "another had: which rank has what?"
             )
 
     @hint("Two kinds of operation are made for ranks with different numbers of rows. Which?")
@@ -118,13 +179,16 @@ class TestHvdNegotiation:
         disagreement.
         """
         cases = {
-            "allgather": ({"kind": "allgather"}, {"kind": "allgather", "shapes": ((7,),)}),
+            "allgather": ({"kind": "allgather"}, [{"shapes": ((rows,),)} for rows in (3, 7, 0)]),
             "alltoall": (
-                {"kind": "alltoall", "splits": (1, 1, 1)},
-                {"kind": "alltoall", "shapes": ((5,),), "splits": (0, 2, 3)},
+                {"kind": "alltoall"},
+                [
+                    {"shapes": ((sum(splits),),), "splits": splits}
+                    for splits in ((1, 1, 1), (0, 2, 3), (3, 0, 0))
+                ],
             ),
         }
-        for kind, error in alone(on_rank.disagreements, cases).items():
+        for kind, (_, error, _) in alone(on_rank.disagreements, cases).items():
             assert not error, f"the rows of an {kind} may differ, but it gets the error: {error}"
 
     @hint("Since when has the first rank been waiting, and who has not asked yet?")
@@ -139,6 +203,7 @@ class TestHvdNegotiation:
             f"yours reports {got[1]}"
         )
         assert got[2] == {}, f"nothing has waited for more than 5 s at 15 s; yours reports {got[2]}"
-        assert got[3] == {"later": [1, 2]}, (
-            f"rank 0 asked at 12 s; at 18 s 'later' waits for ranks 1 and 2; yours reports {got[3]}"
+        assert got[3] == {"later": [1, 2], "last": [0, 1]}, (
+            "ranks 0 and 2 asked at 12 s; at 18 s 'later' waits for ranks 1 and 2, 'last' for "
+            f"ranks 0 and 1; yours reports {got[3]}"
         )

@@ -1,6 +1,7 @@
 """The engine of lab 06 around what a check does on a rank, and what the engine is asked for."""
 
 import importlib
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from unittest import mock
@@ -37,3 +38,20 @@ def calls_of_the_engine() -> Iterator[list[str]]:
             replaced = mock.patch.object(engine, method.__name__, noted(method))
             stack.enter_context(replaced)
         yield calls
+
+
+@contextmanager
+def slow_operations(seconds: float) -> Iterator[None]:
+    """While it is entered, every message of the engine takes so much longer.
+
+    Whoever does not wait for an operation then returns while it is under way.
+    """
+    runner = horovod.engine().runner
+    run = runner.run
+
+    def later(handles: list) -> object:
+        time.sleep(seconds)
+        return run(handles)
+
+    with mock.patch.object(runner, "run", later):
+        yield

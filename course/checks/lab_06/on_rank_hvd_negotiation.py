@@ -1,8 +1,11 @@
 """What the checks of `hvd_negotiation` do: fill a table of requests, without an engine."""
 
 import importlib
+import math
+from collections.abc import Iterable, Mapping
 from types import ModuleType
 
+import torch
 import torch.distributed as dist
 
 from course.given.horovod import Request
@@ -13,10 +16,12 @@ def negotiation() -> ModuleType:
     return importlib.import_module("hvd_negotiation")
 
 
-def ask(name: str, kind: str = "allreduce", **details: object) -> tuple:
+def ask(name: str, kind: str = "allreduce", **details: object) -> Request:
     """A request for a float32 tensor of three numbers, unless the details say otherwise."""
-    usual = {"shapes": ((3,),), "bytes": 12, "dtype": "float32", "device": "cpu", "op": "Average"}
-    return Request(name, kind, **usual | details)
+    usual = {"shapes": ((3,),), "dtype": "float32", "device": "cpu", "op": "Average"}
+    request = Request(name, kind, **usual | details)
+    elements = sum(map(math.prod, request.shapes))
+    return request._replace(bytes=elements * getattr(torch, request.dtype).itemsize)
 
 
 def told(answers: list) -> list[tuple]:
@@ -58,9 +63,11 @@ def _own_order(rank: int) -> list[str]:
     return [*names[2 * rank :], *names[: 2 * rank]]
 
 
-def cycles(*heard: list[tuple[int, tuple]]) -> list[list[tuple]]:
-    """What two ranks are answered after each cycle, in which (rank, (name, details)) are heard."""
-    table, answers = negotiation().Negotiation(2), []
+def cycles(*heard: list[tuple[int, tuple]], size: int = 2) -> list[list[tuple]]:
+    """What `size` ranks are answered after each cycle, in which (rank, (name, details)) are
+    heard.
+    """
+    table, answers = negotiation().Negotiation(size), []
     for now, cycle in enumerate(heard):
         for rank, (name, details) in cycle:
             table.hear(rank, ask(name, **details), float(now))
@@ -68,15 +75,50 @@ def cycles(*heard: list[tuple[int, tuple]]) -> list[list[tuple]]:
     return answers
 
 
-def disagreements(cases: dict[str, tuple[dict, dict]]) -> dict[str, str]:
-    """By case: the error when rank 0 asks with the first details and the others with the second."""
+def kept() -> tuple[int, int]:
+    """How many entries the table has after 10 operations of two ranks, and after 60.
+
+    Each operation is a use of one name; every fifth is refused by rank 1.
+    """
+    table, entries = negotiation().Negotiation(2), []
+    for use in range(1, 61):
+        table.hear(0, ask("x", use=use), float(use))
+        table.hear(1, ask("x", use=use, fault="" if use % 5 else "refused"), float(use))
+        table.answers()
+        entries.append(_entries(vars(table)))
+    return entries[9], entries[59]
+
+
+def _entries(thing: object) -> int:
+    """How many things are in a container, those in its containers included."""
+    if isinstance(thing, Mapping):
+        thing = thing.values()
+    if isinstance(thing, str) or not isinstance(thing, Iterable):
+        return 1
+    return sum(_entries(each) for each in thing)
+
+
+def disagreements(cases: dict[str, tuple[dict, list[dict]]]) -> dict[str, tuple]:
+    """By case: the errors where rank 0, 1 or 2 alone differs, the error where each rank has its own
+    details, and the error where each has those of the rank before it.
+    """
     errors = {}
-    for case, (first, others) in cases.items():
-        table = negotiation().Negotiation(3)
-        for rank in (2, 0, 1):  # not in their order
-            table.hear(rank, ask("grad", **(others if rank else first)), 0.0)
-        errors[case] = "; ".join(answer.error for answer in table.answers())
+    for case, (usual, (first, second, third)) in cases.items():
+        odd = [
+            _error(usual, [second if rank == who else first for rank in range(3)])
+            for who in range(3)
+        ]
+        each, turned = _error(usual, [first, second, third]), _error(usual, [third, first, second])
+        errors[case] = odd, each, turned
     return errors
+
+
+def _error(usual: dict, details: list[dict]) -> str:
+    """What three ranks are told when each asks with its details."""
+    table = negotiation().Negotiation(3)
+    for rank in (2, 0, 1):  # not in their order
+        table.hear(rank, ask("grad", **usual | details[rank]), 0.0)
+    return "; ".join(answer.error for answer in table.answers())
 
 
 def missing() -> list[dict[str, list[int]]]:
@@ -90,6 +132,7 @@ def missing() -> list[dict[str, list[int]]]:
     table.answers()
     late += [table.missing(10.0, 5.0), table.missing(11.0, 5.0)]
     table.hear(0, ask("later"), 12.0)
+    table.hear(2, ask("last"), 12.0)
     table.hear(0, ask("early"), 13.0)
     table.answers()
     return [*late, table.missing(15.0, 5.0), table.missing(18.0, 5.0)]

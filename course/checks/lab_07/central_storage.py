@@ -34,6 +34,7 @@ class TestCentralStorage(AnySynchronous):
     def test_sends_out(self, ranks):
         """In every step the replicas see the variables and buffers as they are at the centre."""
         seen = ranks(1, on_rank.changed_at_the_centre, 3)[0]
-        assert seen == [2.0] * 6, (
-            f"a weight and a buffer were set to 2 at the centre; the three replicas see {seen}"
+        assert seen == [2.0] * 9, (
+            "a weight, a buffer and a buffer of whole numbers were set to 2 at the centre; "
+            f"the three replicas see {seen}"
         )

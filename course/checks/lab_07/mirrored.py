@@ -8,6 +8,8 @@ from course.checks.engine.hint import hint
 from course.checks.lab_07 import on_rank_mirrored as on_rank
 from course.checks.lab_07.any_synchronous import AnySynchronous
 from course.checks.lab_07.on_rank_strategy import train
+from course.checks.lab_07.on_rank_training import loader
+from course.core import words
 
 
 class TestMirrored(AnySynchronous):
@@ -31,6 +33,36 @@ class TestMirrored(AnySynchronous):
 
     @hint("Look at `at_once` of the class `Strategy`: it gives every replica a thread.")
     def test_at_once(self, ranks):
-        """The replicas take their steps at the same time."""
-        (met,) = ranks(1, on_rank.at_once, 3)
-        assert met, "a replica begins only when another has ended"
+        """The replicas take their steps at the same time, and what these return comes back in
+        the order of the replicas.
+        """
+        met, values = ranks(1, on_rank.at_once, 3)[0]
+        assert met == 3, (
+            f"the first of 3 steps ends when {words.plural(met, 'step')} have begun: "
+            "a replica waits for another to end"
+        )
+        inputs, _ = loader((7,))[0]
+        wanted = [float(part.sum()) for part in inputs.tensor_split(3)]
+        assert values == wanted, f"the three steps return {wanted}, and run() returns {values}"
+
+    @hint(
+        "The sum needs the type and the shape of the tensors. Which torch function copies a tensor?"
+    )
+    def test_all_reduce(self, alone):
+        """all_reduce() gives the exact sum: in double precision, of large whole numbers, of single
+        numbers, and of infinity.
+        """
+        columns = (
+            [torch.tensor([1.0 + k, 2.0**-50], dtype=torch.float64) for k in range(3)],
+            [torch.full((2, 2), 2**60 + k) for k in range(3)],
+            [torch.tensor(1.0 + k) for k in range(3)],
+            [torch.tensor([float("inf"), 1.0])] * 2,
+        )
+        for column, got in zip(columns, alone(on_rank.sums, columns), strict=True):
+            wanted, first = sum(column), column[0]
+            for tensor in got:
+                assert torch.equal(tensor, wanted), (
+                    f"{len(column)} tensors of the type {first.dtype} and the shape "
+                    f"{tuple(first.shape)} add up to {wanted.tolist()}, and one becomes "
+                    f"{tensor.tolist()}"
+                )

@@ -1,5 +1,7 @@
 """Checks of `multi_worker`, exercise 3 of lab 07."""
 
+import math
+
 import torch
 
 from course.checks.engine.hint import hint
@@ -9,6 +11,7 @@ from course.checks.lab_07.any_reference import in_one_process
 from course.checks.lab_07.any_synchronous import AnySynchronous
 from course.checks.lab_07.on_rank_strategy import train
 from course.checks.lab_07.on_rank_training import loader
+from course.core import words
 
 
 class TestMultiWorker(AnySynchronous):
@@ -21,8 +24,8 @@ class TestMultiWorker(AnySynchronous):
     @hint("A model holds more than its parameters. What does `state_dict()` list?")
     def test_same_start(self, ranks):
         """Every worker starts with the variables and buffers of rank 0."""
-        wanted = in_one_process("plain", "SGD", ())
-        for rank, ((copy,),) in enumerate(self.trained(ranks, 3, [("plain", "SGD", ())])):
+        wanted = in_one_process("counted", "SGD", ())
+        for rank, ((copy,),) in enumerate(self.trained(ranks, 3, [("counted", "SGD", ())])):
             off = furthest(copy, wanted)
             assert off == 0, (
                 f"rank {rank} starts with variables that differ from rank 0's by {off:.2g}"
@@ -35,30 +38,38 @@ class TestMultiWorker(AnySynchronous):
         """
         sizes = (7, 6)
         by_rank = ranks(3, on_rank.dealt, sizes)
-        for number, (inputs, _) in enumerate(loader(sizes)):
+        for number, batch in enumerate(loader(sizes)):
+            samples = torch.cat(batch, 1)
             assert all(len(dealt) == len(sizes) for dealt in by_rank), (
                 "the workers take different numbers of steps"
             )
             parts, wholes = zip(*(dealt[number] for dealt in by_rank), strict=True)
             drawn = [len(part) for part in parts]
-            assert max(drawn) - min(drawn) <= 1, (
-                f"the shares of a batch of {len(inputs)} have sizes {drawn}"
+            assert max(drawn) == math.ceil(len(samples) / 3), (
+                f"the shares of a batch of {len(samples)} have the sizes {drawn}; "
+                f"no worker needs more than {math.ceil(len(samples) / 3)}"
             )
-            assert torch.equal(torch.cat(parts), inputs), (
-                f"joined in the order of the ranks, the shares are not the batch of {len(inputs)}"
+            assert sorted(torch.cat(parts).tolist()) == sorted(samples.tolist()), (
+                f"together the shares are not the batch of {len(samples)}, "
+                "each sample once and with its target"
             )
-            assert set(wholes) == {len(inputs)}, (
-                f"shares of a batch of {len(inputs)} say it has {wholes}"
+            assert set(wholes) == {len(samples)}, (
+                f"shares of a batch of {len(samples)} say it has {sorted(set(wholes))}"
             )
 
     @hint("Join all tensors into one before you send anything. Which torch function does that?")
     def test_one_message(self, ranks):
-        """A step sends one message, as long as the gradients and the buffers."""
-        for sent, length in ranks(2, on_rank.messages):
-            assert len(sent) == 1, f"a step sends {len(sent)} messages"
+        """A step makes one all-reduce, as long as the gradients and the buffers, and no group."""
+        for sent, length, groups in ranks(2, on_rank.messages):
+            called = [call.name for call in sent]
+            assert called == ["all_reduce"], (
+                f"to move data a step makes {words.plural(len(called), 'call')} "
+                f"({', '.join(sorted(set(called))) or 'none'}) instead of one all_reduce"
+            )
             assert sent[0].elements == length, (
                 f"the message has {sent[0].elements} numbers for {length} gradients and buffers"
             )
+            assert not groups, f"a step makes {words.plural(groups, 'process group')}"
 
     @hint("The idea is to write the communication yourself, with `torch.distributed`.")
     def test_own_work(self, ranks):

@@ -35,13 +35,14 @@ def kept(replicas: int) -> tuple[bool, bool]:
 
 
 def changed_at_the_centre(replicas: int) -> list[float]:
-    """A weight and a buffer as each replica sees them once both are set to 2 at the centre."""
-    strategy = begin(make(replicas))
+    """What each replica sees of a weight and two buffers once all are set to 2 at the centre."""
+    strategy = begin(make(replicas), "counted")
     seen = []
 
     def look(model: nn.Module, share: object) -> Tensor:
         if len(share.inputs) == 4:  # the second batch
-            seen.extend([float(model.layers[0].weight[0, 0]), float(model.scale)])
+            weight = model.layers[0].weight[0, 0]
+            seen.extend([float(number) for number in (weight, model.scale, model.seen)])
         return step(model, share)
 
     first, second = strategy.distribute(loader((2 * replicas, 4 * replicas)))
@@ -49,5 +50,6 @@ def changed_at_the_centre(replicas: int) -> list[float]:
     with torch.no_grad():
         strategy.model.layers[0].weight[0, 0] = 2
         strategy.model.scale.fill_(2)
+        strategy.model.seen.fill_(2)
     strategy.run(look, second)
     return seen

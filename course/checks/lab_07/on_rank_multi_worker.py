@@ -3,6 +3,7 @@
 import importlib
 
 import torch
+import torch.distributed as dist
 from torch import Tensor
 
 from course.checks.engine.recorder import Call, ddp_forbidden, recorded
@@ -10,25 +11,45 @@ from course.checks.lab_07.on_rank_strategy import begin, train
 from course.checks.lab_07.on_rank_training import loader, step
 
 
-def make() -> object:
+def learners() -> object:
     """The learner's strategy."""
     return importlib.import_module("multi_worker").MultiWorkerMirrored(torch.device("cpu"))
 
 
+def make() -> object:
+    """The learner's strategy with the lab's own shares: neighbouring samples, rank by rank.
+
+    So what is trained does not depend on which samples the learner gives to whom.
+    """
+    strategy, split = learners(), importlib.import_module("strategy").split
+    rank, workers = dist.get_rank(), dist.get_world_size()
+    strategy.distribute = lambda batches: ([split(batch, workers)[rank]] for batch in batches)
+    return strategy
+
+
 def dealt(sizes: tuple[int, ...]) -> list[tuple[Tensor, int]]:
-    """The inputs of this worker's share of each batch, and the size of the whole."""
-    strategy = begin(make())
-    return [(share.inputs, share.whole) for (share,) in strategy.distribute(loader(sizes))]
+    """For each batch this worker's samples, a row of inputs and target each, and the whole size."""
+    shares = [share for (share,) in begin(learners()).distribute(loader(sizes))]
+    return [(torch.cat([share.inputs, share.targets], 1), share.whole) for share in shares]
 
 
-def messages() -> tuple[list[Call], int]:
-    """What `run` sends in a step, and how many gradients and buffers there are."""
+def messages() -> tuple[list[Call], int, int]:
+    """What the second of two steps sends, how many gradients and buffers there are, and how many
+    process groups that step makes.
+    """
     strategy = begin(make(), "normed")
     tensors = (*strategy.model.parameters(), *strategy.model.buffers())
-    (shares,) = strategy.distribute(loader((6,)))
+    first, second = strategy.distribute(loader((6, 6)))
+    strategy.run(step, first)
+    before = groups()
     with recorded() as calls:
-        strategy.run(step, shares)
-    return calls, sum(tensor.numel() for tensor in tensors)
+        strategy.run(step, second)
+    return calls, sum(tensor.numel() for tensor in tensors), groups() - before
+
+
+def groups() -> int:
+    """How many process groups this rank has made."""
+    return len(dist.distributed_c10d._world.pg_names)
 
 
 def without_library() -> list[Tensor]:

@@ -22,23 +22,58 @@ class Normed(nn.Module):
 
 
 class Unused(Small):
-    """A small model with a trained layer that its forward pass does not use."""
+    """A small model with two more trained layers: one is never used, the other sometimes.
+
+    That is for a batch of 6 and its halves, and not for a batch of 8 and its halves.
+    """
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
         torch.manual_seed(seed)
-        self.spare = nn.Linear(WIDTH, WIDTH)
+        self.spare, self.sometimes = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Predictions of shape (batch, 1) from `x` of shape (batch, WIDTH)."""
+        return super().forward(self.sometimes(x) if len(x) % 3 == 0 else x)
+
+
+class Double(Small):
+    """A small model in double precision."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.double()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Predictions of shape (batch, 1) from `x` of shape (batch, WIDTH)."""
+        return super().forward(x.double())
+
+
+class Counted(Small):
+    """A small model with a buffer of whole numbers, too large for single precision."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.register_buffer("seen", torch.tensor([2**40 + 1 + seed]))
+
+
+OWN = {"normed": Normed, "unused": Unused, "double": Double, "counted": Counted}
 
 
 def model_of(kind: str, seed: int = 0) -> nn.Module:
-    """The model of that kind: see `Small`, or "normed" or "unused"."""
-    own = {"normed": Normed, "unused": Unused}
-    return own[kind](seed) if kind in own else Small(seed, kind)
+    """The model of that kind: see `Small`, or one of `OWN`."""
+    return OWN[kind](seed) if kind in OWN else Small(seed, kind)
 
 
 def update_of(model: nn.Module, optimizer: str) -> torch.optim.Optimizer:
-    """The optimizer of that name for what is trained of the model."""
-    return OPTIMIZERS[optimizer]([p for p in model.parameters() if p.requires_grad])
+    """The optimizer of that name for what is trained of the model: one of `OPTIMIZERS`, or "SGD
+    with two groups".
+    """
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    if optimizer == "SGD with two groups":
+        slow = {"params": parameters[2:], "lr": 0.02}
+        return torch.optim.SGD([{"params": parameters[:2]}, slow], lr=0.1)
+    return OPTIMIZERS[optimizer](parameters)
 
 
 def loader(sizes: tuple[int, ...]) -> list[tuple[Tensor, Tensor]]:

@@ -13,6 +13,7 @@ from course.data import digits
 from course.models import image_model
 
 BATCH, SAMPLES, CHECKED = 64, 256, 98  # 98 images cannot be shared out evenly to 4 ranks
+WRONG = slice(40, 50)  # the images whose label is wrong; none that a sampler repeats or drops
 # To the end of the process: the group that DDP holds may hang when it is destroyed; see
 # `course.launch.forked`.
 kept: list[dict] = []
@@ -21,12 +22,14 @@ kept: list[dict] = []
 def converted() -> tuple[list[Tensor], float]:
     """The weights at the end of the learner's script on this rank, and its count of right labels.
 
-    The validation set has the labels that `alone` gives, so they are all right.
+    The validation set has the labels that `alone` gives, and other ones for the images `WRONG`.
     """
     task, training = importlib.import_module("same_task"), digits.load()[0]
     images = training[SAMPLES : SAMPLES + CHECKED][0]
     task.train = Subset(training, range(SAMPLES))
-    task.validation = TensorDataset(images, alone()(images).argmax(1))
+    labels = alone()(images).argmax(1)
+    labels[WRONG] = (labels[WRONG] + 1) % 10
+    task.validation = TensorDataset(images, labels)
     course.log = lambda **row: None
     end = runpy.run_module("way_ddp")
     kept.append(end)

@@ -11,8 +11,11 @@ RATES = {
     (2, 8): 95.0,
     (2, 16): 150.0,
     (2, 32): 190.0,
+    (3, 5): 140.0,
+    (3, 10): 210.0,
     (4, 8): 160.0,
     (4, 16): 290.0,
+    (8, 4): 200.0,
 }
 
 
@@ -25,7 +28,7 @@ class TestEfficiency:
     )
     def test_same_problem(self, alone):
         """speedups() picks the ranks that share one global batch, and no others."""
-        for together, wanted in ((16, [1, 2]), (32, [1, 2, 4])):
+        for together, wanted in ((16, [1, 2]), (32, [1, 2, 4, 8])):
             got = alone(on_rank.speedups, RATES, together)
             assert sorted(got) == wanted, (
                 f"for a global batch of {together} it finds the numbers of ranks {sorted(got)}, "
@@ -35,7 +38,7 @@ class TestEfficiency:
     @hint("One rank that has the whole global batch is what the others are compared with.")
     def test_speedups(self, alone):
         """A speed-up compares with one rank that has the whole global batch."""
-        wanted = {16: {1: 1.0, 2: 95.0 / 80}, 32: {1: 1.0, 2: 1.5, 4: 1.6}}
+        wanted = {16: {1: 1.0, 2: 95.0 / 80}, 32: {1: 1.0, 2: 1.5, 4: 1.6, 8: 2.0}}
         for together, speedups in wanted.items():
             got = alone(on_rank.speedups, RATES, together)
             assert all(abs(got.get(n, 0.0) - speedup) < 1e-9 for n, speedup in speedups.items()), (
@@ -44,8 +47,10 @@ class TestEfficiency:
 
     @hint("Try a speed-up of n, then a speed-up of 1: which shares must come out?")
     def test_karp_flatt(self, alone):
-        """karp_flatt() finds the share that Amdahl's law was given."""
-        cases = [(share, n) for share in (0.0, 0.1, 0.5, 1.0) for n in (2, 7, 64)]
+        """karp_flatt() finds the share that Amdahl's law was given. It is below 0 where n ranks are
+        more than n times as fast, and above 1 where they are slower than one.
+        """
+        cases = [(share, n) for share in (0.0, 0.105, 0.5, 1.0, -0.0125, 1.5) for n in (2, 7, 64)]
         speedups = [(1 / (share + (1 - share) / n), n) for share, n in cases]
         found = alone(on_rank.karp_flatt, speedups)
         for (share, n), got in zip(cases, found, strict=True):

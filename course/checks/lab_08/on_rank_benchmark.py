@@ -1,52 +1,67 @@
 """What the checks of `benchmark` do on each rank: steps whose true rate is known."""
 
+import functools
 import importlib
 import time
+import timeit
+from collections.abc import Callable
 
 import torch
 import torch.distributed as dist
 
 SAMPLES = 10  # of a step
 STEP_S = 0.01
+LATE_S = 0.4
 RATE = SAMPLES / STEP_S  # samples per second that one rank truly gets done
+CLOCKS = ("perf_counter", "monotonic", "time")
+MEETINGS = ("barrier", "monitored_barrier", "all_reduce", "all_gather", "all_gather_object")
 
 
 class Clock:
     """This rank's time in seconds, which passes only where a check says so.
 
     So a busy machine changes no result.
-    Ranks that meet in a barrier or an all-reduce leave it together, when the last has come.
+    Ranks that meet in one of `MEETINGS` leave it together, when the last has come.
     """
 
     def __init__(self) -> None:
         self.now = 0.0
         self._all_reduce = dist.all_reduce
-        dist.all_reduce, dist.barrier = self.all_reduce, self.meet
-        for name in ("perf_counter", "monotonic", "time"):
+        for name in MEETINGS:
+            setattr(dist, name, self.meeting(getattr(dist, name)))
+        for name in CLOCKS:
             setattr(time, name, lambda: self.now)
+            setattr(time, f"{name}_ns", lambda: round(self.now * 1e9))
+        importlib.reload(timeit)  # its timer is one of these clocks, as it finds it
 
     def sleep(self, seconds: float = STEP_S) -> None:
         """Let time pass."""
         self.now += seconds
 
-    def meet(self, *_: object, **__: object) -> None:
+    def meet(self) -> None:
         """Wait for the rank that is latest."""
         latest = torch.tensor(self.now, dtype=torch.float64)
         self._all_reduce(latest, dist.ReduceOp.MAX)
         self.now = latest.item()
 
-    def all_reduce(self, *args: object, **kwargs: object) -> object:
-        """An all-reduce, in which ranks meet."""
-        self.meet()
-        return self._all_reduce(*args, **kwargs)
+    def meeting(self, real: Callable) -> Callable:
+        """A function of torch.distributed in which ranks meet."""
+
+        @functools.wraps(real)
+        def call(*args: object, **kwargs: object) -> object:
+            self.meet()
+            return real(*args, **kwargs)
+
+        return call
 
 
 def measure(
-    step, samples: int = SAMPLES, rounds: int = 2, steps: int = 5, warmup: int = 3
+    step: Callable, samples: float = SAMPLES, rounds: int = 2, steps: int = 5, warmup: int = 3
 ) -> list[float]:
     """What the learner's function says of a step."""
     throughput = importlib.import_module("benchmark").throughput
-    return throughput(step, samples, rounds=rounds, steps=steps, warmup=warmup)
+    rates = throughput(step, samples, rounds=rounds, steps=steps, warmup=warmup)
+    return [float(rate) for rate in rates]
 
 
 def slow_at_first() -> list[float]:
@@ -96,31 +111,49 @@ def left_over() -> list[float]:
 
 
 def late() -> list[float]:
-    """Steps that talk, on a rank 1 that arrives late for its first round."""
+    """Steps that talk, on a rank 1 that takes longer for the last step before each round."""
     clock, taken = Clock(), []
 
     def step() -> None:
-        taken.append(1)
-        clock.sleep()
         dist.all_reduce(torch.ones(1))
-        if len(taken) == 3 and dist.get_rank() == 1:
-            clock.sleep(0.4)
+        clock.sleep()
+        taken.append(1)
+        if len(taken) in (3, 8) and dist.get_rank() == 1:  # the warm-up's and the first round's
+            clock.sleep(LATE_S)
 
     return measure(step)
 
 
-def one_is_slow() -> list[float]:
-    """Rank 1 takes twice as long."""
+def late_queue() -> list[float]:
+    """Steps that talk, on a rank 1 whose GPU is still busy with the warm-up for long."""
+    device = Device(first=LATE_S * dist.get_rank())
+
+    def step() -> None:
+        dist.all_reduce(torch.ones(1))
+        device.step()
+
+    return measure(step)
+
+
+def slow_in_turns() -> list[float]:
+    """Rank 1 takes twice as long in the first round, rank 0 in the second."""
+    clock, taken = Clock(), []
+
+    def step() -> None:
+        taken.append(1)
+        slow = 1 if len(taken) <= 8 else 0
+        clock.sleep(STEP_S * (2 if dist.get_rank() == slow else 1))
+
+    return measure(step)
+
+
+def uneven(samples: tuple[float, float]) -> list[float]:
+    """The two ranks have so many samples."""
     clock = Clock()
-    return measure(lambda: clock.sleep(STEP_S * (1 + dist.get_rank())))
+    return measure(clock.sleep, samples=samples[dist.get_rank()])
 
 
-def uneven() -> list[float]:
-    """Rank 1 has three times the samples."""
-    clock = Clock()
-    return measure(clock.sleep, samples=SAMPLES * (1 + 2 * dist.get_rank()))
-
-
-def summary(rates: list[float]) -> tuple[float, ...]:
-    """The learner's median and spread."""
-    return tuple(importlib.import_module("benchmark").summary(rates))
+def summaries(cases: list[list[float]]) -> list[tuple[float, ...]]:
+    """The learner's median and spread of each list of rates."""
+    summary = importlib.import_module("benchmark").summary
+    return [tuple(float(number) for number in summary(case)) for case in cases]

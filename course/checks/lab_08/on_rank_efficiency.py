@@ -5,10 +5,11 @@ import importlib
 
 def speedups(rates: dict[tuple[int, int], float], together: int) -> dict[int, float]:
     """The learner's speed-ups by number of ranks."""
-    return importlib.import_module("efficiency").speedups(rates, together)
+    found = importlib.import_module("efficiency").speedups(rates, together)
+    return {int(ranks): float(speedup) for ranks, speedup in found.items()}
 
 
 def karp_flatt(cases: list[tuple[float, int]]) -> list[float]:
     """The learner's serial share for each (speed-up, ranks)."""
     script = importlib.import_module("efficiency")
-    return [script.karp_flatt(*case) for case in cases]
+    return [float(script.karp_flatt(*case)) for case in cases]

@@ -9,10 +9,10 @@ def hierarchical(
     """The learner's seconds for each (bytes, nodes, GPUs per node), on links of (alpha, beta)."""
     script = importlib.import_module("predict")
     links = script.Link(*inside), script.Link(*network)
-    return [script.hierarchical(*case, *links) for case in cases]
+    return [float(script.hierarchical(*case, *links)) for case in cases]
 
 
 def step_seconds(cases: list[tuple[float, float, float]]) -> list[float]:
     """The learner's seconds of a step for each (compute, communication, share that may hide)."""
     script = importlib.import_module("predict")
-    return [script.step_seconds(*case) for case in cases]
+    return [float(script.step_seconds(*case)) for case in cases]

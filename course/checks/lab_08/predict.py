@@ -2,6 +2,7 @@
 
 from course.checks.engine.hint import hint
 from course.checks.lab_08 import on_rank_predict as on_rank
+from course.core import words
 from course.explore.models import alpha_beta, hierarchy
 
 
@@ -14,7 +15,7 @@ class TestPredict:
     )
     def test_hierarchical(self, alone):
         """hierarchical() takes as long as its three phases together, on any cluster."""
-        shapes = ((2, 8), (16, 4), (3, 1), (1, 8), (1, 1))  # nodes, GPUs per node
+        shapes = ((2, 8), (16, 4), (5, 6), (3, 1), (1, 8), (1, 1))  # nodes, GPUs per node
         cases = [(size, *shape) for size in (1e3, 1e8) for shape in shapes]
         inside, network = (5e-6, 1e-11), (2e-5, 1e-9)
         links = alpha_beta.AlphaBeta(*inside), alpha_beta.AlphaBeta(*network)
@@ -22,7 +23,8 @@ class TestPredict:
         for (size, nodes, gpus), got in zip(cases, found, strict=True):
             wanted = hierarchy.ways(hierarchy.Cluster(nodes, gpus, *links), size)[-1].seconds
             assert abs(got - wanted) <= 1e-9 * wanted + 1e-15, (
-                f"{nodes} nodes of {gpus}, {size:.0e} bytes: {got:.3g} s instead of {wanted:.3g} s"
+                f"{words.plural(nodes, 'node')} of {words.plural(gpus, 'GPU')}, {size:.0e} bytes: "
+                f"{got:.6g} s instead of {wanted:.6g} s"
             )
 
     @hint("If 80 % of 6 s may hide, that is 4.8 s, provided the backward pass is that long.")
@@ -33,6 +35,8 @@ class TestPredict:
         wanted = {  # of (compute, communication, share that may hide)
             (9.0, 6.0, 0.5): 12.0,
             (9.0, 20.0, 1.0): 23.0,
+            (9.0, 10.0, 0.5): 14.0,
+            (9.0, 20.0, 0.5): 23.0,
             (9.0, 6.0, 0.0): 15.0,
             (9.0, 6.0, 1.0): 9.0,
             (9.0, 0.0, 0.8): 9.0,

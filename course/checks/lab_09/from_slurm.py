@@ -14,19 +14,19 @@ class TestFromSlurm:
     @hint("One of Slurm's variables counts the tasks of the whole job, from 0.")
     def test_rank(self, alone):
         """RANK counts the tasks over all nodes."""
-        for _, found in self.each(alone, ("node[3-4]", 4711, (2, 1))):
+        for _, found in self.each(alone, ("node[3-5]", 4711, (3, 1, 2))):
             got = [env["RANK"] for env in found]
-            assert got == ["0", "1", "2"], (
-                f"three tasks, two of them on the first node, have the ranks {got}"
+            assert got == ["0", "1", "2", "3", "4", "5"], (
+                f"six tasks, 3, 1 and 2 of them on three nodes, have the ranks {got}"
             )
 
     @hint("LOCAL_RANK chooses the GPU, so it must count within a node.")
     def test_local_rank(self, alone):
         """LOCAL_RANK counts within a node."""
-        for _, found in self.each(alone, ("node[3-4]", 4711, (2, 1))):
+        for _, found in self.each(alone, ("node[3-5]", 4711, (3, 1, 2))):
             got = [env["LOCAL_RANK"] for env in found]
-            assert got == ["0", "1", "0"], (
-                f"two tasks on one node and one on another have the local ranks {got}"
+            assert got == ["0", "1", "2", "0", "0", "1"], (
+                f"six tasks, 3, 1 and 2 of them on three nodes, have the local ranks {got}"
             )
 
     @hint("How many tasks does the whole job have? Its nodes may have different numbers of them.")
@@ -84,7 +84,9 @@ class TestFromSlurm:
 
     @hint("The result may depend only on `task`, not on the environment of this process.")
     def test_pure(self, alone):
-        """environment() reads only the task's variables and does not change them."""
+        """environment() reads only the task's variables. It changes neither them nor those of this
+        process.
+        """
         changed, leaked = alone(on_rank.environment_is_pure)
-        assert not changed, f"it changes the task's variables: {changed}"
+        assert not changed, f"it changes variables itself: {', '.join(changed)}"
         assert not leaked, f"it depends on this process's own environment: {leaked}"

@@ -1,5 +1,6 @@
 """What the checks of `from_slurm` do: be the tasks of a job."""
 
+import builtins
 import importlib
 import os
 
@@ -26,6 +27,12 @@ def tasks_of(nodelist: str, job: int, tasks: tuple[int, ...]) -> list[dict[str, 
             "SLURM_LOCALID": str(local),
             "SLURMD_NODENAME": f"node{3 + node}",
             "SLURM_LAUNCH_NODE_IPADDR": "10.0.0.3",
+            "SLURM_STEP_ID": "0",
+            "SLURM_STEPID": "0",
+            "SLURM_STEP_NODELIST": nodelist,
+            "SLURM_STEP_NUM_NODES": str(len(tasks)),
+            "SLURM_STEP_NUM_TASKS": str(len(places)),
+            "SLURM_SRUN_COMM_PORT": str(40000 + job % 1000),
             "SLURM_STEP_GPUS": "0,1",
             "SLURM_TASK_PID": str(1000 + rank),
             "SLURM_CPUS_ON_NODE": "2",
@@ -36,23 +43,32 @@ def tasks_of(nodelist: str, job: int, tasks: tuple[int, ...]) -> list[dict[str, 
 
 def environments(cases: tuple[tuple[str, int, tuple[int, ...]], ...]) -> list[list[dict[str, str]]]:
     """What the learner's function makes of each task, by (node list, job, tasks on each node)."""
-    environment = importlib.import_module("from_slurm").environment
-    return [
-        [{key: str(value) for key, value in environment(task).items()} for task in tasks_of(*case)]
-        for case in cases
-    ]
+    return [[as_task(number, task) for number, task in enumerate(tasks_of(*c))] for c in cases]
+
+
+def as_task(number: int, task: dict[str, str]) -> dict[str, str]:
+    """What the learner's function makes of a task: with the hashes that its own process would have.
+
+    Python mixes a random number into the hash of a text, another one in each process.
+    """
+    real = builtins.hash
+    builtins.hash = lambda key: real(key) if isinstance(key, int) else real((number, key))
+    try:
+        mine = importlib.import_module("from_slurm").environment(task)
+    finally:
+        builtins.hash = real
+    return {key: str(value) for key, value in mine.items()}
 
 
 def join_as_tasks() -> tuple[int, float]:
     """Be one of four tasks on two nodes (both this machine): the rank, and the sum of all ranks."""
-    script = importlib.import_module("from_slurm")
-    script.first_node = lambda nodelist: "127.0.0.1"  # the only node that there is
     task = tasks_of("node[3-4]", os.getppid(), (2, 2))[int(os.environ["RANK"])]
-    mine = script.environment(task)
+    mine = importlib.import_module("from_slurm").environment(task)
     for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
         os.environ.pop(name)
     os.environ.pop("TORCHELASTIC_USE_AGENT_STORE", None)  # there is no agent under Slurm
     os.environ.update(mine)
+    os.environ["MASTER_ADDR"] = "127.0.0.1"  # the only node that there is
     dist.init_process_group("gloo")
     total = torch.tensor(float(dist.get_rank()))
     dist.all_reduce(total)
@@ -60,13 +76,15 @@ def join_as_tasks() -> tuple[int, float]:
 
 
 def environment_is_pure() -> tuple[list[str], list[str]]:
-    """What `environment` changes of a task, and its results that depend on this process's own."""
+    """What `environment` changes of a task or of this process's own variables, and its results
+    that depend on the latter.
+    """
     environment = importlib.import_module("from_slurm").environment
     task = tasks_of("node[3-4]", 4711, (2, 2))[3]
-    before = dict(task)
+    before, own = dict(task), dict(os.environ)
     first = environment(task)
-    names = before.keys() | task.keys()
-    changed = sorted(name for name in names if before.get(name) != task.get(name))
+    changed = sorted({name for name, _ in before.items() ^ task.items()})
+    changed += sorted({name for name, _ in own.items() ^ os.environ.items()})
     misleading = (*before, "RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_PORT")
     os.environ.update(dict.fromkeys(misleading, "99"))
     second = environment(before)

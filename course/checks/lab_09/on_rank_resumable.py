@@ -40,13 +40,20 @@ def shares(steps: tuple[int, ...]) -> dict[int, list[int]]:
     return {step: torch.as_tensor(share(step, SIZE)).tolist() for step in steps}
 
 
-def agreement(cases: tuple[int | None, ...]) -> list[bool]:
-    """What `all_stop` answers on this rank, for each case of which rank has had the signal."""
-    module, answers = script(), []
+def agreement(cases: tuple[tuple[int, ...], ...]) -> tuple[list[bool], int]:
+    """What `all_stop` answers on this rank, for each case of which ranks have had the signal, and
+    how many process groups it makes for that.
+    """
+    module, answers, before = script(), [], groups()
     for told in cases:
-        module.told_to_stop = dist.get_rank() == told
+        module.told_to_stop = dist.get_rank() in told
         answers.append(bool(module.all_stop()))
-    return answers
+    return answers, groups() - before
+
+
+def groups() -> int:
+    """How many process groups this rank has made."""
+    return len(dist.distributed_c10d._world.pg_names)
 
 
 def run(path: str, steps: int) -> list[Tensor]:

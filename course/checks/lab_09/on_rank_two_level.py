@@ -13,20 +13,26 @@ def groups() -> int:
     return len(dist.distributed_c10d._world.pg_names)
 
 
-def two_level(sizes: tuple[int, ...]) -> dict[int, dict]:
-    """By number of ranks per node: the sum, what was called, and the groups made in a call."""
-    module, results = importlib.import_module("two_level"), {}
-    for size in sizes:
+def two_level(cases: tuple[tuple[int, torch.dtype, float], ...]) -> list[dict]:
+    """By case (ranks per node, type, factor): the sum, what was called, the groups made in a call.
+
+    The numbers of a rank are 1, 11, 21 and 31 plus the rank, all times the factor.
+    """
+    module, results = importlib.import_module("two_level"), []
+    for size, dtype, factor in cases:
         reducer = module.TwoLevel(size)
-        tensor, before = torch.full((2, 2), dist.get_rank() + 1.0), groups()
+        numbers = torch.arange(4).view(2, 2) * 10 + dist.get_rank() + 1
+        tensor, before = numbers.to(dtype) * factor, groups()
         with recorded() as calls:
             reducer.all_reduce(tensor)
         total = tensor.flatten().tolist()
         reducer.all_reduce(tensor)
-        results[size] = {
-            "sum": total,
-            "again": tensor.flatten().tolist(),
-            "calls": calls,
-            "groups_in_call": groups() - before,
-        }
+        results.append(
+            {
+                "sum": total,
+                "again": tensor.flatten().tolist(),
+                "calls": calls,
+                "groups_in_call": groups() - before,
+            }
+        )
     return results

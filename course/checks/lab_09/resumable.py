@@ -1,7 +1,10 @@
 """Checks of `resumable`, exercise 3 of lab 09."""
 
+import itertools
+
 from course.checks.engine.hint import hint
 from course.checks.lab_09 import on_rank_resumable as on_rank
+from course.core import words
 
 
 class TestResumable:
@@ -31,22 +34,27 @@ class TestResumable:
     @hint("All ranks know the number of the step, and the order may depend on nothing else.")
     def test_steps_differ(self, ranks):
         """Each step sees different samples."""
-        shares = ranks(1, on_rank.shares, (1, 2))[0]
-        first, second = set(shares[1]), set(shares[2])
-        assert len(first & second) < len(first) / 2, (
-            f"{len(first & second)} of {len(first)} samples are in both step 1 and step 2"
-        )
+        shares = ranks(1, on_rank.shares, (1, 2, 3, 40))[0]
+        for one, other in itertools.combinations(shares, 2):
+            first, second = set(shares[one]), set(shares[other])
+            assert len(first & second) < len(first) / 2, (
+                f"{len(first & second)} of {len(first)} samples are in both step {one} and "
+                f"step {other}"
+            )
 
     @hint("A rank that was told to stop and one that was not must give the same answer.")
     def test_agree(self, ranks):
-        """all_stop() gives every rank the same answer: yes if any rank was told to stop."""
-        cases = (None, 0, 1, 2)
-        by_case = zip(*ranks(3, on_rank.agreement, cases), strict=True)
-        for told, answers in zip(cases, by_case, strict=True):
-            who = "no rank" if told is None else f"rank {told}"
-            assert answers == (told is not None,) * 3, (
-                f"{who} was told to stop, and the ranks answer {list(answers)}"
+        """all_stop() gives every rank the same answer: yes if a rank or several were told to stop.
+        It makes no process group for that.
+        """
+        cases = ((), (0,), (1,), (2,), (0, 2), (0, 1, 2))
+        by_rank, groups = zip(*ranks(3, on_rank.agreement, cases), strict=True)
+        for told, answers in zip(cases, zip(*by_rank, strict=True), strict=True):
+            assert answers == (bool(told),) * 3, (
+                f"told to stop: {', '.join(f'rank {rank}' for rank in told) or 'no rank'}; "
+                f"the ranks answer {list(answers)}"
             )
+        assert not any(groups), f"{len(cases)} calls make {words.plural(max(groups), 'group')}"
 
     @hint("After a signal to one rank, all of them have to learn of it in the same step.")
     def test_stops_together(self, ranks):

@@ -1,25 +1,59 @@
 """Checks of `two_level`, exercise 1 of lab 09."""
 
+import math
+from collections.abc import Iterator
+
+import torch
+
 from course.checks.engine.hint import hint
 from course.checks.engine.recorder import Call
 from course.checks.lab_09 import on_rank_two_level as on_rank
+from course.core import words
 
-SIZES = (2, 3, 6)  # ranks per node, of six ranks
+# Ranks per node, of six ranks; the type of the tensor; a factor that only this type can hold.
+CASES = (
+    (2, torch.float32, 1.0),
+    (3, torch.float64, 1 + 2.0**-40),
+    (6, torch.int64, 2**40 + 1),
+)
+NUMBERS = 4  # of the tensor
 
 
-def crossing(calls: list[Call], size: int) -> list[Call]:
-    """The calls among ranks of several nodes, of `size` ranks per node."""
-    return [call for call in calls if len({rank // size for rank in call.ranks}) > 1]
+def crossing(result: dict, rank: int, size: int) -> list[Call]:
+    """The calls of a rank that send something to another node, of `size` ranks per node."""
+    return [
+        call
+        for call in result["calls"]
+        if call.name not in ("recv", "irecv")
+        and any(other // size != rank // size for other in peers(call))
+    ]
+
+
+def peers(call: Call) -> tuple[int, ...]:
+    """The ranks that a call sends something to, or the whole group of a collective."""
+    return (call.to,) if call.name in ("send", "isend") else call.ranks
+
+
+def sent(call: Call) -> float:
+    """How many numbers a call sends from a rank at most; a ring makes an all-reduce."""
+    others = len(call.ranks) - 1
+    match call.name:
+        case "send" | "isend":
+            return call.elements
+        case "all_reduce":
+            return 2 * others / len(call.ranks) * call.elements
+        case _:
+            return others * call.elements
 
 
 class TestTwoLevel:
     """Exercise 1: an all-reduce that adds up within each node first."""
 
-    def each(self, ranks):
-        """(ranks per node, results by rank), all from one set of six ranks."""
-        by_rank = ranks(6, on_rank.two_level, SIZES)
-        for size in SIZES:
-            yield size, [results[size] for results in by_rank]
+    def each(self, ranks) -> Iterator[tuple[int, float, list[dict]]]:
+        """(ranks per node, factor, results by rank) of each case, all from one set of six ranks."""
+        by_rank = ranks(6, on_rank.two_level, CASES)
+        for (size, _, factor), results in zip(CASES, zip(*by_rank, strict=True), strict=True):
+            yield size, factor, list(results)
 
     @hint(
         "There are three phases: within the node, between the leaders, within the node. "
@@ -27,52 +61,61 @@ class TestTwoLevel:
     )
     def test_sum(self, ranks):
         """Every rank's tensor becomes the sum over all six ranks (as three nodes, two and one),
-        also in a second call.
+        also in a second call, in double precision and of large whole numbers.
         """
-        for size, results in self.each(ranks):
+        for size, factor, results in self.each(ranks):
+            once = [(60 * i + 21) * factor for i in range(NUMBERS)]
             for rank, result in enumerate(results):
-                first, again = result["sum"][0], result["again"][0]
-                assert result["sum"] == [21.0] * 4, (
-                    f"{size} ranks per node: rank {rank} has {first:g}, not 1 + … + 6 = 21"
+                assert result["sum"] == once, (
+                    f"{size} ranks per node: rank {rank} has {result['sum']}, not {once}"
                 )
-                assert result["again"] == [126.0] * 4, (
-                    f"{size} ranks per node: after a second call rank {rank} has {again:g}, not 126"
+                twice = [6 * number for number in once]
+                assert result["again"] == twice, (
+                    f"{size} ranks per node: after a second call rank {rank} has "
+                    f"{result['again']}, not {twice}"
                 )
 
-    @hint("Only the leaders talk to other nodes: look at the members of the group of each call.")
+    @hint("Only one rank of each node talks to the others: look at the group of each call.")
     def test_cable(self, ranks):
-        """One collective crosses from node to node, among one rank of each. With a single node,
-        none does.
+        """A collective that crosses from node to node is among one rank of each. With a single
+        node, none crosses.
         """
-        for size, results in self.each(ranks):
-            by_rank = [crossing(result["calls"], size) for result in results]
-            groups = {call.ranks for calls in by_rank for call in calls}
-            leaders = tuple(range(0, 6, size))
-            wanted = {leaders} if size < 6 else set()
-            assert groups == wanted, (
-                f"{size} ranks per node: the groups that cross between nodes are {sorted(groups)}"
-            )
-            most = max(len(calls) for calls in by_rank)
-            assert most <= 1, (
-                f"{size} ranks per node: a rank calls {most} collectives with other nodes, not one"
-            )
+        for size, _, results in self.each(ranks):
+            for rank, result in enumerate(results):
+                for call in crossing(result, rank, size):
+                    nodes = [peer // size for peer in {rank, *peers(call)}]
+                    assert len(nodes) == len(set(nodes)), (
+                        f"{size} ranks per node: {call.name} crosses between nodes among the ranks "
+                        f"{sorted({rank, *peers(call)})}, and some of these share a node"
+                    )
 
     @hint(
         "Is what the leaders exchange as large as one tensor, "
         "or as the tensors of all ranks together?"
     )
     def test_bytes(self, ranks):
-        """What crosses is as large as one tensor, however many ranks a node has."""
-        for size, results in self.each(ranks):
-            calls = [call for result in results for call in crossing(result["calls"], size)]
-            sent = max((call.elements for call in calls), default=0)
-            assert sent == (4 if size < 6 else 0), (
-                f"{size} ranks per node: {sent} numbers cross between nodes for a tensor of 4"
-            )
+        """What a node sends is no more than in an all-reduce of one tensor, however many ranks a
+        node has.
+        """
+        for size, _, results in self.each(ranks):
+            nodes = 6 // size
+            whole = math.ceil(NUMBERS / size) * size  # in parts of equal length, one per rank
+            most = 2 * (nodes - 1) / nodes * whole
+            for node in range(nodes):
+                mine = range(node * size, (node + 1) * size)
+                calls = [call for rank in mine for call in crossing(results[rank], rank, size)]
+                numbers = sum(sent(call) for call in calls)
+                assert numbers <= most + 1e-9, (
+                    f"{size} ranks per node: node {node} sends {numbers:g} numbers to other nodes "
+                    f"({', '.join(call.name for call in calls)}); an all-reduce of the {NUMBERS} "
+                    f"numbers of a tensor sends {2 * (nodes - 1) / nodes * NUMBERS:.3g}"
+                )
 
     @hint("Each new group costs connections, so make the groups once, in the constructor.")
     def test_groups(self, ranks):
         """Groups are made in the constructor, not in each call."""
-        for size, results in self.each(ranks):
+        for size, _, results in self.each(ranks):
             made = max(result["groups_in_call"] for result in results)
-            assert made == 0, f"{size} ranks per node: an all_reduce makes {made} groups"
+            assert made == 0, (
+                f"{size} ranks per node: an all_reduce makes {words.plural(made, 'group')}"
+            )
