@@ -4,9 +4,9 @@ PYTHON ?= python3
 # The release of torch that the course was tested with; environment.yml names it too.
 TORCH = torch==2.13.0
 
-.PHONY: lab test quick install notebooks scripts report doctor lint clean
+.PHONY: lab test quick install notebooks scripts site report doctor lint clean
 
-lab: install             # JupyterLab at the first notebook; ARGS="--ip 0.0.0.0" passes options on
+lab: install             # JupyterLab at the start notebook; ARGS="--ip 0.0.0.0" passes options on
 	.venv/bin/python -m course lab $(ARGS)
 
 test: install            # every test, and every notebook validated; ARGS="labs" runs some
@@ -22,6 +22,10 @@ notebooks: install       # labs/, solutions/ and images/ from the lessons; ARGS=
 
 scripts: install         # only the scripts that the notebooks write
 	.venv/bin/python -m course build --scripts $(ARGS)
+
+site: install            # the course as web pages in build/site; needs npm, which brings Python for browsers
+	.venv/bin/python -m pip install -q -e ".[site]"
+	.venv/bin/python -m course site $(ARGS)
 
 report: install          # tries all of the course here, GPUs above all, into one file; ARGS="--only links"
 	.venv/bin/python -m course report $(ARGS)

@@ -7,12 +7,14 @@ import sys
 from course.core import CourseError
 
 COMMANDS = {  # each is a file of the same name in course/commands/
-    "lab": "open JupyterLab at the first notebook",
+    "lab": "open JupyterLab at the start notebook",
     "check": "check the code that a learner wrote",
     "grade": "check the code of a class, and write pages, tables and points",
     "bench": "compare the code of the labs with torch's own, on this machine",
     "doctor": "say what this machine has and whether the labs will run on it",
     "report": "try all of the course on this machine, and write down what came of it",
+    "kit": "write the students' edition of the course, and files for graders",
+    "site": "build the course as web pages",
     "build": "write the notebooks and figures from the lessons",
 }
 
