@@ -99,5 +99,10 @@ def train_replica(
 
 
 def furthest(left: list[Tensor], right: list[Tensor]) -> float:
-    """The largest difference between two lists of tensors."""
-    return max(float((a - b).abs().max()) for a, b in zip(left, right, strict=True))
+    """The largest difference between two lists of tensors; nan if one of them has a nan."""
+    return float(torch.stack([_gap(a, b) for a, b in zip(left, right, strict=True)]).max())
+
+
+def _gap(left: Tensor, right: Tensor) -> Tensor:
+    """The largest difference, in which infinity is as far from infinity as 1 is from 1."""
+    return torch.where(left == right, 0.0, (left - right).abs().double()).max()

@@ -70,10 +70,8 @@ def begun_before_waiting() -> tuple[int, int, int]:
     tensors = Small(seed=0).state_dict()
     with running_engine(), calls_of_the_engine() as calls, slow_operations(0.05):
         state.broadcast_parameters(tensors, root_rank=0)
-        begun, under_way = (
-            len(list(itertools.takewhile("submit".__eq__, calls))),
-            len(engine().pending),
-        )
+        under_way = len(engine().pending)
+        begun = len(list(itertools.takewhile("submit".__eq__, calls)))
         barrier()
     return begun, len(tensors), under_way
 
