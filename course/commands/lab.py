@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from course.commands.lab_folder import lab_folder
 from course.core import ROOT
 
 SETTINGS = ROOT / "course" / "notebook" / "settings"
@@ -23,9 +24,10 @@ def main(argv: list[str]) -> None:
 
     if {"-h", "--help", "--help-all", "--version"} & set(argv):
         return LabApp.launch_instance(argv)
+    folder = lab_folder(Path.cwd())
     examine()
-    trust(ROOT / "solutions")
-    server = LabApp.initialize_server(argv=[*options(sys.platform, os.environ), *argv])
+    trust(folder / "solutions")
+    server = LabApp.initialize_server(argv=[*options(folder, sys.platform, os.environ), *argv])
     if not server.identity_provider.token_generated:  # Jupyter is silent: the user has a password
         print(f"JupyterLab is at {server.display_url}", flush=True)
     server.start()
@@ -66,9 +68,9 @@ def trust(folder: Path) -> None:
         notary.sign(nbformat.read(path, as_version=4))
 
 
-def options(platform: str, env: Mapping[str, str]) -> list[str]:
+def options(folder: Path, platform: str, env: Mapping[str, str]) -> list[str]:
     """Options of `jupyter lab` that depend on the machine."""
-    chosen = [f"--ServerApp.root_dir={ROOT}"]  # labs/ and solutions/ side by side
+    chosen = [f"--ServerApp.root_dir={folder}"]  # labs/ and solutions/ side by side
     displays = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
     if platform == "linux" and not any(env.get(name) for name in displays):
         chosen.append("--no-browser")  # a text browser might take over the terminal

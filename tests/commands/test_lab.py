@@ -21,9 +21,9 @@ NO_PASSWORD = {"JUPYTER_TOKEN": ""}  # of the user's own
 
 
 def test_without_a_display_no_browser_is_looked_for():
-    assert "--no-browser" in lab.options("linux", {})
-    assert "--no-browser" not in lab.options("linux", {"DISPLAY": ":0"})
-    assert "--no-browser" not in lab.options("darwin", {})
+    assert "--no-browser" in lab.options(ROOT, "linux", {})
+    assert "--no-browser" not in lab.options(ROOT, "linux", {"DISPLAY": ":0"})
+    assert "--no-browser" not in lab.options(ROOT, "darwin", {})
 
 
 def test_jupyter_gets_the_courses_settings_before_the_users_and_finds_the_courses_programs_first():

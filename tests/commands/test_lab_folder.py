@@ -1,0 +1,79 @@
+"""Without a clone, the labs come with the wheel, and into a folder of the learner's."""
+
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+from support.launching import clean_environment
+
+from course.commands import lab_folder
+from course.core import ROOT, CourseError
+
+INSTALLED = """
+from pathlib import Path
+from course.commands.lab_folder import lab_folder
+print(lab_folder(Path.cwd()))
+"""
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory) -> Path:
+    """A Python of its own, in which the course is installed as a wheel without its libraries."""
+    folder = tmp_path_factory.mktemp("installed")
+    source = folder / "source"  # building a wheel leaves files in its source
+    unwanted = shutil.ignore_patterns("__pycache__", "runs", "traces", "*.egg-info")
+    for name in ("course", "labs", "solutions", "images"):
+        shutil.copytree(ROOT / name, source / name, ignore=unwanted)
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copyfile(ROOT / name, source / name)
+    venv.create(folder / "venv", with_pip=False)
+    python = folder / "venv" / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-deps"]
+    subprocess.run([*pip, str(source)], check=True, capture_output=True)
+    return python
+
+
+def run(python: Path, folder: Path) -> subprocess.CompletedProcess:
+    """Ask an installed course for its folder."""
+    command = [str(python), "-c", INSTALLED]
+    return subprocess.run(
+        command, cwd=folder, env=clean_environment(), capture_output=True, text=True
+    )
+
+
+def test_a_clone_is_its_own_folder(tmp_path):
+    assert lab_folder.lab_folder(tmp_path) == ROOT
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_installed_course_unpacks_its_labs_and_keeps_what_is_there(python, tmp_path):
+    mine = tmp_path / "multi-gpu-course" / "labs" / "02_all_reduce.ipynb"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    done = run(python, tmp_path)
+    assert done.stdout.strip() == str(tmp_path / "multi-gpu-course"), done.stderr
+    assert mine.read_text() == "mine"
+    for kind in ("labs/*.ipynb", "labs/*.md", "solutions/*.ipynb", "images/*"):
+        there = {path.name for path in ROOT.glob(kind)}
+        assert there and {path.name for path in mine.parents[1].glob(kind)} == there
+    assert (mine.parent / "src").is_dir()
+
+
+def test_where_nothing_can_be_written_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr(lab_folder, "ROOT", tmp_path)
+    notebook = tmp_path / "start.ipynb"
+    notebook.write_text("")
+    monkeypatch.setattr(lab_folder, "brought", lambda: {"labs/start.ipynb": notebook})
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CourseError, match="Start this command in a folder of your own"):
+        lab_folder.lab_folder(tmp_path / "file")
+
+
+def test_without_labs_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr(lab_folder, "ROOT", tmp_path)
+    monkeypatch.setattr(lab_folder, "brought", dict)
+    with pytest.raises(CourseError, match="has no labs: install the course"):
+        lab_folder.lab_folder(tmp_path)
