@@ -16,6 +16,7 @@ import types
 from collections.abc import Callable
 from typing import NoReturn
 
+RECURSION_LIMIT = sys.getrecursionlimit()  # before a script may set another
 OWN = os.path.dirname(__file__) + os.sep
 
 
@@ -108,6 +109,8 @@ def be_process(body: Callable[[], None]) -> NoReturn:
         status = signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
     # Waits for the threads that are not daemons, as `multiprocessing` ends its forks.
     threading._shutdown()
+    # Libraries that the script did not import have registered calls, too; they need the usual depth.
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), RECURSION_LIMIT))
     atexit._run_exitfuncs()
     if threading.active_count() == 1:  # a daemon thread may still use them
         _kept = _process_groups()

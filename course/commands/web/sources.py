@@ -80,6 +80,8 @@ def _output(source: str, output: NotebookNode, widgets: dict) -> NotebookNode:
     if SVG in data and "values" in state and name and moves_alone(name[1]):
         text = _living(name[1], state["values"])
         return nbformat.v4.new_output("display_data", {"text/html": text})
+    if "text/markdown" in data:  # Sphinx leaves the links of an output as they are
+        data["text/markdown"] = "".join(data["text/markdown"]).replace(".ipynb)", ".html)")
     return output
 
 
