@@ -109,7 +109,7 @@ def be_process(body: Callable[[], None]) -> NoReturn:
         status = signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
     # Waits for the threads that are not daemons, as `multiprocessing` ends its forks.
     threading._shutdown()
-    # Libraries that the script did not import have registered calls, too; they need the usual depth.
+    # Libraries that the script never imported have registered calls, which need the usual depth.
     sys.setrecursionlimit(max(sys.getrecursionlimit(), RECURSION_LIMIT))
     atexit._run_exitfuncs()
     if threading.active_count() == 1:  # a daemon thread may still use them
