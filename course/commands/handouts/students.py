@@ -16,7 +16,8 @@ FOLDERS = ("course", "images", "labs")
 MADE = ("__pycache__", ".ipynb_checkpoints", "*.egg-info", "runs", "traces", "*.py[co]")
 # Sections and lines of README that speak of what this edition does not have.
 SECTION = re.compile(r"^## For (teachers|contributors)\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
-LINE = re.compile(r"^.*(solutions/|make test|make report|git\+ADDRESS|\.devcontainer).*\n", re.MULTILINE)
+ABSENT = ("solutions/", "make test", "make report", "git+ADDRESS", ".devcontainer")
+LINE = re.compile(rf"^.*({'|'.join(map(re.escape, ABSENT))}).*\n", re.MULTILINE)
 
 
 def write(root: Path, wanted: Sequence[Lesson], out: Path) -> None:
