@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from support.chromium import CHROMIUM, FLAGS
 from support.lesson_samples import ELSEWHERE, GOOD, NEXT, WIDGET, built, course
 
 
@@ -36,3 +37,13 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def copied(finished: Path, tmp_path: Path) -> Path:
     """A copy of that course."""
     return shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[object]:
+    """A headless Chromium, as playwright drives it."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield chromium
+        chromium.close()

@@ -47,7 +47,7 @@ def command(
     writable = list(writable)
     inside = [
         "bwrap",
-        "--die-with-parent",  # whoever started this need not live to end it
+        "--die-with-parent",  # it ends with the process that started it
         "--new-session",  # no terminal
         "--unshare-pid",  # it sees no process of others, and when the first one ends, all end
         "--unshare-net",  # a network that has only its own loopback

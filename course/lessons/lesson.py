@@ -32,6 +32,7 @@ CHECK_CELL = re.compile(r"%check (\w+)")
 NEEDS = re.compile(r"^> \*\*You need\*\* ([^;.]*)", re.MULTILINE)  # what follows helps only
 LAB_NUMBER = re.compile(r"\b\d\d[a-z]?\b")
 MINUTES = re.compile(r"^> \*\*Time:\*\* about (\d+) minutes", re.MULTILINE)
+LABS = "[0-9][0-9]*_*.md"  # the files of the labs, in order
 START = "start"  # the lesson that is not a lab: where a learner begins, and comes back to
 
 
@@ -213,7 +214,7 @@ def script(source: str) -> str:
 def lessons(root: Path) -> list[Lesson]:
     """Every lesson of the course below ``root``: the start notebook, and the labs in order."""
     folder = root / "course" / "lessons"
-    labs = sorted(folder.glob("[0-9][0-9]*_*.md"))
+    labs = sorted(folder.glob(LABS))
     return [read(path) for path in (*folder.glob(f"{START}.md"), *labs)]
 
 
@@ -224,7 +225,7 @@ def labs(root: Path) -> list[Lesson]:
 
 def lab_of(exercise: str, root: Path) -> Lesson:
     """The lab below ``root`` with this exercise; raises `CourseError` where there is none."""
-    for path in sorted((root / "course" / "lessons").glob("[0-9][0-9]*_*.md")):
+    for path in sorted((root / "course" / "lessons").glob(LABS)):
         if re.search(rf"^%check {re.escape(exercise)}$", path.read_text("utf-8"), re.MULTILINE):
             return read(path)
     raise CourseError(f"No lab has the exercise {exercise!r}.")

@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from support.chromium import CHROMIUM, FLAGS
+from support.chromium import CHROMIUM
 from support.launching import PATIENCE_S
 
 from course.commands.web.build import build
@@ -63,16 +63,6 @@ def address(site):
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/sub/"
     server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """A headless Chromium."""
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture

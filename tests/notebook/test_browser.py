@@ -19,7 +19,7 @@ from pathlib import Path
 import nbformat
 import psutil
 import pytest
-from support.chromium import CHROMIUM, FLAGS
+from support.chromium import CHROMIUM
 from support.launching import PATIENCE_S, clean_environment, until
 
 from course.commands.lab import SETTINGS, trust
@@ -115,16 +115,6 @@ def answers(url: str) -> bool:
         urllib.request.urlopen(f"{url}api?token=learner", timeout=10)
         return True
     return False
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """A headless Chromium."""
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture

@@ -113,7 +113,7 @@ def _row(result: dict) -> str:
 def check(name: str, src: str = "src", isolated: bool = False) -> Report:
     """Check one exercise in a process of its own; `isolated` runs the learner's code in a sandbox.
 
-    Raises `CourseError` for an unknown name, and where there is no verdict.
+    Raises `CourseError` for an unknown name, and where the checks gave none.
     """
     node_of(name)
     with tempfile.TemporaryDirectory(prefix="course-check-") as folder:

@@ -53,7 +53,7 @@ def held(folder: Path) -> Iterator[Callable[[], None]]:
 
     The function that is yielded returns when every other rank waits in a call to torch.distributed
     that this rank has not made yet, or has left the block. So a rank that does not wait is always
-    too early, however busy the machine is. Sleeping takes no time, for it is no way to wait.
+    too early, however busy the machine is. Sleeping takes no time, for it is not a way to wait.
     `folder` is for the ranks' marks: how many calls each of them has begun.
     """
     begun, within = 0, False

@@ -11,8 +11,8 @@ EARLY, STEPS = 2, 12
 def left_by(step: Callable[[int], None]) -> int:
     """How many tensors each call ``step(number)`` leaves in memory for good, on this rank.
 
-    A message may hold its tensor a little longer than its call: that is no leak, so it takes many
-    calls to tell.
+    A message may hold its tensor a little longer than its call: that does not count as a
+    leak, so it takes many calls to tell.
     """
     for number in range(EARLY):
         step(number)

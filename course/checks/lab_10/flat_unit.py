@@ -46,7 +46,7 @@ class TestFlatUnit(AnySharded):
                     f"{world_size} ranks: the shard's gradient on rank {rank} is off by {off:.2g}"
                 )
 
-    @hint("whoever has that part must see it: hide nothing from the sum")
+    @hint("the rank that has that part must see it: hide nothing from the sum")
     def test_overflow(self, ranks):
         """An infinite number in one rank's gradient reaches the shard that it belongs to."""
         first = ranks(2, on_rank.overflowed)[0]
