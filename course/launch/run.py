@@ -48,7 +48,6 @@ class Run:
 
     words: list[str]
     log_dir: Path
-    exit_codes: dict[int, int] = field(default_factory=dict)
     lines: list[Line] = field(default_factory=list)
     rows: list[dict] = field(default_factory=list)
     wall_s: float = 0.0
@@ -56,6 +55,7 @@ class Run:
     launcher_code: int = 0
     left_behind: int = 0
     processes: dict[int, tuple[int, float]] = field(default_factory=dict)
+    _ended: dict[int, int] = field(default_factory=dict)  # exit codes by rank, as the ranks ended
     _troubled: list[int] = field(default_factory=list)  # ranks, by their first sign of failure
 
     @property
@@ -69,9 +69,14 @@ class Run:
         return shlex.join(self.words)
 
     @property
+    def exit_codes(self) -> dict[int, int]:
+        """The exit code of each rank that has ended, by rank."""
+        return dict(sorted(self._ended.items()))
+
+    @property
     def ok(self) -> bool:
         """Whether the launcher and every rank ended with exit code 0."""
-        codes = [self.launcher_code, *self.exit_codes.values()]
+        codes = [self.launcher_code, *self._ended.values()]
         return self.reason == Reason.FINISHED and not any(codes)
 
     @property
@@ -87,14 +92,14 @@ class Run:
     @property
     def first_failed(self) -> int | None:
         """The rank in which the trouble began: the first to raise, or not to end with code 0."""
-        failed = [rank for rank in self._troubled if self.exit_codes.get(rank)]
+        failed = [rank for rank in self._troubled if self._ended.get(rank)]
         if not failed:
             return None
         # A rank that is killed says nothing; what the others say about it may be heard before its
         # end is seen.
-        ended = list(self.exit_codes)
+        ended = list(self._ended)
         before = ended[: ended.index(failed[0])]
-        return next((rank for rank in before if self.exit_codes[rank] < 0), failed[0])
+        return next((rank for rank in before if self._ended[rank] < 0), failed[0])
 
     @property
     def unfinished(self) -> bool:
@@ -125,11 +130,11 @@ class Run:
         match event:
             case Started(rank, pid, created):
                 self.processes[rank] = (pid, created)
-                self.exit_codes.pop(rank, None)  # a restarted rank
+                self._ended.pop(rank, None)  # a restarted rank
             case Lines():
                 self._take_lines(event)
             case Exited(rank, code):
-                self.exit_codes[rank] = code
+                self._ended[rank] = code
                 if code:
                     self._troubled.append(rank)
             case Logged(rows):

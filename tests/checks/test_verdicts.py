@@ -118,9 +118,13 @@ def test_ranks_that_wait_for_one_another_are_found_on_a_busy_machine(tmp_path, b
         on_ranks.on_ranks(2, wait_for_nobody, src=tmp_path, limit=3.0)
 
 
-def test_ranks_that_never_came_to_the_code_are_not_judged(tmp_path):
+def test_ranks_that_never_came_to_the_code_are_not_judged(tmp_path, monkeypatch):
+    still_importing = tmp_path / "still_importing.py"
+    still_importing.write_text("import time\n\ntime.sleep(600)\n")
+    monkeypatch.setattr(on_ranks, "SCRIPT", still_importing)
+    (src := tmp_path / "src").mkdir()
     with pytest.raises(NotJudged, match="no rank came to your code: the machine is too busy"):
-        on_ranks.on_ranks(1, computes, src=tmp_path, limit=0.001)
+        on_ranks.on_ranks(1, computes, src=src, limit=0.5)
 
 
 def verdict(tmp_path: Path, code: str) -> list[session.Result]:

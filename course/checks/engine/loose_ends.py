@@ -1,7 +1,6 @@
 """What a call leaves behind: messages that nobody waited for, process groups, tensors."""
 
 import functools
-import gc
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -11,12 +10,11 @@ from unittest import mock
 import torch
 import torch.distributed as dist
 from torch import Tensor
-from torch.distributed import distributed_c10d
 from torch.utils._pytree import tree_map_only
 
+from course.checks.engine.memory import CALLS, left_by
 from course.checks.engine.recorder import HOMES, RECORDED
 
-CALLS = 3  # after a first one: what a call makes once, it may keep
 SENDS = ("isend",)
 MESSAGES = (*SENDS, "irecv")  # `send`, `recv` and `batch_isend_irecv` come through them
 CAN_WAIT = tuple(
@@ -112,21 +110,12 @@ def loose_ends(call: Callable[[], bool]) -> str:
 
 def kept(call: Callable[[], object]) -> str:
     """What every further `call` keeps for good, as the end of a sentence; "" if nothing."""
-    call()
-    groups, tensors = len(distributed_c10d._world.pg_map), _tensors_alive()
-    for _ in range(CALLS):
-        call()
-    more_groups, more = len(distributed_c10d._world.pg_map) - groups, _tensors_alive() - tensors
-    if more_groups > 0:
-        return f"{CALLS} calls leave {more_groups} process groups behind: make them once, outside"
-    if more >= CALLS:
-        return f"{CALLS} calls leave {more} tensors in memory that nobody needs any more"
+    tensors, groups = left_by(lambda number: call())
+    if groups:
+        return f"{CALLS} calls leave {groups} process groups behind: make them once, outside"
+    if tensors:
+        return f"{CALLS} calls leave {tensors} tensors in memory that nobody needs any more"
     return ""
-
-
-def _tensors_alive() -> int:
-    gc.collect()
-    return sum(issubclass(type(thing), Tensor) for thing in gc.get_objects())
 
 
 def _bytes(tensor: Tensor) -> Tensor:

@@ -84,8 +84,7 @@ class AnyReplica:
         """A step leaves no tensors in memory that the one before did not, and no process group."""
         for name, left in self.each(ranks, 2, on_rank.left_behind):
             tensors, groups = left[0]
-            # Gloo's threads may still hold some of the last step.
-            assert tensors < 5, f"{name}: ten steps leave {tensors} more tensors in memory"
+            assert tensors == 0, f"{name}: ten steps leave {tensors} more tensors in memory"
             assert groups == 0, f"{name}: ten steps leave {groups} more process groups"
 
     @hint("compare your gradients of the second step: does anything survive from the first?")

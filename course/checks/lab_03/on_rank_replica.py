@@ -1,6 +1,5 @@
 """What the checks of both exercises with a DDP of one's own do on each rank."""
 
-import gc
 import importlib
 import math
 from collections.abc import Callable
@@ -10,6 +9,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+from course.checks.engine.memory import left_by
 from course.checks.engine.recorder import Call, ddp_forbidden, recorded
 from course.checks.engine.reference import (
     Small,
@@ -77,22 +77,14 @@ def left_behind(wrapper: Callable) -> tuple[int, int]:
     """How many tensors and process groups ten steps leave, after two that may leave some."""
     replica = wrapper(Small(seed=0))
     update = torch.optim.SGD(replica.parameters(), lr=0.1)
-    for step in range(12):
+
+    def train(step: int) -> None:
         update.zero_grad()
         loss_of(replica, batch(step, dist.get_rank())).backward()
         replica.finish()
         update.step()
-        if step == 1:
-            before = alive()
-    tensors, groups = (now - then for now, then in zip(alive(), before, strict=True))
-    return tensors, groups
 
-
-def alive() -> tuple[int, int]:
-    """How many tensors and process groups this process holds."""
-    gc.collect()
-    tensors = sum(issubclass(type(thing), torch.Tensor) for thing in gc.get_objects())
-    return tensors, len(dist.distributed_c10d._world.pg_map)
+    return left_by(train)
 
 
 def train(

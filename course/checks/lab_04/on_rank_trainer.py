@@ -11,9 +11,9 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from course.checks.engine.memory import left_by
 from course.checks.engine.recorder import recorded
 from course.checks.engine.reference import furthest, weights
-from course.checks.lab_03.on_rank_replica import alive
 
 
 class Tiny(nn.Module):
@@ -81,17 +81,11 @@ def loss_of_nan() -> float:
     return float(trainer.update(window))
 
 
-def left_behind(updates: int) -> tuple[int, bool]:
-    """How many tensors these updates leave in memory, after two that may leave some.
-
-    Also whether the model is still in training mode.
-    """
-    trainer, kept = build(dropout=0.0), []
-    for number in range(2 + updates):
-        trainer.update(windows([[2, 2]], dist.get_rank())[0])
-        if number == 1:
-            kept.append(alive()[0])
-    return alive()[0] - kept[0], all(part.training for part in trainer.model.modules())
+def left_behind() -> tuple[int, bool]:
+    """How many tensors ten updates leave in memory; whether the model is still in training mode."""
+    trainer = build(dropout=0.0)
+    tensors, _ = left_by(lambda number: trainer.update(windows([[2, 2]], dist.get_rank())[0]))
+    return tensors, all(part.training for part in trainer.model.modules())
 
 
 def windows(sizes: list[list[int]], rank: int) -> list[list[dict[str, torch.Tensor]]]:

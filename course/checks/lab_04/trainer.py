@@ -44,9 +44,8 @@ class TestTrainer:
         """A step leaves no tensors in memory that the one before did not, and the model in training
         mode.
         """
-        for rank, (kept, training) in enumerate(ranks(2, on_rank.left_behind, 10)):
-            # Gloo's threads may still hold some of the last step.
-            assert kept < 5, f"ten steps leave {kept} more tensors in memory on rank {rank}"
+        for rank, (kept, training) in enumerate(ranks(2, on_rank.left_behind)):
+            assert kept == 0, f"ten steps leave {kept} more tensors in memory on rank {rank}"
             assert training, f"update() leaves the model in evaluation mode on rank {rank}"
 
     @hint("DDP decides in the forward whether the backward will communicate")

@@ -46,7 +46,7 @@ class TestMasterWeights:
         changed, off, left = alone(on_rank.rounded)
         assert not changed, f"the model's weights have become {', '.join(changed)}"
         assert off == 0, f"a weight differs from its rounded master by {off:.2g}"
-        assert left == 0, f"each step leaves {left} more tensors in memory, it should leave none"
+        assert left == 0, f"ten steps leave {left} more tensors in memory, they should leave none"
 
     @hint("the scaler looks for inf and nan in what the masters get, so nothing may be lost here")
     def test_collect(self, alone):

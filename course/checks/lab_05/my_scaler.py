@@ -130,4 +130,4 @@ class TestMyScaler:
                 f"step {step}: {len(sent)} messages with {numbers} numbers, not one with one"
             )
         assert steps[-1][1] == 0, "every step makes a process group; one for all steps is enough"
-        assert left == 0, f"each step leaves {left} more tensors in memory, it should leave none"
+        assert left == 0, f"ten steps leave {left} more tensors in memory, they should leave none"

@@ -1,0 +1,40 @@
+"""What calls leave in memory for good: tensors and process groups."""
+
+import gc
+import time
+from collections.abc import Callable
+
+from torch import Tensor
+from torch.distributed import distributed_c10d
+
+FIRST, CALLS = 2, 10  # what the first calls make once, they may keep
+LEAST = CALLS // 2  # tensors that count as a leak
+PATIENCE_S, PAUSE_S = 5.0, 0.01
+
+
+def left_by(call: Callable[[int], object]) -> tuple[int, int]:
+    """How many tensors and how many process groups `CALLS` calls leave, after the `FIRST` ones.
+
+    `call` gets its number. Gloo's threads let go of a message's tensors a little later than the
+    call that waited for the message goes on, so the tensors are looked at again before they count.
+    """
+    for number in range(FIRST):
+        call(number)
+    time.sleep(PAUSE_S)
+    tensors, groups = _tensors(), _groups()
+    for number in range(FIRST, FIRST + CALLS):
+        call(number)
+    end = time.monotonic() + PATIENCE_S
+    while (more := _tensors() - tensors) >= LEAST and time.monotonic() < end:
+        time.sleep(PAUSE_S)
+    return (more if more >= LEAST else 0), _groups() - groups
+
+
+def _tensors() -> int:
+    """How many tensors Python holds, after a collection of garbage."""
+    gc.collect()
+    return sum(issubclass(type(thing), Tensor) for thing in gc.get_objects())
+
+
+def _groups() -> int:
+    return len(distributed_c10d._world.pg_map)
