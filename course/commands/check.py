@@ -2,6 +2,8 @@
 
 import argparse
 import os
+import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -43,7 +45,9 @@ def main(argv: Sequence[str]) -> int:
         raise CourseError(f"There is no folder {args.src}: {fix}.")
     if not args.isolated:
         warm_up()
-    reports = check_folder(args.src, args.names, args.junit, args.isolated)
+    begun = _show if sys.stderr.isatty() else lambda text: None
+    reports = check_folder(args.src, args.names, args.junit, args.isolated, begun)
+    begun("")
     for report in reports:
         print(report)
     if args.json:
@@ -53,3 +57,9 @@ def main(argv: Sequence[str]) -> int:
     if args.classroom50:
         write_whole(args.classroom50, check_formats.classroom50(reports, os.environ))
     return 0 if reports and all(report.ok for report in reports) else 1
+
+
+def _show(text: str) -> None:
+    """Write which check is running over the line of the one before."""
+    width = shutil.get_terminal_size().columns - 1
+    print(f"\r\x1b[K{text[:width]}", end="", flush=True, file=sys.stderr)

@@ -17,6 +17,7 @@ from IPython.core.magics import NamespaceMagics
 from course.core import CourseError, write_whole
 from course.launch import KINDS, LIMIT_S, Reason, Run, launch, warm_up
 from course.notebook import place, progress, stuck
+from course.notebook.check_display import CheckDisplay
 from course.notebook.curves_display import CurvesDisplay
 from course.notebook.diff import Diff
 from course.notebook.live import Live
@@ -68,7 +69,7 @@ class CourseMagics(Magics):
 
         exercise = stuck.Exercise(_one_name("check", line))
         script = exercise.written()
-        report = check(exercise.name)
+        report = check(exercise.name, watch=CheckDisplay())
         if progress.begun(report) and not report.ok:
             stuck.say_when_it_passed(exercise)
         progress.record(report, script, exercise.src)

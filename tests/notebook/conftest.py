@@ -13,9 +13,10 @@ from traitlets.config import Config
 
 @pytest.fixture(scope="module")
 def shell() -> Iterator[InteractiveShell]:
-    shell = InteractiveShell(config=Config(HistoryManager={"enabled": False}))
+    shell = InteractiveShell.instance(config=Config(HistoryManager={"enabled": False}))
     shell.run_line_magic("load_ext", "course")
     yield shell
+    InteractiveShell.clear_instance()
 
 
 @pytest.fixture

@@ -5,14 +5,14 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from course.checks.engine.catalogue import node_of
 from course.core import CourseError
 from course.drawing import html_card, palette
-from course.launch import launch
+from course.launch import Event, Run, launch
 
 SESSION = Path(__file__).with_name("session.py")
 LIMIT_S = 3600.0  # of all checks of an exercise together; each has its own limit, too
@@ -110,16 +110,22 @@ def _row(result: dict) -> str:
     )
 
 
-def check(name: str, src: str = "src", isolated: bool = False) -> Report:
+def check(
+    name: str,
+    src: str = "src",
+    isolated: bool = False,
+    watch: Callable[[Run, Event], None] = lambda run, event: None,
+) -> Report:
     """Check one exercise in a process of its own; `isolated` runs the learner's code in a sandbox.
 
-    Raises `CourseError` for an unknown name, and where the checks gave none.
+    `watch` is told of the process; its `Progress` says which check is running. Raises `CourseError`
+    for an unknown name, and where the checks gave none.
     """
     node_of(name)
     with tempfile.TemporaryDirectory(prefix="course-check-") as folder:
         path = Path(folder) / "report.json"
         words = ["python", str(SESSION), *["--isolated"] * isolated, str(path), src, name]
-        run = launch(words, limit=LIMIT_S)
+        run = launch(words, limit=LIMIT_S, watch=watch)
         # Or checks would crowd out the learner's own runs.
         shutil.rmtree(run.log_dir, ignore_errors=True)
         if not path.is_file():
@@ -130,16 +136,21 @@ def check(name: str, src: str = "src", isolated: bool = False) -> Report:
 
 
 def check_folder(
-    src: Path, names: Sequence[str] = (), junit: Path | None = None, isolated: bool = False
+    src: Path,
+    names: Sequence[str] = (),
+    junit: Path | None = None,
+    isolated: bool = False,
+    begun: Callable[[str], None] = lambda text: None,
 ) -> list[Report]:
     """Check the scripts in `src` for the exercises `names` (all if empty), in this process.
 
-    `junit` is where a JUnit report goes; `isolated` runs the learner's code in a sandbox. Raises
-    `CourseError` for an unknown name, and where this box cannot isolate.
+    `junit` is where a JUnit report goes; `isolated` runs the learner's code in a sandbox; `begun`
+    is told of each check when it begins. Raises `CourseError` for an unknown name, and where this
+    box cannot isolate.
     """
     from course.checks.engine import session  # imports pytest, which takes its time
 
     by_name: dict[str, list[dict]] = {}
-    for result in session.run(src, names, junit, isolated=isolated):
+    for result in session.run(src, names, junit, isolated=isolated, begun=begun):
         by_name.setdefault(result.exercise, []).append(asdict(result))
     return [Report(name, results) for name, results in by_name.items()]

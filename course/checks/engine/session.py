@@ -56,9 +56,12 @@ class Session:
     After the first deadlock of an exercise its other checks are not run.
     """
 
-    def __init__(self, src: Path, limit: float | None = None, isolated: bool = False) -> None:
+    def __init__(
+        self, src: Path, limit: float | None, isolated: bool, begun: Callable[[str], None]
+    ) -> None:
         self.results: list[Result] = []
-        self._src, self._isolated = src, isolated
+        self._src, self._isolated, self._begun = src, isolated, begun
+        self._checks: list[pytest.Item] = []
         self._options = {"limit": limit} if limit else {}
         self._stuck: set[str] = set()
         self._printed: dict[str, None] = {}  # lines in order, each once
@@ -94,8 +97,14 @@ class Session:
     def _heard(self, rank: int, line: str) -> None:
         self._printed[f"rank {rank} │ {_visible(line)}"] = None
 
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """When all checks are known."""
+        self._checks = session.items
+
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Before a check: is its script there, and has the exercise not hung already?"""
+        number, of = self._checks.index(item) + 1, len(self._checks)
+        self._begun(f"{item.path.stem}: check {number} of {of}: {_claim(item)}")
         self._printed.clear()
         name = item.path.stem
         script = self._src / f"{name}.py"
@@ -126,7 +135,7 @@ class Session:
                 Result(
                     exercise=item.path.stem,
                     check=item.originalname,
-                    claim=" ".join(item.function.__doc__.split()),
+                    claim=_claim(item),
                     outcome=outcome,
                     message=_visible(message),
                     hint=hint,
@@ -144,6 +153,11 @@ def as_handed_out(number: str, script: str) -> str:
     (path,) = LESSONS.glob(f"{number}_*.md")
     scripts = lesson.read(path).scripts(solved=False)
     return scripts.get(f"src/{script}", "")
+
+
+def _claim(item: pytest.Item) -> str:
+    """What holds when a check passes."""
+    return " ".join(item.function.__doc__.split())
 
 
 def _visible(text: str) -> str:
@@ -186,16 +200,18 @@ def run(
     limit: float | None = None,
     only: str = "",
     isolated: bool = False,
+    begun: Callable[[str], None] = lambda text: None,
 ) -> list[Result]:
     """Check the scripts in `src` for the exercises `names` (all if empty).
 
     `junit` is where a JUnit report goes, `limit` the seconds until ranks count as deadlocked;
-    `only` picks the checks of that name; `isolated` runs the learner's code in a sandbox.
+    `only` picks the checks of that name; `isolated` runs the learner's code in a sandbox; `begun`
+    is told of each check when it begins.
     Raises `CourseError` where this box has none.
     """
     if isolated:
         bubblewrap.require()
-    session = Session(Path(src).resolve(), limit, isolated)
+    session = Session(Path(src).resolve(), limit, isolated, begun)
     arguments = [node_of(name) for name in names or exercises()]
     options = [
         f"-pno:{plugin}" for plugin in ("cacheprovider", "nbval", "terminal", "unraisableexception")
@@ -216,5 +232,10 @@ if __name__ == "__main__":
     parser.add_argument("src", type=Path)
     parser.add_argument("names", nargs="+")
     args = parser.parse_args()
-    results = run(args.src, args.names, isolated=args.isolated)
+    results = run(
+        args.src,
+        args.names,
+        isolated=args.isolated,
+        begun=lambda text: print(f"\r{text}", end="", flush=True),
+    )
     args.report.write_text(json.dumps([asdict(result) for result in results]))

@@ -1,0 +1,41 @@
+"""What a cell and a terminal show while checks run."""
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from support import solutions
+from support.cells import RunCell
+
+LAB = "00_start_here"
+
+
+def test_a_cell_says_which_check_runs_and_nothing_of_it_stays(
+    cell: RunCell, labs: Path, shell: InteractiveShell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    solutions.write(LAB, labs / "src")
+    shown = []
+    monkeypatch.setattr(
+        shell.display_pub, "publish", lambda data, **_: shown.append(data["text/html"])
+    )
+    assert cell("report = %check start_here\nreport").result.ok
+    assert shown[0] == shown[-1] == ""
+    assert any("start_here: check 1 of " in html for html in shown[1:-1])
+
+
+def test_a_terminal_says_so_too_and_a_pipe_does_not(labs: Path) -> None:
+    solutions.write(LAB, labs / "src")
+    command = [sys.executable, "-m", "course", "check", "--src", "src", "start_here"]
+    piped = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert piped.stderr == ""
+    terminal, end = pty.openpty()
+    on_terminal = subprocess.run(command, stdout=subprocess.PIPE, stderr=end, text=True, check=True)
+    os.close(end)
+    said = os.read(terminal, 65536).decode()
+    os.close(terminal)
+    assert "start_here: check 1 of " in said and said.endswith("\r\x1b[K")
+    assert on_terminal.stdout == piped.stdout
