@@ -46,16 +46,12 @@ def _backward_name(name: str | None) -> str | None:
     return name and f"{name}.gradient"
 
 
-def _several(result: Tensor | tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    return result if isinstance(result, tuple) else (result,)
-
-
 class _AllReduce(Function):
     @staticmethod
     def forward(ctx, name, op, prescale, postscale, process_set, *tensors):
         ctx.name, ctx.reduction = _backward_name(name), (op, prescale, postscale, process_set)
         handle = grouped_allreduce_async(tensors, None, name, *ctx.reduction)
-        return _several(synchronize(handle))
+        return synchronize(handle)
 
     @staticmethod
     def backward(ctx, *gradients):
@@ -107,7 +103,7 @@ class _AllGather(Function):
     @staticmethod
     def forward(ctx, name, process_set, *tensors):
         handle = grouped_allgather_async(tensors, name, process_set)
-        results = _several(synchronize(handle))
+        results = synchronize(handle)
         ctx.name, ctx.process_set = _backward_name(name), process_set
         ctx.rows = [
             [request.shapes[i][0] for request in handle.agreed] for i in range(len(tensors))
@@ -159,7 +155,7 @@ class _ReduceScatter(Function):
         ctx.name, ctx.op, ctx.process_set = _backward_name(name), op, process_set
         ctx.factor = prescale * postscale * (process_set.size() if op == Sum else 1)
         reduction = op, process_set, prescale, postscale
-        return _several(synchronize(grouped_reducescatter_async(tensors, name, *reduction)))
+        return synchronize(grouped_reducescatter_async(tensors, name, *reduction))
 
     @staticmethod
     def backward(ctx, *gradients):

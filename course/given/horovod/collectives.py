@@ -167,7 +167,7 @@ class Runner:
             if kind == "allreduce":
                 return self.allreduce(handles)
             results = [self.operation(first, place) for place in range(len(first.tensors))]
-        first.result = results[0] if len(results) == 1 else tuple(results)
+        first.results = tuple(results)
         return [(kind.upper(), start, time.perf_counter())]
 
     def operation(self, handle: object, place: int) -> object:
@@ -194,7 +194,7 @@ class Runner:
             self.fusion.unpack(flat, outputs)
         times.append(time.perf_counter())
         for handle in handles:
-            handle.result = handle.outputs[0] if len(handle.outputs) == 1 else tuple(handle.outputs)
+            handle.results = tuple(handle.outputs)
         names = ("MEMCPY_IN_FUSION_BUFFER", "ALLREDUCE", "MEMCPY_OUT_FUSION_BUFFER")
         phases = zip(names, times[:-1], times[1:], strict=True)
         return [phase for phase in phases if phase[0] == "ALLREDUCE" or not alone]

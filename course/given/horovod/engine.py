@@ -38,7 +38,8 @@ class Handle:
         self.stream = torch.cuda.current_stream(tensors[0].device) if on_gpu else None
         self.asked = time.perf_counter()
         self.agreed: tuple[Request, ...] = ()  # what each rank asked for, once all have
-        self.result: object = None
+        self.results: tuple = ()  # one for each tensor
+        self.single = False  # asked for without a list, so its result comes without one
         self.error: BaseException | None = None
         self.done = False
 
@@ -119,14 +120,14 @@ class Engine:
         return handle
 
     def wait(self, handle: Handle) -> object:
-        """The result, once it is there; raises what went wrong."""
+        """What `synchronize` returns, once it is there; raises what went wrong."""
         if not handle.done:
             self.hurry.set()  # a program that waits asks for nothing more, so the cycle can begin
         with self.finished:
             self.finished.wait_for(lambda: handle.done)
         if handle.error:
             raise handle.error
-        return handle.result
+        return handle.results[0] if handle.single else handle.results
 
     def leave(self, patience: float | None = None) -> None:
         """End the engines of all ranks; what is still pending elsewhere fails there."""
@@ -219,7 +220,7 @@ class Engine:
             handle = Handle(request, zeros, zeros)
         handle.agreed = answer.requests
         if request.kind == JOIN:
-            handle.result = self.joined.ranks[-1]
+            handle.results = (self.joined.ranks[-1],)
             self.joined.ranks.clear()
         return handle
 

@@ -44,6 +44,12 @@ def _submit(
     return engine().submit(name, kind, tensors, tensors if outputs is None else outputs, **details)
 
 
+def _single(handle):
+    """The handle of an operation on one tensor, which `synchronize` returns as it is."""
+    handle.single = True
+    return handle
+
+
 def _dtype(tensor: Tensor) -> str:
     return str(tensor.dtype).removeprefix("torch.")
 
@@ -124,7 +130,7 @@ def allreduce_async(
 ):  # fmt: skip
     """Start the reduction of a tensor into a new one."""
     factors = prescale_factor, postscale_factor
-    return grouped_allreduce_async([tensor], average, name, op, *factors, process_set)
+    return _single(grouped_allreduce_async([tensor], average, name, op, *factors, process_set))
 
 
 def allreduce_async_(
@@ -133,7 +139,7 @@ def allreduce_async_(
 ):  # fmt: skip
     """Start the reduction of a tensor, in place."""
     factors = prescale_factor, postscale_factor
-    return grouped_allreduce_async_([tensor], average, name, op, *factors, process_set)
+    return _single(grouped_allreduce_async_([tensor], average, name, op, *factors, process_set))
 
 
 def allreduce_(
@@ -159,7 +165,7 @@ def broadcast_async_(tensor, root_rank, name=None, process_set=global_process_se
         raise ValueError(f"broadcast: there is no rank {root_rank} among {size()}")
     if process_set.ranks and root_rank not in process_set.ranks:
         raise ValueError(f"broadcast: there is no rank {root_rank} among {process_set.ranks}")
-    return _submit("broadcast", [tensor], name, process_set, root=root_rank)
+    return _single(_submit("broadcast", [tensor], name, process_set, root=root_rank))
 
 
 def broadcast_(tensor, root_rank, name=None, process_set=global_process_set):
@@ -170,7 +176,7 @@ def broadcast_(tensor, root_rank, name=None, process_set=global_process_set):
 
 def allgather_async(tensor, name=None, process_set=global_process_set):
     """Start to collect the rows of all ranks."""
-    return grouped_allgather_async([tensor], name, process_set)
+    return _single(grouped_allgather_async([tensor], name, process_set))
 
 
 def grouped_allgather_async(tensors, name=None, process_set=global_process_set):
@@ -188,7 +194,7 @@ def alltoall_async(tensor, splits=None, name=None, process_set=global_process_se
     splits = tuple(int(split) for split in ([rows // ranks] * ranks if splits is None else splits))
     if len(splits) != ranks or sum(splits) != rows or min(splits) < 0:
         raise ValueError(f"alltoall: {rows} rows cannot be split among {ranks} ranks as {splits}")
-    return _submit("alltoall", [tensor], name, process_set, splits=splits)
+    return _single(_submit("alltoall", [tensor], name, process_set, splits=splits))
 
 
 def reducescatter_async(
@@ -197,7 +203,7 @@ def reducescatter_async(
 ):  # fmt: skip
     """Start a reduction of which each rank gets its share of the rows."""
     factors = prescale_factor, postscale_factor
-    return grouped_reducescatter_async([tensor], name, op, process_set, *factors)
+    return _single(grouped_reducescatter_async([tensor], name, op, process_set, *factors))
 
 
 def grouped_reducescatter_async(
@@ -222,4 +228,4 @@ def join(device=-1) -> int:
     """
     if device >= 0:
         engine().gpu_of_zeros = device
-    return synchronize(_submit(JOIN, [], JOIN))
+    return synchronize(_single(_submit(JOIN, [], JOIN)))
