@@ -21,7 +21,10 @@ SLOW = (
     "lessons/test_notebooks.py",
     "lessons/test_up_to_date.py",
     "commands/test_bench.py",
+    "commands/test_kit.py",
     "commands/test_lab.py",
+    "commands/test_site.py",
+    "commands/test_site_pages.py",
     "checks/test_mutants.py",
     "checks/test_clinic.py",
     "checks/test_trainer.py",
@@ -49,3 +52,13 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.timeout(TEST_TIMEOUT_S))
     if any(TESTS / place in (item.path, *item.path.parents) for place in SLOW):
         item.add_marker(pytest.mark.slow)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes long, so that at the end no worker waits for another's long file."""
+    items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> int:
+    slow, notebook = item.get_closest_marker("slow"), item.path.suffix == ".ipynb"
+    return 0 if slow else 1 if notebook else 2
