@@ -1,5 +1,6 @@
 """What a learner reads of code that fails in other ways than a check looks for."""
 
+import faulthandler
 import multiprocessing
 import os
 import pickle
@@ -44,6 +45,16 @@ def becomes_another() -> None:
 def test_code_that_ends_its_rank_gives_no_answer(function, tmp_path):
     with pytest.raises(Rejected, match="Your code ended before the check had its answer"):
         on_ranks.on_ranks(1, function, src=tmp_path)
+
+
+def reads_nowhere() -> None:
+    """Touch memory that no tensor has."""
+    faulthandler._sigsegv()
+
+
+def test_a_segmentation_fault_is_told_in_words(tmp_path):
+    with pytest.raises(Rejected, match="Your code failed: it touched memory that is not its"):
+        on_ranks.on_ranks(1, reads_nowhere, src=tmp_path)
 
 
 class Attack:

@@ -27,6 +27,7 @@ WARM_S = 90.0  # for the warm server to import what it imports, on a busy machin
 FRAME = re.compile(r'File "(.+?)", line (\d+)')
 # What Gloo says of a message that is too long, before it aborts the process.
 GLOO_TOO_LONG = "op.preamble.length <= op.nbytes"
+SEGMENTATION_FAULT = "Fatal Python error: Segmentation fault"
 LOST = "The process that watches over your code was killed or stopped: does it send signals?"
 TOO_BUSY = "the machine is too busy: end other programs, and check again"
 SCRIPT = Path(__file__).with_name("on_ranks_script.py")
@@ -212,6 +213,11 @@ def _cause(run: Run, rank: int) -> str:
         return (
             "a message came that is longer than the tensor to receive it: "
             "do both ranks mean the same message?"
+        )
+    if SEGMENTATION_FAULT in said:
+        return (
+            "it touched memory that is not its own (a segmentation fault): "
+            "is a tensor's memory freed while a message may still travel into it?"
         )
     fatal = [line for line in said.splitlines() if line.startswith("Fatal Python error")]
     return run.raised(rank) or (fatal or [f"it ended with exit code {run.exit_codes[rank]}"])[-1]
