@@ -40,6 +40,11 @@ def test_groups_are_reduced_gathered_and_scattered_as_one(ranks):
     assert first == last == both
 
 
+def test_a_group_gives_a_tuple_even_a_group_of_one_and_a_tensor_gives_a_tensor(ranks):
+    for held in ranks(2, on_rank.forms):
+        assert [name for name, right in held.items() if not right] == []
+
+
 def test_ranks_that_have_joined_take_part_with_zeros(ranks):
     every = ranks(3, on_rank.joined)
     # With 3, 2 and 1 ranks that still have data; the average is always over all three.

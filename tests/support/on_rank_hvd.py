@@ -46,29 +46,6 @@ def operations(hvd) -> dict[str, bool]:
     """Every operation, against what the tensors of all ranks say it should be."""
     held = reductions(hvd) | gathers(hvd) | broadcasts(hvd) | alltoalls(hvd) | scatters(hvd)
     hvd.barrier()
-    return held | forms(hvd)
-
-
-def forms(hvd) -> dict[str, bool]:
-    """Whether synchronize returns a tuple for what was asked with a list, and only then."""
-    x = torch.ones(hvd.size(), 1)
-    single = {
-        "allreduce_async": hvd.allreduce_async(x),
-        "allreduce_async_": hvd.allreduce_async_(x.clone()),
-        "allgather_async": hvd.allgather_async(x),
-        "reducescatter_async": hvd.reducescatter_async(x),
-        "broadcast_async": hvd.broadcast_async(x, 0),
-    }
-    grouped = {
-        "grouped_allreduce_async": hvd.grouped_allreduce_async([x]),
-        "grouped_allreduce_async_": hvd.grouped_allreduce_async_([x.clone()]),
-        "grouped_allgather_async": hvd.grouped_allgather_async([x]),
-        "grouped_reducescatter_async": hvd.grouped_reducescatter_async([x]),
-    }
-    held = {name: isinstance(hvd.synchronize(one), torch.Tensor) for name, one in single.items()}
-    for name, handle in grouped.items():
-        results = hvd.synchronize(handle)
-        held[name] = isinstance(results, tuple) and len(results) == 1
     return held
 
 

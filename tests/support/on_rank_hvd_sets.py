@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from types import ModuleType
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 DETAILS = {"shapes": ((1,),), "bytes": 2, "dtype": "int16", "device": "cpu", "op": "Sum"}
 
@@ -86,6 +86,30 @@ def groups() -> dict[str, object]:
             ],
             "gradients": [x.grad.tolist(), y.grad.tolist()],
         }
+
+
+def forms() -> dict[str, bool]:
+    """Whether synchronize returns a tuple for what was asked with a list, and only then."""
+    with started() as hvd:
+        x = torch.ones(hvd.size(), 1)
+        single = {
+            "allreduce_async": hvd.allreduce_async(x),
+            "allreduce_async_": hvd.allreduce_async_(x.clone()),
+            "allgather_async": hvd.allgather_async(x),
+            "reducescatter_async": hvd.reducescatter_async(x),
+            "broadcast_async": hvd.broadcast_async(x, 0),
+        }
+        grouped = {
+            "grouped_allreduce_async": hvd.grouped_allreduce_async([x]),
+            "grouped_allreduce_async_": hvd.grouped_allreduce_async_([x.clone()]),
+            "grouped_allgather_async": hvd.grouped_allgather_async([x]),
+            "grouped_reducescatter_async": hvd.grouped_reducescatter_async([x]),
+        }
+        held = {name: isinstance(hvd.synchronize(one), Tensor) for name, one in single.items()}
+        for name, handle in grouped.items():
+            results = hvd.synchronize(handle)
+            held[name] = isinstance(results, tuple) and len(results) == 1
+    return held
 
 
 def joined() -> dict[str, object]:
