@@ -4,10 +4,14 @@ PYTHON ?= python3
 # The release of torch that the course was tested with; environment.yml names it too.
 TORCH = torch==2.13.0
 
-.PHONY: lab test quick install notebooks scripts site report doctor lint clean
+.PHONY: lab update test quick install notebooks scripts site report doctor lint clean
 
 lab: install             # JupyterLab at the start notebook; ARGS="--ip 0.0.0.0" passes options on
 	.venv/bin/python -m course lab $(ARGS)
+
+update: install          # the newest version; your answers and notes stay
+	.venv/bin/python -m course update $(ARGS)
+	$(MAKE) install
 
 test: install            # every test, and every notebook validated; ARGS="labs" runs some
 	.venv/bin/python -m pytest --nbval $(ARGS)

@@ -8,6 +8,7 @@ from course.core import CourseError
 
 COMMANDS = {  # each is a file of the same name in course/commands/
     "lab": "open JupyterLab at the start notebook",
+    "update": "fetch the new version, and keep what you wrote",
     "check": "check the code that a learner wrote",
     "grade": "check the code of a class, and write pages, tables and points",
     "bench": "compare the code of the labs with torch's own, on this machine",

@@ -1,0 +1,124 @@
+"""``python -m course update``: the new version of the course, with what a learner wrote in it.
+
+A notebook changes as soon as it is run, so `git pull` refuses to replace it. This command puts such
+notebooks aside first, and afterwards puts the learner's answers and notes into the new ones.
+"""
+
+import argparse
+import shlex
+import shutil
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+import nbformat
+
+# All of it is imported here: once the files have changed, an import finds another version.
+from course.commands.update_clone import UNHARMED, Clone
+from course.commands.update_notebooks import Carried, carry, scripts
+from course.core import ROOT, CourseError, words, write_whole
+from course.lessons import notebooks
+
+KEPT = "before-update"  # the folder of what was put aside; git ignores it
+
+
+def main(argv: Sequence[str]) -> None:
+    """Fetch the new version, and keep all that the learner did."""
+    parser = argparse.ArgumentParser(
+        prog="python -m course update",
+        description="Fetch the new version of the course; your answers and notes stay.",
+    )
+    parser.parse_args(argv)
+    clone = Clone(ROOT)
+    versions = clone.fetch()
+    if versions is None:
+        print("This is the newest version of the course.")
+        return
+    old, new = versions
+    coming = set(clone.coming(old, new))
+    edited = [path for path in clone.edited_notebooks() if path in coming]
+    if others := [path for path in clone.edited() if path in coming.difference(edited)]:
+        raise CourseError(
+            f"You changed {', '.join(others)}, and so does the new version: copy your version to "
+            f"another place, type `git checkout HEAD -- {shlex.join(others)}` for the old one, "
+            f"and start this command again. {UNHARMED}"
+        )
+    kept = Path(KEPT) / f"{datetime.now():%Y-%m-%d-%H%M%S}"
+    _go(clone, new, edited, kept)
+    print(f"The course is now the version of {clone.date()}.")
+    for path in edited:
+        print(_carry_over(clone, path, old, kept))
+    if edited:
+        print(
+            f"Your old notebooks, with their outputs, are in {kept}. "
+            "Is one of these open in Jupyter? Choose File > Reload Notebook from Disk there. "
+            "If Jupyter asks, choose Revert: Overwrite brings the old notebook back."
+        )
+    print("Restart the kernels that run, because they still have the old version.")
+    if "pyproject.toml" in coming:
+        print("The course may need other packages now: `make install` installs them.")
+
+
+def _go(clone: Clone, new: str, edited: list[str], kept: Path) -> None:
+    """Put notebooks aside and go to the new version; where that fails, put them back."""
+    there = [path for path in edited if (clone.root / path).is_file()]
+    try:
+        for path in there:
+            (clone.root / kept / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(clone.root / path, clone.root / kept / path)
+    except OSError as error:
+        shutil.rmtree(clone.root / kept, ignore_errors=True)
+        raise CourseError(f"{kept} cannot be written: {error.strerror}. {UNHARMED}") from None
+    try:
+        if edited:
+            clone.restore(edited)
+        clone.forward(new)
+    except BaseException:  # an interrupt, too
+        _put_back(clone.root, there, kept)
+        raise
+
+
+def _put_back(root: Path, paths: Sequence[str], kept: Path) -> None:
+    try:
+        for path in paths:
+            shutil.copy2(root / kept / path, root / path)
+    except OSError as error:
+        raise CourseError(
+            f"The update failed, and {error.filename} cannot be written: {error.strerror}. "
+            f"Your notebooks are in {kept}."
+        ) from None
+    shutil.rmtree(root / kept, ignore_errors=True)
+
+
+def _carry_over(clone: Clone, path: str, old: str, kept: Path) -> str:
+    """Put what a learner wrote into a new notebook; a sentence says what became of it."""
+    mine, target = clone.root / kept / path, clone.root / path
+    if not mine.is_file():
+        return f"{path}: you had deleted it, and it is there again."
+    if not target.is_file():
+        return f"{path}: the new version does not have it."
+    try:
+        texts = (mine.read_text("utf-8"), clone.committed(path, old), target.read_text("utf-8"))
+        read = [nbformat.reads(text, as_version=4) for text in texts]
+        carried = carry(*read)
+        if carried.taken:
+            write_whole(target, notebooks.text(carried.notebook))
+    except (OSError, ValueError, KeyError, AttributeError, nbformat.ValidationError) as error:
+        return f"{path}: nothing of yours could be put into the new version ({error})."
+    return f"{path}: {_said(carried)}"
+
+
+def _said(carried: Carried) -> str:
+    """What was taken over into a notebook, and what was not."""
+    answers, blank = scripts(carried.taken), scripts(carried.left)
+    said = ["the new version, not yet run."]
+    if carried.taken:
+        cells = words.plural(len(carried.taken), "cell")
+        named = f" ({', '.join(answers)})" if answers else ""
+        said = [f"the new version, with {cells} of yours{named}."]
+    if blank:
+        said.append(f"{', '.join(blank)}: the cell is new, so yours is only in the old notebook.")
+    if others := len(carried.left) - len(blank):
+        cells = words.plural(others, "more cell")
+        said.append(f"Only in the old notebook: {cells} that you changed, and that changed here.")
+    return " ".join(said)

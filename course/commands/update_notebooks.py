@@ -1,0 +1,110 @@
+"""A notebook of the new version, with what a learner wrote in the notebook of the old one."""
+
+import copy
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import PurePath
+
+from nbformat import NotebookNode
+
+from course.commands.grade_submissions import WRITES
+
+TOP = -1  # the place above the first cell
+
+
+@dataclass(frozen=True)
+class Carried:
+    """The new `notebook`, with the cells that were `taken` from the learner's.
+
+    `left` are those that the learner changed and that the new version changes, too.
+    """
+
+    notebook: NotebookNode
+    taken: list[NotebookNode]
+    left: list[NotebookNode]
+
+
+def carry(mine: NotebookNode, base: NotebookNode, new: NotebookNode) -> Carried:
+    """Put what a learner made of `base`, which is `mine`, into `new`.
+
+    A cell is taken where `new` has it as `base` had it. A cell of the learner's own comes after the
+    cell that it followed. Outputs stay behind, because they are those of the old version.
+    """
+    made, same = copy.deepcopy(new), _same(base, new)
+    near = _same_script(base, new) | same
+    own: dict[int, list[NotebookNode]] = defaultdict(list)
+    taken, left = [], []
+    place = TOP
+    for cell, origin in zip(mine.cells, _origins(mine, base), strict=True):
+        place = near.get(origin, place)
+        if origin is None:
+            if cell.source.strip():
+                own[place].append(_own(cell))
+                taken.append(cell)
+        elif cell.source != base.cells[origin].source:
+            if origin in same:
+                _take_over(made.cells[place], cell.source)
+            (taken if origin in same else left).append(cell)
+    cells = own[TOP]
+    for number, cell in enumerate(made.cells):
+        cells += [cell, *own[number]]
+    made.cells = cells
+    return Carried(made, taken, left)
+
+
+def scripts(cells: Iterable[NotebookNode]) -> list[str]:
+    """The names of the scripts that cells write: ``ring`` for src/ring.py."""
+    return list(dict.fromkeys(name for cell in cells if (name := _written(cell))))
+
+
+def _written(cell: NotebookNode) -> str | None:
+    match = WRITES.match(cell.source) if cell.cell_type == "code" else None
+    return PurePath(match[1]).stem if match else None
+
+
+def _same_script(base: NotebookNode, new: NotebookNode) -> dict[int, int]:
+    """Where in `new` the cells are that write the scripts of cells of `base`, in whatever form."""
+    there = {_written(cell): number for number, cell in enumerate(new.cells)}
+    names = ((number, _written(cell)) for number, cell in enumerate(base.cells))
+    return {number: there[name] for number, name in names if name and name in there}
+
+
+def _same(one: NotebookNode, other: NotebookNode) -> dict[int, int]:
+    """Where in `other` the cells of `one` are that are the same in both."""
+    texts = [[(cell.cell_type, cell.source) for cell in node.cells] for node in (one, other)]
+    blocks = SequenceMatcher(None, *texts, autojunk=False).get_matching_blocks()
+    return {block.a + i: block.b + i for block in blocks for i in range(block.size)}
+
+
+def _origins(mine: NotebookNode, base: NotebookNode) -> list[int | None]:
+    """For each of the learner's cells, which of `base` it was; None for one of their own.
+
+    Ids come last: an editor may give new ones, and another version gives them to other cells.
+    """
+    same = _same(mine, base)
+    found = [same.get(number) for number in range(len(mine.cells))]
+    for way in (_written, _id):
+        left = {way(cell): n for n, cell in enumerate(base.cells) if n not in found and way(cell)}
+        for number, cell in enumerate(mine.cells):
+            if found[number] is None:
+                found[number] = left.pop(way(cell), None)
+    return found
+
+
+def _id(cell: NotebookNode) -> str | None:
+    return cell.get("id")
+
+
+def _own(cell: NotebookNode) -> NotebookNode:
+    """A learner's own cell, with an id that no other cell has."""
+    return NotebookNode(cell | {"id": uuid.uuid4().hex[:8]})
+
+
+def _take_over(cell: NotebookNode, source: str) -> None:
+    """Give a cell the text that a learner wrote; what it put out before goes."""
+    cell.source = source
+    if cell.cell_type == "code":
+        cell.outputs, cell.execution_count = [], None

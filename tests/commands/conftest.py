@@ -1,0 +1,30 @@
+"""A course in a repository, and a clone of it."""
+
+from pathlib import Path
+
+import pytest
+from support.clones import SOMEONE, commit, git
+from support.lesson_samples import GOOD, NEXT, course
+
+from course.commands import update
+
+
+@pytest.fixture
+def origin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The repository of a course of two labs."""
+    for name, value in SOMEONE.items():
+        monkeypatch.setenv(name, value)
+    root = course(tmp_path / "origin", adding=GOOD, next=NEXT)
+    for name, text in {"README.md": "First\n", ".gitignore": "before-update/\n*.log\n"}.items():
+        (root / name).write_text(text)
+    git(root, "init", "--initial-branch", "main")
+    commit(root)
+    return root
+
+
+@pytest.fixture
+def clone(origin: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A learner's clone of it; the command works there."""
+    git(tmp_path, "clone", "--quiet", str(origin), "clone")
+    monkeypatch.setattr(update, "ROOT", tmp_path / "clone")
+    return tmp_path / "clone"

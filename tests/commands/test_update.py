@@ -1,0 +1,181 @@
+"""``python -m course update`` in real clones: a new version comes, and a learner loses nothing."""
+
+import shutil
+from pathlib import Path
+
+import nbformat
+import pytest
+from support.clones import ANSWER, LAB, answer, edit, git, kept, release, sources
+
+from course.__main__ import main
+from course.commands import update
+from course.core import CourseError
+
+
+def state(clone: Path) -> dict[Path, bytes]:
+    """Every file of a clone that a learner sees, and the commit."""
+    files = [path for path in clone.rglob("*") if path.is_file() and ".git" not in path.parts]
+    commit = {Path("HEAD"): git(clone, "rev-parse", "HEAD").encode()}
+    return commit | {path: path.read_bytes() for path in files}
+
+
+def refused(clone: Path) -> str:
+    """What the command says where it fails; nothing of the clone has changed."""
+    before = state(clone)
+    with pytest.raises(CourseError) as error:
+        update.main([])
+    assert state(clone) == before
+    said = str(error.value)
+    assert "\n" not in said
+    return said
+
+
+def test_the_newest_version_is_left_alone(clone, capsys):
+    edit(clone, answer)
+    before = state(clone)
+    assert main(["update"]) == 0
+    assert capsys.readouterr().out == "This is the newest version of the course.\n"
+    assert state(clone) == before
+
+
+def test_what_the_new_version_does_not_touch_stays_as_it_is(origin, clone, capsys):
+    other = "labs/01_next.ipynb"
+    mine = edit(clone, lambda cells: cells.append(nbformat.v4.new_markdown_cell("Mine")), other)
+    (clone / "README.md").write_text("My README\n")
+    release(origin)
+    update.main([])
+    assert (clone / other).read_text() == mine
+    assert (clone / "README.md").read_text() == "My README\n"
+    assert (clone / LAB).read_text() == (origin / LAB).read_text()
+    assert not (clone / update.KEPT).exists()
+    assert "notebooks" not in capsys.readouterr().out
+
+
+def test_a_notebook_that_is_no_notebook_any_more_is_kept(origin, clone, capsys):
+    (clone / LAB).write_text("<<<<<<< mine\n")
+    release(origin)
+    update.main([])
+    assert (clone / LAB).read_text() == (origin / LAB).read_text()
+    assert kept(clone) == ["<<<<<<< mine\n"]
+    assert f"{LAB}: nothing of yours could be put into the new version" in capsys.readouterr().out
+
+
+def test_a_notebook_that_the_new_version_has_no_more_is_kept(origin, clone, capsys):
+    mine = edit(clone, answer)
+    git(origin, "rm", "--quiet", LAB)
+    git(origin, "commit", "--message", "Without it")
+    update.main([])
+    assert not (clone / LAB).exists() and kept(clone) == [mine]
+    assert f"{LAB}: the new version does not have it." in capsys.readouterr().out
+
+
+def test_a_deleted_notebook_comes_back(origin, clone, capsys):
+    (clone / LAB).unlink()
+    release(origin)
+    update.main([])
+    assert (clone / LAB).read_text() == (origin / LAB).read_text()
+    assert f"{LAB}: you had deleted it, and it is there again." in capsys.readouterr().out
+
+
+def test_notebooks_that_were_staged_are_carried_over_too(origin, clone):
+    edit(clone, answer)
+    git(clone, "add", LAB)
+    release(origin)
+    update.main([])
+    assert ANSWER in sources(clone)
+
+
+def test_a_change_in_another_file_that_is_new_too_is_named(origin, clone):
+    edit(clone, answer)
+    (clone / "README.md").write_text("My README\n")
+    (origin / "README.md").write_text("Second\n")
+    release(origin)
+    assert refused(clone).startswith("You changed README.md, and so does the new version: ")
+
+
+@pytest.mark.parametrize("name", ["labs/new.ipynb", "my.log"], ids=["untracked", "ignored"])
+def test_a_file_of_the_learners_that_is_in_the_way_is_named(origin, clone, name):
+    edit(clone, answer)
+    (clone / name).write_text("mine")
+    (origin / name).write_text("theirs")
+    git(origin, "add", "--force", name)
+    release(origin)
+    said = refused(clone)
+    assert name in said and update.UNHARMED in said
+
+
+def test_without_a_network_nothing_changes(origin, clone):
+    edit(clone, answer)
+    shutil.move(origin, origin.with_name("away"))
+    said = refused(clone)
+    assert said.startswith("`git fetch` failed: ") and "does not appear to be a git" in said
+
+
+def test_where_nothing_can_be_put_aside_nothing_changes(origin, clone):
+    edit(clone, answer)
+    release(origin)
+    (clone / update.KEPT).write_text("a file")
+    assert refused(clone).startswith(update.KEPT)
+
+
+@pytest.mark.parametrize("fault", [KeyboardInterrupt, CourseError("git failed")])
+def test_what_fails_in_the_middle_leaves_the_notebooks_as_they_were(
+    origin, clone, monkeypatch, fault
+):
+    def forward(self: object, new: str) -> None:
+        assert (clone / LAB).read_text() == git(clone, "show", f"HEAD:{LAB}") + "\n"
+        raise fault
+
+    edit(clone, answer)
+    release(origin)
+    before = state(clone)
+    monkeypatch.setattr(update.Clone, "forward", forward)
+    with pytest.raises((KeyboardInterrupt, CourseError)):
+        update.main([])
+    assert state(clone) == before
+
+
+def test_commits_of_the_learners_are_left_to_git(origin, clone):
+    edit(clone, answer)
+    git(clone, "commit", "--all", "--message", "My answers")
+    release(origin)
+    said = refused(clone)
+    assert said.startswith("This clone has 1 commit that origin/main lacks: ")
+    assert "`git merge origin/main`" in said
+
+
+def test_a_clone_that_is_ahead_is_the_newest(clone, capsys):
+    edit(clone, answer)
+    git(clone, "commit", "--all", "--message", "My answers")
+    update.main([])
+    assert capsys.readouterr().out.startswith("This is the newest version")
+
+
+def test_a_detached_head_is_told_how_to_go_back(clone):
+    git(clone, "checkout", "--quiet", "--detach")
+    assert "`git switch main`" in refused(clone)
+
+
+def test_a_branch_that_follows_no_other_is_told_so(clone):
+    git(clone, "switch", "--quiet", "--create", "mine")
+    said = refused(clone)
+    assert said.startswith("The branch mine follows no other repository")
+    assert "--set-upstream-to" in said
+
+
+def test_in_a_hook_of_another_repository_it_is_still_this_clone(origin, clone, monkeypatch):
+    monkeypatch.setenv("GIT_DIR", str(origin / ".git"))
+    update.main([])  # `origin` itself follows no other repository
+
+
+def test_without_a_clone_or_git_one_sentence(clone, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "git is not installed" in refused_here()
+    monkeypatch.setattr(update, "ROOT", tmp_path / "elsewhere")
+    assert "is not a git clone" in refused_here()
+
+
+def refused_here() -> str:
+    with pytest.raises(CourseError) as error:
+        update.main([])
+    return str(error.value)
