@@ -13,6 +13,7 @@ from course.commands.lab_folder import lab_folder
 from course.core import ROOT
 
 SETTINGS = ROOT / "course" / "notebook" / "settings"
+STARTUP = ROOT / "course" / "notebook" / "forgotten.py"
 DOCTOR_LIMIT_S = 120  # a doctor may hang, on a sick driver for instance
 
 
@@ -40,6 +41,7 @@ def environment(env: Mapping[str, str]) -> dict[str, str]:
         "JUPYTER_CONFIG_PATH": _before(SETTINGS, env.get("JUPYTER_CONFIG_PATH")),
         "JUPYTER_PREFER_ENV_PATH": "1",  # else a kernel that the user once installed replaces ours
         "PATH": _before(programs, env.get("PATH")),
+        "PYTHONSTARTUP": env.get("PYTHONSTARTUP") or str(STARTUP),  # the user's own stays
     }
 
 

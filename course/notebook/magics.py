@@ -16,7 +16,7 @@ from IPython.core.magics import NamespaceMagics
 
 from course.core import CourseError, write_whole
 from course.launch import KINDS, LIMIT_S, Reason, Run, launch, warm_up
-from course.notebook import place, progress, stuck
+from course.notebook import place, progress, server, stuck
 from course.notebook.check_display import CheckDisplay
 from course.notebook.curves_display import CurvesDisplay
 from course.notebook.diff import Diff
@@ -165,7 +165,8 @@ def _write(path: Path, text: str) -> None:
 
 
 def load(shell: InteractiveShell) -> None:
-    """What `%load_ext course` does: define the magics, find the folder, start the warm server."""
+    """What `%load_ext course` does: define the magics, look around, start the warm server."""
     shell.register_magics(CourseMagics)
     place.settle(shell.user_ns)
+    server.settle(shell)
     warm_up()

@@ -1,0 +1,25 @@
+"""What a kernel of `make lab` runs first: until the course is loaded, its magics load it.
+
+After a restart one goes on where one was, at a `%check`, and not at the first cell. PYTHONSTARTUP
+names this file, so it is run and not imported, by each `python` that one types in a terminal, too.
+"""
+
+if "get_ipython" in globals():
+
+    def _load_at_the_first(name):
+        shell = get_ipython()  # noqa: F821
+
+        def magic(line):
+            print(
+                "The course was not loaded in this kernel; now it is. "
+                "If a name is missing, run the first cells of the lab."
+            )
+            shell.run_line_magic("load_ext", "course")
+            return shell.find_line_magic(name)(line)
+
+        shell.register_magic_function(magic, magic_name=name)
+
+    _NAMES = ("accelerate", "changes", "check", "hint", "python", "solution", "timeout", "torchrun")
+    for _name in _NAMES:  # all but `%reset`, since IPython has one of its own
+        _load_at_the_first(_name)
+    del _load_at_the_first, _NAMES, _name

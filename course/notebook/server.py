@@ -1,0 +1,89 @@
+"""The Jupyter server that started this kernel: can its page show pictures with sliders?
+
+The page gets the code of anywidget from its server, which may run in another Python than the kernel
+(on a JupyterHub, or from conda's base), where anywidget is not installed.
+"""
+
+import os
+import shlex
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+from IPython.core.interactiveshell import InteractiveShell
+from jupyter_core import paths
+
+from course.drawing import Picture
+
+# What the page needs: the package that brings it, and its folder among those of JupyterLab.
+EXTENSIONS = {"ipywidgets": "@jupyter-widgets/jupyterlab-manager", "anywidget": "anywidget"}
+
+
+@dataclass(frozen=True)
+class Server:
+    """A JupyterLab in another environment than this one: its `python`, and what it `lacks`."""
+
+    python: Path
+    lacks: tuple[str, ...]
+
+    def sentence(self) -> str:
+        """What the learner sees, and what to do."""
+        command = shlex.join([str(self.python), "-m", "pip", "install", *self.lacks])
+        return (
+            f"The Jupyter server of this page lacks {' and '.join(self.lacks)}, so pictures with "
+            f"sliders cannot move here: type `{command}` in a terminal, then reload the page and "
+            "run their cells again."
+        )
+
+
+def settle(shell: InteractiveShell) -> None:
+    """Where the server lacks something, say so, and show explorables as pictures until it is there.
+
+    Nothing happens where that cannot be told: in another editor, or on another machine's kernel.
+    """
+    if server := incomplete():
+        from course.explore import widget  # its import takes its time
+
+        print(server.sentence())
+        shell.display_formatter.mimebundle_formatter.for_type(widget.Explorable, _bundle)
+
+
+def _bundle(explorable: object) -> object:
+    """What is sent to the page: the widget, or where it could not be drawn, its picture."""
+    if incomplete():
+        return Picture(explorable.picture)._repr_mimebundle_()
+    return explorable._repr_mimebundle_()
+
+
+def incomplete() -> Server | None:
+    """The server, if it lacks something; None if it does not, or nobody can tell."""
+    if "JPY_SESSION_NAME" not in os.environ:  # which servers set, and other programs do not
+        return None
+    try:
+        python = _python(psutil.Process(int(os.environ.get("JPY_PARENT_PID") or os.getppid())))
+    except (psutil.Error, ValueError):
+        return None
+    if python is None:
+        return None
+    kernels_own = {str(Path(sys.prefix, "share", "jupyter"))}
+    everybodys = [Path(path) for path in paths.jupyter_path() if path not in kernels_own]
+    folders = [python.parents[1] / "share" / "jupyter", *everybodys]
+    if not any((folder / "lab").is_dir() for folder in folders):
+        return None
+    there = {
+        package
+        for package, name in EXTENSIONS.items()
+        if any((folder / "labextensions" / name).is_dir() for folder in folders)
+    }
+    lacks = tuple(package for package in EXTENSIONS if package not in there)
+    return Server(python, lacks) if lacks else None
+
+
+def _python(process: psutil.Process) -> Path | None:
+    """The Python that a process was started with, by the name of its environment's own link."""
+    typed = next(iter(process.cmdline()), "")
+    found = typed if "/" in typed else shutil.which(typed, path=process.environ().get("PATH"))
+    path = Path(process.cwd(), found) if found else Path()
+    return path if path.name.startswith("python") else None
