@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from course.commands.web.build import build
-from course.core import ROOT
+from course.commands.web.hosted import Repository
+from course.core import ROOT, CourseError
 
 
 def main(argv: Sequence[str]) -> int:
@@ -16,7 +17,17 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--out", type=Path, default=Path("build/site"), metavar="DIR", help="where the pages go"
     )
+    parser.add_argument(
+        "--repository",
+        metavar="URL",
+        help="where the course is published, https://github.com/OWNER/NAME: its pages then open "
+        "the labs on Kaggle, Colab and Binder",
+    )
+    parser.add_argument("--commit", help="the commit of the repository that the site is made of")
     args = parser.parse_args(argv)
-    build(ROOT, args.out)
+    if (args.repository is None) != (args.commit is None):
+        raise CourseError("Give --repository and --commit together, or neither of them.")
+    repository = Repository(args.repository, args.commit) if args.repository else None
+    build(ROOT, args.out, repository)
     print(f"The site is in {args.out}: python -m http.server --directory {args.out}")
     return 0

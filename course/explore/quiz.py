@@ -174,10 +174,12 @@ class Quiz:
             sources = [(rank,)] * len(numbers)
         return [Cell(*cell) for cell in zip(numbers, sources, strict=True)]
 
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
-        shown = self.box._repr_mimebundle_(**options)
-        data = dict(shown[0] if isinstance(shown, tuple) else shown)
-        return {**data, **self._drawn(picture.BEFORE)._repr_mimebundle_()}
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
+        view = {"version_major": 2, "version_minor": 0, "model_id": self.box.model_id}
+        return {
+            "application/vnd.jupyter.widget-view+json": view,
+            **self._drawn(picture.BEFORE)._repr_mimebundle_(),
+        }
 
 
 def _field(rank: int) -> widgets.Text:

@@ -69,15 +69,20 @@ class Form:
     def _say(self, words: str, colour: str) -> None:
         self._said.value = f'<span style="color:{colour}">{html.escape(words)}</span>'
 
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         left = [control for name, control in self.controls.items() if name not in SITE]
         columns = [widgets.VBox(left), widgets.VBox([self.controls[name] for name in SITE])]
         submit = widgets.HBox([self._button, self._said])
         rows = [widgets.HBox(columns), submit, self._file]
-        view = widgets.VBox(rows)._repr_mimebundle_(**options)
+        shown = widgets.VBox(rows).model_id
+        view = {"version_major": 2, "version_minor": 0, "model_id": shown}
         text = self.request.text()
         # The file, where no kernel shows the widgets.
-        return {**view, "text/html": _file(text), "text/plain": text}
+        return {
+            "application/vnd.jupyter.widget-view+json": view,
+            "text/html": _file(text),
+            "text/plain": text,
+        }
 
 
 def form(cluster: Cluster, **values: Any) -> Form:

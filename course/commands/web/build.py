@@ -11,6 +11,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from course.commands.web.hosted import BRANCH, Repository, write_hosted
 from course.commands.web.sources import write_sources
 from course.core import CourseError
 
@@ -26,11 +27,14 @@ PYODIDE_FILES = (
 ROOMS = ("core", "drawing", "charts", "explore")  # what explorables are made of
 
 
-def build(root: Path, out: Path) -> None:
-    """Write the site into `out`, in place of an older one. Raises `CourseError` if it cannot."""
+def build(root: Path, out: Path, repository: Repository | None = None) -> None:
+    """Write the site into `out`, in place of an older one. Raises `CourseError` if it cannot.
+
+    With a `repository`, `out/hosted` is what its branch of that name must hold.
+    """
     with tempfile.TemporaryDirectory(prefix="course-site-") as folder:
         sources, pages = Path(folder) / "sources", Path(folder) / "pages"
-        write_sources(root, sources)
+        write_sources(root, sources, repository)
         static = sources / "_static"
         shutil.copytree(HERE / "static", static)
         shutil.copytree(HERE / "templates", sources / "_templates")
@@ -41,6 +45,8 @@ def build(root: Path, out: Path) -> None:
         _run_sphinx(sources, pages)
         for page in pages.glob("*.html"):
             page.write_text(_finished(page.read_text(encoding="utf-8")), encoding="utf-8")
+        if repository:
+            write_hosted(root, pages / BRANCH, repository)
         shutil.rmtree(out, ignore_errors=True)
         shutil.copytree(
             pages,

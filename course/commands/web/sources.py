@@ -11,6 +11,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from course import explore
+from course.commands.web.hosted import Repository, ways_to_open
 from course.core import write_whole
 from course.lessons import Lesson, lessons
 
@@ -27,14 +28,16 @@ OPEN = """```{{admonition}} Open this lab
 You read it solved. To do it yourself, clone the repository, type `make lab`, and open
 `labs/{name}.ipynb`.
 ```"""
+NO_ADDRESS = "URL-OF-THIS-REPOSITORY"  # in the text of the front page
 UNREAD = shutil.ignore_patterns("__pycache__")
 
 
-def write_sources(root: Path, out: Path) -> None:
+def write_sources(root: Path, out: Path, repository: Repository | None = None) -> None:
     """Write everything that Sphinx reads into the new folder `out`."""
     found = lessons(root)
     for lesson in found:
-        node = page(lesson, nbformat.read(root / "solutions" / f"{lesson.name}.ipynb", 4))
+        solved = nbformat.read(root / "solutions" / f"{lesson.name}.ipynb", 4)
+        node = page(lesson, solved, repository)
         write_whole(out / f"{lesson.name}.ipynb", nbformat.writes(node))
     shutil.copytree(root / "images", out / "images")
     shutil.copytree(root / "course" / "given", out / "course" / "given", ignore=UNREAD)
@@ -45,18 +48,22 @@ def write_sources(root: Path, out: Path) -> None:
     names = "\n".join(lesson.name for lesson in found)
     shutil.copyfile(HERE / "texts" / "how_it_works.md", out / "how_it_works.md")
     front = (HERE / "texts" / "index.md").read_text(encoding="utf-8")
+    if repository:
+        front = front.replace(NO_ADDRESS, repository.address)
     front = front.replace("{{labs}}", names).replace("{{explorable}}", _living(FRONT, {}))
     write_whole(out / "index.md", front)
 
 
-def page(lesson: Lesson, solved: NotebookNode) -> NotebookNode:
+def page(
+    lesson: Lesson, solved: NotebookNode, repository: Repository | None = None
+) -> NotebookNode:
     """A solved notebook as a page: explorables can come alive, solutions are folded away."""
     widgets = solved.metadata.pop("widgets", {}).get(STATE, {}).get("state", {})
     blank = lesson.sources(solved=False)
     cells = []
     for cell, as_handed_out in zip(solved.cells, blank, strict=True):
         if cell.cell_type == "markdown":
-            cell.source = _links(cell.source).replace("\n> **", "\n>\n> **")  # a line for each
+            cell.source = _links(cell.source)
         else:
             cell.outputs = [_output(cell.source, output, widgets) for output in cell.outputs]
             if MARKER in cell.source:
@@ -66,7 +73,8 @@ def page(lesson: Lesson, solved: NotebookNode) -> NotebookNode:
         cells.append(cell)
     if lesson.minutes:  # the start notebook is not a lab
         cells[0].source = cells[0].source.replace("# ", f"# {lesson.number} · ", 1)
-        cells.insert(1, nbformat.v4.new_markdown_cell(OPEN.format(name=lesson.name)))
+        known = ways_to_open(lesson, repository) if repository else OPEN.format(name=lesson.name)
+        cells.insert(1, nbformat.v4.new_markdown_cell(known))
     solved.cells = cells
     return solved
 
@@ -79,15 +87,17 @@ def _output(source: str, output: NotebookNode, widgets: dict) -> NotebookNode:
     name = EXPLORABLE.search(source)
     if SVG in data and "values" in state and name and moves_alone(name[1]):
         text = _living(name[1], state["values"])
-        return nbformat.v4.new_output("display_data", {"text/html": text})
+        if data[SVG] in text:  # else it shows what was measured in that run
+            return nbformat.v4.new_output("display_data", {"text/html": text})
     if "text/markdown" in data:  # Sphinx leaves the links of an output as they are
         data["text/markdown"] = "".join(data["text/markdown"]).replace(".ipynb)", ".html)")
     return output
 
 
 def moves_alone(name: str) -> bool:
-    """Whether an explorable needs no measurement of a learner's."""
-    return not inspect.signature(getattr(explore, name).__wrapped__).parameters
+    """Whether an explorable can do without a learner's measurements."""
+    parameters = inspect.signature(getattr(explore, name).__wrapped__).parameters.values()
+    return all(parameter.default is not parameter.empty for parameter in parameters)
 
 
 def _living(name: str, values: dict) -> str:

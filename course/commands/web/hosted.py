@@ -1,0 +1,154 @@
+"""The labs where others host notebooks: a copy of each for Colab and Kaggle, and links to open it.
+
+The copies lie in the branch ``hosted`` of the repository, from which Colab and Kaggle open them.
+"""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from urllib.parse import quote
+
+import nbformat
+from nbformat import NotebookNode
+
+from course.core import CourseError, write_whole
+from course.lessons import Lesson, labs
+
+BRANCH = "hosted"
+ADDRESS = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+(?<!\.git)")
+COMMIT = re.compile(r"[0-9a-f]{40}")
+RELATIVE = re.compile(r"(?P<image>!?)(?P<title>\[[^\]]*\])\((?P<file>[\w./-]+)(?P<rest>#[\w-]*)?\)")
+# Colab and Kaggle bring these. Their Jupyter is not ours to replace, and while a kernel runs, nor
+# is what it has imported; nbval validates notebooks, and no lab does.
+OF_THE_HOST = ("torch", "jupyterlab", "ipywidgets", "psutil", "nbval")
+# The oldest torch that the course accepts, with what must agree with it: transformers imports
+# torchvision where it finds it, and that fails beside another torch than its own.
+OLDEST = [2, 11]
+TORCH = "torch==2.11.0 torchvision==0.26.0 torchaudio==2.11.0"
+
+NOTE = """> **This copy of the lab is for Colab and Kaggle:** \
+[open it in Colab]({colab}), or [open it on Kaggle]({kaggle}).
+>
+> Kaggle can lend you two GPUs. In the settings beside the notebook, choose *GPU T4 x2* as the \
+accelerator and switch *Internet* on; Kaggle may ask for your phone number first. Colab lends one \
+GPU or none, so there the ranks compute on the CPU.
+>
+> The next cell installs the course. That takes a minute, and more if torch is too old. Keep a \
+copy of what you write: the machine is yours only for some hours, and its files go with it."""
+
+INSTALL = """# The course as it was at this commit, and what it needs that is not here yet.
+from importlib.metadata import version
+
+have, _, build = version("torch").partition("+")
+if [int(part) for part in have.split(".")[:2]] < {oldest}:  # too old; the same CUDA, but newer
+    %pip install -q {torch} --index-url https://download.pytorch.org/whl/{{build}}
+%pip install -q {needs}
+%pip install -q --no-deps --force-reinstall git+{address}@{commit}"""
+
+OPEN = """```{{admonition}} Open this lab
+:class: tip
+You read it solved. To do it yourself, clone the repository, and open `labs/{name}.ipynb`:
+
+    git clone {address} {folder}
+    cd {folder} && make lab
+
+Or open it where others lend you a machine:
+
+- [Kaggle]({kaggle}), the one with two GPUs: choose *GPU T4 x2*, and switch *Internet* on.
+- [Colab]({colab}): one GPU or none, so the ranks compute on the CPU.
+- [Binder]({binder}): no account, no GPU, and little memory; it may take minutes to start.
+- [A JupyterHub]({hub}), if you have one: the page makes a link for it. In a terminal there, type
+  `pip install -e {folder}` once.
+```"""
+
+
+@dataclass(frozen=True)
+class Repository:
+    """Where the course is published: its `address` on GitHub, and a `commit`, as 40 digits."""
+
+    address: str
+    commit: str
+
+    def __post_init__(self) -> None:
+        if not ADDRESS.fullmatch(self.address):
+            raise CourseError(
+                f"The repository must be https://github.com/OWNER/NAME, not {self.address!r}."
+            )
+        if not COMMIT.fullmatch(self.commit):
+            raise CourseError(
+                f"The commit must be all its 40 hexadecimal digits, not {self.commit!r}."
+            )
+
+    @property
+    def path(self) -> str:
+        """``OWNER/NAME``."""
+        return self.address.removeprefix("https://github.com/")
+
+    def links(self, name: str) -> dict[str, str]:
+        """What opens the lab of this `name`, by the place where it opens."""
+        copy = f"{self.path}/blob/{BRANCH}/{name}.ipynb"
+        folder = self.path.partition("/")[2]
+        lab = quote(f"lab/tree/labs/{name}.ipynb", safe="")
+        pulled = quote(f"lab/tree/{folder}/labs/{name}.ipynb", safe="")
+        generator = "https://nbgitpuller.readthedocs.io/en/latest/link.html"
+        return {
+            "kaggle": f"https://www.kaggle.com/kernels/welcome?src=https://github.com/{copy}",
+            "colab": f"https://colab.research.google.com/github/{copy}",
+            "binder": f"https://mybinder.org/v2/gh/{self.path}/{self.commit}?urlpath={lab}",
+            "hub": f"{generator}?repo={quote(self.address, safe='')}&urlpath={pulled}",
+        }
+
+
+def ways_to_open(lesson: Lesson, repository: Repository) -> str:
+    """What a lab's page says about how to open the lab, in MyST Markdown."""
+    links = repository.links(lesson.name)
+    folder = repository.path.partition("/")[2]
+    return OPEN.format(name=lesson.name, address=repository.address, folder=folder, **links)
+
+
+def write_hosted(root: Path, out: Path, repository: Repository) -> None:
+    """Write a copy of every lab for Colab and Kaggle into the folder `out`."""
+    for lesson in labs(root):
+        lab = nbformat.read(root / "labs" / f"{lesson.name}.ipynb", 4)
+        copy = hosted(root, lab, lesson.name, repository)
+        write_whole(out / f"{lesson.name}.ipynb", nbformat.writes(copy))
+
+
+def hosted(root: Path, lab: NotebookNode, name: str, repository: Repository) -> NotebookNode:
+    """A lab that installs the course before its first code, and whose links hold anywhere."""
+    for cell in lab.cells:
+        if cell.cell_type == "markdown":
+            cell.source = RELATIVE.sub(lambda link: _absolute(root, link, repository), cell.source)
+    note = nbformat.v4.new_markdown_cell(NOTE.format(**repository.links(name)), id="hosted-note")
+    install = nbformat.v4.new_code_cell(install_cell(root, repository), id="hosted-install")
+    lab.cells[1:1] = [note, install]
+    return lab
+
+
+def install_cell(root: Path, repository: Repository) -> str:
+    """The code that installs the course, at its commit, on top of what a host brings."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = {re.match(r"[\w-]+", text)[0]: text for text in project["dependencies"]}
+    return INSTALL.format(
+        oldest=OLDEST,
+        torch=TORCH,
+        needs=" ".join(f'"{text}"' for name, text in named.items() if name not in OF_THE_HOST),
+        address=repository.address,
+        commit=repository.commit,
+    )
+
+
+def _absolute(root: Path, link: re.Match, repository: Repository) -> str:
+    """A link from a lab to a file of the repository, as one that holds without the file."""
+    try:
+        file = (root / "labs" / link["file"]).resolve(strict=True).relative_to(root.resolve())
+    except (OSError, ValueError):
+        return link[0]  # no link to a file: code in the prose may look like one
+    path, rest = PurePosixPath(file), link["rest"] or ""
+    at = f"{repository.address}/blob/{repository.commit}/{path}"
+    if link["image"]:
+        at = f"https://raw.githubusercontent.com/{repository.path}/{repository.commit}/{path}"
+    elif path.suffix == ".ipynb":
+        at = f"{repository.address}/blob/{BRANCH}/{path.name}"
+    return f"{link['image']}{link['title']}({at}{rest})"
