@@ -5,6 +5,7 @@ import gzip
 import http.server
 import re
 import shutil
+import struct
 import subprocess
 import tarfile
 import threading
@@ -21,7 +22,11 @@ from course.core import ROOT
 AXE = "axe-core@4.14.1"  # finds what people who see or move otherwise would stumble over
 FIRST_VIEW_BYTES = 300_000  # of a page, compressed as every web server sends it
 LOOKED_AT = ["index.html", "03_distributed_data_parallel.html", "glossary.html", "search.html"]
+ADDRESS = "https://pages.example/course/"  # where the site would be published
 OVERFLOW = "() => document.documentElement.scrollWidth - window.innerWidth"
+# Pictures on which words cannot be read.
+TINY = """() => [...document.querySelectorAll('article img, .explorable-page svg')]
+    .filter(picture => picture.getBoundingClientRect().width < 500).length"""
 AXE_RUN = """() => axe.run(document, {runOnly: ['wcag2a', 'wcag2aa']}).then(found =>
     found.violations.map(each => each.id + ': ' +
         each.nodes.slice(0, 3).map(node => node.html.slice(0, 160)).join(' | ')))"""
@@ -39,7 +44,9 @@ def site(tmp_path_factory):
     pytest.importorskip("myst_nb")
     pytest.importorskip("furo")
     out = tmp_path_factory.mktemp("site") / "site"
-    build(ROOT, out)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SITE_ADDRESS", ADDRESS)
+        build(ROOT, out)
     return out
 
 
@@ -128,9 +135,23 @@ def test_every_link_holds(site):
 
 
 def test_no_page_asks_another_server(site):
-    asks = re.compile(r'<(?:script|link|img|iframe)[^>]+(?:src|href)="(https?:)?//[^"]*"')
+    asks = re.compile(
+        r'<(?:script|link(?! rel="canonical")|img|iframe)[^>]+(?:src|href)="(https?:)?//[^"]*"'
+    )
     for path in site.glob("*.html"):
         assert not asks.search(path.read_text()), path.name
+
+
+def test_a_link_to_a_page_has_a_preview(site):
+    meta = re.compile(r'<meta (?:property|name)="([^"]+)" content="([^"]*)">')
+    given = {path.name: dict(meta.findall(path.read_text())) for path in site.glob("*.html")}
+    for name, about in given.items():
+        assert about["og:url"] == ADDRESS + name
+        assert about["og:title"] and about["twitter:card"] == "summary_large_image"
+        picture = site / about["og:image"].removeprefix(ADDRESS)
+        assert struct.unpack(">II", picture.read_bytes()[16:24]) == (1200, 630), name  # of a PNG
+    labs = {about["og:description"] for name, about in given.items() if name[0].isdigit()}
+    assert len(labs) == sum(name[0].isdigit() for name in given)
 
 
 def pages_of(site: Path) -> list[str]:
@@ -146,8 +167,9 @@ def test_every_page_is_small_and_fits_a_phone(site, visit, address):
         assert not any("pyodide" in file for file in files), name
         size = sum(len(gzip.compress((site / file).read_bytes())) for file in files)
         too_wide = page.evaluate(OVERFLOW)
-        if size > FIRST_VIEW_BYTES or too_wide > 0:
-            wrong[name] = (size, too_wide)
+        tiny = page.evaluate(TINY)
+        if size > FIRST_VIEW_BYTES or too_wide > 0 or tiny:
+            wrong[name] = (size, too_wide, tiny)
         page.close()
     assert wrong == {}
 

@@ -9,6 +9,7 @@ import pytest
 from course import explore
 from course.commands.web import sources
 from course.core import ROOT
+from course.drawing import ansi, palette
 from course.lessons import lessons
 
 LESSONS = lessons(ROOT)
@@ -59,3 +60,23 @@ def test_every_explorable_without_a_learners_data_is_on_some_page():
     ]
     assert len(alone) > 12
     assert [name for name in alone if f"explore.{name}(" not in text] == []
+
+
+def test_a_log_keeps_the_colours_of_ranks_apart_and_legible():
+    extension = pytest.importorskip("course.commands.web.extension")
+    pairs = set()
+    for rank in range(len(palette.RANKS)):
+        found = extension.RankLexer().get_tokens(ansi(rank, "rank") + " says")
+        (token, words), (plain, rest), *_ = [each for each in found if each[1]]
+        assert (words, rest.strip()) == ("rank", "says")
+        assert "Color" in str(token) and "Color" not in str(plain)
+        ink, ground = (_of_256(int(code)) for code in re.findall(r"C(\d+)", str(token)))
+        assert palette.contrast(ink, ground) >= 4.5, rank
+        pairs.add(ground)
+    assert len(pairs) == len(palette.RANKS)
+
+
+def _of_256(code: int) -> str:
+    """A colour of the cube of 216 in a palette of 256, as ``#rrggbb``."""
+    levels = (0, 95, 135, 175, 215, 255)
+    return "#" + "".join(f"{levels[(code - 16) // step % 6]:02x}" for step in (36, 6, 1))

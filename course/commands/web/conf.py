@@ -1,20 +1,27 @@
 """Sphinx's settings for the site. It reads them from the folder of the pages' sources."""
 
+import os
+
 project = "Training on several GPUs, by doing it"
 author = "its contributors"
-extensions = ["myst_nb"]
+extensions = ["myst_nb", "course.commands.web.extension"]
 html_theme = "furo"
 html_title = project
+html_baseurl = os.environ.get("SITE_ADDRESS", "")  # where it is published, for link previews
 html_static_path = ["_static"]
 html_css_files = ["widget.css", "site.css"]
 html_js_files = [("alive.js", {"type": "module"})]
 html_copy_source = False
 html_show_sourcelink = False
+html_show_copyright = False
 html_use_index = False
 html_favicon = "_static/favicon.svg"
 templates_path = ["_templates"]
 nb_execution_mode = "off"  # the outputs are those of the solved notebooks
 nb_merge_streams = True
+nb_render_text_lexer = "ranks"
+nb_render_markdown_format = "gfm"  # with tables
+nb_code_prompt_hide = "Hide the solution"  # no other code is folded
 myst_enable_extensions = []
 myst_heading_anchors = 3
 suppress_warnings = ["myst.header", "mystnb.unknown_mime_type", "misc.highlighting_failure"]
