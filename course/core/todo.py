@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 OPEN = re.compile(r'^\s*raise NotImplementedError\((?P<todo>"TODO \d+: .*")\)\s*$', re.MULTILINE)
@@ -32,5 +33,10 @@ def met(traceback: str) -> Path | None:
 
 def sentence(script: Path) -> str:
     """One calm line about what is still to write."""
-    todos = open_todos(script)
-    return f"Still to write in {script.name}: " + "; ".join(todos) + ". Then run this cell again."
+    todos = in_sentences(open_todos(script))
+    return f"Still to write in {script.name}: {todos} Then run this cell again."
+
+
+def in_sentences(texts: Iterable[str]) -> str:
+    """Texts such as TODOs one after the other, each with its full stop or question mark."""
+    return " ".join(text if text.endswith((".", "?", "!")) else f"{text}." for text in texts)

@@ -4,7 +4,7 @@ import difflib
 import html
 from pathlib import Path
 
-from course.core import CourseError
+from course.core import CourseError, words
 from course.drawing import html_card, palette
 
 
@@ -35,10 +35,11 @@ class Diff:
 
     def _repr_html_(self) -> str:
         shown = "".join(_row(line) for line in self.lines[2:])
-        counts = f"{self.added} lines added, {self.removed} removed"
+        counts = f"{words.plural(self.added, 'line')} added, {self.removed} removed"
         return html_card.card(
             f'<b style="padding:0 14px">{counts}</b>\n{shown}',
-            "padding:10px 0;max-width:758px;overflow-x:auto;line-height:1.35",
+            "padding:10px 0;max-width:758px;line-height:1.35;"
+            "white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere",  # not within words
             "pre",
         )
 

@@ -103,7 +103,7 @@ def test_open_todo_is_one_calm_line(cell: RunCell, labs: Path) -> None:
         ran = cell(magic)
         assert ran.error is None and not ran.result.ok
         assert ran.shown.splitlines()[0] == (
-            "Still to write in mine.py: TODO 2: average over the ranks; TODO 3: do it in place. "
+            "Still to write in mine.py: TODO 2: average over the ranks. TODO 3: do it in place. "
             "Then run this cell again."
         )
         assert "Traceback" not in ran.shown and "NotImplementedError" not in ran.shown

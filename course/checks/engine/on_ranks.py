@@ -180,7 +180,7 @@ def _problem(run: Run, limit: float, src: Path, asked: str) -> Exception:
     traceback = run.traceback(first)
     # Whoever writes a traceback by hand can name any file there: only the learner's own are read.
     if (script := todo.met(traceback)) and script.parent == src:
-        return Unwritten("; ".join(todo.open_todos(script)))
+        return Unwritten(todo.in_sentences(todo.open_todos(script)))
     ranks = (
         f"With {len(run.exit_codes)} ranks, rank {first}"
         if len(run.exit_codes) > 1

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from course.checks.engine.catalogue import node_of
-from course.core import CourseError
+from course.core import CourseError, todo
 from course.drawing import html_card, palette
 from course.launch import Event, Run, launch
 
@@ -51,7 +51,7 @@ class Report:
         todos = dict.fromkeys(
             result["message"] for result in self.results if result["outcome"] == "open"
         )
-        open_ones = f"still to write: {'; '.join(todos)}." if todos else ""
+        open_ones = f"still to write: {todo.in_sentences(todos)}" if todos else ""
         if len(self._shown()) == 0:
             return f"{self.exercise}: {open_ones}"
         passed = sum(result["outcome"] == "passed" for result in self.results)
@@ -96,9 +96,9 @@ class Report:
 def _row(result: dict) -> str:
     mark, colour = MARKS[result["outcome"]], COLOURS[result["outcome"]]
     cell = f"text-align:left;vertical-align:top;padding:3px 8px;{html_card.CLEAR}"
-    claim, details = html.escape(result["claim"]), html.escape(result["message"])
+    claim, details = _marked(result["claim"]), _marked(result["message"])
     if result["hint"]:
-        details += f"\n<i>{html.escape(result['hint'])}</i>"
+        details += f"\n<i>{_marked(result['hint'])}</i>"
     if result["printed"]:
         details += f"\n{PRINTED}\n<code>{html.escape(result['printed'])}</code>"
     if details:
@@ -108,6 +108,11 @@ def _row(result: dict) -> str:
         f'<td style="{cell};color:{colour};width:1.2em"><b>{mark}</b></td>'
         f'<td style="{cell};color:{palette.INK}">{claim}{details}</td></tr>'
     )
+
+
+def _marked(text: str) -> str:
+    """Text as HTML; what stands between backticks is code."""
+    return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", html.escape(text))
 
 
 def check(

@@ -114,7 +114,7 @@ class Session:
         if todos and script.read_text() == as_handed_out(
             item.path.parent.name.removeprefix("lab_"), script.name
         ):
-            raise Unwritten("; ".join(todos))
+            raise Unwritten(todo.in_sentences(todos))
         if name in self._stuck:
             raise NotRun("not run, since the ranks hung in a check before it")
 
