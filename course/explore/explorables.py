@@ -38,7 +38,7 @@ def backfill() -> Description:
     """A cluster's board with your job in it: change its size and its time limit, see its start."""
     return pictures.backfill.draw, {
         "nodes": Slider("Servers", 1, models.backfill.NODES, 1),
-        "gpus": Slider("GPUs a server", 1, models.backfill.GPUS, 2),
+        "gpus": Slider("GPUs per server", 1, models.backfill.GPUS, 2),
         "hours": Slider("Time limit", 0.5, 12, 8, step=0.5, unit="h"),
         "backfill": Toggle("Backfill", True),
     }
@@ -154,7 +154,7 @@ def processes() -> Description:
     nodes, each = 4, 8
     return pictures.processes.draw, {
         "nodes": Slider("Nodes", 1, nodes, 2),
-        "per_node": Slider("Processes a node", 1, each, 4),
+        "per_node": Slider("Processes per node", 1, each, 4),
         "look": Slider("Look at rank", 0, nodes * each - 1, 6),
     }
 
@@ -168,7 +168,7 @@ def replicas() -> Description:
     places = pictures.replicas.PLACES
     return pictures.replicas.draw, {
         "devices": Slider("Devices", 1, 8, 4),
-        "batch": Slider("Batch", 1, 512, 32, step=2, unit="sequences", log=True),
+        "batch": Slider("Sequences in the batch", 1, 512, 32, step=2, log=True),
         "parameters": Slider("Parameters", 1, 3000, 110, step=FINE, unit="million", log=True),
         "vocabulary": Slider("Vocabulary", 2, 131072, 32768, step=2, unit="words", log=True),
         "loss": Choice("Loss", places, places[0]),
@@ -205,9 +205,9 @@ def sharding() -> Description:
     return pictures.sharding.draw, {
         "size": Choice("Model", tuple(model.MODELS), "Llama 3, 8 billion"),
         "ranks": Slider("GPUs", 1, 1024, 8, step=2, log=True),
-        "memory": Slider("Memory of a GPU", 16, 192, 80, step=16, unit="GB"),
+        "memory": Slider("Memory per GPU", 16, 192, 80, step=16, unit="GB"),
         "precision": Choice("Precision", tuple(model.PRECISIONS), model.MIXED),
-        "tokens": Slider("Batch of a GPU", 1, 128, 4, step=2, unit="thousand tokens", log=True),
+        "tokens": Slider("Tokens per GPU", 1, 128, 4, step=2, unit="thousand", log=True),
         "recompute": Toggle("Recompute activations", False),
     }
 

@@ -25,7 +25,7 @@ def figures() -> dict[str, str]:
         "tensor_fusion_off.svg": explorables.tensor_fusion(threshold=0.01).picture,
         "hierarchy_phases.svg": stills.hierarchy.phases(),
         "labs_map.svg": _labs_map(),
-        "number_formats_bf16.svg": explorables.number_formats(format="bf16", change=0.003).picture,
+        "number_formats_bf16.svg": explorables.number_formats(format="bf16", change=0.0032).picture,
         "backfill.svg": explorables.backfill().picture,
         "pipeline_1f1b.svg": explorables.pipeline(policy=ONE_F_ONE_B).picture,
         "replicas_inside.svg": explorables.replicas(loss="inside forward").picture,

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 PASSED, BEGUN = "passed", "begun"  # states of an exercise; every other one is open
 WIDE, HIGH, DOWN = 98, 58, 66  # of a lab's box, and from one to the next below, in pixels
-TOP = 106
+TOP = 114
 BESIDE = (svg.WIDTH - 2 * svg.MARGIN - WIDE) / 5  # from a column to the next: six of them fit
 LETTERS = 15  # of a name, in one line of a box
 

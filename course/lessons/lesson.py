@@ -29,9 +29,9 @@ NO_MARKER = (
 )
 SCRIPT_CELL = re.compile(r"%%writefile\b[ \t]*(.*)")
 CHECK_CELL = re.compile(r"%check (\w+)")
-NEEDS = re.compile(r"^> \*\*You need\*\* ([^;.]*)", re.MULTILINE)  # what follows helps only
+NEEDS = re.compile(r"^> - \*\*You need\*\* ([^;.]*)", re.MULTILINE)  # what follows helps only
 LAB_NUMBER = re.compile(r"\b\d\d[a-z]?\b")
-MINUTES = re.compile(r"^> \*\*Time:\*\* about (\d+) minutes", re.MULTILINE)
+MINUTES = re.compile(r"^> - \*\*Time:\*\* about (\d+) minutes", re.MULTILINE)
 LABS = "[0-9][0-9]*_*.md"  # the files of the labs, in order
 START = "start"  # the lesson that is not a lab: where a learner begins, and comes back to
 

@@ -20,7 +20,10 @@ NOTEBOOKS = sorted(
     if path.stem != START
 )
 RUN = re.compile(r"%(?:torchrun|accelerate launch)\b.*?(src/\w+\.py)")
-TOP = r"> \*\*After this lab\*\* .+\n(?:>.*\n)*> \*\*You need\*\* .+\n(?:>.*\n)*> \*\*Time:\*\* .+"
+TOP = (
+    r"> - \*\*After this lab\*\* .+\n(?:>.*\n)*"
+    r"> - \*\*You need\*\* .+\n(?:>.*\n)*> - \*\*Time:\*\* .+"
+)
 
 
 def acts(cell: Cell) -> bool:

@@ -9,7 +9,7 @@ LEFT, RIGHT = svg.MARGIN, svg.WIDTH - svg.MARGIN
 TOP, BAR, APART = 112, 26, 66
 BLUE, GREY = palette.rank_colour(0), palette.MUTED
 INSIDE_US = 5.0  # α of a message inside a node
-ONE, EACH = "one a node", "one a GPU"
+ONE, EACH = "one per node", "one per GPU"
 
 
 def draw(
@@ -47,7 +47,7 @@ def _title(ways: list[model.Way], nodes: int, gpus: int) -> str:
     if nodes * gpus == 1:
         return "One GPU has nobody to talk to"
     if nodes == 1 or gpus == 1:
-        alone = "node" if nodes == 1 else "GPU a node"
+        alone = "node" if nodes == 1 else "GPU per node"
         return f"With one {alone} there is one level: {words.duration(levels)}"
     if levels < 0.98 * flat:
         speed = f"{words.significant(flat / levels)} times as fast as"

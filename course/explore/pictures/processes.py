@@ -4,7 +4,7 @@ from course.drawing import palette, svg
 from course.explore.models.processes import Process, job
 
 LEFT, RIGHT = svg.MARGIN, svg.WIDTH - svg.MARGIN
-NODE_HIGH, GAP = 104, 14
+NODE_HIGH, GAP, BETWEEN = 104, 14, 8  # of a node; to the next one; of two processes
 TOP = 76
 
 
@@ -43,9 +43,9 @@ def _node(node: int, nodes: int) -> str:
 
 def _process(process: Process, per_node: int, chosen: Process) -> str:
     """One process with its numbers; the chosen one in its full colour."""
-    slot = (RIGHT - LEFT - 28) / max(per_node, 4)
+    slot = (RIGHT - LEFT - 28 + BETWEEN) / max(per_node, 4)
     x, y = LEFT + 14 + process.local_rank * slot, _top(process.node) + 34
-    colour, wide = palette.rank_colour(process.rank), slot - 8
+    colour, wide = palette.rank_colour(process.rank), slot - BETWEEN
     ground, ink = palette.tint(colour, 0.84), palette.INK
     if process == chosen:
         ground, ink = colour, palette.on(colour)

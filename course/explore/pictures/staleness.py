@@ -22,7 +22,9 @@ def draw(workers: int, bound: int, slow: float, nap: bool) -> svg.Picture:
     )
     named = "No bound" if bound == model.UNBOUNDED else f"Bound {bound}"
     updates = words.plural(run.updates, "update")
-    equal = f"{workers} equal worker" if workers == 1 else f"{workers} equal workers"
+    equal = "1 worker that never waits"
+    if workers > 1:
+        equal = f"{workers} equal workers that never wait"
     alone = model.simulate(1, limit, 1).updates * workers
     parts = [
         svg.legend(LEFT, 86, marks),
@@ -35,7 +37,7 @@ def draw(workers: int, bound: int, slow: float, nap: bool) -> svg.Picture:
         f"{named}: {updates}, staleness up to {run.largest}, "
         f"{100 * run.waited:.0f} % of the time waited",
         parts,
-        subtitle=f"{equal} that never wait would make {alone} updates in that time",
+        subtitle=f"{equal} would make {alone} updates in that time",
         alt=f"{workers} lanes over {model.END_MS:.0f} ms, one per worker, with its steps as boxes "
         "and its waits between them. Each box shows how many updates of others came during it.",
     )

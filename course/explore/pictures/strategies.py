@@ -148,8 +148,8 @@ def _processes(now: model.Plan) -> list[str]:
     note = {"colour": palette.MUTED, "anchor": "end"}
     if now.strategy in (model.MIRRORED, model.CENTRAL):
         y = CENTRE_Y - 8 if now.centre else _device_y(now) - 12
-        bottom = _device_y(now) + BOX + 34
-        label = svg.text(RIGHT - 8, bottom - 7, "one process", **note)
+        bottom = _device_y(now) + BOX + 30
+        label = svg.text(RIGHT, 80, "dashed: one process", **note)
         return [frame(LEFT, y, RIGHT - LEFT, bottom - y), label]
     width, _ = _slot(len(now.devices))
     parts = [svg.text(RIGHT, 80, "dashed: a process", **note)]
