@@ -15,13 +15,16 @@ from course.lessons import lessons
 LESSONS = lessons(ROOT)
 
 
+def page_of(lesson):
+    """A lab's page."""
+    solved = nbformat.read(ROOT / "solutions" / f"{lesson.name}.ipynb", as_version=4)
+    return sources.page(lesson, solved)
+
+
 @pytest.fixture(scope="module", params=LESSONS, ids=lambda lesson: lesson.name)
 def node(request):
-    """A lab's page."""
-    lesson = request.param
-    return sources.page(
-        lesson, nbformat.read(ROOT / "solutions" / f"{lesson.name}.ipynb", as_version=4)
-    )
+    """The page of each lab."""
+    return page_of(request.param)
 
 
 def test_no_widget_is_left_that_would_ask_for_a_script_elsewhere(node):
@@ -51,15 +54,28 @@ def test_what_comes_alive_begins_as_it_was_in_the_lab(node):
                 assert str(state.picture(given)) in output["data"]["text/html"]
 
 
-def test_every_explorable_without_a_learners_data_is_on_some_page():
-    text = "".join((ROOT / "solutions" / f"{each.name}.ipynb").read_text() for each in LESSONS)
-    alone = [
+def test_every_explorable_without_a_learners_data_comes_alive_on_some_page():
+    text = "".join(nbformat.writes(page_of(lesson)) for lesson in LESSONS)
+    alone = {
         name
         for name in explore.__all__
         if name not in ("Quiz", "State", "figures") and sources.moves_alone(name)
-    ]
+    }
     assert len(alone) > 12
-    assert [name for name in alone if f"explore.{name}(" not in text] == []
+    assert alone - set(re.findall(r'data-name=\\"(\w+)', text)) == set()
+
+
+def test_the_references_have_every_source_once_in_each_lab():
+    for lesson in LESSONS:
+        text = sources.references([lesson])
+        named = [
+            address
+            for cell in lesson.cells
+            if cell.kind == "markdown"
+            for address in sources.LINK.findall(cell.source)
+        ]
+        assert set(sources.LINK.findall(text)) == set(named)
+        assert all(text.count(f"({address})") == 1 for address in named)
 
 
 def test_a_log_keeps_the_colours_of_ranks_apart_and_legible():

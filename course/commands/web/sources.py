@@ -5,6 +5,7 @@ import inspect
 import json
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
@@ -22,7 +23,9 @@ STATE = "application/vnd.jupyter.widget-state+json"
 SVG = "image/svg+xml"
 MARKER = "### BEGIN SOLUTION"
 FRONT = "buckets"  # the explorable of the front page
-LINK = re.compile(r"\[([^\]]+)\]\((https?://[^)\s]+)\)")
+LINK = re.compile(r"\[[^\]]+\]\((https?://[^)\s]+)\)")
+BLOCK = re.compile(r"\n\s*\n|\n(?=[-*|>] )")  # what parts paragraphs, items and rows
+SENTENCE = re.compile(r"(?<=[\w)\]`]{2}[.?!])\s+(?=[A-Z(*])")  # ... and sentences
 OPEN = """```{{admonition}} Open this lab
 :class: tip
 You read it solved. To do it yourself, clone the repository, type `make lab`, and open
@@ -112,19 +115,27 @@ def _living(name: str, values: dict) -> str:
 
 
 def references(found: list[Lesson]) -> str:
-    """The sources that the labs name, lab by lab."""
+    """The sources that the labs name, in the sentences that do so, each once in a lab."""
     parts = ["# References\n\nEvery paper, page and manual that a lab links to, in its order."]
     for lesson in found:
-        links = {
-            address: title
-            for cell in lesson.cells
-            if cell.kind == "markdown"
-            for title, address in LINK.findall(cell.source)
-        }
-        if links:
+        seen, sentences = set(), []
+        for sentence in _sentences(lesson):
+            addresses = set(LINK.findall(sentence))
+            if addresses - seen:
+                sentences.append(f"- {_links(sentence)}")
+            seen |= addresses
+        if sentences:
             parts.append(f"## Lab {lesson.number}")
-            parts.append("\n".join(f"- [{title}]({link})" for link, title in links.items()))
+            parts.append("\n".join(sentences))
     return "\n\n".join(parts) + "\n"
+
+
+def _sentences(lesson: Lesson) -> Iterator[str]:
+    """The sentences of a lesson's Markdown, each in one line; a row of a table is one, too."""
+    for cell in lesson.cells:
+        for block in BLOCK.split(cell.source) if cell.kind == "markdown" else []:
+            text = " ".join(block.split()).strip("|-*> ").replace(" | ", ": ")
+            yield from SENTENCE.split(text)
 
 
 def _links(text: str) -> str:
