@@ -117,6 +117,12 @@ class Links(HTMLParser):
         self.names |= {given["id"]} if "id" in given else set()
 
 
+def test_every_picture_is_named_in_words(site):
+    for page in site.glob("*.html"):
+        names = re.findall(r'<img [^>]*alt="([^"]*)"', page.read_text(encoding="utf-8"))
+        assert [name for name in names if not name or name.startswith("_images")] == [], page.name
+
+
 def test_every_link_holds(site):
     pages = {path.name: Links(path.read_text()) for path in site.glob("*.html")}
     assert len(pages) > 15

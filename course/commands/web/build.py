@@ -3,6 +3,7 @@
 Everything that a page asks for lies in the folder: it works under any address, without the net.
 """
 
+import re
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,8 @@ PYODIDE_FILES = (
     "python_stdlib.zip",
     "pyodide-lock.json",
 )
+NAMELESS = re.compile(r'alt="(_images/\w+\.(?:svg|png))"')
+TITLE = re.compile(r"<title>(.*?)</title>")
 ROOMS = ("core", "drawing", "charts", "explore")  # what explorables are made of
 
 
@@ -44,7 +47,8 @@ def build(root: Path, out: Path, repository: Repository | None = None) -> None:
         _add_pyodide(static / "pyodide", Path(folder))
         _run_sphinx(sources, pages)
         for page in pages.glob("*.html"):
-            page.write_text(_finished(page.read_text(encoding="utf-8")), encoding="utf-8")
+            text = _finished(page.read_text(encoding="utf-8"), pages)
+            page.write_text(text, encoding="utf-8")
         if repository:
             write_hosted(root, pages / BRANCH, repository)
         shutil.rmtree(out, ignore_errors=True)
@@ -55,11 +59,21 @@ def build(root: Path, out: Path, repository: Repository | None = None) -> None:
         )
 
 
-def _finished(page: str) -> str:
-    """What Sphinx and its theme leave out: images wait until they are near, all can be reached."""
+def _finished(page: str, folder: Path) -> str:
+    """What Sphinx and its theme leave out: images wait until they are near, all can be reached.
+
+    A picture that is an output is named by its own title; its files lie below `folder`.
+    """
+    page = NAMELESS.sub(lambda found: f'alt="{_title(folder / found[1])}"', page)
     page = page.replace("<img ", '<img loading="lazy" ')
     page = page.replace("<pre", '<pre tabindex="0"')  # or its end is out of a keyboard's reach
     return page.replace('class="caption" role="heading"', 'class="caption"')
+
+
+def _title(picture: Path) -> str:
+    """The title of an SVG, as an attribute takes it; other pictures are plots, and have none."""
+    title = TITLE.search(picture.read_text(encoding="utf-8")) if picture.suffix == ".svg" else None
+    return title[1].replace('"', "&quot;") if title else "The plot that the code above draws"
 
 
 def _zip_python(root: Path, path: Path) -> None:
