@@ -118,7 +118,7 @@ def test_nothing_is_said_where_nobody_can_tell(prefix, start, monkeypatch):
     assert server.incomplete() is None
     start(python, *SLEEP)
     assert server.incomplete() is not None
-    monkeypatch.delenv("JPY_SESSION_NAME")  # the parent is no server
+    monkeypatch.delenv("JPY_SESSION_NAME")  # the parent is not a server
     assert server.incomplete() is None
 
 
