@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import signal
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -92,14 +93,25 @@ class Run:
     @property
     def first_failed(self) -> int | None:
         """The rank in which the trouble began: the first to raise, or not to end with code 0."""
-        failed = [rank for rank in self._troubled if self._ended.get(rank)]
+        failed = [rank for rank in self._troubled if self._failed_by_itself(rank)]
         if not failed:
             return None
         # A rank that is killed says nothing; what the others say about it may be heard before its
         # end is seen.
         ended = list(self._ended)
         before = ended[: ended.index(failed[0])]
-        return next((rank for rank in before if self._ended[rank] < 0), failed[0])
+        killed = (r for r in before if self._ended[r] < 0 and not self.ended_by_launcher(r))
+        return next(killed, failed[0])
+
+    def _failed_by_itself(self, rank: int) -> bool:
+        """Whether it did not end well, and not only because another rank had failed."""
+        raised = any(RAISED.match(line) for line in self.traceback(rank).splitlines())
+        return bool(self._ended.get(rank)) and (raised or not self.ended_by_launcher(rank))
+
+    def ended_by_launcher(self, rank: int) -> bool:
+        """Whether the launcher ended it, with SIGTERM, since another rank had failed."""
+        failed = [rank for rank, code in self._ended.items() if code]  # as they ended
+        return self._ended.get(rank) == -signal.SIGTERM and rank != failed[0]
 
     @property
     def unfinished(self) -> bool:

@@ -37,7 +37,10 @@ def _failure(run: Run) -> list[str]:
     if script := todo.met(traceback):
         return [todo.sentence(script)]
     which = f"Rank {first} failed first" if len(run.processes) > 1 else "The script failed"
-    ended = f"{which} ({how_it_ended(run.exit_codes[first])})"
+    how = how_it_ended(run.exit_codes[first])
+    if run.ended_by_launcher(first):  # it had raised, and was still ending
+        how = "ended by the launcher"
+    ended = f"{which} ({how})"
     parts = [f"{ended}:\n{traceback}" if traceback else f"{ended}."]
     for rank in sorted(run.processes):
         last = run.traceback(rank) and run.raised(rank)

@@ -11,7 +11,6 @@ from support.launching import Client, marked, once, torchrun
 from support.scripts import HEALTHY
 
 from course import hardware
-from course.launch.run import TRACEBACK, Line, Run
 from course.launch.run_folder import KEPT_RUNS
 
 pytestmark = pytest.mark.timeout(180)
@@ -51,27 +50,6 @@ def test_run_tells_what_ranks_did(client: Client) -> None:
         assert sorted(log.splitlines()) == sorted([answer["stdout"][rank], answer["stderr"][rank]])
     assert re.sub(r"\x1b\[[\d;]*m", "", answer["shown"]).count("rank 2 │ out 2") == 1
     assert Path(answer["log_dir"]).parent == client.folder / "runs"
-
-
-def test_metrics_are_a_table() -> None:
-    rows = [
-        {"rank": 1, "time": 12.5, "step": 1, "loss": 0.5},
-        {"rank": 0, "time": 10.0, "step": 1, "accuracy": 0.9},
-    ]
-    table = Run(["torchrun", "script.py"], Path("runs"), rows=rows).metrics
-    assert list(table["time"]) == [2.5, 0.0] and list(table["rank"]) == [1, 0]
-    assert {"step", "loss", "accuracy"} <= set(table.columns)
-    assert len(Run(["torchrun", "script.py"], Path("runs")).metrics) == 0
-
-
-def test_what_gloo_raises_is_told_without_its_source_and_advice():
-    run = Run(["torchrun", "script.py"], Path("runs"))
-    said = (
-        "RuntimeError: [/src/gloo/transport/tcp/pair.cc:553] Connection closed by peer "
-        "[127.0.0.1]:23476. This is typically caused by a remote worker crashing. Good luck!"
-    )
-    run.lines = [Line(0, "stderr", text) for text in (TRACEBACK, '  File "a.py"', said)]
-    assert run.raised(0) == "RuntimeError: Connection closed by peer [127.0.0.1]:23476."
 
 
 @once

@@ -1,0 +1,67 @@
+"""What is recorded of a run: metrics, exit codes, and the rank in which the trouble began."""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from course.launch.messages import Exited, Lines
+from course.launch.run import TRACEBACK, Line, Run
+
+TODO = [TRACEBACK, '  File "mine.py", line 3, in f', "    g()", "NotImplementedError: TODO 1: g"]
+BROKEN = [TRACEBACK, '  File "mine.py", line 9, in f', "RuntimeError: Connection closed by peer"]
+
+
+def test_metrics_are_a_table() -> None:
+    rows = [
+        {"rank": 1, "time": 12.5, "step": 1, "loss": 0.5},
+        {"rank": 0, "time": 10.0, "step": 1, "accuracy": 0.9},
+    ]
+    table = Run(["torchrun", "script.py"], Path("runs"), rows=rows).metrics
+    assert list(table["time"]) == [2.5, 0.0] and list(table["rank"]) == [1, 0]
+    assert {"step", "loss", "accuracy"} <= set(table.columns)
+    assert len(Run(["torchrun", "script.py"], Path("runs")).metrics) == 0
+
+
+def test_what_gloo_raises_is_told_without_its_source_and_advice() -> None:
+    run = Run(["torchrun", "script.py"], Path("runs"))
+    said = (
+        "RuntimeError: [/src/gloo/transport/tcp/pair.cc:553] Connection closed by peer "
+        "[127.0.0.1]:23476. This is typically caused by a remote worker crashing. Good luck!"
+    )
+    run.lines = [Line(0, "stderr", text) for text in (TRACEBACK, '  File "a.py"', said)]
+    assert run.raised(0) == "RuntimeError: Connection closed by peer [127.0.0.1]:23476."
+
+
+def wrote(rank: int, lines: list[str]) -> Lines:
+    return Lines(rank, "stderr", lines)
+
+
+def terminated(*ranks: int) -> list[Exited]:
+    return [Exited(rank, -signal.SIGTERM) for rank in ranks]
+
+
+@pytest.mark.parametrize(
+    ("events", "first"),
+    [
+        ([Exited(0, 0), Exited(1, 0)], None),
+        ([wrote(0, BROKEN), Exited(0, 0), Exited(1, 0)], None),  # it only told of an exception
+        ([wrote(1, TODO), wrote(0, BROKEN), Exited(0, 1), Exited(1, 1)], 1),
+        # killed without a word; what the others say of it is heard before
+        ([wrote(0, BROKEN), Exited(2, -signal.SIGKILL), Exited(0, 1), *terminated(1)], 2),
+        ([wrote(0, BROKEN), *terminated(2), Exited(0, 1)], 2),
+        # ended by the launcher when another had failed
+        ([*terminated(1), Exited(0, 1)], 1),
+        ([Exited(0, 7), *terminated(1)], 0),
+        # both raise; the launcher ends them all before the first has ended by itself
+        ([wrote(2, TODO), wrote(1, TODO), Exited(1, 1), *terminated(0, 2, 3)], 2),
+        # it was ended before it had written which exception it was
+        ([wrote(2, TODO[:2]), wrote(1, TODO), Exited(1, 1), *terminated(0, 2, 3)], 1),
+    ],
+)
+def test_the_rank_in_which_the_trouble_began(events: list, first: int | None) -> None:
+    run = Run(["torchrun", "script.py"], Path("runs"))
+    for event in events:
+        run.take(event)
+    assert run.first_failed == first
+    assert run.unfinished == (first is not None and "TODO" in run.traceback(first))
