@@ -10,7 +10,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from course.core import CourseError
-from course.drawing import html_card, palette
+from course.drawing import html_card, palette, widget_view
 from course.explore.models.collectives import COLLECTIVES, OPS, Cell, Example
 from course.explore.pictures import collectives as picture
 from course.launch import launch
@@ -175,11 +175,8 @@ class Quiz:
         return [Cell(*cell) for cell in zip(numbers, sources, strict=True)]
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
-        view = {"version_major": 2, "version_minor": 0, "model_id": self.box.model_id}
-        return {
-            "application/vnd.jupyter.widget-view+json": view,
-            **self._drawn(picture.BEFORE)._repr_mimebundle_(),
-        }
+        still = self._drawn(picture.BEFORE)
+        return {**widget_view.bundle(self.box), **still._repr_mimebundle_()}
 
 
 def _field(rank: int) -> widgets.Text:

@@ -10,10 +10,15 @@ from course.commands import update
 
 
 @pytest.fixture
-def origin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The repository of a course of two labs."""
+def someone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever calls git here has a name, and no settings."""
     for name, value in SOMEONE.items():
         monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def origin(tmp_path: Path, someone: None) -> Path:
+    """The repository of a course of two labs."""
     root = course(tmp_path / "origin", adding=GOOD, next=NEXT)
     for name, text in {"README.md": "First\n", ".gitignore": "before-update/\n*.log\n"}.items():
         (root / name).write_text(text)

@@ -15,6 +15,7 @@ import nbformat
 import pytest
 import yaml
 from IPython.core.interactiveshell import InteractiveShell
+from support.clones import git
 
 from course.commands import site
 from course.commands.web import hosted, sources
@@ -25,7 +26,6 @@ from course.lessons import labs
 COMMIT = "0123456789abcdef" * 2 + "01234567"
 REPOSITORY = Repository("https://github.com/someone/a-course", COMMIT)
 NAME = "03_distributed_data_parallel"
-GIT = ["git", "-c", "user.name=Someone", "-c", "user.email=someone@example.org"]
 EXECUTE = """
 import sys, nbclient, nbformat
 notebook = nbformat.read(sys.argv[1], 4)
@@ -191,7 +191,7 @@ def test_the_workflow_fills_the_branch_that_the_links_name():
 
 
 @pytest.fixture
-def published(tmp_path) -> Repository:
+def published(tmp_path, someone) -> Repository:
     """A repository with the course as it is here, in the folder `origin`."""
     origin = tmp_path / "origin"
     unwanted = shutil.ignore_patterns("__pycache__")
@@ -200,10 +200,10 @@ def published(tmp_path) -> Repository:
         shutil.copytree(ROOT / name, origin / name, ignore=ignore)
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copyfile(ROOT / name, origin / name)
-    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "The course"]):
-        subprocess.run([*GIT, *words], cwd=origin, check=True)
-    told = subprocess.run([*GIT, "rev-parse", "HEAD"], cwd=origin, capture_output=True, text=True)
-    return Repository(REPOSITORY.address, told.stdout.strip())
+    git(origin, "init")
+    git(origin, "add", ".")
+    git(origin, "commit", "--message", "The course")
+    return Repository(REPOSITORY.address, git(origin, "rev-parse", "HEAD"))
 
 
 @pytest.fixture

@@ -15,19 +15,28 @@ PATIENCE_S, PAUSE_S = 5.0, 0.01
 def left_by(call: Callable[[int], object]) -> tuple[int, int]:
     """How many tensors and how many process groups `CALLS` calls leave, after the `FIRST` ones.
 
-    `call` gets its number. Gloo's threads let go of a message's tensors a little later than the
-    call that waited for the message goes on, so the tensors are looked at again before they count.
+    `call` gets its number.
     """
     for number in range(FIRST):
         call(number)
     time.sleep(PAUSE_S)
-    tensors, groups = _tensors(), _groups()
+    tensors, groups = _tensors(), process_groups()
     for number in range(FIRST, FIRST + CALLS):
         call(number)
+    more = settled(lambda: _tensors() - tensors, most=LEAST - 1)
+    return (more if more >= LEAST else 0), process_groups() - groups
+
+
+def settled(count: Callable[[], int], most: int) -> int:
+    """What is counted as soon as it is `most` or less, or at the end of our patience.
+
+    Gloo's threads let go of a message's tensors a little later than the call that waited for the
+    message goes on, so what is in memory is looked at again before it counts.
+    """
     end = time.monotonic() + PATIENCE_S
-    while (more := _tensors() - tensors) >= LEAST and time.monotonic() < end:
+    while (found := count()) > most and time.monotonic() < end:
         time.sleep(PAUSE_S)
-    return (more if more >= LEAST else 0), _groups() - groups
+    return found
 
 
 def _tensors() -> int:
@@ -36,5 +45,6 @@ def _tensors() -> int:
     return sum(issubclass(type(thing), Tensor) for thing in gc.get_objects())
 
 
-def _groups() -> int:
+def process_groups() -> int:
+    """How many process groups this rank is in, that of all ranks among them."""
     return len(distributed_c10d._world.pg_map)

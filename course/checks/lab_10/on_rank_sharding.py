@@ -2,7 +2,6 @@
 
 import gc
 import importlib
-import time
 from collections.abc import Callable, Sequence
 
 import torch
@@ -11,6 +10,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from course.checks.engine.memory import settled
 from course.checks.engine.reference import OPTIMIZERS, Small, batch, loss_of, weights
 from course.given import memory as counted
 
@@ -42,7 +42,6 @@ class Traffic(TorchDispatchMode):
         return sum(size * (2 if name == "allreduce_" else 1) for name, size in self.calls)
 
 
-TRIES = 60  # Gloo's threads let go of what they sent a moment after it has arrived
 BATCHES = 6  # parts of a step's batch, shared out over any number of ranks
 
 
@@ -146,11 +145,7 @@ def memory(exercise: str) -> tuple[int, int]:
     needed += sum(entry["step"].nbytes for entry in optimizer.state.values())
     needed += counted.held(net.module.buffers())
     gc.collect()
-    for _ in range(TRIES):
-        if account.alive <= needed:
-            break
-        time.sleep(0.05)
-    return account.alive, needed
+    return settled(lambda: account.alive, most=needed), needed
 
 
 def gradients_left(exercise: str) -> int:

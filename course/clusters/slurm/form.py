@@ -9,7 +9,7 @@ from course.clusters.slurm.batch import STRATEGIES, Request
 from course.clusters.slurm.cluster import Cluster
 from course.clusters.slurm.submitted import SubmittedJob
 from course.core import CourseError
-from course.drawing import card, palette
+from course.drawing import card, palette, widget_view
 
 WIDE = {"description_width": "110px"}
 SITE = ("partition", "account", "qos", "constraint", "memory")  # what depends on the cluster
@@ -74,15 +74,9 @@ class Form:
         columns = [widgets.VBox(left), widgets.VBox([self.controls[name] for name in SITE])]
         submit = widgets.HBox([self._button, self._said])
         rows = [widgets.HBox(columns), submit, self._file]
-        shown = widgets.VBox(rows).model_id
-        view = {"version_major": 2, "version_minor": 0, "model_id": shown}
         text = self.request.text()
-        # The file, where no kernel shows the widgets.
-        return {
-            "application/vnd.jupyter.widget-view+json": view,
-            "text/html": _file(text),
-            "text/plain": text,
-        }
+        still = {"text/html": _file(text), "text/plain": text}  # where no kernel shows the widgets
+        return {**widget_view.bundle(widgets.VBox(rows)), **still}
 
 
 def form(cluster: Cluster, **values: Any) -> Form:

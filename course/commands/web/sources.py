@@ -14,11 +14,11 @@ from nbformat import NotebookNode
 from course import explore
 from course.commands.web.hosted import Repository, ways_to_open
 from course.core import write_whole
+from course.drawing import widget_view
 from course.lessons import Lesson, lessons
 
 HERE = Path(__file__).parent
 EXPLORABLE = re.compile(r"\bexplore\.(\w+)\(")
-WIDGET = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
 SVG = "image/svg+xml"
 MARKER = "### BEGIN SOLUTION"
@@ -85,7 +85,7 @@ def page(
 def _output(source: str, output: NotebookNode, widgets: dict) -> NotebookNode:
     """An output that needs no kernel: of an explorable its picture, and what can move it."""
     data = output.get("data", {})
-    view = data.pop(WIDGET, None)
+    view = data.pop(widget_view.MIMETYPE, None)
     state = widgets.get(view["model_id"], {}).get("state", {}) if view else {}
     name = EXPLORABLE.search(source)
     if SVG in data and "values" in state and name and moves_alone(name[1]):
