@@ -42,7 +42,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores, since tests often wait; four at most, since ranks need cores."""
+    """One more than cores, since tests often wait; four at most, since ranks need cores."""
     return min((os.cpu_count() or 1) + 1, 4)
 
 
