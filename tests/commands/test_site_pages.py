@@ -9,7 +9,7 @@ import pytest
 from course import explore
 from course.commands.web import sources
 from course.core import ROOT
-from course.drawing import ansi, palette
+from course.drawing import ansi, palette, widget_view
 from course.lessons import lessons
 
 LESSONS = lessons(ROOT)
@@ -31,7 +31,7 @@ def test_no_widget_is_left_that_would_ask_for_a_script_elsewhere(node):
     assert "widgets" not in node.metadata
     for cell in node.cells:
         for output in cell.get("outputs", []):
-            assert sources.WIDGET not in output.get("data", {})
+            assert widget_view.MIMETYPE not in output.get("data", {})
 
 
 def test_each_solution_is_folded_and_stands_behind_its_blank_form(node):
