@@ -42,8 +42,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than cores, since tests often wait; four at most, since ranks need cores."""
-    return min((os.cpu_count() or 1) + 1, 4)
+    """Two at least, since most tests wait for ranks; four at most, since ranks need cores."""
+    return min(max(2, os.cpu_count() or 1), 4)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
