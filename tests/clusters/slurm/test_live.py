@@ -129,8 +129,9 @@ def test_jobs_that_slurm_would_let_wait_for_ever_are_refused_first_and_told_if_t
 
 def test_a_log_that_is_not_there_is_said(cluster):
     job = cluster.submit(slurm.Request("src/hello.py 30", "single"))
-    until(lambda: job.now.state == "RUNNING" and Path(job.now.output).exists())
-    Path(job.now.output).unlink()
+    log = Path(job.now.output)
+    until(lambda: log.exists() and "RANK=" in log.read_text())  # before that, no signal ends it
+    log.unlink()
     with pytest.raises(
         CourseError, match=f"The log of job {job.number} is not there yet: .*hello-{job.number}.out"
     ):
