@@ -38,7 +38,14 @@ class Nccl(ProcessGroupGloo):
     class Options(SimpleNamespace):
         """What torch tells NCCL."""
 
-    def __init__(self, store: Any, rank: int, size: int, options: Options) -> None:
+    def __init__(
+        self,
+        store: Any,
+        rank: int,
+        size: int,
+        options: Options,
+        device: torch.device | None = None,  # torch 2.15 gives it; older ones ask the group
+    ) -> None:
         super().__init__(store, rank, size, timeout=options._timeout)
 
 
@@ -153,14 +160,15 @@ def in_a_batch(send_all: Callable) -> Callable:
 
 def install() -> None:
     """Let torch.distributed have NCCL, from now on."""
-    c10d.ProcessGroupNCCL = Nccl  # a build for the CPU does not have it
+    # A build for the CPU has neither; the second is what torch 2.15 makes for "nccl".
+    c10d.ProcessGroupNCCL = c10d.ProcessGroupNCCL2 = Nccl
     replace(torch.cuda.nccl, version=lambda: (2, 28, 9))  # errors of torch.distributed name it
     replace(
         c10d,
         _NCCL_AVAILABLE=True,
         default_pg_nccl_timeout=timedelta(minutes=10),
         _new_process_group_helper=with_cpu_route(c10d._new_process_group_helper),
-        _get_split_source=lambda group: None,  # Gloo cannot split a communicator
+        _get_split_source=lambda *_: None,  # Gloo cannot split a communicator
         _get_object_coll_device=for_objects(c10d._get_object_coll_device),
     )
     replace(device_mesh, split_group=split_group)
