@@ -1,4 +1,8 @@
-"""``python -m course``: find the command, and hand it its arguments."""
+"""``python -m course``, or ``course``: find the command, and hand it its arguments.
+
+``course`` is the one to use where others may have put files: ``python -m`` begins to look for
+modules in the current folder, and would run a learner's ``course.py``.
+"""
 
 import argparse
 import importlib
@@ -37,7 +41,15 @@ def main(argv: list[str]) -> int:
     except CourseError as error:
         print(error, file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("Interrupted.", file=sys.stderr)
+        return 130
+
+
+def run() -> int:
+    """What the program ``course`` does; returns its exit code."""
+    return main(sys.argv[1:])
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run())

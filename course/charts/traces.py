@@ -96,7 +96,8 @@ def read(path: Path) -> tuple[str, list[Step]]:
             f"{path} has no profiled step: call the profiler's step() after each training step."
         )
     on_gpu = any(_is_kernel(event) for event in events)
-    return trace.get("host_name", ""), (_gpu_steps if on_gpu else _cpu_steps)(marks, events)
+    steps = _gpu_steps(marks, events) if on_gpu else _cpu_steps(marks, events)
+    return trace.get("host_name", ""), steps
 
 
 def _event(raw: dict[str, Any]) -> _Event:

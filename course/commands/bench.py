@@ -26,10 +26,10 @@ class Contest:
     needs: tuple[str, ...]
 
 
-HOROVOD = ("hvd_negotiation", "hvd_fusion", "hvd_optimizer", "hvd")
+HOROVOD = ("hvd_negotiation", "hvd_fusion", "hvd_start", "hvd_optimizer", "hvd")
 CONTESTS = (
     Contest("ring", "your ring, 16 MB", "torch's all-reduce", ("simple_ways", "ring")),
-    Contest("buckets", "your DDP with buckets, per step", "torch's DDP", ("my_ddp", "my_buckets")),
+    Contest("buckets", "your DDP with buckets, per step", "torch's DDP", ("my_buckets",)),
     Contest("horovod", "your Horovod style, per step", "torch's DDP", HOROVOD),
     Contest("ddp", "torch's DDP, per step", "no communication", ()),
 )

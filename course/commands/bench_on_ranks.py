@@ -47,10 +47,11 @@ def buckets(device: torch.device) -> tuple[Turn, Turn]:
 
 
 def horovod(device: torch.device) -> tuple[Turn, Turn]:
-    """The learner's Horovod-style optimizer against torch's DDP."""
+    """The learner's Horovod-style optimizer and engine against torch's DDP."""
     import hvd
+    import hvd_start
 
-    hvd.init()
+    hvd_start.init()
 
     def distributed(optimizer: Optimizer, model: Model) -> Optimizer:
         return hvd.DistributedOptimizer(optimizer, named_parameters=model.named_parameters())

@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from course.checks import exercises
+from course.checks import nodes
 from course.core import ROOT
 from course.explore import figures
 from course.lessons import build, rewrite_prose, select, stale, stale_beside, write_scripts
@@ -13,7 +13,7 @@ def main(argv: list[str]) -> int:
     """Build, or say what is not current; 1 where a solution failed or a file is stale, else 0."""
     options = _parser().parse_args(argv)
     drawn = figures()
-    wanted = select(ROOT, options.names, drawn, set(exercises()))
+    wanted = select(ROOT, options.names, drawn, set(nodes()))
     if options.scripts:
         write_scripts(ROOT, wanted)
         return 0

@@ -9,12 +9,42 @@ from pathlib import Path
 
 from course.checks import check_folder
 from course.commands import check_formats
+from course.commands.check_given import complete
 from course.core import CourseError, write_whole
 from course.launch import warm_up
 
+NOT_JUDGED = 3  # this command ends so
+
 
 def main(argv: Sequence[str]) -> int:
-    """Check a folder of scripts and print the verdicts; 0 if all holds, 1 if not."""
+    """Check a folder of scripts and print the verdicts.
+
+    0 if all holds, 1 if something does not, 3 if something was not judged, as after an interrupt.
+    """
+    args = _parser().parse_args(argv)
+    if not args.src.is_dir():
+        fix = "give --src the folder that holds the learner's scripts"
+        raise CourseError(f"There is no folder {args.src}: {fix}.")
+    if not args.isolated:
+        warm_up()
+    begun = _show if sys.stderr.isatty() else lambda text: None
+    with complete(args.src, args.names) as src:
+        reports = check_folder(src, args.names, args.junit, args.isolated, begun)
+    begun("")
+    for report in reports:
+        print(report)
+    if args.json:
+        write_whole(args.json, check_formats.plain(reports))
+    if args.gradescope:
+        write_whole(args.gradescope, check_formats.gradescope(reports))
+    if args.classroom50:
+        write_whole(args.classroom50, check_formats.classroom50(reports, os.environ))
+    if not all(report.judged for report in reports):
+        return NOT_JUDGED
+    return 0 if reports and all(report.ok for report in reports) else 1
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m course check", description="Check the scripts of a learner."
     )
@@ -39,24 +69,7 @@ def main(argv: Sequence[str]) -> int:
         action="store_true",
         help="shut the learner's code in: it sees its folder, no other files and no network",
     )
-    args = parser.parse_args(argv)
-    if not args.src.is_dir():
-        fix = "give --src the folder that holds the learner's scripts"
-        raise CourseError(f"There is no folder {args.src}: {fix}.")
-    if not args.isolated:
-        warm_up()
-    begun = _show if sys.stderr.isatty() else lambda text: None
-    reports = check_folder(args.src, args.names, args.junit, args.isolated, begun)
-    begun("")
-    for report in reports:
-        print(report)
-    if args.json:
-        write_whole(args.json, check_formats.plain(reports))
-    if args.gradescope:
-        write_whole(args.gradescope, check_formats.gradescope(reports))
-    if args.classroom50:
-        write_whole(args.classroom50, check_formats.classroom50(reports, os.environ))
-    return 0 if reports and all(report.ok for report in reports) else 1
+    return parser
 
 
 def _show(text: str) -> None:

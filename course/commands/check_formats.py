@@ -9,8 +9,8 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from course.checks import Report
 from course.core import CourseError
+from course.exercises import Outcome, Report, Result
 
 # What Classroom 50's runner tells an autograder in its environment, by the field it fills.
 CLASSROOM = {
@@ -25,7 +25,8 @@ CLASSROOM = {
 def plain(reports: Sequence[Report]) -> str:
     """Every exercise with its checks: claim, outcome, message, hint, and what was printed."""
     exercises = [
-        {"exercise": report.exercise, "ok": report.ok, "checks": report.results}
+        {"exercise": report.exercise, "ok": report.ok, "judged": report.judged}
+        | {"asked": len(report.asked), "checks": report.as_dict()["results"]}
         for report in reports
     ]
     return _text({"ok": bool(reports) and all(r.ok for r in reports), "exercises": exercises})
@@ -35,15 +36,15 @@ def gradescope(reports: Sequence[Report]) -> str:
     """Gradescope's `results.json`: an exercise is a point, which its checks share."""
     tests = [
         {
-            "name": f"{report.exercise}: {result['claim']}",
-            "score": _share(report) if _holds(result) else 0.0,
-            "max_score": _share(report),
+            "name": f"{report.exercise}: {result.claim}",
+            "score": share if _holds(result) else 0.0,
+            "max_score": share,
             "status": "passed" if _holds(result) else "failed",
             "output": _said(result),
             "visibility": "visible",
         }
         for report in reports
-        for result in report.results
+        for result, share in zip(report.results, _shares(len(report.results)), strict=True)
     ]
     return _text({"tests": tests, "output": "\n".join(report.verdict for report in reports)})
 
@@ -58,7 +59,7 @@ def classroom50(reports: Sequence[Report], environ: Mapping[str, str]) -> str:
         raise CourseError(f"The environment has no {', '.join(missing)}: {fix}.")
     tests = [
         {
-            "test-name": f"{report.exercise}: {result['claim']}",
+            "test-name": f"{report.exercise}: {result.claim}",
             "passed": _holds(result),
             "score": int(_holds(result)),
             "max-score": 1,
@@ -76,19 +77,22 @@ def classroom50(reports: Sequence[Report], environ: Mapping[str, str]) -> str:
     return _text(result | {"tests": tests})
 
 
-def _holds(result: dict) -> bool:
-    return result["outcome"] == "passed"
+def _holds(result: Result) -> bool:
+    return result.outcome == Outcome.PASSED
 
 
-def _share(report: Report) -> float:
-    """What each check of an exercise is worth."""
-    return round(1 / len(report.results), 6)
+def _shares(checks: int) -> list[float]:
+    """What each check of an exercise is worth; the last one takes what rounding leaves."""
+    if checks == 0:
+        return []
+    each = round(1 / checks, 4)
+    return [each] * (checks - 1) + [round(1 - each * (checks - 1), 4)]
 
 
-def _said(result: dict) -> str:
+def _said(result: Result) -> str:
     """What a learner should read about a check that does not hold."""
-    hint = f"Hint: {result['hint']}" if result["hint"] else ""
-    return "\n".join(part for part in (result["message"], hint) if part)
+    hint = f"Hint: {result.hint}" if result.hint else ""
+    return "\n".join(part for part in (result.message, hint) if part)
 
 
 def _text(value: object) -> str:

@@ -1,142 +1,190 @@
 """``python -m course grade``: the checks of a whole class, as pages, tables and points."""
 
 import argparse
-import json
 import os
 import tomllib
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-from course.checks import Report, check, exercises, node_of
-from course.commands import grade_pages
-from course.commands.grade_submissions import Submission, alike, collect
-from course.core import ROOT, CourseError, write_whole
-from course.hardware import bubblewrap
+from course.commands.check import NOT_JUDGED
+from course.commands.grading import comments, feedback, pages, roster
+from course.commands.grading.alike import Group, alike
+from course.commands.grading.gradebook import NO_COMMENT, Gradebook, Line, days_late
+from course.commands.grading.names import slug
+from course.commands.grading.roster import Roster
+from course.commands.grading.submissions import Submission, collect
+from course.commands.grading.suspicions import suspicions
+from course.commands.grading.verdicts import Judge
+from course.core import CourseError, words, write_whole
+from course.exercises import exercise, exercises
+from course.hardware import isolation
 from course.launch import warm_up
 
-Verdicts = dict[str, list[dict]]  # by exercise, what became of each check
+DOUBTS = 5  # lines of a submission that are listed
 
 
 def main(argv: Sequence[str]) -> int:
-    """Grade a folder of submissions; 0 if all could be read, 1 if not."""
+    """Grade a folder of submissions.
+
+    0 if all was read and judged, 1 if something could not be read, 3 if something was not judged,
+    as after an interrupt.
+    """
+    args = _parser().parse_args(argv)
+    _refuse(args)
+    names = wanted(args.lab, args.names)
+    points = weights(args.weights, names)
+    due = roster.time_of(args.due or "")
+    known = roster.read(args.roster) if args.roster else None
+    submissions = collect(args.submissions, args.out / "work", known)
+    learners = [submission.learner for submission in submissions]
+    remarks = comments.read(args.out / "comments.toml", learners, names)
+    if args.trust:
+        warm_up()
+    judge = Judge(args.out / "verdicts", not args.trust, args.minutes)
+    verdicts = judge.judge(submissions, names, args.jobs)
+    lines = []
+    for submission in submissions:
+        comment = remarks.get(submission.learner, NO_COMMENT)
+        lines.append(
+            Line(
+                submission=submission,
+                weights=points,
+                reports=verdicts[submission.learner],
+                comment=comment,
+                doubts=doubts(submission, names),
+                late=days_late(submission, due) if comment.late is None else comment.late,
+                percent=args.late_percent,
+            )
+        )
+    book = Gradebook(lines, points, _alike(submissions, names))
+    _write(args.out, book)
+    if known:
+        _write_back(args.out, book, known, args.column)
+    if any(line.not_judged for line in lines):
+        return NOT_JUDGED
+    return 1 if any(line.submission.problem for line in lines) else 0
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m course grade",
-        description="Check the scripts of a class. Without --isolated their code runs with your "
-        "rights.",
+        description="Check the scripts of a class. Their code is shut in: it sees its folder, no "
+        "other files and no network.",
     )
-    parser.add_argument(
-        "submissions", type=Path, help="a folder with a folder, zip or notebook for each learner"
-    )
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where results go")
-    parser.add_argument(
-        "--weights", type=Path, metavar="FILE", help="points of exercises, as in `ring = 2` (TOML)"
-    )
-    parser.add_argument("--names", nargs="+", metavar="NAME", help="only these exercises")
-    parser.add_argument(
+    add = parser.add_argument
+    add("submissions", type=Path, help="a folder with a folder, archive or file for each learner")
+    add("--out", type=Path, required=True, metavar="DIR", help="where results go")
+    add("--lab", nargs="+", metavar="NN", help="only the exercises of these labs, such as 02 04b")
+    add("--names", nargs="+", metavar="NAME", help="only these exercises")
+    add("--weights", type=Path, metavar="FILE", help="points of exercises, as `ring = 2` (TOML)")
+    add("--roster", type=Path, metavar="FILE", help="who is in the class (CSV)")
+    add("--column", metavar="TITLE", help="the column of the roster that gets the points")
+    add("--due", metavar="TIME", help="when it was due, such as 2026-11-20T18:00")
+    add("--late-percent", type=float, default=0, metavar="P", help="lost for each day late")
+    add(
         "--jobs",
         type=int,
         default=max(1, (os.cpu_count() or 1) // 4),
         metavar="N",
         help="checks at a time (default: one for every four cores)",
     )
-    parser.add_argument(
-        "--isolated",
-        action="store_true",
-        help="shut each learner's code in: it sees its folder, no other files and no network",
+    add(
+        "--minutes",
+        type=float,
+        default=30,
+        metavar="M",
+        help="for all checks of one learner (default: 30)",
     )
-    args = parser.parse_args(argv)
-    if args.isolated:
-        bubblewrap.require()
+    add("--trust", action="store_true", help="run their code with your rights, not shut in")
+    return parser
+
+
+def _refuse(args: argparse.Namespace) -> None:
+    """Raise `CourseError` for what cannot be done."""
     if not args.submissions.is_dir():
-        raise CourseError(f"There is no folder {args.submissions}: name the one with submissions.")
-    points = weights(args.weights)
-    wanted = args.names or list(exercises())
-    for name in wanted:
-        node_of(name)  # raises for a name that is none
-    if args.jobs < 1:
-        raise CourseError("--jobs takes a number above 0.")
-    warm_up()
-    found = collect(args.submissions, args.out / "work")
-    verdicts = judge(found, wanted, args.out / "verdicts", args.jobs, args.isolated)
-    reports = {
-        learner: [Report(name, results) for name, results in by_exercise.items()]
-        for learner, by_exercise in verdicts.items()
-    }
-    same = alike(found, handed_out())
-    grade_pages.write(args.out, found, reports, points, same)
-    print(f"The class is in {args.out / 'index.html'}, its points in {args.out / 'grades.csv'}.")
-    return 1 if any(submission.problem for submission in found) else 0
+        fix = "name the one with submissions, and unpack it if it is an archive"
+        raise CourseError(f"There is no folder {args.submissions}: {fix}.")
+    if args.out.resolve().is_relative_to(args.submissions.resolve()):
+        raise CourseError(f"{args.out} lies among the submissions: name a folder elsewhere.")
+    if args.jobs < 1 or not args.minutes > 0:
+        raise CourseError("--jobs and --minutes take numbers above 0.")
+    if not 0 <= args.late_percent <= 100:
+        raise CourseError("--late-percent takes a number from 0 to 100.")
+    if not args.trust and (why := isolation.missing()):
+        raise CourseError(
+            f"Nothing was run, since learners' code cannot be isolated here: {why}. With --trust "
+            "it runs with your rights, and can read and change whatever you can."
+        )
 
 
-def weights(path: Path | None) -> dict[str, float]:
-    """The points of each exercise: 1, or what the file says."""
-    points = dict.fromkeys(exercises(), 1.0)
-    if path is None:
-        return points
+def wanted(labs: Sequence[str] | None, names: Sequence[str] | None) -> list[str]:
+    """The exercises that are asked for, in the order of the labs; all if neither is given."""
+    known = exercises()
+    if not (labs or names):
+        return list(known)
+    there = dict.fromkeys(each.lab for each in known.values())
+    if unknown := [lab for lab in labs or [] if lab not in there]:
+        raise CourseError(f"There is no lab {unknown[0]!r} with exercises: {', '.join(there)}.")
+    chosen = {exercise(name).name for name in names or []}
+    return [name for name, each in known.items() if name in chosen or each.lab in (labs or [])]
+
+
+def weights(path: Path | None, names: Sequence[str]) -> dict[str, float]:
+    """The points of each exercise that is asked for: 1, or what the file says."""
     try:
-        given = tomllib.loads(path.read_text())
-    except (OSError, tomllib.TOMLDecodeError) as error:
+        given = tomllib.loads(path.read_text(encoding="utf-8")) if path else {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise CourseError(f"The weights in {path} cannot be read: {error}.") from None
     for name, value in given.items():
-        if name not in points or not isinstance(value, int | float) or value < 0:
+        if name not in exercises() or not comments.is_points(value):
             raise CourseError(f"{path}: {name} = {value} is not an exercise and its points.")
-    return points | given
+    return {name: given.get(name, 1.0) for name in names}
 
 
-def handed_out() -> dict[str, str]:
-    """The scripts of the exercises as learners get them."""
-    from course.lessons import lessons  # imports jupytext, which takes its time
+def doubts(submission: Submission, names: Sequence[str]) -> list[str]:
+    """What a teacher should look at before believing that the scripts are honest."""
+    found = [
+        f"{name}.py: {sentence[0].lower()}{sentence[1:].rstrip('.')}"
+        for name in submission.exercises
+        if name in names
+        for sentence in suspicions(submission.text(name))
+    ]
+    more = [f"and {words.plural(len(found) - DOUBTS, 'more line')} to look at"]
+    return found if len(found) <= DOUBTS else found[:DOUBTS] + more
 
-    return {
-        Path(target).stem: text
-        for lesson in lessons(ROOT)
-        for target, text in lesson.scripts(solved=False).items()
+
+def _alike(submissions: Sequence[Submission], names: Sequence[str]) -> list[Group]:
+    written = {name for submission in submissions for name in submission.exercises}
+    asked = [exercises()[name] for name in names if name in written]
+    return alike(
+        submissions,
+        handed_out={each.name: each.script(solved=False) for each in asked},
+        solved={each.name: each.script(solved=True) for each in asked},
+    )
+
+
+def _write(out: Path, book: Gradebook) -> None:
+    """Write the pages and tables, and say where they are."""
+    write_whole(out / "index.html", pages.index(book))
+    write_whole(out / "grades.csv", feedback.csv(book))
+    for line in book.lines:
+        name = slug(line.learner)
+        write_whole(out / "feedback" / f"{name}.html", feedback.page(line))
+        write_whole(out / "junit" / f"{name}.xml", feedback.junit(line))
+    print(f"The class is in {out / 'index.html'}, its points in {out / 'grades.csv'}.")
+    if missing := sum(len(line.not_judged) for line in book.lines):
+        print(
+            f"{words.plural(missing, 'exercise')} not judged: start the command again, and it "
+            "asks only what is missing."
+        )
+
+
+def _write_back(out: Path, book: Gradebook, roster: Roster, column: str | None) -> None:
+    """Write the roster with the points of those of whom all is judged."""
+    points = {
+        line.submission.person.row: round(line.total, 4)
+        for line in book.lines
+        if line.submission.person and not line.not_judged
     }
-
-
-def judge(
-    submissions: Sequence[Submission],
-    wanted: Sequence[str],
-    folder: Path,
-    jobs: int,
-    isolated: bool,
-) -> dict[str, Verdicts]:
-    """The verdicts by learner. They are kept in the folder, and made again for changed scripts."""
-    verdicts: dict[str, Verdicts] = {submission.learner: {} for submission in submissions}
-    with ThreadPoolExecutor(jobs) as pool:
-        under_way = {
-            pool.submit(_verdict, submission, name, folder, isolated): (submission.learner, name)
-            for submission in submissions
-            for name in submission.exercises
-            if name in wanted
-        }
-        for number, future in enumerate(as_completed(under_way), 1):
-            learner, name = under_way[future]
-            verdicts[learner][name] = future.result()
-            print(f"{number} of {len(under_way)}: {learner}, {name}", flush=True)
-    order = list(exercises())
-    return {
-        learner: dict(sorted(by_name.items(), key=lambda item: order.index(item[0])))
-        for learner, by_name in verdicts.items()
-    }
-
-
-def _verdict(submission: Submission, name: str, folder: Path, isolated: bool) -> list[dict]:
-    """What the checks of one exercise say; asked for again only if the scripts have changed.
-
-    A verdict that was found without isolation does not count where isolation is wanted.
-    """
-    path = folder / submission.learner / f"{name}.json"
-    judged = {"digest": submission.digest(), "isolated": isolated}
-    if path.is_file():
-        kept = json.loads(path.read_text())
-        if kept | judged == kept:
-            return kept["results"]
-    try:
-        results = check(name, src=str(submission.src.resolve()), isolated=isolated).results
-    except CourseError as error:
-        results = [{"claim": "The checks ran.", "outcome": "failed", "message": str(error)}]
-        return [dict.fromkeys(("check", "hint", "printed"), "") | results[0]]
-    write_whole(path, json.dumps(judged | {"results": results}, indent=1))
-    return results
+    write_whole(out / "roster.csv", roster.with_points(points, column))
+    print(f"The roster with the points is in {out / 'roster.csv'}.")

@@ -1,13 +1,9 @@
 """Where the labs are: in the clone, or for an installed package in a copy that the learner owns."""
 
 import shutil
-from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
-from course.core import ROOT, CourseError
-
-PACKAGE = "multi-gpu-course"
-SHARED = f"share/{PACKAGE}/"  # where the wheel puts labs, solutions and images
+from course.core import ROOT, CourseError, installed
 
 
 def lab_folder(here: Path) -> Path:
@@ -18,13 +14,13 @@ def lab_folder(here: Path) -> Path:
     """
     if (ROOT / "labs" / "start.ipynb").is_file():
         return ROOT
-    found = brought()
+    found = installed.brought()
     if not found:
         raise CourseError(
             "This installation has no labs: install the course from its repository with pip, or "
             "start this command in a clone."
         )
-    folder = here / PACKAGE
+    folder = here / installed.PACKAGE
     try:
         for name, path in found.items():
             if not (folder / name).exists():
@@ -38,13 +34,3 @@ def lab_folder(here: Path) -> Path:
             "Start this command in a folder of your own."
         ) from None
     return folder
-
-
-def brought() -> dict[str, Path]:
-    """The notebooks and images of the installed package, by their place in the course's folder."""
-    try:
-        listed = files(PACKAGE) or []
-    except PackageNotFoundError:
-        return {}
-    named = {path.as_posix().partition(SHARED)[2]: path.locate() for path in listed}
-    return {name: Path(path) for name, path in named.items() if name}

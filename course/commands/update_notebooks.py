@@ -10,7 +10,7 @@ from pathlib import PurePath
 
 from nbformat import NotebookNode
 
-from course.commands.grade_submissions import WRITES
+from course.core import lesson_marks
 
 TOP = -1  # the place above the first cell
 
@@ -47,7 +47,9 @@ def carry(mine: NotebookNode, base: NotebookNode, new: NotebookNode) -> Carried:
         elif cell.source != base.cells[origin].source:
             if origin in same:
                 _take_over(made.cells[place], cell.source)
-            (taken if origin in same else left).append(cell)
+                taken.append(cell)
+            else:
+                left.append(cell)
     cells = own[TOP]
     for number, cell in enumerate(made.cells):
         cells += [cell, *own[number]]
@@ -61,7 +63,7 @@ def scripts(cells: Iterable[NotebookNode]) -> list[str]:
 
 
 def _written(cell: NotebookNode) -> str | None:
-    match = WRITES.match(cell.source) if cell.cell_type == "code" else None
+    match = lesson_marks.WRITES.match(cell.source) if cell.cell_type == "code" else None
     return PurePath(match[1]).stem if match else None
 
 

@@ -9,6 +9,10 @@ class CourseError(Exception):
         return [str(self)]
 
 
+class UnknownTorch(CourseError):
+    """The installed torch has not what the course builds on; no fault of the learner's."""
+
+
 class Interrupted(KeyboardInterrupt):
     """An interrupt that has already been dealt with; a notebook shows it as one line."""
 

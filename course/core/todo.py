@@ -5,10 +5,14 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-OPEN = re.compile(r'^\s*raise NotImplementedError\((?P<todo>"TODO \d+: .*")\)\s*$', re.MULTILINE)
-MET = re.compile(
-    r'File "(?P<file>[^"]+)", line \d+[^\n]*\n(?:(?!\s*File).*\n)*NotImplementedError: TODO \d+: '
+IN_WORDS = 2  # TODOs whose words fit into one line
+# Both look at one line at a time, since a learner's code chooses its lines and what it prints.
+OPEN = re.compile(
+    r'^[ \t]*raise NotImplementedError\((?P<todo>"TODO \d+: (?:[^"\\\n]|\\.)*")\)[ \t]*$',
+    re.MULTILINE,
 )
+FRAME = re.compile(r'File "(?P<file>[^"]+)", line \d+')
+MET = re.compile(r"NotImplementedError: TODO \d+: ")
 
 
 def open_todos(script: Path) -> list[str]:
@@ -17,7 +21,7 @@ def open_todos(script: Path) -> list[str]:
         source = script.read_text(errors="replace")
     except OSError:
         return []
-    return [ast.literal_eval(match["todo"]) for match in OPEN.finditer(source)]
+    return [_said(match["todo"]) for match in OPEN.finditer(source)]
 
 
 def numbers(source: str) -> list[int]:
@@ -27,14 +31,39 @@ def numbers(source: str) -> list[int]:
 
 def met(traceback: str) -> Path | None:
     """The script whose open TODO raised this traceback, None if something else did."""
-    match = MET.search(traceback + "\n")
-    return Path(match["file"]) if match else None
+    innermost = None
+    for line in traceback.splitlines():
+        if frame := FRAME.search(line):
+            innermost = Path(frame["file"])
+        elif innermost and MET.match(line):
+            return innermost
+    return None
+
+
+def _said(literal: str) -> str:
+    """The text of a string literal; as it is written, where Python cannot read it."""
+    try:
+        return ast.literal_eval(literal)
+    except (SyntaxError, ValueError):
+        return literal[1:-1]
 
 
 def sentence(script: Path) -> str:
-    """One calm line about what is still to write."""
-    todos = in_sentences(open_todos(script))
-    return f"Still to write in {script.name}: {todos} Then run this cell again."
+    """One calm line about what is still to write: one or two TODOs in their words, else numbers."""
+    todos = open_todos(script)
+    what = in_sentences(todos) if len(todos) <= IN_WORDS else f"TODO {_runs(todos)}."
+    return f"Still to write in {script.name}: {what} Then run this cell again."
+
+
+def _runs(todos: list[str]) -> str:
+    """The numbers of some TODOs, such as "2, 5 to 7"."""
+    runs: list[list[int]] = []
+    for number in (int(re.search(r"\d+", text)[0]) for text in todos):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
 
 
 def in_sentences(texts: Iterable[str]) -> str:

@@ -16,7 +16,6 @@ from course.drawing import palette
 WIDTH = 760  # of a card
 MARGIN = 28  # left and right of what a card holds
 SIZE = 12  # of ordinary text
-TITLE_CHARACTERS = 76  # what fits in the title of a card WIDTH wide
 
 
 class Picture(str):

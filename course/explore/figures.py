@@ -4,7 +4,7 @@ from functools import cache
 
 from course.core import ROOT
 from course.drawing import Picture
-from course.explore import explorables, labs_map, stills
+from course.explore import explorables, stills
 from course.explore.models.pipeline import ONE_F_ONE_B
 from course.explore.models.sharding import LARGEST
 from course.explore.models.strategies import CENTRAL, MIRRORED, SERVER, WORKERS
@@ -45,6 +45,6 @@ def figures() -> dict[str, str]:
 
 @cache  # reading all lessons takes longer than drawing all pictures
 def _labs_map() -> Picture:
-    from course.lessons import labs  # imports jupytext, which a notebook can do without
+    from course.lessons import labs, labs_map  # imports jupytext, which a notebook can do without
 
     return labs_map.draw(labs(ROOT))

@@ -11,8 +11,10 @@ from threading import Thread
 
 import torch
 import torch.distributed as dist
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
+
+from course.given.strategy import trained
 
 FINISHED, LOST = -1, -2  # in the place of a version: a worker's last message
 
@@ -71,7 +73,7 @@ class Serving:
         for tensor in self.model.state_dict().values():
             dist.broadcast(tensor, src=0)
         self.model.to(self.devices[0])
-        self.mail = Mailbox(sum(parameter.numel() for parameter in _trained(self.model)))
+        self.mail = Mailbox(sum(parameter.numel() for parameter in trained(self.model)))
 
     def distribute(self, loader: Iterable) -> Iterator[list]:
         """Deal out whole batches to the workers; the server gets none, it serves meanwhile."""
@@ -86,13 +88,13 @@ class Serving:
 
     def gradients(self) -> Tensor:
         """A worker's gradients in one row; a parameter that its step has not used has zeros."""
-        every = [torch.zeros_like(p) if p.grad is None else p.grad for p in _trained(self.model)]
+        every = [torch.zeros_like(p) if p.grad is None else p.grad for p in trained(self.model)]
         return torch.cat([gradient.flatten() for gradient in every]).cpu()
 
     def read(self, version: int, weights: Tensor) -> None:
         """A worker takes over the server's weights of a version."""
         self.version = version
-        vector_to_parameters(weights.to(self.devices[0]), _trained(self.model))
+        vector_to_parameters(weights.to(self.devices[0]), trained(self.model))
 
     def serve(self) -> None:
         """Apply gradients in the order in which they come; answer who may go on."""
@@ -119,8 +121,4 @@ class Serving:
     def answer(self, worker: int) -> None:
         """Send a worker the weights as they are now."""
         with suppress(RuntimeError):  # it has died: its thread says so in the inbox
-            self.mail.send(worker, self.version, parameters_to_vector(_trained(self.model)))
-
-
-def _trained(model: nn.Module) -> list[nn.Parameter]:
-    return [parameter for parameter in model.parameters() if parameter.requires_grad]
+            self.mail.send(worker, self.version, parameters_to_vector(trained(self.model)))

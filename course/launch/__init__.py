@@ -1,6 +1,13 @@
 """Run a torchrun, accelerate or python command as supervised ranks: the one way to start them.
 
-The docstring of each file says which process runs it; `messages` has what they tell one another.
+A run is made of five kinds of processes, from the notebook down. The docstring of each file says
+which of them runs it; `messages` has what they tell one another.
+
+    kernel           client, place, connect, run, stacks; sandbox, for code that nobody has to trust
+    warm server      warm_server, warm_imports, huge_pages: has the libraries, and forks the rest
+    supervisor       supervisor, processes, child, output: watches over one run, and ends all of it
+    launcher         launcher, rank_handles: torch's own elastic agent, or accelerate's
+    rank             forked: runs the script as `__main__`
 """
 
 from course.launch.client import LIMIT_S, launch
@@ -19,6 +26,7 @@ from course.launch.messages import (
     Started,
 )
 from course.launch.netns import Host
+from course.launch.place import Here
 from course.launch.preflight import KINDS
 from course.launch.process_tree import kill_tree, still_the_same
 from course.launch.run import ABORTED, RAISED, TRACEBACK, Line, Run, brief
@@ -34,6 +42,7 @@ __all__ = [
     "Ended",
     "Event",
     "Exited",
+    "Here",
     "Host",
     "Line",
     "Lines",

@@ -5,6 +5,8 @@ import socket
 
 from course.launch.messages import Message, decode, encode
 
+LONGEST = 1 << 24  # bytes of a message; those of ours are far below
+
 
 class Channel:
     """One end of a conversation. Not thread-safe; each process reads its own end."""
@@ -22,7 +24,11 @@ class Channel:
         self._socket.sendall(encode(message))
 
     def receive(self) -> list[Message]:
-        """Wait for bytes, return the messages that they complete; raises `EOFError` at the end."""
+        """Wait for bytes, return the messages that they complete.
+
+        Raises `EOFError` at the end, and for bytes that are no message: who sends such is not, or
+        no longer, one of ours.
+        """
         try:
             data = self._socket.recv(1 << 16)
         except ConnectionError:
@@ -30,7 +36,12 @@ class Channel:
         if not data:
             raise EOFError
         *lines, self._pending = (self._pending + data).split(b"\n")
-        return [decode(line) for line in lines]
+        if len(self._pending) > LONGEST:
+            raise EOFError
+        try:
+            return [decode(line) for line in lines]
+        except (KeyError, RecursionError, TypeError, ValueError):
+            raise EOFError from None
 
     def peer(self) -> int | None:
         """The process id at the other end of a Unix socket, where the system tells (Linux)."""

@@ -11,8 +11,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from course.core import METRICS_FILE, Interrupted
-from course.launch import connect, preflight, process_tree, run_folder
+from course.core import Interrupted
+from course.launch import preflight, run_folder
 from course.launch.channel import Channel
 from course.launch.messages import (
     PATIENCE,
@@ -26,9 +26,8 @@ from course.launch.messages import (
     Serving,
     Stop,
 )
-from course.launch.netns import Host
+from course.launch.place import Here, Place
 from course.launch.run import Run
-from course.launch.sandbox import Sandbox
 
 LIMIT_S = 900.0  # a run without a limit of its own
 OVERDUE_S = 30.0  # after its limit, a supervisor has ended a run, on a busy machine too
@@ -46,37 +45,35 @@ def launch(
     watch: Watch = lambda run, event: None,
     limit: float = LIMIT_S,
     env: dict[str, str] | None = None,
-    host: Host | None = None,
     stop: threading.Event | None = None,
     patient: bool = False,
-    sandbox: Sandbox | None = None,
+    place: Place | None = None,
 ) -> Run:
     """Run a command such as ``["torchrun", "--standalone", "src/ddp.py"]``, to its end.
 
     `watch(run, event)` is called with each event of the run (see `messages`). After `limit`
     seconds the run is ended, and each rank's stacks are in its lines; a `patient` limit does not
     count the time in which the machine was busy with other things. `env` adds to the environment.
-    `host` is where it runs, if not on this machine's own network. In a `sandbox` it knows nothing
-    of the environment here, and its metrics and log files stay inside. An interrupt ends the run,
-    then `Interrupted` is raised; so does `stop`, for a launch in a thread, where no interrupt
-    arrives. Raises `CourseError` where nothing can be started.
+    `place` is where it runs, if not here: `Here(host)` for another network, or a `Sandbox`. An
+    interrupt ends the run, then `Interrupted` is raised; so does `stop`, for a launch in a thread,
+    where no interrupt arrives. Raises `CourseError` where nothing can be started.
     """
     preflight.check(words)
     folder = run_folder.new(words)
     metrics = run_folder.MetricsFile(folder)
-    known = sandbox.env if sandbox else {**os.environ, METRICS_FILE: str(metrics.path)}
+    place = place or Here()
     request = Request(
         kind=words[0],
         argv=words[1:],
-        env=DEFAULTS | known | (env or {}),
-        cwd=str(sandbox.home) if sandbox else os.getcwd(),
+        env={**DEFAULTS, **place.env(metrics.path), **(env or {})},
+        cwd=place.cwd(),
         umask=_umask(),
         limit=limit,
-        log_dir=str(sandbox.home if sandbox else folder),
-        host=host,
+        log_dir=place.log_dir(folder),
+        host=place.host,
         patient=patient,
     )
-    return _Launch(request, Run(words, folder), metrics, watch, stop, sandbox).finish()
+    return _Launch(request, Run(words, folder), metrics, watch, stop, place).finish()
 
 
 class _Launch:
@@ -89,11 +86,12 @@ class _Launch:
         metrics: run_folder.MetricsFile,
         watch: Watch,
         stop: threading.Event | None,
-        sandbox: Sandbox | None,
+        place: Place,
     ) -> None:
         self._request, self._run, self._metrics = request, run, metrics
-        self._watch, self._stop, self._sandbox = watch, stop, sandbox
+        self._watch, self._stop, self._place = watch, stop, place
         self._interrupted = False
+        self._looked = 0.0  # when it was last looked how much memory the run takes
         self._supervisor: Serving | None = None
 
     def finish(self) -> Run:
@@ -110,13 +108,17 @@ class _Launch:
         return self._run
 
     def _converse(self) -> None:
-        channel, overdue = self._connect(), self._overdue()
+        channel, overdue = self._place.connect(), self._overdue()
         _send(channel, self._request)
         while self._run.reason == Reason.RUNNING:
             try:
                 for event in _events(channel):
                     self._take(event)
                 self._look()
+                if self._takes_too_much():
+                    self._place.end(self._supervisor, self._run)
+                    self._take(Ended(Reason.MEMORY, code=1, left=0))
+                    break
                 if self._stop and self._stop.is_set() and not self._interrupted:
                     raise KeyboardInterrupt
                 if time.monotonic() > overdue:  # the code that it runs has stopped the supervisor
@@ -125,33 +127,30 @@ class _Launch:
                 self._interrupted = True
                 _send(channel, Stop())
             except EOFError:
-                never_served = not (self._supervisor or self._sandbox or self._interrupted)
-                if never_served and time.monotonic() < overdue:  # the warm server died before
-                    channel = connect.to_cold_supervisor()
+                again = None
+                if not self._supervisor and not self._interrupted and time.monotonic() < overdue:
+                    again = self._place.connect_again()  # the warm server died before it served
+                if again:
+                    channel = again
                     _send(channel, self._request)
                 else:
-                    self._end_lost()
+                    self._place.end(self._supervisor, self._run)
                     self._take(Ended(Reason.LOST, code=1, left=0))
         channel.close()
 
-    def _connect(self) -> Channel:
-        return self._sandbox.connect() if self._sandbox else connect.to_supervisor()
-
     def _overdue(self) -> float:
         """When the supervisor must have ended the run, whatever the machine is busy with."""
-        limit = self._request.limit * (1 + PATIENCE * self._request.patient)
+        limit = self._request.limit
+        if self._request.patient:
+            limit += PATIENCE * limit
         return time.monotonic() + limit + OVERDUE_S
 
-    def _end_lost(self) -> None:
-        """End the processes of a supervisor that was killed, or that does not go on."""
-        if self._sandbox:
-            self._sandbox.end()
-            return
-        known = [(self._supervisor.pid, self._supervisor.created)] if self._supervisor else []
-        for pid, created in (*known, *self._run.processes.values()):
-            if process := process_tree.still_the_same(pid, created):
-                process_tree.kill_tree(process)
-        run_folder.mark_finished(self._run.log_dir)
+    def _takes_too_much(self) -> bool:
+        """Whether the run takes too much memory; asked a few times a second."""
+        if time.monotonic() < self._looked + LOOK_S:
+            return False
+        self._looked = time.monotonic()
+        return self._place.too_large
 
     def _take(self, event: Event) -> None:
         if isinstance(event, Serving):

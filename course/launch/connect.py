@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from course.launch import interpreter
+from course.launch import interpreter, process_tree
 from course.launch.channel import Channel
 from course.launch.warm_imports import SINGLE_THREADED
 
@@ -48,6 +48,10 @@ class WarmHandle:
     def alive(self) -> bool:
         """Whether it can serve."""
         return self._process.poll() is None
+
+    def holds_more(self, most: int) -> bool:
+        """Whether it and all that it has started hold more than so many bytes of memory."""
+        return process_tree.hold_more(self._process.pid, most)
 
     def connect(self) -> Channel:
         """A channel to a new supervisor; raises `OSError` if the server does not answer."""

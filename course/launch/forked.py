@@ -16,6 +16,8 @@ import types
 from collections.abc import Callable
 from typing import NoReturn
 
+from course.launch import process_tree
+
 RECURSION_LIMIT = sys.getrecursionlimit()  # before a script may set another
 OWN = os.path.dirname(__file__) + os.sep
 
@@ -36,6 +38,7 @@ def enter(env: dict[str, str], stdout: int, stderr: int) -> None:
     That is a session, signals, standard streams, an environment and a random state of its own.
     """
     os.setsid()
+    process_tree.let_others_look_inside(True)
     signal.set_wakeup_fd(-1)
     for name in (signal.SIGTERM, signal.SIGCHLD, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(name, signal.SIG_DFL)

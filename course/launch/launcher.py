@@ -18,11 +18,12 @@ from argparse import Namespace
 from collections.abc import Callable
 
 from course import hardware
-from course.core import words
+from course.core import CourseError, words
 from course.launch import channel, preflight
 from course.launch.channel import Channel
 from course.launch.child import CHANNEL
 from course.launch.rank_handles import Process, Ranks
+from course.launch.replaced import replace, unknown
 
 LOOK_S = 0.02  # how often the launcher of one box's ranks looks whether they have ended
 
@@ -43,13 +44,24 @@ def serve(supervisor: Channel, argv: list[str]) -> None:
         files = [file and file.name for file in (handler._stdout, handler._stderr)]
         return ranks.start(args, env, *files)
 
-    SubprocessHandler._popen = start
-    SubprocessHandler.close = _unless_ended(SubprocessHandler.close)
-    # Each event of the rendezvous is named after the method that records it, found by listing every
-    # frame with its source: 0.3 s per launch where all libraries are loaded. This finds the same.
-    dynamic_rendezvous.get_method_name = lambda depth=2: sys._getframe(depth).f_code.co_name
     sys.argv = [kind, *rest]
-    {"torchrun": _torchrun, "accelerate": _accelerate}[kind](ranks, rest)
+    try:
+        replace(SubprocessHandler, "_popen", start)
+        close = getattr(SubprocessHandler, "close", None)
+        replace(SubprocessHandler, "close", _unless_ended(close))
+        replace(dynamic_rendezvous, "get_method_name", _name_of_the_caller)
+        {"torchrun": _torchrun, "accelerate": _accelerate}[kind](ranks, rest)
+    except CourseError as error:
+        sys.exit(str(error))
+
+
+def _name_of_the_caller(depth: int = 2) -> str:
+    """The name of the method that records an event of the rendezvous.
+
+    torch's own finds it by listing every frame with its source: 0.3 s per launch where all
+    libraries are loaded. This finds the same.
+    """
+    return sys._getframe(depth).f_code.co_name
 
 
 def _unless_ended(close: Callable) -> Callable:
@@ -82,12 +94,20 @@ def _torchrun(ranks: Ranks, argv: list[str]) -> None:
         if sys.platform == "linux":
             os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
         # Nor do they need to wait a random time, up to 0.3 s, in case many boxes meet at once ...
-        dynamic_rendezvous._delay = lambda seconds: (
-            None if isinstance(seconds, tuple) else time.sleep(seconds)
-        )
+        replace(dynamic_rendezvous, "_delay", _do_not_wait_at_random)
         # ... or be looked at only every 0.1 s.
         args.monitor_interval = min(args.monitor_interval, LOOK_S)
     run.record(run.run)(args)
+    if not ranks.started:
+        raise CourseError(
+            unknown(run, "starts ranks in another way than by SubprocessHandler._popen")
+        )
+
+
+def _do_not_wait_at_random(seconds: float | tuple[float, float]) -> None:
+    """Wait as the rendezvous does, but for a time that it would choose within a span."""
+    if not isinstance(seconds, tuple):
+        time.sleep(seconds)
 
 
 def _accelerate(ranks: Ranks, argv: list[str]) -> None:
@@ -114,7 +134,7 @@ def _accelerate(ranks: Ranks, argv: list[str]) -> None:
         if wanted > 1 and args.main_process_port is None:
             options += ["--main_process_port", "0"]  # any free one: two runs at once must not meet
         sys.argv = ["accelerate", "launch", *options, *script]
-        launch.simple_launcher = lambda args: _one_process(ranks, launch, args)
+        replace(launch, "simple_launcher", lambda args: _one_process(ranks, launch, args))
     accelerate_cli.main()
 
 

@@ -29,6 +29,7 @@ class Reason(StrEnum):
     LAUNCHER = "launcher"  # the launcher was killed
     CLIENT = "client"  # the kernel hung up or died; nobody is left to hear of it
     LOST = "lost"  # the supervisor was killed; the kernel says so to itself
+    MEMORY = "memory"  # what ran in a sandbox took too much memory; the kernel says so to itself
 
 
 # -- kernel -> supervisor --------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""In supervisor, warm server and kernel: adopt, notice and end the processes below one.
+"""In every process: adopt, notice and end the processes below one, and measure them.
 
 A process is known by its id and the time of its creation, so that an id which the system has given
 to somebody else is never signalled (psutil compares both before it sends a signal).
@@ -29,6 +29,48 @@ def end_with_parent() -> None:
     """Have this process killed when its parent ends, even while it is stopped (prctl(2), Linux)."""
     pr_set_pdeathsig = 1
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)
+
+
+def let_others_look_inside(they_may: bool) -> None:
+    """Whether processes of the same user may read and change this one's memory and files.
+
+    That is what a debugger does, by `ptrace` or /proc/PID/mem (prctl(2), Linux). A new program may
+    be looked into, a fork only if its parent may.
+    """
+    if sys.platform == "linux":
+        pr_set_dumpable = 4
+        ctypes.CDLL(None).prctl(pr_set_dumpable, int(they_may), 0, 0, 0)
+
+
+def hold_more(pid: int, most: int) -> bool:
+    """Whether a process and all below it hold more than `most` bytes of memory together.
+
+    Forks share what they have not changed. To count that once takes longer, so it is done only
+    where the sum with each one's share in full is too much.
+    """
+    with contextlib.suppress(psutil.NoSuchProcess):
+        top = psutil.Process(pid)
+        processes = [top, *top.children(recursive=True)]
+        return sum(map(_own, processes)) > most and sum(map(_share, processes)) > most
+    return False
+
+
+def _own(process: psutil.Process) -> int:
+    """Its bytes that are no file's."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        memory = process.memory_info()
+        return memory.rss - memory.shared
+    return 0
+
+
+def _share(process: psutil.Process) -> int:
+    """Its bytes, of which those that several processes share are divided among them."""
+    try:
+        return process.memory_full_info().pss
+    except psutil.NoSuchProcess:
+        return 0
+    except psutil.AccessDenied:  # it lets nobody look inside
+        return _own(process)
 
 
 def ended_children() -> Iterator[tuple[int, int]]:

@@ -14,6 +14,7 @@ class Ranks:
 
     def __init__(self, supervisor: Channel) -> None:
         self._supervisor = supervisor
+        self.started = 0  # how many, restarted ones again
         self.codes: dict[int, int] = {}  # exit code by process id
         self._answers: list[RankStarted | RankRefused] = []
 
@@ -37,6 +38,7 @@ class Ranks:
         answer = self._answers.pop()
         if isinstance(answer, RankRefused):
             raise OSError(answer.error)
+        self.started += 1
         return Process(self, answer.pid)
 
     def update(self, timeout: float | None) -> None:

@@ -6,14 +6,16 @@ ranks. Outside is only who reads what they say, as plain data.
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from course.core import CourseError, words
-from course.hardware import bubblewrap
+from course.hardware import isolation
 from course.launch.channel import Channel
 from course.launch.connect import WarmHandle
+from course.launch.messages import Serving
+from course.launch.run import Run
 
 
 class Sandbox:
@@ -23,9 +25,8 @@ class Sandbox:
     folder `inside`. Only through these anything comes out, but for what is printed.
     """
 
-    inside = Path(bubblewrap.LETTERS)
-    home = Path(bubblewrap.HOME)
-    env = bubblewrap.ENVIRONMENT
+    inside = Path(isolation.LETTERS)
+    host = None
 
     def __init__(self, outside: Path, within: Sequence[str]) -> None:
         self.outside, self._within = outside, within
@@ -38,7 +39,7 @@ class Sandbox:
 
         Raises `CourseError` where this box cannot isolate, or where `src` cannot be copied.
         """
-        bubblewrap.require()
+        isolation.require()
         _measure(src)
         with tempfile.TemporaryDirectory(prefix="course-letters-") as folder:
             outside = Path(folder)  # only this user may enter
@@ -47,7 +48,7 @@ class Sandbox:
                 file.touch()
                 file.chmod(0o666)  # inside it may be another user who writes there
             _copy(src, outside / "submitted")
-            sandbox = cls(outside, bubblewrap.command([], outside / "submitted", src, files))
+            sandbox = cls(outside, isolation.command([], outside / "submitted", src, files))
             try:
                 yield sandbox
             finally:
@@ -57,13 +58,33 @@ class Sandbox:
         """A channel to a new supervisor inside; raises `CourseError` if there is none."""
         if self._server is None or not self._server.alive:
             self.end()
-            self._server = WarmHandle(self._within, self.env)
+            self._server = WarmHandle(self._within, isolation.ENVIRONMENT)
         try:
             return self._server.connect()
         except OSError as error:
             raise CourseError(f"What runs isolated does not answer: {error.strerror}.") from None
 
-    def end(self) -> None:
+    @property
+    def too_large(self) -> bool:
+        """Whether all that runs inside holds more memory than it may have together."""
+        return self._server is not None and self._server.holds_more(isolation.TOGETHER)
+
+    def env(self, metrics: Path) -> Mapping[str, str]:
+        """The same on every machine; metrics stay inside."""
+        return isolation.ENVIRONMENT
+
+    def cwd(self) -> str:
+        """The home folder inside."""
+        return isolation.HOME
+
+    def log_dir(self, folder: Path) -> str:
+        """Inside, too."""
+        return isolation.HOME
+
+    def connect_again(self) -> None:
+        """There is none: what was killed inside stays so."""
+
+    def end(self, supervisor: Serving | None = None, run: Run | None = None) -> None:
         """End everything inside; the next connection finds it new."""
         if self._server:
             self._server.end()
@@ -72,8 +93,8 @@ class Sandbox:
 
 def _measure(src: Path) -> None:
     """Raise `CourseError` if the files of a folder are too large to be taken in."""
-    if sum(path.stat().st_size for path in _files(src)) > bubblewrap.DISK:
-        most = words.size(bubblewrap.DISK)
+    if sum(path.stat().st_size for path in _files(src)) > isolation.DISK:
+        most = words.size(isolation.DISK)
         raise CourseError(f"{src} holds more than {most}: keep only the scripts there.")
 
 

@@ -17,11 +17,12 @@ import shutil
 import signal
 import socket
 import sys
+import weakref
 from collections.abc import Callable
 
 import psutil
 
-from course.launch import process_tree
+from course.launch import huge_pages, process_tree
 from course.launch.channel import Channel
 from course.launch.forked import Forked
 from course.launch.supervisor import Supervisor
@@ -50,7 +51,9 @@ class Generation:
     def serve(self) -> None:
         """Accept clients until standard input ends; raises `Forked` in a fork."""
         process_tree.adopt_orphans()
+        _leave_finalizers_to_this_process()
         gc.freeze()  # what is imported stays in pages that all forks share
+        huge_pages.collapse()
         if self.imports:
             self._raise_successor()
         self.selector.register(0, selectors.EVENT_READ, self._end)
@@ -131,6 +134,17 @@ class Generation:
             process_tree.kill(strays)
 
 
+def _leave_finalizers_to_this_process() -> None:
+    """Let no fork run, when it ends, the finalizers that the libraries have registered so far.
+
+    torch has one for each of its operator libraries. To run them all takes a fork longer than the
+    rest of its end, and frees nothing that does not end with the process. Those that a script
+    registers are its own, and run.
+    """
+    for finalizer in getattr(weakref.finalize, "_registry", ()):
+        finalizer.atexit = False
+
+
 def _supervise(connection: socket.socket, started_with: dict[str, str]) -> None:
     os.setsid()
     Supervisor(Channel(connection), warm=started_with).run()
@@ -151,6 +165,8 @@ def _serve(descriptor: int) -> None:
         name: value for name, value in os.environ.items() if name not in SINGLE_THREADED
     }
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # All later runs come from here: the code of an earlier one must not change anything here.
+    process_tree.let_others_look_inside(False)
     _import(FIRST)
     imports = functools.partial(_import, THEN)
     Generation(listener, started_with, imports).serve()

@@ -14,7 +14,7 @@ import yaml
 from jupytext.myst import MystMetadataParsingError, myst_to_notebook
 from nbformat import ValidationError
 
-from course.core import CourseError
+from course.core import CourseError, lesson_marks
 
 BEGIN = re.compile(r"(?P<indent>\s*)### BEGIN SOLUTION(?: hint:(?P<hint>.*))?\s*")
 END = re.compile(r"\s*### END SOLUTION\s*")
@@ -27,12 +27,9 @@ NO_END = "BEGIN SOLUTION without an END SOLUTION after it in this cell"
 NO_MARKER = (
     "not a marker: write `### BEGIN SOLUTION hint: ...` or `### END SOLUTION`, and nothing else"
 )
-SCRIPT_CELL = re.compile(r"%%writefile\b[ \t]*(.*)")
-CHECK_CELL = re.compile(r"%check (\w+)")
 NEEDS = re.compile(r"^> - \*\*You need\*\* ([^;.]*)", re.MULTILINE)  # what follows helps only
 LAB_NUMBER = re.compile(r"\b\d\d[a-z]?\b")
 MINUTES = re.compile(r"^> - \*\*Time:\*\* about (\d+) minutes", re.MULTILINE)
-LABS = "[0-9][0-9]*_*.md"  # the files of the labs, in order
 START = "start"  # the lesson that is not a lab: where a learner begins, and comes back to
 
 
@@ -58,7 +55,7 @@ class Cell:
     @property
     def target(self) -> str | None:
         """What a ``%%writefile`` cell writes; None for every other cell."""
-        match = SCRIPT_CELL.match(self.source) if self.kind == "code" else None
+        match = lesson_marks.WRITES.match(self.source) if self.kind == "code" else None
         return match[1].strip() if match else None
 
 
@@ -100,7 +97,9 @@ class Lesson:
     @property
     def exercises(self) -> list[str]:
         """What it asks to check, in order."""
-        found = (CHECK_CELL.match(cell.source) for cell in self.cells if cell.kind == "code")
+        found = (
+            lesson_marks.CHECK.match(cell.source) for cell in self.cells if cell.kind == "code"
+        )
         return [match[1] for match in found if match]
 
     def scripts(self, *, solved: bool) -> dict[str, str]:
@@ -214,18 +213,10 @@ def script(source: str) -> str:
 def lessons(root: Path) -> list[Lesson]:
     """Every lesson of the course below ``root``: the start notebook, and the labs in order."""
     folder = root / "course" / "lessons"
-    labs = sorted(folder.glob(LABS))
+    labs = sorted(folder.glob(lesson_marks.LABS))
     return [read(path) for path in (*folder.glob(f"{START}.md"), *labs)]
 
 
 def labs(root: Path) -> list[Lesson]:
     """The labs of the course below ``root``, in order: the lessons but the start notebook."""
     return [lesson for lesson in lessons(root) if lesson.name != START]
-
-
-def lab_of(exercise: str, root: Path) -> Lesson:
-    """The lab below ``root`` with this exercise; raises `CourseError` where there is none."""
-    for path in sorted((root / "course" / "lessons").glob(LABS)):
-        if re.search(rf"^%check {re.escape(exercise)}$", path.read_text("utf-8"), re.MULTILINE):
-            return read(path)
-    raise CourseError(f"No lab has the exercise {exercise!r}.")

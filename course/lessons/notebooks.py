@@ -17,7 +17,7 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from nbformat import NotebookNode
 
 from course.core import write_whole
-from course.lessons.lesson import Lesson
+from course.lessons.lesson import Cell, Lesson
 
 STARTUP_TIMEOUT_S = 180  # for a kernel on a busy machine
 CELL_TIMEOUT_S = 300  # as long as nbval gives a cell: what is built can be validated
@@ -39,8 +39,14 @@ def notebook(lesson: Lesson, *, solved: bool) -> NotebookNode:
     sources = zip(lesson.cells, lesson.sources(solved=solved), strict=True)
     for number, (cell, source) in enumerate(sources, 1):
         new = nbformat.v4.new_code_cell if cell.kind == "code" else nbformat.v4.new_markdown_cell
-        cells.append(new(source, id=f"cell-{number:02}", metadata=cell.options))
+        cells.append(new(source, id=f"cell-{number:02}", metadata=_metadata(cell)))
     return nbformat.v4.new_notebook(cells=cells, metadata=METADATA)
+
+
+def _metadata(cell: Cell) -> dict:
+    """A cell's options; where its input is hidden, JupyterLab folds it behind one click."""
+    hidden = "hide-input" in cell.options.get("tags", [])
+    return cell.options | ({"jupyter": {"source_hidden": True}} if hidden else {})
 
 
 def text(node: NotebookNode) -> str:

@@ -14,7 +14,7 @@ from course.core import CourseError, todo
 from course.lessons import hints
 from course.lessons.lesson import MARKER_LIKE, Cell, Lesson, lessons, scan
 
-TAGS = {"nbval-ignore-output", "raises-exception"}
+TAGS = {"nbval-ignore-output", "raises-exception", "hide-input"}
 MAGICS = {"torchrun", "accelerate", "python", "timeout", "check", "writefile"}  # the course's own
 MAGICS |= {"hint", "solution", "reset", "changes"}
 MAGICS |= {"load_ext", "env", "matplotlib"}

@@ -7,6 +7,7 @@ picture when the run has ended.
 
 import sys
 import time
+from collections import deque
 from typing import TextIO
 
 from course.drawing import ansi
@@ -44,7 +45,7 @@ class Live:
         # Lines of a traceback by rank, until it is known whether it ended its rank.
         self._held: dict[int, list[Line]] = {}
         self._shown = 0
-        self._rest: list[Line] = []
+        self._rest: deque[Line] = deque(maxlen=LAST_LINES)
         self._drawn = 0.0
         self._progress: dict[int, str] = {}
         self._failed: dict[int, int] = {}  # exit codes of ranks that may be started again
@@ -88,7 +89,7 @@ class Live:
             return
         if not self._rest:
             self._print(f"… the rest is in {run.log_dir}; its last lines follow at the end.")
-        self._rest = [*self._rest[-LAST_LINES + 1 :], line]
+        self._rest.append(line)
 
     def _print(self, text: str) -> None:
         print(text, file=self._out or sys.stdout, flush=True)

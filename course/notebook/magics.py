@@ -15,6 +15,7 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.core.magics import NamespaceMagics
 
 from course.core import CourseError, write_whole
+from course.exercises import exercise
 from course.launch import KINDS, LIMIT_S, Reason, Run, launch, warm_up
 from course.notebook import place, progress, server, stuck
 from course.notebook.check_display import CheckDisplay
@@ -55,7 +56,7 @@ class CourseMagics(Magics):
             limit = float(seconds)
         except ValueError:
             limit = 0
-        if not limit > 0 or words[:1] not in [[kind] for kind in KINDS]:
+        if not limit > 0 or not words or words[0] not in KINDS:
             raise CourseError(
                 "%timeout takes seconds and a command: "
                 "%timeout 20 torchrun --nproc-per-node 2 src/NAME.py."
@@ -67,31 +68,31 @@ class CourseMagics(Magics):
         """Check one exercise on real ranks: what holds, what does not, and a hint."""
         from course.checks import check
 
-        exercise = stuck.Exercise(_one_name("check", line))
-        script = exercise.written()
-        report = check(exercise.name, watch=CheckDisplay())
-        if progress.begun(report) and not report.ok:
-            stuck.say_when_it_passed(exercise)
-        progress.record(report, script, exercise.src)
+        attempt = _attempt("check", line)
+        script = attempt.written()
+        report = check(attempt.name, watch=CheckDisplay())
+        if report.begun and not report.ok:
+            stuck.say_when_it_passed(attempt)
+        progress.record(report, script, attempt.src)
         return report
 
     @line_magic
     def hint(self, line: str) -> stuck.Prose:
         """Show a fuller hint: `%hint ring` for the first open TODO, `%hint ring 4` for TODO 4."""
         name, _, number = line.strip().partition(" ")
-        exercise = stuck.Exercise(_one_name("hint", name))
+        attempt = _attempt("hint", name)
         if number and not number.strip().isdecimal():
             raise CourseError(f"%hint takes an exercise and the number of a TODO, not {number}.")
-        return exercise.hint(int(number) if number else None)
+        return attempt.hint(int(number) if number else None)
 
     @line_magic
     def solution(self, line: str) -> stuck.Prose:
         """Warn, and with `--show` show the solution of one exercise."""
         names = [word for word in line.split() if word != SHOW]
-        exercise = stuck.Exercise(_one_name("solution", " ".join(names)))
+        attempt = _attempt("solution", " ".join(names))
         if SHOW in line.split():
-            return exercise.solution()
-        name = exercise.name
+            return attempt.solution()
+        name = attempt.name
         return stuck.Prose(
             f"The solution of `{name}` ends the exercise: you cannot find it yourself afterwards. "
             f"`%hint {name}` says more than the TODO and leaves the code to you. "
@@ -106,23 +107,23 @@ class CourseMagics(Magics):
         """
         if not line.strip() or line.strip().startswith("-"):
             return NamespaceMagics(self.shell).reset(line)
-        exercise = stuck.Exercise(_one_name("reset", line))
-        kept = exercise.reset()
-        print(f"{exercise.path} is as it was handed out, with its TODOs open.")
+        attempt = _attempt("reset", line)
+        kept = attempt.reset()
+        print(f"{attempt.path} is as it was handed out, with its TODOs open.")
         if kept:
             print(f"Your version is kept: {kept}")
-        blank = exercise.script(solved=False).removesuffix("\n")
-        self.shell.set_next_input(f"%%writefile src/{exercise.name}.py\n{blank}", replace=False)
+        blank = attempt.exercise.script(solved=False).removesuffix("\n")
+        self.shell.set_next_input(f"%%writefile src/{attempt.name}.py\n{blank}", replace=False)
         print("Below is its cell in the blank form. The cell above it still holds your version.")
 
     @line_magic
     def changes(self, line: str) -> Diff | None:
         """Show what changed in the script of one exercise since it passed last."""
-        exercise = stuck.Exercise(_one_name("changes", line))
-        changes = exercise.changes()
+        attempt = _attempt("changes", line)
+        changes = attempt.changes()
         if changes.lines:
             return changes
-        print(f"{exercise.path} is as it was when it passed.")
+        print(f"{attempt.path} is as it was when it passed.")
 
     @cell_magic
     def writefile(self, line: str, cell: str) -> None:
@@ -130,12 +131,12 @@ class CourseMagics(Magics):
         _write(Path(line.strip().strip("\"'")), cell)
 
 
-def _one_name(magic: str, line: str) -> str:
-    """The name of an exercise; raises `CourseError` where a line has none, or more words."""
+def _attempt(magic: str, line: str) -> stuck.Attempt:
+    """The attempt at the exercise that a line names; raises `CourseError` for any other line."""
     words = line.split()
     if len(words) != 1:
         raise CourseError(f"%{magic} takes the name of one exercise: %{magic} start_here.")
-    return words[0]
+    return stuck.Attempt(exercise(words[0]))
 
 
 def _words(line: str) -> list[str]:

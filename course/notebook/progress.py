@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from course.checks import Report
 from course.core import write_whole
+from course.exercises import Outcome, Report
 
 FOLDER = "kept"  # in the folder of the scripts; git ignores it
 
@@ -66,7 +66,8 @@ def _parse(text: str) -> Kept | None:
         for when in (kept.when, kept.passed or kept.when):
             datetime.fromisoformat(when)
         names = isinstance(kept.holds, list) and {type(name) for name in kept.holds} <= {str}
-        return kept if names and (type(kept.checks), type(kept.script)) == (int, str) else None
+        numbers = isinstance(kept.checks, int) and isinstance(kept.script, str)
+        return kept if names and numbers else None
     except (ValueError, TypeError):
         return None
 
@@ -83,21 +84,16 @@ def _put_aside(path: Path) -> None:
     )
 
 
-def begun(report: Report) -> bool:
-    """Whether there is something to judge: not every check has met an open TODO."""
-    return any(result["outcome"] != "open" for result in report.results)
-
-
 def record(report: Report, script: str, src: Path) -> None:
     """Keep what a report says of `script`, the text that was checked.
 
-    Nothing is kept of an exercise that nobody has begun.
+    Nothing is kept of an exercise that nobody has begun, or that was not judged to the end.
     """
-    if not begun(report):
+    if not report.begun or not report.judged:
         return
     before = read(report.exercise, src)
-    holds = [result["check"] for result in report.results if result["outcome"] == "passed"]
-    kept = Kept(report.exercise, now(), holds, len(report.results))
+    holds = [result.check for result in report.results if result.outcome == Outcome.PASSED]
+    kept = Kept(report.exercise, now(), holds, len(report.asked))
     if report.ok:
         kept = replace(kept, passed=kept.when, script=script)
     elif before:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from course.core import ROOT, words
 from course.drawing import Picture
-from course.explore import labs_map
-from course.lessons import Lesson, labs
+from course.lessons import Lesson, labs, labs_map
 from course.notebook import progress
 from course.notebook.stuck import Prose
 

@@ -6,19 +6,12 @@ All of it comes from the lessons, which lie in the installed package too.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from course.checks import node_of
-from course.core import ROOT, CourseError, todo, write_whole
+from course.core import CourseError, lesson_marks, todo, write_whole
+from course.exercises import Exercise
 from course.notebook import progress
 from course.notebook.diff import Diff
-
-if TYPE_CHECKING:
-    from course.lessons import Lesson
-
-MARKERS = ("### BEGIN SOLUTION", "### END SOLUTION")
 
 
 class Prose:
@@ -35,33 +28,21 @@ class Prose:
 
 
 @dataclass(frozen=True)
-class Exercise:
-    """An exercise, and what a learner made of it in the folder `src`.
+class Attempt:
+    """What a learner made of an exercise in the folder `src`."""
 
-    Making one raises `CourseError` for an unknown name.
-    """
-
-    name: str
+    exercise: Exercise
     src: Path = Path("src")
 
-    def __post_init__(self) -> None:
-        node_of(self.name)  # knows all names, and lists them
-
-    @cached_property
-    def lab(self) -> "Lesson":
-        """The lesson that the exercise is part of."""
-        from course.lessons import lab_of  # imports jupytext, which takes its time
-
-        return lab_of(self.name, ROOT)
+    @property
+    def name(self) -> str:
+        """The name of the exercise."""
+        return self.exercise.name
 
     @property
     def path(self) -> Path:
         """The learner's script."""
         return self.src / f"{self.name}.py"
-
-    def script(self, *, solved: bool) -> str:
-        """The script as it is handed out, or with its solutions (and their markers)."""
-        return self.lab.scripts(solved=solved)[f"src/{self.name}.py"]
 
     def written(self) -> str:
         """The learner's script; "" where there is none."""
@@ -73,10 +54,7 @@ class Exercise:
         Without a number: for the first TODO that is open, or for all where none is. Raises
         `CourseError` for a number that the exercise does not have.
         """
-        from course.lessons import read_hints
-
-        numbers = todo.numbers(self.script(solved=False))
-        hints = dict(zip(numbers, read_hints(ROOT)[self.name], strict=True))
+        hints = self.exercise.hints
         if number is not None and number not in hints:
             there = ", ".join(map(str, hints))
             raise CourseError(f"{self.name} has no TODO {number}; it has {there}.")
@@ -92,12 +70,11 @@ class Exercise:
 
         Raises `CourseError` in an edition of the course that has no solutions.
         """
-        solved = self.script(solved=True)
+        solved = self.exercise.script(solved=True)
         if todo.numbers(solved):
             raise CourseError("This edition of the course has no solutions. `%hint` works here.")
-        lines = solved.splitlines()
-        code = "\n".join(line for line in lines if not line.lstrip().startswith(MARKERS))
-        lab = f"`solutions/{self.lab.name}.ipynb` has it with its outputs."
+        code = "\n".join(lesson_marks.unmarked(solved.splitlines()))
+        lab = f"`solutions/{self.exercise.path.stem}.ipynb` has it with its outputs."
         return Prose(f"```python\n{code}\n```\n\n{lab}")
 
     def reset(self) -> Path | None:
@@ -106,7 +83,7 @@ class Exercise:
         None where there was no version, or nothing had been changed. Raises `CourseError` where a
         file cannot be written; the learner's version is then where it was.
         """
-        blank = self.script(solved=False)
+        blank = self.exercise.script(solved=False)
         stamp = f"{datetime.now():%Y-%m-%d-%H%M%S}"
         kept = self.src / progress.FOLDER / f"{self.name}-{stamp}.py"
         changed = self.path.is_file() and self.written() != blank
@@ -140,15 +117,15 @@ def _either(commands: Iterable[str]) -> str:
     return f"{', '.join(most)} or {last}" if most else last
 
 
-def say_when_it_passed(exercise: Exercise) -> None:
+def say_when_it_passed(attempt: Attempt) -> None:
     """Print above a failing check when this exercise passed; nothing where it never has."""
-    kept = progress.read(exercise.name, exercise.src)
+    kept = progress.read(attempt.name, attempt.src)
     if not kept or not kept.passed:
         return
-    passed = f"{exercise.name} passed on {progress.spoken(kept.passed)}"
-    if kept.script == exercise.written():
-        same = f"{exercise.path} is still as it was then. Look at the scripts that it imports"
+    passed = f"{attempt.name} passed on {progress.spoken(kept.passed)}"
+    if kept.script == attempt.written():
+        same = f"{attempt.path} is still as it was then. Look at the scripts that it imports"
         print(f"{passed}, and {same}.")
     else:
-        changes = f"`%changes {exercise.name}` shows what is different in {exercise.path} now"
+        changes = f"`%changes {attempt.name}` shows what is different in {attempt.path} now"
         print(f"{passed}. {changes}.")

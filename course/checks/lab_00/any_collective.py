@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from course.checks.tools.loose_ends import undecided_where_wrong
+
 
 def every_kind_is_right(ranks: Callable, function: Callable) -> None:
     """With 3, 2 and 1 ranks, every shape and dtype is right on every rank."""
@@ -29,5 +31,7 @@ def one_message_per_rank(ranks: Callable, function: Callable, name: str) -> None
 
 def no_loose_ends(ranks: Callable, function: Callable) -> None:
     """On two ranks nothing is left undone or behind."""
-    for rank, loose_end in enumerate(ranks(2, function)):
+    by_rank = ranks(2, function)
+    undecided_where_wrong(by_rank)
+    for rank, loose_end in enumerate(by_rank):
         assert not loose_end, f"rank {rank}: {loose_end}"

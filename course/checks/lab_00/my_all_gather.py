@@ -1,12 +1,12 @@
 """Checks of my_all_gather: all-gather made of broadcasts."""
 
-from course.checks.engine.hint import hint
 from course.checks.lab_00 import on_rank_my_all_gather as on_rank
 from course.checks.lab_00.any_collective import (
     every_kind_is_right,
     no_loose_ends,
     one_message_per_rank,
 )
+from course.checks.tools.hint import hint
 
 
 class TestMyAllGather:

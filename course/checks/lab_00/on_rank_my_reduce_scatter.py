@@ -6,9 +6,9 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from course.checks.engine.loose_ends import loose_ends as ends_of
-from course.checks.engine.recorder import Call, recorded
 from course.checks.lab_00.on_rank_numbers import KINDS, VECTOR, Kind, numbers, only, same
+from course.checks.tools.loose_ends import loose_ends as ends_of
+from course.checks.tools.recorder import Call, recorded
 
 
 def _reduce(parts: list[Tensor], result: Tensor, **options: object) -> Tensor:

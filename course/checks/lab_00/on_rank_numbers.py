@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from course.checks.engine.recorder import MOVES_DATA, forbidden
+from course.checks.tools.recorder import MOVES_DATA, forbidden
 
 BIG = 2**60 + 1  # lost in 64-bit floats
 SMALL = 2**-30  # beside a number like 9, lost in 32-bit floats

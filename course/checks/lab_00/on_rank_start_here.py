@@ -5,7 +5,7 @@ import importlib
 import torch
 import torch.distributed as dist
 
-from course.checks.engine.loose_ends import loose_ends as ends_of
+from course.checks.tools.loose_ends import loose_ends as ends_of
 
 # By rank. Sums and means over 2 and 3 of them are exact, and no other average is the same.
 GIVEN = (1.5, -4.5, 9.0)

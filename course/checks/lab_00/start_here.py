@@ -1,8 +1,13 @@
 """Checks of start_here: the mean over the ranks."""
 
-from course.checks.engine.hint import hint
 from course.checks.lab_00 import on_rank_start_here as on_rank
 from course.checks.lab_00.any_collective import no_loose_ends
+from course.checks.tools.hint import Fault, hint
+
+IN_PLACE = (
+    "The caller looks at the tensor that it gave you. `number = ...` only gives that name to a new "
+    "tensor. Does your division change the tensor itself?"
+)
 
 
 class TestStartHere:
@@ -14,9 +19,11 @@ class TestStartHere:
         for world_size in (2, 3):
             for rank, means in enumerate(ranks(world_size, on_rank.means)):
                 for dtype, got, wanted in means:
-                    assert got == wanted, (
-                        f"{world_size} ranks, {dtype}: rank {rank} has {got!r}, not {wanted!r}"
-                    )
+                    where = f"{world_size} ranks, {dtype}: rank {rank}"
+                    if got == wanted * world_size:
+                        left = f"{where} is left with the sum {got!r}, not the mean {wanted!r}"
+                        raise Fault(f"{left}: the division does not change its tensor", IN_PLACE)
+                    assert got == wanted, f"{where} has {got!r}, not {wanted!r}"
 
     @hint("Does something of your code replace a number that is not finite?")
     def test_not_finite(self, ranks):

@@ -1,9 +1,9 @@
 """Checks of data_parallel: DataParallel made of its four primitives."""
 
-from course.checks.engine.hint import hint
-from course.checks.engine.reference import CLOSE
 from course.checks.lab_01 import on_rank_data_parallel as on_rank
 from course.checks.lab_01 import on_rank_nested
+from course.checks.tools.hint import hint
+from course.checks.tools.reference import CLOSE
 
 
 class TestDataParallel:

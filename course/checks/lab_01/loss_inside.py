@@ -1,8 +1,8 @@
 """Checks of loss_inside: the loss inside forward."""
 
-from course.checks.engine.hint import hint
-from course.checks.engine.reference import CLOSE
 from course.checks.lab_01 import on_rank_loss_inside as on_rank
+from course.checks.tools.hint import hint
+from course.checks.tools.reference import CLOSE
 
 
 class TestLossInside:

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import torch
 from torch import Tensor, nn
 
-from course.checks.engine.loose_ends import kept
-from course.checks.engine.reference import WIDTH, Small, batch, furthest, weights
 from course.checks.lab_01.on_rank_values import gradients, in_words
+from course.checks.tools.loose_ends import kept
+from course.checks.tools.reference import WIDTH, Small, batch, furthest, weights
 
 # How often a replica looks whether the others have come. Turns, not seconds: where the machine is
 # busy, a turn takes longer for this thread as for those that it waits for.

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import torch
 from torch import Tensor, nn
 
-from course.checks.engine.loose_ends import kept
-from course.checks.engine.reference import CLOSE, WIDTH, furthest
 from course.checks.lab_01.on_rank_values import gradients, in_words
+from course.checks.tools.loose_ends import kept
+from course.checks.tools.reference import CLOSE, WIDTH, furthest
 
 
 class Classifier(nn.Module):

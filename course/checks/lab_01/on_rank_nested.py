@@ -5,9 +5,9 @@ from collections import OrderedDict
 import torch
 from torch import Tensor, nn
 
-from course.checks.engine.reference import CLOSE, WIDTH
 from course.checks.lab_01.on_rank_data_parallel import data_parallel, where
 from course.checks.lab_01.on_rank_values import in_words
+from course.checks.tools.reference import CLOSE, WIDTH
 
 BIG = 2**60  # such an integer, and its neighbours, are one number in floats
 
@@ -33,7 +33,7 @@ class Nested(nn.Module):
         first = self.layer(fields["x"]) * scale
         second = pair[0] + pair[1][0]
         rest = second, [first + second, second, deepest]
-        return OrderedDict(first=first, rest=rest, note=note, nothing=None)
+        return OrderedDict(first=first, rest=rest, note=note, nothing=None, count=3, share=0.5)
 
 
 def nested(cases: list[tuple[int, int]], kind: str) -> list[str]:

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator
 
 import torch
 
-from course.checks.engine.catalogue import exercise_of
-from course.checks.engine.hint import hint
 from course.checks.lab_02 import on_rank_all_reduce as on_rank
+from course.checks.runner.catalogue import exercise_of
+from course.checks.tools.hint import hint
+from course.checks.tools.loose_ends import undecided_where_wrong
 from course.core import words
 
 SHAPES = ((0,), (1,), (2,), (), (7,), (3, 5), (1000,))
@@ -121,6 +122,7 @@ class AnyAllReduce:
         no process groups or tensors behind (3 ranks).
         """
         for name, by_rank in self.each(ranks, 3, on_rank.loose_ends):
+            undecided_where_wrong(by_rank)
             for rank, loose_end in enumerate(by_rank):
                 assert not loose_end, f"{name}: on rank {rank}, {loose_end}"
 

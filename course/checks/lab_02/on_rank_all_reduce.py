@@ -8,8 +8,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from course.checks.engine.loose_ends import loose_ends as ends_of
-from course.checks.engine.recorder import COLLECTIVES, forbidden, recorded
+from course.checks.tools.loose_ends import loose_ends as ends_of
+from course.checks.tools.recorder import COLLECTIVES, forbidden, recorded
 
 DTYPES = (torch.int64, torch.bfloat16, torch.float16, torch.float32, torch.float64)
 

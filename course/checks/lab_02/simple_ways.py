@@ -1,8 +1,8 @@
 """Checks of simple_ways: reduce + broadcast, and all-to-all."""
 
-from course.checks.engine.hint import hint
 from course.checks.lab_02 import on_rank_all_reduce as on_rank
 from course.checks.lab_02.any_all_reduce import AnyAllReduce
+from course.checks.tools.hint import hint
 
 
 class TestSimpleWays(AnyAllReduce):

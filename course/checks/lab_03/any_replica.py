@@ -1,15 +1,15 @@
-"""The checks that every replica of lab 03 must pass, whenever it communicates."""
+"""The checks that every replica of labs 03 and 03b must pass, whenever it communicates."""
 
 import math
 from collections.abc import Callable, Iterator
 
 import torch
 
-from course.checks.engine.catalogue import exercise_of
-from course.checks.engine.hint import hint
-from course.checks.engine.recorder import Call
-from course.checks.engine.reference import CLOSE, OPTIMIZERS, Small, furthest, train_alone
 from course.checks.lab_03 import on_rank_replica as on_rank
+from course.checks.runner.catalogue import exercise_of
+from course.checks.tools.hint import hint
+from course.checks.tools.recorder import Call
+from course.checks.tools.reference import CLOSE, OPTIMIZERS, Small, furthest, train_alone
 
 
 class AnyReplica:
@@ -40,11 +40,20 @@ class AnyReplica:
                         f"are off by {furthest(got, wanted):.2g}"
                     )
 
-    def compare_messages(self, name: str, calls: list[Call], wanted: int) -> None:
-        """So many all-reduces, which carry the gradients and the flags once."""
-        sizes = [parameter.numel() for parameter in Small(seed=0).parameters()]
+    def compare_messages(self, ranks: Callable, *in_one: str) -> None:
+        """The gradients and flags of what is trained travel once: all together in the classes
+        `in_one`, in a message for each parameter in the others.
+        """
+        for kind in ("plain", "frozen"):
+            model = Small(seed=0, kind=kind)
+            sizes = [p.numel() for p in model.parameters() if p.requires_grad]
+            for name, sent in self.each(ranks, 2, on_rank.messages, kind=kind):
+                what = f"{name}, {kind} model"
+                self._compare_calls(what, sent[0], sizes, 1 if name in in_one else len(sizes))
+
+    def _compare_calls(self, name: str, calls: list[Call], sizes: list[int], wanted: int) -> None:
         assert len(calls) == wanted, (
-            f"{name}: {len(calls)} messages for {len(sizes)} parameters instead of {wanted}"
+            f"{name}: {len(calls)} messages for {len(sizes)} trained parameters instead of {wanted}"
         )
         others = {call.name for call in calls} - {"all_reduce"}
         assert not others, f"{name}: the messages are sent with {', '.join(others)}"
@@ -54,7 +63,7 @@ class AnyReplica:
             f"of {len(sizes)} parameters"
         )
 
-    @hint("which operation does all_reduce apply by default, and what is missing for an average?")
+    @hint("Which operation does all_reduce apply by default, and what is missing for an average?")
     def test_average(self, ranks):
         """After finish(), every gradient is the average over the ranks (2 and 3 ranks)."""
         for world_size in (2, 3):
@@ -64,7 +73,7 @@ class AnyReplica:
                     "of the largest"
                 )
 
-    @hint("do your messages have the gradients' own dtype, and their values as they are?")
+    @hint("Do your messages have the gradients' own dtype, and their values as they are?")
     def test_values(self, ranks):
         """Gradients of float64 keep their precision, large ones their size, and all ranks see an
         infinite one.
@@ -79,7 +88,7 @@ class AnyReplica:
                     f"{name}, {what} gradients: one is off by {max(off):.2g} of the largest"
                 )
 
-    @hint("what do you keep of a step when the next one begins?")
+    @hint("What do you keep of a step when the next one begins?")
     def test_leaves_nothing(self, ranks):
         """A step leaves no tensors in memory that the one before did not, and no process group."""
         for name, left in self.each(ranks, 2, on_rank.left_behind):
@@ -87,7 +96,7 @@ class AnyReplica:
             assert tensors == 0, f"{name}: ten steps leave {tensors} more tensors in memory"
             assert groups == 0, f"{name}: ten steps leave {groups} more process groups"
 
-    @hint("compare your gradients of the second step: does anything survive from the first?")
+    @hint("Compare your gradients of the second step: does anything survive from the first?")
     def test_same_as_one_process(self, ranks):
         """Training gives the weights of one process on the whole batch, for SGD, momentum and
         AdamW.
@@ -95,8 +104,8 @@ class AnyReplica:
         self.compare_training(ranks, 2, ("plain",), tuple(OPTIMIZERS))
 
     @hint(
-        "a frozen parameter has no gradient at all; "
-        "a tied one has a single gradient for both its uses"
+        "A frozen parameter has no gradient at all; "
+        "a tied one has a single gradient for both its uses."
     )
     def test_tied_and_frozen(self, ranks):
         """Tied parameters are averaged once, frozen ones are left alone."""
@@ -120,8 +129,8 @@ class AnyReplica:
             )
 
     @hint(
-        "the mean of the ranks' means is what DDP computes too, "
-        "even where their batches differ in size"
+        "The mean of the ranks' means is what DDP computes too, "
+        "even where their batches differ in size."
     )
     def test_uneven_batches(self, ranks):
         """With batches of different sizes the result is torch's DDP's."""
@@ -130,19 +139,19 @@ class AnyReplica:
                 f"{name}: the weights differ from torch's DDP by {max(off):.2g}"
             )
 
-    @hint("gradients add up by themselves; which backward of the group should communicate?")
+    @hint("Gradients add up by themselves; which backward of the group should communicate?")
     def test_accumulation(self, ranks):
         """Within no_sync() nothing is sent, and gradients of three passes add up to one update."""
         for name, sent in self.each(ranks, 2, on_rank.messages, quiet=True):
             assert not sent[0], f"{name}: {len(sent[0])} messages within no_sync()"
         self.compare_training(ranks, 2, ("plain",), ("SGD",), passes=3)
 
-    @hint("with one rank, the average of the gradients is the gradient itself")
+    @hint("With one rank, the average of the gradients is the gradient itself.")
     def test_one_rank(self, ranks):
         """It works on one rank too."""
         self.compare_training(ranks, 1, ("plain",), ("SGD",))
 
-    @hint("write the communication yourself")
+    @hint("Write the communication yourself.")
     def test_own_work(self, ranks):
         """It does not hand the work to torch's own DistributedDataParallel."""
         for name, off in self.each(ranks, 2, on_rank.without_library):

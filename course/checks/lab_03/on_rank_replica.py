@@ -9,9 +9,9 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from course.checks.engine.memory import left_by
-from course.checks.engine.recorder import Call, ddp_forbidden, recorded
-from course.checks.engine.reference import (
+from course.checks.tools.memory import left_by
+from course.checks.tools.recorder import Call, ddp_forbidden, recorded
+from course.checks.tools.reference import (
     Small,
     batch,
     furthest,
@@ -38,6 +38,7 @@ def to_start(rank: int) -> nn.Module:
     model = Small(seed=10 + rank)
     model.precise = nn.Parameter(torch.tensor([1 / 3 + rank], dtype=torch.float64))
     model.register_buffer("seen", torch.tensor(2**53 + 1 + rank))
+    model.register_buffer("cache", torch.tensor(0.5 + rank), persistent=False)  # in no state dict
     return model
 
 
@@ -145,9 +146,9 @@ def uneven(wrapper: Callable) -> float:
     return furthest(weights(models[0]), weights(models[1]))
 
 
-def messages(wrapper: Callable, quiet: bool = False, **options: float) -> list[Call]:
+def messages(wrapper: Callable, quiet: bool = False, kind: str = "plain") -> list[Call]:
     """What one backward and `finish()` send, within `no_sync` if `quiet`."""
-    replica = wrapper(Small(seed=0), **options)
+    replica = wrapper(Small(seed=0, kind=kind))
     with recorded() as calls:
         if quiet:
             with replica.no_sync():

@@ -11,8 +11,8 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-from course.checks.engine.memory import process_groups
 from course.checks.lab_04.on_rank_files import difference, watch
+from course.checks.tools.memory import process_groups
 
 KILLS = 8  # at moments that are spread over all of a save
 # Of so many last moments, every second one too: there a new file takes the place of the old one.
@@ -81,17 +81,23 @@ def killed() -> tuple[int, list[str]]:
     return len(own | spread), lost
 
 
-def left_over() -> list[str]:
-    """What lies in the folder after five saves, of which three were killed half-way."""
+def left_over() -> tuple[list[str], str, int]:
+    """What lies in the folder after saves of which some were killed half-way.
+
+    Then how the last state differs from what was saved after the kills, "" if not, and by how many
+    bytes its file is larger than one that was saved into an empty folder.
+    """
     module, path = importlib.import_module("snapshot"), _path() / "model.pt"
-    half = len(_moments(module, path)) // 2
-    for number in range(5):
-        if number % 2:
-            _in_child(lambda: _killed_at(half, module, path))
-        else:
-            module.write(NEW, path)
-    _in_child(lambda: _killed_at(half, module, path))
-    return sorted(file.name for file in path.parent.iterdir())
+    moments = _moments(module, path)
+    last = [at for at, mine in moments if mine][-4:]  # the second file is written, or renamed
+    for moment in (len(moments) // 2, *last):
+        _in_child(lambda moment=moment: _killed_at(moment, module, path))
+    files = sorted(file.name for file in path.parent.iterdir())
+    module.write(NEW, path)
+    fresh = _path() / path.name
+    module.write(NEW, fresh)
+    longer = path.stat().st_size - fresh.stat().st_size
+    return files, _unlike_both(path) or "", longer
 
 
 def happened() -> list[str]:
@@ -219,8 +225,11 @@ def random_states() -> tuple[list[bool], list[float], list[int], int]:
 def shares(size: int, places: list[tuple[int, int] | None]) -> list[list[int]]:
     """The samples that this rank draws from each place (epoch, done); None: from there again."""
     sampler, drawn = importlib.import_module("snapshot").Shares(range(size)), []
+    state = torch.get_rng_state()
     for place in places:
         if place:
             sampler.at(*place)
         drawn.append(list(sampler))
+    same = torch.equal(torch.get_rng_state(), state)
+    assert same, "drawing samples moves torch's own random generator, from which dropout draws"
     return drawn

@@ -11,9 +11,9 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from course.checks.engine.memory import left_by
-from course.checks.engine.recorder import recorded
-from course.checks.engine.reference import furthest, weights
+from course.checks.tools.memory import left_by
+from course.checks.tools.recorder import recorded
+from course.checks.tools.reference import furthest, weights
 
 
 class Tiny(nn.Module):
@@ -79,6 +79,16 @@ def loss_of_nan() -> float:
     trainer, (window,) = build(dropout=0.0), windows([[2, 2]], dist.get_rank())
     window[0]["input_ids"][0, 0] = math.nan
     return float(trainer.update(window))
+
+
+def passes(sizes: list[int]) -> list[int]:
+    """The pairs of each forward in an update on one window, whose batches have these sizes."""
+    trainer, seen = build(dropout=0.0), []
+    trainer.model.module.layers.register_forward_pre_hook(
+        lambda layers, inputs: seen.append(len(inputs[0]))
+    )
+    trainer.update(windows([sizes], dist.get_rank())[0])
+    return seen
 
 
 def left_behind() -> tuple[int, bool]:

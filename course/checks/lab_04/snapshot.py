@@ -1,27 +1,27 @@
 """Checks of snapshot: snapshots that survive a kill at any moment."""
 
-from course.checks.engine.hint import hint
 from course.checks.lab_04 import on_rank_snapshot as on_rank
+from course.checks.tools.hint import hint
 
 
 class TestSnapshot:
     """Exercise 1: the saved state of a run."""
 
-    @hint("`torch.save` takes an open file as well as a path")
+    @hint("`torch.save` takes an open file as well as a path.")
     def test_reads_back(self, alone):
         """read() returns what write() has written, bit by bit and with every dtype."""
         before, changed = alone(on_rank.round_trip)
         assert before is None, f"where nothing was written yet, read() gives {before}"
         assert not changed, f"after write() and read(), {changed}"
 
-    @hint("what does the caller learn when the disk is full, and which file has the name then?")
+    @hint("What does the caller learn when the disk is full, and which file has the name then?")
     def test_failed(self, alone):
         """When a save fails, write() raises the error, and the last snapshot is still there."""
         error, lost = alone(on_rank.failed)
         assert error is not None, "a save failed (no space left), and write() raised nothing"
         assert lost is None, f"after a save that failed (no space left), {lost}"
 
-    @hint("at which moment is there neither the old file nor the whole new one under that name?")
+    @hint("At which moment is there neither the old file nor the whole new one under that name?")
     def test_killed(self, alone):
         """After a kill (-9) at any moment of write() there is a whole snapshot, the last or the new
         one.
@@ -31,16 +31,23 @@ class TestSnapshot:
             f"of {moments} kills, {len(lost)} lost the snapshot; the first, at moment {lost[0]}"
         )
 
-    @hint("a kill leaves the second file behind: will the next save use its name again?")
+    @hint("A kill leaves half of the second file behind. What does the next save do with it?")
     def test_left_over(self, alone):
-        """After any number of kills, at most one half-written file is left beside the snapshot."""
-        files = alone(on_rank.left_over)
-        assert "model.pt" in files, f"after five saves the folder holds {files}"
-        assert len(files) <= 2, f"after three kills the folder holds {len(files)} files: {files}"
+        """After any number of kills, at most one half-written file is left beside the snapshot, and
+        nothing of it gets into the next one.
+        """
+        files, wrong, longer = alone(on_rank.left_over)
+        assert "model.pt" in files, f"after kills, the folder holds {files}"
+        assert len(files) <= 2, f"after five kills the folder holds {len(files)} files: {files}"
+        assert not wrong, f"after a save that follows five kills, {wrong}"
+        assert longer == 0, (
+            f"a snapshot that is saved after five kills is {longer} bytes longer than one that is "
+            "saved into an empty folder"
+        )
 
     @hint(
-        "a machine that loses its power may keep the rename and lose the bytes: "
-        "flush(), then os.fsync(file.fileno())"
+        "A machine that loses its power may keep the rename and lose the bytes. "
+        "Call flush(), then os.fsync(file.fileno())."
     )
     def test_on_disk(self, alone):
         """The whole file is forced to the disk, in the snapshot's folder, before it gets its name;
@@ -51,7 +58,7 @@ class TestSnapshot:
         wrong = [event for event in happened if event != on_rank.RENAMED]
         assert not wrong, f"of the snapshot: {wrong[0]}"
 
-    @hint("rank 0 writes the file, but its random numbers are its own")
+    @hint("Rank 0 writes the file, but its random numbers are its own.")
     def test_random_states(self, ranks):
         """random_states() holds every rank's state, rank 0's first, on all ranks (3 ranks)."""
         results = ranks(3, on_rank.random_states)
@@ -63,7 +70,7 @@ class TestSnapshot:
             assert on_gpu == [rank], f"rank {rank} restores the GPU state of rank {on_gpu}"
             assert groups <= 1, f"two calls have made {groups} process groups, and left them"
 
-    @hint("every rank takes different elements of the same order")
+    @hint("Every rank takes different elements of the same order.")
     def test_shares(self, ranks):
         """All samples are dealt, equally many to every rank (2 and 3 ranks, 22 samples)."""
         for world_size in (2, 3):
@@ -85,7 +92,7 @@ class TestSnapshot:
             )
             assert none == [], f"with no sample left of an epoch, rank {rank} draws {none}"
 
-    @hint("the order belongs to the whole epoch; the samples that are done come first in it")
+    @hint("The order belongs to the whole epoch. The samples that are done come first in it.")
     def test_goes_on(self, ranks):
         """From any place in the epoch, each rank draws the samples of a run without a stop."""
         places = [(3, 0), (3, 8), None]
@@ -96,13 +103,20 @@ class TestSnapshot:
             assert again == rest, f"rank {rank} draws {rest}, then {again} from the same place"
 
     @hint(
-        "the place counts the samples of all ranks: "
-        "how many are left does not depend on who took them"
+        "The place counts the samples of all ranks, so what is left does not depend on who took "
+        "the others."
     )
     def test_other_world_size(self, ranks):
-        """After two ranks have done 8 of 20 samples, three ranks draw the other 12, each once."""
-        done = {i for whole, _ in ranks(2, on_rank.shares, 20, [(0, 0), (0, 8)]) for i in whole[:4]}
-        rest = [i for (share,) in ranks(3, on_rank.shares, 20, [(0, 8)]) for i in share]
-        assert sorted([*done, *rest]) == list(range(20)), (
-            f"done: {sorted(done)}; drawn afterwards: {sorted(rest)}"
-        )
+        """After two ranks have done 8 of 20 samples, three ranks draw the other 12, each once; of
+        22 samples, they draw the other 14, and one of these twice.
+        """
+        for size, wanted in ((20, 12), (22, 15)):
+            halves = ranks(2, on_rank.shares, size, [(0, 0)])
+            done = {i for (whole,) in halves for i in whole[:4]}
+            rest = [i for (share,) in ranks(3, on_rank.shares, size, [(0, 8)]) for i in share]
+            assert {*done}.isdisjoint(rest) and {*done, *rest} == {*range(size)}, (
+                f"of {size} samples, done: {sorted(done)}; drawn afterwards: {sorted(rest)}"
+            )
+            assert len(rest) == wanted, (
+                f"of {size} samples, three ranks draw {len(rest)} after 8 are done, not {wanted}"
+            )

@@ -2,16 +2,16 @@
 
 import math
 
-from course.checks.engine.hint import hint
-from course.checks.engine.reference import CLOSE, furthest
 from course.checks.lab_04 import on_rank_trainer as on_rank
+from course.checks.tools.hint import hint
+from course.checks.tools.reference import CLOSE, furthest
 
 
 class TestTrainer:
     """Exercise 2: the trainer."""
 
     @hint(
-        "two batches of 1 and 3 pairs: "
+        "Take two batches of 1 and 3 pairs: "
         "how much does a pair of each weigh in the mean over all four?"
     )
     def test_window(self, ranks):
@@ -31,7 +31,7 @@ class TestTrainer:
                         f"the mean loss of its pairs is {right:.4f}"
                     )
 
-    @hint("anyone who reads the log must see that the numbers have gone wrong")
+    @hint("Anyone who reads the log must see that the numbers have gone wrong.")
     def test_nan(self, ranks):
         """A loss that is not a number is returned as it is."""
         for rank, loss in enumerate(ranks(2, on_rank.loss_of_nan)):
@@ -39,7 +39,7 @@ class TestTrainer:
                 f"a pair's loss is NaN, and update() returns {loss} on rank {rank}"
             )
 
-    @hint("a tensor that was not detached keeps all that it was computed from")
+    @hint("A tensor that was not detached keeps all that it was computed from.")
     def test_leaves_nothing(self, ranks):
         """A step leaves no tensors in memory that the one before did not, and the model in training
         mode.
@@ -48,7 +48,15 @@ class TestTrainer:
             assert kept == 0, f"ten steps leave {kept} more tensors in memory on rank {rank}"
             assert training, f"update() leaves the model in evaluation mode on rank {rank}"
 
-    @hint("DDP decides in the forward whether the backward will communicate")
+    @hint("Accumulation is for batches that do not fit into memory together.")
+    def test_one_batch_at_a_time(self, ranks):
+        """No pass of a step has more pairs than the largest batch of its window."""
+        for rank, sizes in enumerate(ranks(2, on_rank.passes, [3, 1, 2])):
+            assert max(sizes) <= 3 and sum(sizes) == 6, (
+                f"for batches of 3, 1 and 2 pairs, the passes of rank {rank} have {sizes} pairs"
+            )
+
+    @hint("DDP decides in the forward whether the backward will communicate.")
     def test_quiet(self, ranks):
         """A step on three batches sends as many messages as a step on one."""
         first, one, three = ranks(2, on_rank.messages, [1, 1, 3])[0]
@@ -62,7 +70,7 @@ class TestTrainer:
             f"on three {three[1]}"
         )
 
-    @hint("write down the shares for a warm-up of 4: 1/4, 2/4 ...")
+    @hint("Write down the shares for a warm-up of 4: 1/4, 2/4 ...")
     def test_warm_up(self, ranks):
         """The learning rate rises evenly to its full value and stays there; without a warm-up it
         starts there.
@@ -75,7 +83,7 @@ class TestTrainer:
                 "of the full"
             )
 
-    @hint("what does the next step depend on? Leave one part out, and see what changes")
+    @hint("What does the next step depend on? Leave one part out, and see what changes.")
     def test_goes_on(self, ranks, tmp_path):
         """Stopped in the warm-up, at the end of an epoch or later, it ends with the weights of an
         unbroken run, bit by bit (with dropout).
@@ -93,7 +101,7 @@ class TestTrainer:
                 )
                 assert apart == 0, f"rank {rank}'s weights differ by {apart:.2g} from rank 0's"
 
-    @hint("DDP's own names begin with `module.`")
+    @hint("DDP's own names begin with `module.`, those of the bare model do not.")
     def test_bare(self, ranks):
         """The weights in the snapshot have the names of the bare model, which any script can
         load.
@@ -105,7 +113,7 @@ class TestTrainer:
             f"of the model's, missing: {', '.join(missing) or 'none'}"
         )
 
-    @hint("ranks have 4, 3 and 3 of the 10 samples: add up sums and counts, and divide once")
+    @hint("Ranks have 4, 3 and 3 of the 10 samples. Add up sums and counts, and divide once.")
     def test_evaluate(self, ranks):
         """evaluate() is exact on three ranks with ten samples, and leaves the model in training
         mode.

@@ -4,26 +4,30 @@ import math
 
 import torch
 
-from course.checks.engine.hint import hint
-from course.checks.engine.reference import CLOSE
 from course.checks.lab_04b import on_rank_cured_hangs as on_rank
-from course.checks.lab_04b.any_cure import AnyCure, agree
+from course.checks.lab_04b.any_cure import agree
+from course.checks.tools.hint import hint
+from course.checks.tools.reference import CLOSE
 
 
-class TestCuredHangs(AnyCure):
+class TestCuredHangs:
     """Exercise 1: runs that never ended."""
 
     @hint(
-        "where did each rank stand, and in which call? "
-        "Where two causes are true, take the one that explains more"
+        "Where did each rank stand, and in which call? "
+        "Where two causes are true, take the one that explains more."
     )
     def test_causes(self, alone):
         """causes() names the right cause of every hang."""
-        self.name_causes(
-            alone, {"validation": 1, "mean": 0, "order": 2, "skipping": 4, "leftover": 3}
+        wanted = {"validation": 1, "mean": 0, "order": 2, "skipping": 4, "leftover": 3}
+        named, causes = alone(on_rank.causes)
+        assert set(named) == set(wanted), (
+            f"the runs are {', '.join(wanted)}; causes() speaks of {', '.join(named)}"
         )
+        wrong = [name for name, number in wanted.items() if named[name] != causes[number]]
+        assert not wrong, f"{wrong[0]} does not come from: {named[wrong[0]]}"
 
-    @hint("`model.module` is the model without DDP")
+    @hint("`model.module` is the model without DDP.")
     def test_validation(self, ranks):
         """Rank 0 alone computes the right loss, and the ranks still train with equal weights."""
         results = ranks(3, on_rank.validation_loss)
@@ -38,7 +42,7 @@ class TestCuredHangs(AnyCure):
             "after the next steps the ranks hold different weights or buffers"
         )
 
-    @hint("all ranks add up; one of them returns the result")
+    @hint("All ranks add up. One of them returns the result.")
     def test_mean(self, ranks):
         """Rank 0 gets the mean over all ranks, the others None, and nobody's loss is changed (2 and
         3 ranks).
@@ -56,7 +60,7 @@ class TestCuredHangs(AnyCure):
                 kept = [of_rank[number][1] for of_rank in results]
                 assert str(kept) == str(losses), f"the losses {losses} are now {kept}"
 
-    @hint("which order of the names can each rank find by itself?")
+    @hint("Which order of the names can each rank find by itself?")
     def test_order(self, ranks):
         """Metrics of several dtypes, in three different orders, add up to the right sums on all
         ranks.
@@ -64,7 +68,7 @@ class TestCuredHangs(AnyCure):
         for rank, wrong in enumerate(ranks(3, on_rank.add_up)):
             assert not wrong, f"on rank {rank}, {wrong}"
 
-    @hint("one rank without a batch is enough, and every rank must know of it")
+    @hint("One rank without a batch is enough, and every rank must know of it.")
     def test_skipping(self, ranks):
         """All ranks leave out a step that one rank cannot take, and no other step."""
         zeros, none = torch.zeros(6, 4), torch.empty(0, 4)
@@ -81,7 +85,7 @@ class TestCuredHangs(AnyCure):
                 )
                 assert same, "the ranks hold different weights"
 
-    @hint("what does a rank do in Join's block when it has no batch left?")
+    @hint("What does a rank do in Join's block when it has no batch left?")
     def test_uneven(self, ranks):
         """With 5 and 3 batches, and with 2, 4 and 1, all of them are used as one process would use
         them, and the ranks' weights stay equal.

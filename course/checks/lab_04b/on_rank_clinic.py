@@ -1,7 +1,5 @@
-"""What the checks of the clinic's three exercises share on each rank."""
+"""What the checks of the clinic's exercises share on each rank."""
 
-import functools
-import importlib
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -15,8 +13,9 @@ from torch import nn
 from torch.distributed import distributed_c10d
 from torch.nn.parallel import DistributedDataParallel
 
-from course.checks.engine.memory import process_groups
-from course.checks.engine.recorder import RECORDED
+from course.checks.tools.interceptor import intercepted
+from course.checks.tools.memory import process_groups
+from course.checks.tools.recorder import RECORDED
 
 PATIENCE_S = 6.0  # within a collective, once all ranks have arrived; also on a busy machine
 # Gloo's words for a rank that never comes.
@@ -57,25 +56,16 @@ def held(folder: Path) -> Iterator[Callable[[], None]]:
     too early, however busy the machine is. Sleeping takes no time, for it is not a way to wait.
     `folder` is for the ranks' marks: how many calls each of them has begun.
     """
-    begun, within = 0, False
+    begun = 0
 
     def mark(calls: int) -> None:
         (folder / f"rank{dist.get_rank()}.begun").write_text(f"{calls}.")
 
-    def marking(real: Callable) -> Callable:
-        @functools.wraps(real)
-        def call(*args: object, **kwargs: object) -> object:
-            nonlocal begun, within
-            if within:
-                return real(*args, **kwargs)
-            begun, within = begun + 1, True
-            mark(begun)
-            try:
-                return real(*args, **kwargs)
-            finally:
-                within = False
-
-        return call
+    def marked(name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+        nonlocal begun
+        begun += 1
+        mark(begun)
+        return real(*args, **kwargs)
 
     sleep = time.sleep
 
@@ -87,16 +77,10 @@ def held(folder: Path) -> Iterator[Callable[[], None]]:
         ):
             sleep(0.005)
 
-    functions = {
-        name: marking(getattr(distributed_c10d, name))
-        for name in (*RECORDED, "barrier", "monitored_barrier")
-        if hasattr(distributed_c10d, name)
-    }
     mark(0)
     dist.barrier()
     with (
-        patch.multiple(dist, **functions),
-        patch.multiple(distributed_c10d, **functions),
+        intercepted(marked, (*RECORDED, "barrier", "monitored_barrier")),
         patch.object(time, "sleep", lambda seconds: None),
     ):
         try:
@@ -108,12 +92,6 @@ def held(folder: Path) -> Iterator[Callable[[], None]]:
 def _marked(path: Path) -> int:
     text = path.read_text()
     return int(text[:-1]) if text.endswith(".") else 0  # or it is being written
-
-
-def causes(exercise: str) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The causes that the learner names, and those there are to choose from."""
-    module = importlib.import_module(exercise)
-    return module.causes(), module.CAUSES
 
 
 def normed(seed: int) -> nn.Module:

@@ -1,34 +1,29 @@
 """What the checks of cured_fails do on each rank."""
 
 import importlib
-import os
 from collections.abc import Callable
 from pathlib import Path
-from unittest.mock import patch
 
 import torch
 import torch.distributed as dist
-from torch import nn
-from torch.nn.parallel import DistributedDataParallel
 
-from course.checks.engine.reference import furthest, weights
-from course.checks.lab_04.on_rank_files import difference, watch
-from course.checks.lab_04b.on_rank_clinic import batches, held, impatient
+from course.checks.lab_04.on_rank_files import difference
+from course.checks.lab_04b.on_rank_clinic import held, impatient
 
 TEXT = "young old\nmusician  athlete \n"
-# What a save must bring back: nested, and with numbers that another dtype would change.
-STATE = {
-    "weights": torch.arange(1000, dtype=torch.float64) / 3,
-    "optimizer": {"state": {0: {"step": torch.tensor(2**53 + 1)}}, "lr": 5e-4},
-}
+OLD = "an old file\n"
+NO_NETWORK = "the network is down"
 
 
 def fetch(folder: str) -> list[tuple[str, int]]:
     """What this rank reads, and how often it downloaded, for each of two files.
 
-    Half of the text comes first, and the rest only when the other ranks wait or have gone on.
+    An old one of the second is there. Half of the text comes first, and the rest only when the
+    other ranks wait or have gone on.
     """
     module, found = importlib.import_module("cured_fails"), []
+    if dist.get_rank() == 0:
+        Path(folder, "labels.txt").write_text(OLD)
     for name in ("words", "labels"):
         path, called = Path(folder, f"{name}.txt"), []
         with impatient(), held(Path(folder)) as hold:
@@ -41,6 +36,23 @@ def fetch(folder: str) -> list[tuple[str, int]]:
 
             found.append((module.fetch(path, download), len(called)))
     return found
+
+
+def failed(folder: str) -> list[str | None]:
+    """The error that is raised if the download fails, with an old file at its place and without."""
+    module, raised = importlib.import_module("cured_fails"), []
+
+    def download(path: Path) -> None:
+        raise OSError(NO_NETWORK)
+
+    Path(folder, "old.txt").write_text(OLD)
+    for name in ("old.txt", "none.txt"):
+        try:
+            module.fetch(Path(folder, name), download)
+            raised.append(None)
+        except Exception as error:
+            raised.append(str(error))
+    return raised
 
 
 def tensors(lengths: list[int]) -> dict[str, list[torch.Tensor]]:
@@ -68,81 +80,3 @@ def gather(lengths: list[int]) -> dict[str, tuple[str, bool]]:
             not difference(mine, everyones[rank]),
         )
     return found
-
-
-class TwoHeads(nn.Module):
-    """A body and two heads, of which a forward uses one."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        torch.manual_seed(0)
-        self.body, self.heads = nn.Linear(4, 4), nn.ModuleList(nn.Linear(4, 2) for _ in range(2))
-
-    def forward(self, x: torch.Tensor, head: int) -> torch.Tensor:
-        """The output (N, 2) of that head."""
-        return self.heads[head](self.body(x))
-
-
-def wrap() -> tuple[float, bool, bool]:
-    """How far the weights are from those of one process after four steps with different heads.
-
-    Also whether the model is wrapped in DDP, and whether it is in training mode.
-    """
-    rank, world_size = dist.get_rank(), dist.get_world_size()
-    module = importlib.import_module("cured_fails")
-    # The first one imports much, which may take one rank longer than another.
-    DistributedDataParallel(nn.Linear(1, 1))
-    with impatient():
-        model, alone = module.wrap(TwoHeads()), TwoHeads()
-        optimizers = [torch.optim.SGD(net.parameters(), 0.1) for net in (model, alone)]
-        for number, head in enumerate((0, 1, rank % 2, 1 - rank % 2)):
-            for optimizer in optimizers:
-                optimizer.zero_grad()
-            model(batches(4, rank)[number], head).square().mean().backward()
-            for other in range(world_size):
-                used = head if number < 2 else (other if number == 2 else 1 - other) % 2
-                (alone(batches(4, other)[number], used).square().mean() / world_size).backward()
-            for optimizer in optimizers:
-                optimizer.step()
-    return (
-        furthest(weights(model), weights(alone)),
-        isinstance(model, DistributedDataParallel),
-        model.training,
-    )
-
-
-def save(folder: str) -> tuple[int, str, list[str], list[str]]:
-    """How many files this rank wrote in three saves, and what was not saved when it went on.
-
-    Then what the folder holds, and by what a kill would have lost the snapshot meanwhile.
-    """
-    module, path = importlib.import_module("cured_fails"), Path(folder, "files", "model.pt")
-    if dist.get_rank() == 0:
-        path.parent.mkdir()
-    real, written, wrong, harms = torch.save, [], [], []
-
-    def moved(source: Path) -> None:
-        if path.parent not in source.parents:
-            harms.append("it is moved there from another folder, perhaps of another disk")
-
-    watch(path, harms.append, moved)
-    with impatient(), held(Path(folder)) as hold:
-
-        def slow(state: dict, file: object, *more: object, **options: object) -> None:
-            written.append(file)
-            hold()
-            real(state, file, *more, **options)
-            if state["step"] and not (path.exists() and _step(path) == state["step"] - 1):
-                harms.append("it is written over")
-
-        with patch.object(torch, "save", slow):
-            for step in range(3):
-                module.save(STATE | {"step": step}, path)
-                saved = torch.load(path, weights_only=True) if path.exists() else None
-                wrong.append(difference(saved, STATE | {"step": step}))
-                dist.barrier()
-    return len(written), next(filter(None, wrong), ""), sorted(os.listdir(path.parent)), harms
-
-
-def _step(path: Path) -> int:
-    return torch.load(path, weights_only=True)["step"]

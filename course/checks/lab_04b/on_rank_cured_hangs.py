@@ -7,7 +7,6 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from course.checks.engine.reference import furthest, weights
 from course.checks.lab_04.on_rank_files import difference
 from course.checks.lab_04b.on_rank_clinic import (
     batches,
@@ -16,6 +15,13 @@ from course.checks.lab_04b.on_rank_clinic import (
     same_after_forward,
     same_everywhere,
 )
+from course.checks.tools.reference import furthest, weights
+
+
+def causes() -> tuple[dict[str, str], tuple[str, ...]]:
+    """The causes that the learner names, and those there are to choose from."""
+    module = importlib.import_module("cured_hangs")
+    return module.causes(), module.CAUSES
 
 
 def validation_loss() -> tuple[float | None, float, bool, bool]:
@@ -60,7 +66,7 @@ class Name(str):
 
 
 def add_up() -> str:
-    """How the sums of five metrics differ from the right ones the second time, "" if they do not.
+    """How the sums of six metrics differ from the right ones the second time, "" if they do not.
 
     Every rank holds them in an order of its own. Some are of one shape, some not float32.
     """
@@ -68,11 +74,12 @@ def add_up() -> str:
 
     def of_rank(rank: int) -> dict[str, torch.Tensor]:
         return {
-            "right": torch.tensor([10.0 + rank]),
             "loss": torch.tensor([0.5]),
+            "right": torch.tensor([10.0 + rank]),
             "by class": torch.tensor([1.0, 2.0 if rank else float("inf"), 3.0]),
             "seen": torch.tensor(2**53 + 2 * rank + 1),
             "time": torch.tensor([1 / 3 + rank], dtype=torch.float64),
+            "lost": torch.tensor([7.0 + rank]),  # like loss in length, first letters and shape
         }
 
     wanted = {name: sum(of_rank(r)[name] for r in range(ranks)) for name in of_rank(0)}

@@ -1,1 +1,1 @@
-"""Checks of lab 05: master weights, a loss scaler, autocast by lists, a whole step."""
+"""Checks of lab 05: master weights and a loss scaler."""

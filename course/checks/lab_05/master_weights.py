@@ -1,14 +1,14 @@
 """Checks of `master_weights`, exercise 1 of lab 05."""
 
-from course.checks.engine.hint import hint
 from course.checks.lab_05 import on_rank_master_weights as on_rank
+from course.checks.tools.hint import hint
 
 
 class TestMasterWeights:
     """Exercise 1: float32 master weights."""
 
     @hint(
-        "which of the two is rounded, the weight or the master? "
+        "Which of the two is rounded, the weight or the master? "
         "Which format have a master's gradients?"
     )
     def test_small_changes(self, alone):
@@ -17,7 +17,7 @@ class TestMasterWeights:
         assert abs(master - 1.1) < 1e-3, f"the master is {master:.4f} instead of 1.1"
         assert abs(weight - 1.1) < 1e-3, f"the weight is {weight:.4f} instead of 1.1"
 
-    @hint("`.float()` of a tensor that is float32 already is that very tensor, not a copy")
+    @hint("`.float()` of a tensor that is float32 already is that very tensor, not a copy.")
     def test_copies(self, alone):
         """The optimizer has float32 copies that start where the weights are and share nothing with
         them.
@@ -36,7 +36,7 @@ class TestMasterWeights:
         )
 
     @hint(
-        "which way do the numbers go after the optimizer's step, "
+        "Which way do the numbers go after the optimizer's step, "
         "and does the parameter stay the same tensor?"
     )
     def test_rounded(self, alone):
@@ -48,7 +48,7 @@ class TestMasterWeights:
         assert off == 0, f"a weight differs from its rounded master by {off:.2g}"
         assert left == 0, f"ten steps leave {left} more tensors in memory, they should leave none"
 
-    @hint("the scaler looks for inf and nan in what the masters get, so nothing may be lost here")
+    @hint("A scaler looks for inf and nan in what the masters get, so nothing may be lost here.")
     def test_collect(self, alone):
         """`collect` gives a master its weight's gradient as it is, be it large, tiny, inf or
         nan.
@@ -58,7 +58,7 @@ class TestMasterWeights:
                 f"a gradient of {wanted:g} comes to the master as {got:g}"
             )
 
-    @hint("a gradient goes into its master as it is, once")
+    @hint("A gradient goes into its master as it is, once.")
     def test_same_as_float32(self, alone):
         """The masters are what float32 weights with the same gradients would be, for momentum and
         AdamW.
@@ -67,8 +67,8 @@ class TestMasterWeights:
             assert off == 0, f"{name}: after 5 steps a master is off by {off:.2g}"
 
     @hint(
-        "an optimizer does not touch a weight whose gradient is None, "
-        "but its momentum moves a weight whose gradient is 0"
+        "An optimizer does not touch a weight whose gradient is None, "
+        "but its momentum moves a weight whose gradient is 0."
     )
     def test_unused(self, alone):
         """A weight without a gradient is left alone."""

@@ -1,8 +1,8 @@
 """Checks of `my_scaler`, exercise 2 of lab 05."""
 
-from course.checks.engine.hint import hint
-from course.checks.engine.reference import CLOSE
 from course.checks.lab_05 import on_rank_my_scaler as on_rank
+from course.checks.tools.hint import hint
+from course.checks.tools.reference import CLOSE
 
 INF, NAN = float("inf"), float("nan")
 # By name: the scaler's options, what is planted in which step, and how many steps.
@@ -36,7 +36,7 @@ DECISIONS = {
 class TestMyScaler:
     """Exercise 2: the dynamic loss scaler."""
 
-    @hint("multiply the loss; divide every gradient, in place, in every step")
+    @hint("Multiply the loss; divide every gradient, in place, in every step.")
     def test_gradients(self, alone):
         """Gradients are `factor` times as large after backward, and as they should be after
         unscale_, in each step.
@@ -57,8 +57,8 @@ class TestMyScaler:
             )
 
     @hint(
-        "write down factor and good_steps after each step; float32 ends below 2**128, where it "
-        "says inf"
+        "Write down factor and good_steps after each step. float32 ends below 2**128: what is "
+        "larger is inf."
     )
     def test_decisions(self, alone):
         """In forty steps, some with inf or nan, factor, count and weights are torch's after every
@@ -76,7 +76,7 @@ class TestMyScaler:
                 f"{name}: the weights differ from those under torch's scaler by {off:.2g}"
             )
 
-    @hint("a comparison with nan is never true; one bad element of one gradient is enough")
+    @hint("A comparison with nan is never true, and one bad element of one gradient is enough.")
     def test_finds(self, alone):
         """An inf, -inf or nan in one element of any gradient is found, and nothing else is."""
         for what, was_skipped in alone(on_rank.finds).items():
@@ -87,20 +87,20 @@ class TestMyScaler:
                     f"a step is skipped although all its gradients are finite ({what})"
                 )
 
-    @hint("a skipped step does not call optimizer.step() at all: even zeros change its averages")
+    @hint("A skipped step does not call optimizer.step() at all: even zeros change its averages.")
     def test_skips(self, alone):
         """A skipped step moves neither the weights nor the optimizer's state."""
         moved, same, calls = alone(on_rank.skipped)
         assert moved == 0, f"the weights move by {moved:.2g} in a step that overflows"
         assert same and not calls, "the optimizer is stepped although a gradient has overflowed"
 
-    @hint("a loop that clips calls unscale_ itself, before step() does")
+    @hint("A loop that clips calls unscale_ itself, before step() does.")
     def test_once(self, alone):
         """With unscale_ called before step, to clip, the weights are those under torch's scaler."""
         off = alone(on_rank.once)
         assert off < CLOSE, f"the weights differ by {off:.2g}"
 
-    @hint("ask the other ranks whether one of them has an overflow")
+    @hint("Ask the other ranks whether one of them has an overflow.")
     def test_same_decision(self, ranks):
         """Where one rank of three alone overflows and nobody averages gradients, all three skip
         and keep one factor.
@@ -120,7 +120,7 @@ class TestMyScaler:
                 f"rank {rank}: the weights differ from those under torch's scaler by {off:.2g}"
             )
 
-    @hint("one flag for all gradients together")
+    @hint("One flag for all gradients together is enough.")
     def test_message(self, ranks):
         """The ranks exchange one number per step, and a step leaves nothing behind."""
         steps, left = ranks(2, on_rank.messages)[0]

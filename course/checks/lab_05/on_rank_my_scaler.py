@@ -7,9 +7,9 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 from torch.nn.utils import clip_grad_norm_
 
-from course.checks.engine.memory import left_by
-from course.checks.engine.recorder import Call, recorded
-from course.checks.engine.reference import Small, batch, furthest, loss_of, weights
+from course.checks.tools.memory import left_by
+from course.checks.tools.recorder import Call, recorded
+from course.checks.tools.reference import Small, batch, furthest, loss_of, weights
 
 INF, NAN = float("inf"), float("nan")
 FORMATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)

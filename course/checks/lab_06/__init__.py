@@ -1,1 +1,1 @@
-"""Checks of lab 06: negotiation by name, tensor fusion, one state for all, the optimizer."""
+"""Checks of lab 06: one state for all, the optimizer."""

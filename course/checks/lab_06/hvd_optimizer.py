@@ -1,16 +1,16 @@
-"""Checks of `hvd_optimizer`, exercise 4 of lab 06."""
+"""Checks of `hvd_optimizer`, exercise 2 of lab 06."""
 
 import math
 
-from course.checks.engine.hint import hint
-from course.checks.engine.reference import CLOSE, OPTIMIZERS, Small, furthest, train_alone
 from course.checks.lab_06 import on_rank_hvd_optimizer as on_rank
+from course.checks.tools.hint import hint
+from course.checks.tools.reference import CLOSE, OPTIMIZERS, Small, furthest, train_alone
 
 PARAMETERS = [name for name, _ in Small(seed=0).named_parameters()]
 
 
 class TestHvdOptimizer:
-    """Exercise 4: gradients that are reduced while backward runs."""
+    """Exercise 2: gradients that are reduced while backward runs."""
 
     def assert_close(self, ranks, world_size: int, variants: dict[str, dict]) -> None:
         """Gradients are what torch's collectives make of them, for each set of options."""

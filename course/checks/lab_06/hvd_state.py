@@ -1,12 +1,12 @@
-"""Checks of `hvd_state`, exercise 3 of lab 06."""
+"""Checks of `hvd_state`, exercise 1 of lab 06."""
 
-from course.checks.engine.hint import hint
-from course.checks.engine.reference import CLOSE
 from course.checks.lab_06 import on_rank_hvd_state as on_rank
+from course.checks.tools.hint import hint
+from course.checks.tools.reference import CLOSE
 
 
 class TestHvdState:
-    """Exercise 3: all ranks start from one state."""
+    """Exercise 1: all ranks start from one state."""
 
     @hint("Whose values count here, and which three forms can `params` have?")
     def test_parameters(self, ranks):

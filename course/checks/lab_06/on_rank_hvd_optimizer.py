@@ -8,12 +8,12 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from course.checks.engine.reference import OPTIMIZERS, Small, batch, furthest, loss_of, weights
 from course.checks.lab_06.on_rank_hvd_engine import (
     calls_of_the_engine,
     running_engine,
     slow_operations,
 )
+from course.checks.tools.reference import OPTIMIZERS, Small, batch, furthest, loss_of, weights
 from course.given.horovod import Compression, HorovodInternalError, engine
 
 
@@ -186,9 +186,9 @@ def requests(variants: dict[str, dict]) -> dict[str, tuple[list[tuple], float]]:
             model, alone, handed_in = Small(seed=0), Small(seed=0), []
             submit = engine().submit
 
-            def noted(name, kind, tensors, outputs, submit=submit, handed_in=handed_in, **details):
+            def noted(name, kind, tensors, submit=submit, handed_in=handed_in, **details):
                 handed_in += [tensor.flatten().to(torch.float32, copy=True) for tensor in tensors]
-                return submit(name, kind, tensors, outputs, **details)
+                return submit(name, kind, tensors, **details)
 
             with mock.patch.object(engine(), "submit", side_effect=noted) as submitted:
                 optimizer = distributed(model, **options)
@@ -204,13 +204,7 @@ def requests(variants: dict[str, dict]) -> dict[str, tuple[list[tuple], float]]:
     return asked
 
 
-def _request(
-    name: str,
-    kind: str,
-    tensors: list[torch.Tensor],
-    outputs: list[torch.Tensor],
-    **details: object,
-) -> tuple:
+def _request(name: str, kind: str, tensors: list[torch.Tensor], **details: object) -> tuple:
     """What the checks look at in a request to the engine."""
     return name, details["op"], details["dtype"], len(tensors), details["factors"]
 

@@ -8,12 +8,12 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from course.checks.engine.reference import OPTIMIZERS, Small, batch, furthest, loss_of, weights
 from course.checks.lab_06.on_rank_hvd_engine import (
     calls_of_the_engine,
     running_engine,
     slow_operations,
 )
+from course.checks.tools.reference import OPTIMIZERS, Small, batch, furthest, loss_of, weights
 from course.given.horovod import barrier, engine
 
 LARGE = 2**24 + 1

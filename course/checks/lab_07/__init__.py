@@ -1,1 +1,1 @@
-"""Checks of lab 07: four strategies behind one interface, three synchronous and one not."""
+"""Checks of lab 07: three synchronous strategies behind one interface."""

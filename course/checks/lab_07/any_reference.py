@@ -5,8 +5,8 @@ import copy
 import torch
 from torch import Tensor
 
-from course.checks.engine.reference import Small, weights
 from course.checks.lab_07.on_rank_training import loader, model_of, update_of
+from course.checks.tools.reference import weights
 
 
 def in_one_process(kind: str, optimizer: str, sizes: tuple[int, ...]) -> list[Tensor]:
@@ -34,23 +34,3 @@ def in_parts(kind: str, optimizer: str, sizes: tuple[int, ...], parts: int) -> l
 def _set(tensors: object, values: list[Tensor]) -> None:
     for tensor, value in zip(tensors, values, strict=True):
         tensor.copy_(value)
-
-
-def replay(history: list[tuple[int, int]], workers: int, sizes: tuple[int, ...]) -> list[Tensor]:
-    """The weights after one process has made a history's updates, each from the same old weights.
-
-    The history is a parameter server's: (worker, version of the weights that it had read).
-    """
-    model, batches = Small(seed=0), loader(sizes)
-    update, done = update_of(model, "SGD with momentum"), dict.fromkeys(range(1, workers + 1), 0)
-    versions = [copy.deepcopy(model)]
-    for worker, version in history:
-        reader = copy.deepcopy(versions[version])
-        inputs, targets = batches[done[worker] * workers + worker - 1]
-        ((reader(inputs) - targets) ** 2).mean().backward()
-        for parameter, read in zip(model.parameters(), reader.parameters(), strict=True):
-            parameter.grad = read.grad
-        update.step()
-        done[worker] += 1
-        versions.append(copy.deepcopy(model))
-    return weights(model)

@@ -2,9 +2,9 @@
 
 import functools
 
-from course.checks.engine.hint import hint
-from course.checks.engine.reference import CLOSE, OPTIMIZERS, furthest
 from course.checks.lab_07.any_reference import in_one_process, in_parts
+from course.checks.tools.hint import hint
+from course.checks.tools.reference import CLOSE, OPTIMIZERS, furthest
 
 VERY_CLOSE = 1e-12  # the same as `CLOSE`, for double precision
 
@@ -48,10 +48,16 @@ class AnySynchronous:
         """
         self.compare(ranks, 3, [("plain", "SGD", (7, 5, 2))])
 
-    @hint("`trained(model)` leaves out frozen parameters, and lists a tied parameter only once.")
+    @hint(
+        "`trained(model)` leaves out frozen parameters, and lists a tied parameter only once. "
+        "A frozen one keeps `.grad` None, or AdamW shrinks it."
+    )
     def test_tied_and_frozen(self, ranks):
-        """Tied parameters are added up once, frozen ones are left alone."""
-        self.compare(ranks, 2, [(kind, "SGD", (6, 6)) for kind in ("tied", "frozen")])
+        """Tied parameters are added up once, frozen ones are left alone, also if the optimizer
+        holds them.
+        """
+        runs = [("tied", "SGD"), ("frozen", "SGD"), ("frozen", "AdamW of all parameters")]
+        self.compare(ranks, 2, [(*run, (6, 6)) for run in runs])
 
     @hint(
         "A parameter that the step does not use has `.grad` None. AdamW shrinks every weight that "

@@ -2,10 +2,10 @@
 
 import functools
 
-from course.checks.engine.hint import hint
 from course.checks.lab_07 import on_rank_central_storage as on_rank
 from course.checks.lab_07.any_synchronous import AnySynchronous
 from course.checks.lab_07.on_rank_strategy import train
+from course.checks.tools.hint import hint
 
 
 class TestCentralStorage(AnySynchronous):

@@ -4,13 +4,13 @@ import math
 
 import torch
 
-from course.checks.engine.hint import hint
-from course.checks.engine.reference import CLOSE, furthest
 from course.checks.lab_07 import on_rank_multi_worker as on_rank
 from course.checks.lab_07.any_reference import in_one_process
 from course.checks.lab_07.any_synchronous import AnySynchronous
 from course.checks.lab_07.on_rank_strategy import train
 from course.checks.lab_07.on_rank_training import loader
+from course.checks.tools.hint import hint
+from course.checks.tools.reference import CLOSE, furthest
 from course.core import words
 
 
@@ -34,9 +34,9 @@ class TestMultiWorker(AnySynchronous):
     @hint("`split` returns the shares of all workers. Which one belongs to this rank?")
     def test_shares(self, ranks):
         """Every sample of a batch goes to one worker, and each share knows the size of the whole
-        batch.
+        batch. Of a batch of 2, one worker of 3 gets an empty share, and takes its step, too.
         """
-        sizes = (7, 6)
+        sizes = (7, 6, 2)
         by_rank = ranks(3, on_rank.dealt, sizes)
         for number, batch in enumerate(loader(sizes)):
             samples = torch.cat(batch, 1)

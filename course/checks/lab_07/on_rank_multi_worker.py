@@ -6,9 +6,11 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from course.checks.engine.recorder import Call, ddp_forbidden, recorded
 from course.checks.lab_07.on_rank_strategy import begin, train
 from course.checks.lab_07.on_rank_training import loader, step
+from course.checks.tools.memory import process_groups
+from course.checks.tools.recorder import Call, ddp_forbidden, recorded
+from course.given.strategy import split
 
 
 def learners() -> object:
@@ -21,7 +23,7 @@ def make() -> object:
 
     So what is trained does not depend on which samples the learner gives to whom.
     """
-    strategy, split = learners(), importlib.import_module("strategy").split
+    strategy = learners()
     rank, workers = dist.get_rank(), dist.get_world_size()
     strategy.distribute = lambda batches: ([split(batch, workers)[rank]] for batch in batches)
     return strategy
@@ -41,15 +43,10 @@ def messages() -> tuple[list[Call], int, int]:
     tensors = (*strategy.model.parameters(), *strategy.model.buffers())
     first, second = strategy.distribute(loader((6, 6)))
     strategy.run(step, first)
-    before = groups()
+    before = process_groups()
     with recorded() as calls:
         strategy.run(step, second)
-    return calls, sum(tensor.numel() for tensor in tensors), groups() - before
-
-
-def groups() -> int:
-    """How many process groups this rank has made."""
-    return len(dist.distributed_c10d._world.pg_names)
+    return calls, sum(tensor.numel() for tensor in tensors), process_groups() - before
 
 
 def without_library() -> list[Tensor]:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import torch.distributed as dist
 from torch import Tensor
 
-from course.checks.engine.reference import weights
 from course.checks.lab_07.on_rank_training import loader, model_of, step, update_of
+from course.checks.tools.reference import weights
 
 
 def begin(strategy: object, kind: str = "plain", optimizer: str = "SGD") -> object:

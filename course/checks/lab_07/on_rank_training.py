@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from course.checks.engine.reference import OPTIMIZERS, WIDTH, Small, batch
+from course.checks.tools.reference import OPTIMIZERS, WIDTH, Small, batch
 
 
 class Normed(nn.Module):
@@ -66,13 +66,15 @@ def model_of(kind: str, seed: int = 0) -> nn.Module:
 
 
 def update_of(model: nn.Module, optimizer: str) -> torch.optim.Optimizer:
-    """The optimizer of that name for what is trained of the model: one of `OPTIMIZERS`, or "SGD
-    with two groups".
+    """The optimizer of that name for what is trained of the model: one of `OPTIMIZERS`, "SGD with
+    two groups", or "AdamW of all parameters", the frozen ones too.
     """
     parameters = [p for p in model.parameters() if p.requires_grad]
     if optimizer == "SGD with two groups":
         slow = {"params": parameters[2:], "lr": 0.02}
         return torch.optim.SGD([{"params": parameters[:2]}, slow], lr=0.1)
+    if optimizer == "AdamW of all parameters":
+        return OPTIMIZERS["AdamW"](model.parameters())
     return OPTIMIZERS[optimizer](parameters)
 
 

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.utils.data import Subset, TensorDataset
 
 import course
-from course.checks.engine.reference import weights
+from course.checks.tools.reference import weights
 from course.data import digits
 from course.models import image_model
 

@@ -1,7 +1,7 @@
 """Checks of `benchmark`, exercise 1 of lab 08."""
 
-from course.checks.engine.hint import hint
 from course.checks.lab_08 import on_rank_benchmark as on_rank
+from course.checks.tools.hint import hint
 
 # How far a rate may be from the true one: a first step may be handed out before the clock runs.
 ROUGHLY = 0.05

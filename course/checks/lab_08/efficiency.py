@@ -1,7 +1,7 @@
 """Checks of `efficiency`, exercise 2 of lab 08."""
 
-from course.checks.engine.hint import hint
 from course.checks.lab_08 import on_rank_efficiency as on_rank
+from course.checks.tools.hint import hint
 
 # Samples per second by (ranks, batch of each rank).
 RATES = {

@@ -1,7 +1,7 @@
 """Checks of `predict`, exercise 3 of lab 08."""
 
-from course.checks.engine.hint import hint
 from course.checks.lab_08 import on_rank_predict as on_rank
+from course.checks.tools.hint import hint
 from course.core import words
 from course.explore.models import alpha_beta, hierarchy
 

@@ -1,7 +1,7 @@
 """Checks of `from_slurm`, exercise 2 of lab 09."""
 
-from course.checks.engine.hint import hint
 from course.checks.lab_09 import on_rank_from_slurm as on_rank
+from course.checks.tools.hint import hint
 
 
 class TestFromSlurm:

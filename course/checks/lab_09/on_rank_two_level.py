@@ -5,7 +5,7 @@ import importlib
 import torch
 import torch.distributed as dist
 
-from course.checks.engine.recorder import recorded
+from course.checks.tools.recorder import recorded
 
 
 def groups() -> int:

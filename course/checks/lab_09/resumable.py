@@ -1,9 +1,10 @@
 """Checks of `resumable`, exercise 3 of lab 09."""
 
+import collections
 import itertools
 
-from course.checks.engine.hint import hint
 from course.checks.lab_09 import on_rank_resumable as on_rank
+from course.checks.tools.hint import hint
 from course.core import words
 
 
@@ -41,6 +42,24 @@ class TestResumable:
                 f"{len(first & second)} of {len(first)} samples are in both step {one} and "
                 f"step {other}"
             )
+
+    @hint("Cut the batch of each step out of the epoch's order, one batch after the other.")
+    def test_epochs(self, ranks):
+        """In an epoch every sample is drawn once, and the next epoch has another order."""
+        steps = on_rank.SIZE // on_rank.BATCH
+        by_rank = ranks(3, on_rank.shares, tuple(range(1, 2 * steps + 1)))
+        orders = []
+        for epoch in range(2):
+            of_epoch = range(epoch * steps + 1, (epoch + 1) * steps + 1)
+            batches = [{index for shares in by_rank for index in shares[step]} for step in of_epoch]
+            drawn = collections.Counter(index for batch in batches for index in batch)
+            often = {drawn[index] for index in range(on_rank.SIZE)}
+            assert often == {1}, (
+                f"epoch {epoch + 1}, {on_rank.SIZE} samples in {steps} steps: "
+                f"each is drawn {min(often)} to {max(often)} times"
+            )
+            orders.append(batches)
+        assert orders[0] != orders[1], "both epochs have the same batches in the same order"
 
     @hint("A rank that was told to stop and one that was not must give the same answer.")
     def test_agree(self, ranks):

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import torch
 
-from course.checks.engine.hint import hint
-from course.checks.engine.recorder import Call
 from course.checks.lab_09 import on_rank_two_level as on_rank
+from course.checks.tools.hint import hint
+from course.checks.tools.recorder import Call
 from course.core import words
 
 # Ranks per node, of six ranks; the type of the tensor; a factor that only this type can hold.

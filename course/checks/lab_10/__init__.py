@@ -1,1 +1,1 @@
-"""Checks of lab 10: optimizer state, gradients and weights sharded by hand."""
+"""Checks of lab 10: optimizer state and gradients sharded by hand."""

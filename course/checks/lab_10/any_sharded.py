@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from course.checks.engine.catalogue import exercise_of
-from course.checks.engine.hint import hint
-from course.checks.engine.reference import CLOSE, OPTIMIZERS, furthest, train_alone
 from course.checks.lab_10 import on_rank_sharding as on_rank
+from course.checks.runner.catalogue import exercise_of
+from course.checks.tools.hint import hint
+from course.checks.tools.reference import CLOSE, OPTIMIZERS, furthest, train_alone
 
 
 class AnySharded:
@@ -24,7 +24,7 @@ class AnySharded:
                     f"rank {rank}'s weights are off by {off:.2g}"
                 )
 
-    @hint("follow one number: its gradient, its place in the shard, its way back into the layer")
+    @hint("Follow one number: its gradient, its place in the shard, its way back into the layer.")
     def test_same_as_one_process(self, ranks):
         """Training gives the weights of one process on the whole batch, for SGD, momentum and
         AdamW (2 to 4 ranks).
@@ -32,28 +32,28 @@ class AnySharded:
         for world_size in (2, 3, 4):
             self.compare(ranks, world_size, [("plain", name) for name in OPTIMIZERS])
 
-    @hint("each trained parameter is in one unit; a frozen one is in none, and has no gradient")
+    @hint("Each trained parameter is in one unit; a frozen one is in none, and has no gradient.")
     def test_tied_and_frozen(self, ranks):
         """Tied parameters are trained once, frozen ones are left alone."""
         self.compare(ranks, 2, [("tied", "AdamW"), ("frozen", "SGD")])
 
-    @hint("a second backward before the update adds its part to the gradient of the shard")
+    @hint("A second backward before the update adds its part to the gradient of the shard.")
     def test_accumulation(self, ranks):
         """The gradients of three backward passes add up to one update."""
         self.compare(ranks, 2, [("plain", "SGD")], passes=3)
 
-    @hint("with one rank there is one part, and it is everything")
+    @hint("With one rank there is one part, and it is everything.")
     def test_one_rank(self, ranks):
         """It works on one rank too."""
         self.compare(ranks, 1, [("plain", "SGD")])
 
-    @hint("once a gradient is in its owner's shard, nobody needs the whole one: set it to None")
+    @hint("Once a gradient is in its owner's shard, nobody needs the whole one: set it to None.")
     def test_gradients_are_freed(self, ranks):
         """After backward no parameter has a whole gradient any more."""
         for rank, left in enumerate(ranks(2, on_rank.gradients_left, exercise_of(self))):
             assert not left, f"rank {rank} still holds the whole gradients of {left} parameters"
 
-    @hint("what refers to a tensor keeps its memory: an attribute, a list, a hook")
+    @hint("What refers to a tensor keeps its memory: an attribute, a list, a hook.")
     def test_memory(self, ranks):
         """After four steps nothing is left in memory but what must be there."""
         for rank, (alive, needed) in enumerate(ranks(2, on_rank.memory, exercise_of(self))):

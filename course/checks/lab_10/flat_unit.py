@@ -3,17 +3,17 @@
 import itertools
 import math
 
-from course.checks.engine.hint import hint
-from course.checks.engine.reference import CLOSE
 from course.checks.lab_10 import on_rank_flat_unit as on_rank
 from course.checks.lab_10.any_sharded import AnySharded
 from course.checks.lab_10.on_rank_sharding import traffic
+from course.checks.tools.hint import hint
+from course.checks.tools.reference import CLOSE
 
 
 class TestFlatUnit(AnySharded):
     """Exercise 2: gradients and optimizer state sharded, in equal parts."""
 
-    @hint("how many numbers are missing until N divides the length? None, if it does already")
+    @hint("How many numbers are missing until N divides the length? None, if it does already.")
     def test_flatten(self, ranks):
         """flatten() keeps the order, and adds as few zeros as give equal parts (2 to 4 ranks)."""
         for world_size in (2, 3, 4):
@@ -28,7 +28,7 @@ class TestFlatUnit(AnySharded):
                 assert flat[: len(expected)] == expected, "the numbers are not in their order"
                 assert not any(flat[len(expected) :]), "the padding is not zero"
 
-    @hint("the shards are filled with their rank's number: what should stand in `full`?")
+    @hint("The shards are filled with their rank's number: what should stand in `full`?")
     def test_gather(self, ranks):
         """After gather() every parameter holds what the ranks have in their shards."""
         for world_size in (2, 3):
@@ -37,7 +37,7 @@ class TestFlatUnit(AnySharded):
                     f"{world_size} ranks: the weights on rank {rank} are off by {off:.2g}"
                 )
 
-    @hint("a sum over the ranks is not yet an average; and which part of it is yours?")
+    @hint("A sum over the ranks is not yet an average; and which part of it is yours?")
     def test_reduce(self, ranks):
         """After reduce() `shard.grad` is this rank's part of the average (2 and 3 ranks)."""
         for world_size in (2, 3):
@@ -46,7 +46,7 @@ class TestFlatUnit(AnySharded):
                     f"{world_size} ranks: the shard's gradient on rank {rank} is off by {off:.2g}"
                 )
 
-    @hint("the rank that has that part must see it: hide nothing from the sum")
+    @hint("The rank that has that part must see it: hide nothing from the sum.")
     def test_overflow(self, ranks):
         """An infinite number in one rank's gradient reaches the shard that it belongs to."""
         first = ranks(2, on_rank.overflowed)[0]
@@ -54,14 +54,14 @@ class TestFlatUnit(AnySharded):
             f"rank 1's gradient has an infinite number, and in rank 0's shard it is {first:.4g}"
         )
 
-    @hint("turn the flat gradients into the dtype of the shard before they are added up")
+    @hint("Turn the flat gradients into the dtype of the shard before they are added up.")
     def test_sums_in_float32(self, ranks):
         """Gradients in bf16 are added up in float32, the dtype of the shard."""
         for dtype, off in ranks(3, on_rank.reduced_from_bf16):
             assert dtype == "torch.float32", f"the shard's gradient is {dtype}"
             assert off < CLOSE, f"the average of bf16 gradients is off by {off:.2g}"
 
-    @hint("which collective sends each rank only the part that it needs?")
+    @hint("Which collective sends each rank only the part that it needs?")
     def test_traffic(self, ranks):
         """A step sends what DDP sends: one reduce-scatter and one all-gather of each unit."""
         for calls, sent, sizes, units in ranks(3, traffic, "flat_unit"):

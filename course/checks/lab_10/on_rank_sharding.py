@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from course.checks.engine.memory import settled
-from course.checks.engine.reference import OPTIMIZERS, Small, batch, loss_of, weights
+from course.checks.tools.memory import settled
+from course.checks.tools.reference import OPTIMIZERS, Small, batch, loss_of, weights
 from course.given import memory as counted
 
 ADAMW = "AdamW"
@@ -42,6 +42,7 @@ class Traffic(TorchDispatchMode):
         return sum(size * (2 if name == "allreduce_" else 1) for name, size in self.calls)
 
 
+BOOKKEEPING = 64  # bytes that a way may keep for itself, such as the ranks of a device mesh
 BATCHES = 6  # parts of a step's batch, shared out over any number of ranks
 
 
@@ -144,6 +145,7 @@ def memory(exercise: str) -> tuple[int, int]:
     needed = sum(4 * u.shard.nbytes + u.full.untyped_storage().nbytes() for u in units_of(net))
     needed += sum(entry["step"].nbytes for entry in optimizer.state.values())
     needed += counted.held(net.module.buffers())
+    needed += BOOKKEEPING
     gc.collect()
     return settled(lambda: account.alive, most=needed), needed
 

@@ -8,8 +8,8 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from course.checks.engine.reference import Small, batch, furthest, loss_of, train_alone, weights
 from course.checks.lab_10.on_rank_sharding import Traffic, my_batch, seeded, whole_batch
+from course.checks.tools.reference import Small, batch, furthest, loss_of, train_alone, weights
 
 CLASSES = {
     "SGD": (torch.optim.SGD, {"lr": 0.1}),
@@ -77,16 +77,19 @@ def state() -> tuple[int, int, int]:
     return kept, sum(p.numel() for p in mine), sum(p.numel() for p in updates.parameters)
 
 
-def shares() -> tuple[list[int], list[int]]:
-    """The size and the owner of each parameter, of very different sizes, in order."""
-    sizes = [100, 4, 101, 5, 102, 6, 103, 7, 104, 8, 105, 9]
+def shares(sizes: list[int]) -> list[int]:
+    """The owner of each parameter of these sizes."""
     parameters = [nn.Parameter(seeded(size, size)) for size in sizes]
     updates = sharded(parameters, "SGD")
-    return sizes, [updates.owner[parameter] for parameter in parameters]
+    return [updates.owner[parameter] for parameter in parameters]
 
 
-def in_other_dtypes() -> float:
-    """How far parameters in float64, bf16 and float32 are from those of torch's own optimizer."""
+def in_other_dtypes() -> tuple[float, list[str], list[str]]:
+    """What AdamW makes of parameters in float64, bf16 and float32.
+
+    How far they and the state are from those of torch's own optimizer; the dtypes of the saved
+    moments, and those that they should have.
+    """
     dtypes = (torch.float64, torch.bfloat16, torch.float32)
     kind, options = CLASSES["AdamW"]
 
@@ -97,15 +100,22 @@ def in_other_dtypes() -> float:
         return made
 
     here, alone = parameters(), parameters()
-    sharded(here, "AdamW").step()
-    kind(alone, **options).step()
-    return furthest([p.detach().double() for p in here], [p.detach().double() for p in alone])
+    updates, reference = sharded(here, "AdamW"), kind(alone, **options)
+    updates.step()
+    reference.step()
+    moments = [updates.state_dict()[place]["exp_avg"] for place in range(len(dtypes))]
+    wanted = [reference.state[parameter]["exp_avg"] for parameter in alone]
+    got, expected = (
+        [tensor.detach().double() for tensor in tensors]
+        for tensors in ([*here, *moments], [*alone, *wanted])
+    )
+    return furthest(got, expected), [str(m.dtype) for m in moments], [str(m.dtype) for m in wanted]
 
 
-def resume(first: int, last: int, saved: dict | None = None) -> dict:
+def resume(first: int, last: int, saved: dict | None = None, optimizer: str = "AdamW") -> dict:
     """Steps from `first` to `last` in two groups, begun with what was saved; what is saved then."""
     model = DistributedDataParallel(Small(seed=0, kind="frozen"))
-    updates = sharded(_in_groups(model.module), "AdamW")
+    updates = sharded(_in_groups(model.module), optimizer)
     if saved is not None:
         model.module.load_state_dict(saved["model"])
         updates.load_state_dict(saved["optimizer"])
@@ -116,10 +126,12 @@ def resume(first: int, last: int, saved: dict | None = None) -> dict:
     return {"model": model.module.state_dict(), "optimizer": updates.state_dict()}
 
 
-def resume_alone(steps: int) -> tuple[dict[str, Tensor], dict[int, dict[str, Tensor]]]:
+def resume_alone(
+    steps: int, optimizer: str = "AdamW"
+) -> tuple[dict[str, Tensor], dict[int, dict[str, Tensor]]]:
     """One process: its weights by name, and the optimizer state of each trained parameter."""
     model = Small(seed=0, kind="frozen")
-    kind, options = CLASSES["AdamW"]
+    kind, options = CLASSES[optimizer]
     groups = [
         {**group, "params": [p for p in group["params"] if p.requires_grad]}
         for group in _in_groups(model)
@@ -134,31 +146,38 @@ def resume_alone(steps: int) -> tuple[dict[str, Tensor], dict[int, dict[str, Ten
     return dict(model.state_dict()), state
 
 
-def few() -> float:
-    """How far the weights of a model of three parameters are from those of one process."""
+def few() -> tuple[float, list[int]]:
+    """How far the weights of a model of three parameters are from those of one process.
+
+    Also the places of the parameters whose state is saved.
+    """
 
     def model() -> nn.Module:
         torch.manual_seed(0)
         return nn.Sequential(nn.Linear(6, 1), nn.Linear(1, 1, bias=False))
 
     here, alone = DistributedDataParallel(model()), model()
-    updates, reference = (
-        sharded(here.parameters(), "SGD"),
-        torch.optim.SGD(alone.parameters(), lr=0.1),
-    )
+    kind, options = CLASSES["SGD with momentum"]
+    updates = sharded(here.parameters(), "SGD with momentum")
     _steps(here, updates, count=2)
-    _steps_alone(alone, reference, count=2)
-    return furthest(weights(here.module), weights(alone))
+    _steps_alone(alone, kind(alone.parameters(), **options), count=2)
+    return furthest(weights(here.module), weights(alone)), sorted(updates.state_dict())
 
 
 def traffic() -> tuple[int, int]:
-    """The bytes that step() sends in units of a tensor sent once, and those of the parameters."""
+    """The bytes that step() sends in units of a tensor sent once, and the most that it may send.
+
+    That is the parameters once, with every rank's share padded to the largest.
+    """
     model = Small(seed=0)
     updates = sharded(model.parameters(), "AdamW")
     loss_of(model, batch(0, 0)).backward()
     with Traffic() as seen:
         updates.step()
-    return seen.sent, sum(parameter.nbytes for parameter in model.parameters())
+    shares = [0] * dist.get_world_size()
+    for parameter in updates.parameters:
+        shares[updates.owner[parameter]] += parameter.nbytes
+    return seen.sent, max(shares) * len(shares)
 
 
 def without_library() -> float:

@@ -2,10 +2,15 @@
 
 from collections.abc import Callable
 
-from course.checks.engine.hint import hint
-from course.checks.engine.reference import CLOSE, OPTIMIZERS, furthest, train_alone
 from course.checks.lab_10 import on_rank_zero_one as on_rank
+from course.checks.tools.hint import hint
+from course.checks.tools.reference import CLOSE, OPTIMIZERS, furthest, train_alone
 
+# Parameters of very different sizes, in turns and with the largest first.
+SIZES = (
+    [100, 4, 101, 5, 102, 6, 103, 7, 104, 8, 105, 9],
+    [105, 104, 103, 102, 101, 100, 9, 8, 7, 6, 5, 4],
+)
 EXACT = 1e-9  # nothing is averaged, so there is nothing to be rounded
 
 
@@ -22,7 +27,7 @@ class TestZeroOne:
                     f"rank {rank}'s weights are off by {off:.2g}"
                 )
 
-    @hint("who updates a parameter, and how do the others learn of it?")
+    @hint("Who updates a parameter, and how do the others learn of it?")
     def test_same_as_one_process(self, ranks):
         """Training gives the weights of one process on the whole batch, for SGD, momentum and
         AdamW (2 and 3 ranks).
@@ -30,12 +35,12 @@ class TestZeroOne:
         for world_size in (2, 3):
             self.compare(ranks, world_size, [("plain", name) for name in OPTIMIZERS])
 
-    @hint("each parameter that is trained has one owner, however often the model uses it")
+    @hint("Each parameter that is trained has one owner, however often the model uses it.")
     def test_tied_and_frozen(self, ranks):
         """Tied parameters are updated once, frozen ones are left alone."""
         self.compare(ranks, 2, [("tied", "AdamW"), ("frozen", "SGD")])
 
-    @hint("a group is a dict: copy all of it, and replace only its list of parameters")
+    @hint("A group is a dict: copy all of it, and replace only its list of parameters.")
     def test_groups(self, ranks):
         """Each group keeps its own learning rate and weight decay."""
         for rank, off in enumerate(ranks(2, on_rank.groups)):
@@ -43,7 +48,7 @@ class TestZeroOne:
                 f"with two groups of different options, rank {rank}'s weights are off by {off:.2g}"
             )
 
-    @hint("which parameters does your local optimizer get? Look into its `state` after a step")
+    @hint("Which parameters does your local optimizer get? Look into its `state` after a step.")
     def test_state_is_shared_out(self, ranks):
         """All ranks together keep AdamW's moments once, and only for what they own."""
         results = ranks(3, on_rank.state)
@@ -57,11 +62,12 @@ class TestZeroOne:
                 f"rank {rank} owns {owned} numbers and keeps {kept} of state instead of {2 * owned}"
             )
 
-    @hint("deal the parameters out one by one: who has the least so far?")
+    @hint("Deal the parameters out one by one: who has the least so far?")
     def test_even_shares(self, ranks):
         """No rank owns more than the one with the least plus one largest parameter."""
         for world_size in (2, 3, 4):
-            for sizes, owners in ranks(world_size, on_rank.shares):
+            for sizes in SIZES:
+                owners = ranks(world_size, on_rank.shares, sizes)[0]
                 held = [0] * world_size
                 for size, owner in zip(sizes, owners, strict=True):
                     held[owner] += size
@@ -69,26 +75,37 @@ class TestZeroOne:
                     f"{world_size} ranks own {held} numbers; the largest parameter has {max(sizes)}"
                 )
 
-    @hint("the owner may depend on nothing that differs between ranks")
+    @hint("The owner may depend on nothing that differs between ranks.")
     def test_same_owners(self, ranks):
         """All ranks find the same owners."""
-        first, *others = (owners for _, owners in ranks(3, on_rank.shares))
+        first, *others = ranks(3, on_rank.shares, SIZES[0])
         for rank, owners in enumerate(others, start=1):
             assert owners == first, f"rank {rank} finds other owners than rank 0"
 
-    @hint("what do you send, and in which dtype does it travel?")
+    @hint("What do you send, and in which dtype does it travel?")
     def test_dtypes(self, ranks):
-        """Parameters in float64 and bf16 are updated to their last digit."""
-        for rank, off in enumerate(ranks(2, on_rank.in_other_dtypes)):
+        """Parameters in float64 and bf16 are updated and saved to their last digit."""
+        for rank, (off, kept, wanted) in enumerate(ranks(2, on_rank.in_other_dtypes)):
+            assert kept == wanted, (
+                f"rank {rank} saves the moments of parameters in float64, bf16 and float32 "
+                f"as {', '.join(kept)}"
+            )
             assert off < EXACT, (
-                f"rank {rank}: parameters in float64, bf16 and float32 are off by {off:.2g}"
+                f"rank {rank}: parameters in float64, bf16 and float32, or what is saved of them, "
+                f"are off by {off:.2g}"
             )
 
-    @hint("the place of a parameter in `self.parameters` is the same on any number of ranks")
+    @hint("The place of a parameter in `self.parameters` is the same on any number of ranks.")
     def test_state_dict(self, ranks):
         """On every rank, state_dict() has what one optimizer of all parameters would have."""
-        _, wanted = on_rank.resume_alone(2)
-        for rank, saved in enumerate(ranks(3, on_rank.resume, 0, 2)):
+        for optimizer in ("AdamW", "SGD with momentum"):
+            self.compare_state(ranks, optimizer)
+
+    def compare_state(self, ranks: Callable, optimizer: str) -> None:
+        """What three ranks save is the state of one process."""
+        _, wanted = on_rank.resume_alone(2, optimizer)
+        results = ranks(3, on_rank.resume, 0, 2, optimizer=optimizer)
+        for rank, saved in enumerate(results):
             state = saved["optimizer"]
             assert sorted(state) == sorted(wanted), (
                 f"rank {rank} returns the places {sorted(state)} instead of {sorted(wanted)}"
@@ -105,7 +122,7 @@ class TestZeroOne:
                         "one process would have"
                     )
 
-    @hint("what is saved must not depend on who owned what")
+    @hint("What is saved must not depend on who owned what.")
     def test_resume(self, ranks):
         """Saved on two ranks and loaded on three, training goes on as one process would."""
         saved = ranks(2, on_rank.resume, 0, 2)[1]
@@ -116,19 +133,24 @@ class TestZeroOne:
                 f"after 2 steps on 2 ranks and 2 on 3, rank {rank}'s weights are off by {off:.2g}"
             )
 
-    @hint("torch's optimizers refuse an empty list; what does a rank do that owns nothing?")
+    @hint("Torch's optimizers refuse an empty list; what does a rank do that owns nothing?")
     def test_more_ranks_than_parameters(self, ranks):
-        """Five ranks share three parameters: two own nothing, and all end with the same weights."""
-        results = ranks(5, on_rank.few)
-        assert max(results) < CLOSE, f"the weights are off by {max(results):.2g}"
+        """Five ranks share three parameters: two own nothing, and all have the same weights and
+        the same saved state.
+        """
+        for rank, (off, places) in enumerate(ranks(5, on_rank.few)):
+            assert off < CLOSE, f"the weights on rank {rank} are off by {off:.2g}"
+            assert places == [0, 1, 2], f"rank {rank} saves the state of the parameters {places}"
 
-    @hint("an owner sends its parameter to all; nobody else has to send anything")
+    @hint("An owner sends its parameter to all; nobody else has to send anything.")
     def test_traffic(self, ranks):
         """step() sends each trained parameter once."""
-        for sent, wanted in ranks(3, on_rank.traffic):
-            assert sent <= wanted, f"a step sends {sent} bytes for {wanted} bytes of parameters"
+        for sent, most in ranks(3, on_rank.traffic):
+            assert sent <= most, (
+                f"a step sends {sent} bytes; {most} are enough, even if all shares are padded"
+            )
 
-    @hint("build it from an optimizer of the class that you are given")
+    @hint("Build it from an optimizer of the class that you are given.")
     def test_own_work(self, ranks):
         """It does not hand the work to torch's ZeroRedundancyOptimizer."""
         for off in ranks(2, on_rank.without_library):

@@ -1,1 +1,1 @@
-"""Checks of lab 11: layers, a vocabulary and a pipeline, split over ranks."""
+"""Checks of lab 11: layers and a vocabulary, split over ranks."""

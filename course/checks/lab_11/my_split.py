@@ -6,9 +6,10 @@ from itertools import product
 import torch
 from torch import Tensor, nn
 
-from course.checks.engine.hint import hint
-from course.checks.engine.reference import CLOSE
 from course.checks.lab_11 import on_rank_split as on_rank
+from course.checks.runner.outcomes import Undecided
+from course.checks.tools.hint import hint
+from course.checks.tools.reference import CLOSE
 from course.core import words
 
 
@@ -45,20 +46,20 @@ class TestMySplit:
                     wrong = off(got[f"{name} {way} {dtype}"], wanted)
                     assert not wrong, (
                         f"{name}, {words.plural(world_size, 'rank')}, {dtype}: in {way}, "
-                        f"rank {rank} gets what {wrong}; it should get {passes}"
+                        f"what rank {rank} gets {wrong}; it should get {passes}"
                     )
 
-    @hint("a rank that changes its copy of x changes the result of all ranks: by which gradient?")
+    @hint("A rank that changes its copy of x changes the result of all ranks: by which gradient?")
     def test_enter(self, ranks):
         """Enter passes x on as it is, and adds up the gradients of all ranks on the way back."""
         self.operator(ranks, "Enter", "its own", "the sum")
 
-    @hint("y = a + b: what is the gradient of a, if that of y is g?")
+    @hint("Take y = a + b: what is the gradient of a, if that of y is g?")
     def test_leave(self, ranks):
         """Leave adds up the partial results, and passes the gradient on as it is."""
         self.operator(ranks, "Leave", "the sum", "its own")
 
-    @hint("all_reduce writes into the tensor that it is given; whose tensor is that?")
+    @hint("`all_reduce` writes into the tensor that it is given; whose tensor is that?")
     def test_arguments(self, ranks):
         """Neither operator writes into a tensor that it was given."""
         for rank, found in enumerate(ranks(2, on_rank.operators)):
@@ -67,7 +68,7 @@ class TestMySplit:
                 assert same, f"rank {rank}: {name} changes the {what} that it is given"
 
     @hint(
-        "draw the whole layer on every rank, and keep a part: "
+        "Draw the whole layer on every rank, and keep a part: "
         "what would equal seeds give if each rank drew its own part only?"
     )
     def test_start(self, ranks):
@@ -101,31 +102,39 @@ class TestMySplit:
                     )
 
     @hint(
-        "take two ranks and one number each on paper: "
+        "Take two ranks and one number each on paper: "
         "what does every rank add, and what is summed where?"
     )
     def test_same_as_whole(self, ranks):
         """An MLP of both layers has the output and the gradients of a whole one."""
         wanted = on_rank.whole()
         for world_size in (1, 2, 3):
-            self.compare(ranks(world_size, on_rank.network), [wanted] * world_size, world_size)
+            found = ranks(world_size, on_rank.network)
+            wrong = self.wrong(found, [wanted] * world_size, world_size)
+            assert not wrong, wrong
 
-    @hint("which argument of all_reduce says who takes part?")
+    @hint("Which argument of `all_reduce` says who takes part?")
     def test_group(self, ranks):
         """Two groups of two ranks each, with inputs of their own, do not mix."""
+        alone = self.wrong(ranks(2, on_rank.network), [on_rank.whole()] * 2, 2)
+        if alone:
+            raise Undecided("one group is not right yet: see the check of an MLP")
         wanted = [on_rank.whole(place) for place in (0, 0, 1, 1)]
-        self.compare(ranks(4, on_rank.network, 2), wanted, 2)
+        wrong = self.wrong(ranks(4, on_rank.network, 2), wanted, 2)
+        assert not wrong, wrong
 
-    def compare(self, found: list[dict], wanted: list[dict], group_size: int) -> None:
-        """Hold what each rank found to its share of what a whole network gives."""
+    def wrong(self, found: list[dict], wanted: list[dict], group_size: int) -> str:
+        """How what the ranks found differs from their shares of a whole network; "" if not."""
         for rank, got in enumerate(found):
             for name, whole in wanted[rank].items():
                 where = f"groups of {group_size}: the {name}"
-                assert got[name] is not None, f"{where} is missing on rank {rank}"
-                wrong = off(got[name], share(name, whole, rank % group_size, group_size))
-                assert not wrong, f"{where} {wrong} on rank {rank}"
+                if got[name] is None:
+                    return f"{where} is missing on rank {rank}"
+                if wrong := off(got[name], share(name, whole, rank % group_size, group_size)):
+                    return f"{where} {wrong} on rank {rank}"
+        return ""
 
-    @hint("with 3 blocks of 4 rows and 2 ranks, which 6 of the 12 rows does rank 0 need?")
+    @hint("With 3 blocks of 4 rows and 2 ranks, which 6 of the 12 rows does rank 0 need?")
     def test_blocks(self, ranks):
         """With 3 blocks in one weight, each rank computes its share of each block."""
         torch.manual_seed(0)
@@ -135,21 +144,21 @@ class TestMySplit:
             wrong = off(got, wanted)
             assert not wrong, f"the output of rank {rank} {wrong}"
 
-    @hint("which of the four passes (two operators, two directions) have to communicate?")
+    @hint("Which of the four passes (two operators, two directions) have to communicate?")
     def test_messages(self, ranks):
         """An MLP sends one all-reduce in forward and one in backward, each as large as its
         activations.
         """
-        for passes in zip(*ranks(2, on_rank.messages), strict=True):
-            for calls in passes:
-                sent = [(call.name, call.elements) for call in calls]
-                one = on_rank.SAMPLES * on_rank.TOKENS * on_rank.WIDTH
-                assert sent == [("all_reduce", one)], (
-                    f"in one direction it calls (function, numbers): {sent}, "
-                    f"instead of one all_reduce of {one} numbers"
+        one = on_rank.SAMPLES * on_rank.TOKENS * on_rank.WIDTH
+        for found in ranks(2, on_rank.messages):
+            for direction, calls in found.items():
+                sent = [f"{name} of {elements} numbers" for name, elements, _ in calls]
+                assert sent == [f"allreduce of {one} numbers"], (
+                    f"in {direction}, it sends: {', '.join(sent) or 'nothing'}; "
+                    f"one allreduce of {one} numbers will do"
                 )
 
-    @hint("a slice of the whole layer keeps all of it alive; what else do you keep in a variable?")
+    @hint("A slice of the whole layer keeps all of it alive; what else do you keep in a variable?")
     def test_memory(self, ranks):
         """After a step, a rank holds its shares, and neither whole layers nor activations."""
         for rank, (alive, shares) in enumerate(ranks(2, on_rank.held)):

@@ -2,14 +2,15 @@
 
 import gc
 import importlib
-from collections.abc import Callable
-from unittest import mock
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from course.checks.engine.recorder import RECORDED, recorded
+from course.checks.tools.loose_ends import late
+from course.checks.tools.memory import settled
+from course.checks.tools.recorder import recorded
+from course.checks.tools.traffic import Sent, Traffic
 
 SAMPLES, TOKENS, WIDTH, INNER = 2, 7, 5, 24  # 24 can be shared by 1, 2, 3 and 4 ranks
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
@@ -29,27 +30,15 @@ def numbers(dtype: str, seed: int) -> Tensor:
     return given
 
 
-class Late:
-    """A handle that `dist.all_reduce` could return: as late as can be, when one waits for it."""
-
-    def __init__(self, start: Callable[[], None]) -> None:
-        self.wait = start
-
-
 def operators() -> dict[str, Tensor]:
     """What Enter and Leave return and give back as gradients, on numbers that differ by rank."""
     script, rank, group = importlib.import_module("my_split"), dist.get_rank(), dist.group.WORLD
-    all_reduce, found = dist.all_reduce, {}
-
-    def late(x: Tensor, op=dist.ReduceOp.SUM, group=None, async_op: bool = False) -> Late | None:
-        handle = Late(lambda *_: all_reduce(x, op, group))
-        return handle if async_op else handle.wait()
-
+    found = {}
     for name in ("Enter", "Leave"):
         for dtype in DTYPES:
             x, gradient = numbers(dtype, rank), numbers(dtype, 100 + rank)
             given, kept = x.clone(), gradient.clone()
-            with mock.patch.object(dist, "all_reduce", late):
+            with late():
                 y = getattr(script, name).apply(x.requires_grad_(), group)
                 (back,) = torch.autograd.grad(y, x, gradient)
             found[f"{name} forward {dtype}"] = y.detach().clone()
@@ -105,11 +94,12 @@ def inputs(place: int) -> Tensor:
 
 
 def _found(x: Tensor, y: Tensor, up: nn.Module, down: nn.Module) -> dict[str, Tensor]:
+    """Copies, since a functional collective returns a tensor that waits for its numbers."""
     found = {"output": y.detach(), "gradient of the input": x.grad}
     for name, layer in (("ColumnLinear", up), ("RowLinear", down)):
         for kind, parameter in layer.named_parameters():
             found[f"gradient of {name}.{kind}"] = parameter.grad
-    return found
+    return {name: tensor if tensor is None else tensor.clone() for name, tensor in found.items()}
 
 
 def blocks() -> Tensor:
@@ -120,30 +110,34 @@ def blocks() -> Tensor:
     return layer(inputs(0)).detach()
 
 
-def messages() -> tuple[list, list]:
-    """What an MLP sends in forward and in backward, and the groups that it makes for it."""
+def messages() -> dict[str, list[Sent]]:
+    """What an MLP sends in forward and in backward."""
     script, group = importlib.import_module("my_split"), dist.group.WORLD
     up, down = script.ColumnLinear(WIDTH, INNER, group), script.RowLinear(INNER, WIDTH, group)
-    with recorded(*RECORDED, "new_group") as forward:
-        y = down(torch.tanh(up(inputs(0).requires_grad_())))
-    with recorded(*RECORDED, "new_group") as backward:
-        y.sum().backward()
-    return forward, backward
+    with recorded("new_group") as made:
+        with Traffic() as forward:
+            y = down(torch.tanh(up(inputs(0).requires_grad_())))
+        with Traffic() as backward:
+            y.sum().backward()
+    assert not made, "it makes a process group in each pass; the one that it is given will do"
+    return {"forward": forward.calls, "backward": backward.calls}
 
 
 def held() -> tuple[int, int]:
-    """Bytes of the tensors that both layers keep alive when a step is over, and of their shares.
-
-    Nothing is sent: a thread of Gloo may hold a message for a moment after it has arrived.
-    """
+    """Bytes of the tensors that both layers keep alive when a step is over, and of their shares."""
     script, group, before = importlib.import_module("my_split"), dist.group.WORLD, _alive()
     up, down = script.ColumnLinear(WIDTH, INNER, group), script.RowLinear(INNER, WIDTH, group)
-    with mock.patch.object(dist, "all_reduce", lambda *_, **__: Late(lambda *_: None)):
-        down(torch.tanh(up(inputs(0).requires_grad_()))).sum().backward()
+    x = inputs(0).requires_grad_()
+    down(torch.tanh(up(x))).sum().backward()
+    x.grad.sum()  # whoever reads a gradient waits for its message, which is then over
+    del x
     nn.ModuleList([up, down]).zero_grad()
-    left = [size for storage, size in _alive().items() if storage not in before]
-    shares = [up.weight, up.bias, down.weight, down.bias]
-    return sum(left), sum(share.nbytes for share in shares)
+    shares = sum(share.nbytes for share in (up.weight, up.bias, down.weight, down.bias))
+
+    def left() -> int:
+        return sum(size for storage, size in _alive().items() if storage not in before)
+
+    return settled(left, most=shares), shares
 
 
 def _alive() -> dict[int, int]:

@@ -1,4 +1,4 @@
-"""What the checks of my_vocabulary do on each rank: its embedding and loss, on shares."""
+"""What the checks of my_vocabulary do on each rank: its loss, on this rank's logits."""
 
 import importlib
 
@@ -6,59 +6,38 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from course.checks.engine.recorder import RECORDED, Call, recorded
+from course.checks.tools.recorder import recorded
+from course.checks.tools.traffic import Sent, Traffic
 
-VOCABULARY, WIDTH, TOKENS = 24, 3, 50  # 24 can be shared by 1, 2, 3 and 4 ranks
-
-
-def example(place: int = 0, scale: float = 1.0) -> tuple[Tensor, Tensor, Tensor]:
-    """The tokens, the whole table, and the whole logits; those of each `place` differ."""
-    generator = torch.Generator().manual_seed(place)
-    tokens = torch.cat([torch.arange(VOCABULARY), torch.randint(VOCABULARY, (TOKENS - VOCABULARY,),
-                                                                generator=generator)])  # fmt: skip
-    table = torch.randn(VOCABULARY, WIDTH, generator=generator)
-    return tokens, table, scale * torch.randn(TOKENS, VOCABULARY, generator=generator)
+VOCABULARY, TOKENS = 24, 50  # 24 can be shared by 1, 2, 3 and 4 ranks
 
 
-def _setting(groups: int) -> tuple[object, dist.ProcessGroup, int, slice]:
-    """The script, this rank's group, which group that is, and the rank's part of a vocabulary."""
-    size = dist.get_world_size() // groups
-    group, rows = dist.new_subgroups(group_size=size)[0], VOCABULARY // size
-    first = dist.get_rank(group) * rows
-    place = dist.get_rank() // size
-    return importlib.import_module("my_vocabulary"), group, place, slice(first, first + rows)
+def example(scale: float = 1.0) -> tuple[Tensor, Tensor]:
+    """The targets, each token of the vocabulary among them, and the whole logits."""
+    generator = torch.Generator().manual_seed(0)
+    more = torch.randint(VOCABULARY, (TOKENS - VOCABULARY,), generator=generator)
+    logits = scale * torch.randn(TOKENS, VOCABULARY, generator=generator)
+    return torch.cat([torch.arange(VOCABULARY), more]), logits
 
 
-def embedded(shape: tuple[int, ...], groups: int = 1) -> tuple[Tensor, Tensor]:
-    """The embeddings of tokens of that shape, and the gradient of this rank's rows of the table."""
-    script, group, place, mine = _setting(groups)
-    tokens, table, _ = example(place)
-    rows = table[mine].clone().requires_grad_()
-    found = script.embed(tokens.view(shape), rows, group)
-    (found.flatten(0, -2) * upstream()).sum().backward()
-    return found.detach(), rows.grad
-
-
-def upstream() -> Tensor:
-    """What the embeddings are multiplied by, so that each has a gradient of its own."""
-    return torch.arange(1.0, 1 + TOKENS * WIDTH).view(TOKENS, WIDTH) / 100
-
-
-def lost(groups: int = 1, scale: float = 1.0) -> tuple[float, Tensor, bool]:
+def lost(scale: float = 1.0, groups: int = 1) -> tuple[float, Tensor, bool]:
     """The loss, the gradient of this rank's logits, and whether these are still what they were."""
-    script, group, place, mine = _setting(groups)
-    targets, _, logits = example(place, scale)
-    share = logits[:, mine].clone().requires_grad_()
-    loss = script.cross_entropy(share, targets, group)
+    group = dist.new_subgroups(group_size=dist.get_world_size() // groups)[0]
+    return _lost(scale, group)
+
+
+def messages(groups: int = 1) -> tuple[list[Sent], int]:
+    """What the loss sends in both directions, and how many groups it makes for it."""
+    group = dist.new_subgroups(group_size=dist.get_world_size() // groups)[0]
+    with recorded("new_group") as made, Traffic() as seen:
+        _lost(1.0, group)
+    return seen.calls, len(made)
+
+
+def _lost(scale: float, group: dist.ProcessGroup) -> tuple[float, Tensor, bool]:
+    targets, logits = example(scale)
+    mine = logits.chunk(dist.get_world_size(group), 1)[dist.get_rank(group)]
+    share = mine.clone().requires_grad_()
+    loss = importlib.import_module("my_vocabulary").cross_entropy(share, targets, group)
     loss.backward()
-    return loss.item(), share.grad, torch.equal(share, logits[:, mine])
-
-
-def messages() -> list[Call]:
-    """What the loss sends in both directions, and the groups that it makes for it."""
-    script, group, place, mine = _setting(1)
-    targets, _, logits = example(place)
-    share = logits[:, mine].clone().requires_grad_()
-    with recorded(*RECORDED, "new_group") as calls:
-        script.cross_entropy(share, targets, group).backward()
-    return calls
+    return loss.item(), share.grad, torch.equal(share, mine)

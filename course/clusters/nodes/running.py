@@ -15,6 +15,7 @@ from course.launch import (
     Done,
     Ended,
     Event,
+    Here,
     Host,
     Run,
     kill_tree,
@@ -153,7 +154,7 @@ class RunningOnNodes:
         place = self._places[node]
         try:
             self.launches[node] = launch(
-                self.run.words, watch, self._limit, place.env, place.host, self._stop
+                self.run.words, watch, self._limit, place.env, self._stop, place=Here(place.host)
             )
         except Interrupted:
             pass

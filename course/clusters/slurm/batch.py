@@ -15,6 +15,10 @@ LEAST_RESUME = 5  # minutes: the signal may come a minute earlier, and some work
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 MEMORY = re.compile(r"\d+[KMGT]?")
 FEATURES = re.compile(r"[\w.&|,:*()\[\]-]+")
+SITE = (
+    "# Create the folder runs first: Slurm ends a job whose output file it cannot open.",
+    "# Your site's own lines go here, such as module load, or source .venv/bin/activate.",
+)
 METRICS = 'export COURSE_METRICS_FILE="runs/$SLURM_JOB_NAME-$SLURM_JOB_ID.jsonl"'
 ADDRESS = (
     "",
@@ -22,8 +26,9 @@ ADDRESS = (
     "and a port of this job's own,",
     "# below those that Linux gives to outgoing connections.",
     'first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)',
-    'export MASTER_ADDR=$(scontrol --oneliner show node "$first" '
+    'address=$(scontrol --oneliner show node "$first" '
     r"| grep -oP 'NodeAddr=\K\S+')",
+    "export MASTER_ADDR=${address:-$first}",
     "export MASTER_PORT=$((10000 + SLURM_JOB_ID % 20000))",
 )
 
@@ -44,7 +49,7 @@ class Request:
     """
 
     script: str
-    strategy: str = "ddp"
+    strategy: str = "torchrun"
     nodes: int = 1
     gpus: int = 1
     minutes: int = 10
@@ -102,10 +107,9 @@ class Request:
                 f"There is no strategy {self.strategy!r}. Choose one of {', '.join(STRATEGIES)}."
             )
         start = STRATEGIES[self.strategy]
-        if self.nodes > start.most_nodes or self.gpus > start.most_gpus:
-            most = "1 node" if self.gpus <= start.most_gpus else "1 node and 1 GPU"
+        if self.nodes > start.most_nodes:
             raise CourseError(
-                f"{self.strategy} is {start.words}: ask for {most}, or choose another strategy."
+                f"{self.strategy} is {start.words}: ask for 1 node, or choose another strategy."
             )
 
     @property
@@ -120,7 +124,7 @@ class Request:
         cores = self.cores_per_gpu * self.gpus // tasks
         lines = ["#!/bin/bash", f"# {start.words[0].upper()}{start.words[1:]}."]
         lines += [f"#SBATCH {option}" for option in self._options(tasks, cores)]
-        lines += ["", f"{METRICS}   # what `log` writes"]
+        lines += [*SITE, "", f"{METRICS}   # what `log` writes"]
         lines += [f"export OMP_NUM_THREADS={self.cores_per_gpu}"]
         if start.meets:
             lines += ADDRESS
@@ -179,15 +183,14 @@ class Request:
 class Strategy:
     """A way of starting the processes: what it is in `words`, and its command.
 
-    It can use up to `most_nodes` nodes and, on each, `most_gpus` GPUs. `meets` says whether the
-    processes find each other by MASTER_ADDR, `task_per_gpu` whether Slurm starts one task per GPU;
-    otherwise it starts one per node.
+    It can use up to `most_nodes` nodes. `meets` says whether the processes find each other by
+    MASTER_ADDR, `task_per_gpu` whether Slurm starts one task per GPU; otherwise it starts one per
+    node.
     """
 
     words: str
     command: Callable[[Request, str], list[str]]
     most_nodes: float = math.inf
-    most_gpus: float = math.inf
     meets: bool = False
     task_per_gpu: bool = False
 
@@ -237,24 +240,17 @@ def _everywhere(srun: str, *parts: str) -> list[str]:
 
 
 STRATEGIES = {
-    "single": Strategy("one process on one GPU", _one, most_nodes=1, most_gpus=1),
-    "data_parallel": Strategy(
-        "one process, with a thread for each GPU of one node", _one, most_nodes=1
+    "one_process": Strategy("one process, which sees all the GPUs of one node", _one, most_nodes=1),
+    "standalone": Strategy(
+        "torchrun on one node, which starts a process for each GPU", _standalone, most_nodes=1
     ),
-    "mirrored": Strategy("a process for each GPU of one node", _standalone, most_nodes=1),
-    "ddp": Strategy(
+    "torchrun": Strategy(
         "a torchrun agent on each node, which starts a process for each GPU", _agents, meets=True
-    ),
-    "sharded": Strategy(
-        "a process for each GPU, each with a shard of the model", _agents, meets=True
-    ),
-    "parameter_server": Strategy(
-        "a process for each GPU; rank 0 holds the variables", _agents, meets=True
     ),
     "accelerate": Strategy(
         "accelerate on each node, which starts a process for each GPU", _accelerate, meets=True
     ),
-    "horovod": Strategy(
+    "tasks": Strategy(
         "a process for each GPU, started by Slurm itself", _tasks, meets=True, task_per_gpu=True
     ),
 }

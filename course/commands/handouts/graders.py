@@ -11,12 +11,10 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from course.core import write_whole
+from course.core import lesson_marks, write_whole
 from course.lessons import Lesson, notebooks
 
 HERE = Path(__file__).with_name("files")
-CHECK = re.compile(r"%check (\w+)\s*")
-BEGIN = "### BEGIN SOLUTION"
 # A check as a cell that nbgrader can grade: its value is the part of the point that is earned.
 GRADED = "checked = %check {}\ndisplay(checked)\nchecked.share"
 SHOWN = re.compile(r"\]\(images/([\w.-]+)")
@@ -45,9 +43,9 @@ def assignment(lesson: Lesson) -> NotebookNode:
     for number, cell in enumerate(node.cells):
         if cell.cell_type == "markdown":
             cell.source = _links(cell.source)
-        elif BEGIN in cell.source:
+        elif lesson_marks.BEGIN in cell.source:
             cell.metadata.nbgrader = _cell(f"exercise-{number}", solution=True)
-        elif check := CHECK.fullmatch(cell.source):
+        elif check := lesson_marks.CHECK.fullmatch(cell.source):
             cell.source = GRADED.format(check[1])
             cell.metadata.nbgrader = _cell(f"check-{check[1]}", grade=True, locked=True) | {
                 "points": 1

@@ -13,7 +13,7 @@ from nbformat import NotebookNode
 
 from course import explore
 from course.commands.web.hosted import Repository, ways_to_open
-from course.core import write_whole
+from course.core import lesson_marks, write_whole
 from course.drawing import widget_view
 from course.lessons import Lesson, lessons
 
@@ -21,7 +21,6 @@ HERE = Path(__file__).parent
 EXPLORABLE = re.compile(r"\bexplore\.(\w+)\(")
 STATE = "application/vnd.jupyter.widget-state+json"
 SVG = "image/svg+xml"
-MARKER = "### BEGIN SOLUTION"
 FRONT = "buckets"  # the explorable of the front page
 LINK = re.compile(r"\[[^\]]+\]\((https?://[^)\s]+)\)")
 BLOCK = re.compile(r"\n\s*\n|\n(?=[-*|>] )")  # what parts paragraphs, items and rows
@@ -69,7 +68,7 @@ def page(
             cell.source = _links(cell.source)
         else:
             cell.outputs = [_output(cell.source, output, widgets) for output in cell.outputs]
-            if MARKER in cell.source:
+            if lesson_marks.BEGIN in cell.source:
                 cells.append(nbformat.v4.new_markdown_cell(f"```python\n{as_handed_out}\n```"))
                 cell.metadata["tags"] = [*cell.metadata.get("tags", []), "hide-input"]
                 cell.metadata["mystnb"] = {"code_prompt_show": "Show the solution"}

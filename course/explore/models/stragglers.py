@@ -31,17 +31,11 @@ class Race:
     """The periods of each rank, ``ranks[0]`` those of rank 0; an all-reduce ends each."""
 
     ranks: tuple[tuple[Period, ...], ...]
-    passes: int  # of each rank, in all
 
     @property
     def total_ms(self) -> float:
         """When the last all-reduce is over."""
         return self.ranks[0][-1].all_ms + ALL_REDUCE_MS
-
-    @property
-    def pass_ms(self) -> float:
-        """What a pass costs, waiting and communication included."""
-        return self.total_ms / self.passes
 
     def waited(self, rank: int) -> float:
         """The share of the time in which `rank` waits, 0 to 1."""
@@ -71,7 +65,7 @@ def race(
         for rank, end in enumerate(ends):
             done[rank].append(Period(start, end, last))
         start = last + ALL_REDUCE_MS
-    return Race(tuple(map(tuple, done)), passes)
+    return Race(tuple(map(tuple, done)))
 
 
 def _ends(

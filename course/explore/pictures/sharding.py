@@ -70,7 +70,10 @@ def _colour(name: str) -> str:
 
 
 def _row(each: model.Ledger, row: int, memory: float, top: float, ranks: int) -> list[str]:
-    """The bar of one way, cut at the end of the axis, and how much it is in all."""
+    """The bar of one way, and how much it is in all.
+
+    What is longer than the axis is cut with a zigzag, and its parts are told in words.
+    """
     y, scale = TOP + row * ROW, (RIGHT - LEFT) / top / GB
     parts = [svg.text(LEFT - 12, y + 20, each.way, anchor="end", bold=True)]
     x = float(LEFT)
@@ -83,7 +86,20 @@ def _row(each: model.Ledger, row: int, memory: float, top: float, ranks: int) ->
     over = each.total > memory * GB
     told = f"{total}: too much" if over else f"{total}: fits"
     colour = palette.ALARM if over else palette.GOOD
-    return [*parts, svg.text(LEFT, y + HIGH + 14, told, colour=colour, size=11, bold=True)]
+    parts.append(svg.text(LEFT, y + HIGH + 14, told, colour=colour, size=11, bold=True))
+    if each.total > top * GB:
+        parts.append(_zigzag(RIGHT - 14, y))
+        large = {name: n for name, n in each.held.items() if n > each.total / 100}
+        kinds = [f"{name} {words.significant(n / GB)}" for name, n in large.items()]
+        x = LEFT + svg.text_width(told, 11, bold=True) + 10
+        parts.append(svg.text(x, y + HIGH + 14, ", ".join(kinds), colour=palette.MUTED, size=11))
+    return parts
+
+
+def _zigzag(x: float, y: float) -> str:
+    """Where a bar of the height HIGH is cut: a white line from above to below."""
+    points = [(x + (4 if step % 2 else -4), y - 2 + step * (HIGH + 4) / 6) for step in range(7)]
+    return svg.polyline(points, colour=palette.CARD, width=4)
 
 
 def _table(
@@ -94,7 +110,7 @@ def _table(
     heads = (
         "",
         "bytes per parameter",
-        "sent per rank and step",
+        "sent per rank and step, flat buffers",
         "largest model, without activations",
     )
     parts = [

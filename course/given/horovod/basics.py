@@ -10,6 +10,8 @@ from types import ModuleType
 import torch.distributed as dist
 from torch.distributed.rendezvous import rendezvous
 
+from course.core import CourseError, words
+from course.given.horovod import plain
 from course.given.horovod.collectives import backend
 from course.given.horovod.engine import Engine
 from course.given.horovod.process_sets import ProcessSet, global_process_set
@@ -34,11 +36,15 @@ def _join() -> None:
     dist.init_process_group(backend(), store=store, rank=_world[1], world_size=_world[2])
 
 
-def init(negotiation: type, fusion: ModuleType, process_sets: Sequence[ProcessSet] = ()) -> None:
+def init(
+    process_sets: Sequence[ProcessSet] = (),
+    negotiation: type = plain.Negotiation,
+    fusion: ModuleType = plain,
+) -> None:
     """Join the other ranks and start the engine with these parts. A second call does nothing.
 
-    `negotiation` is a class as in src/hvd_negotiation.py, `fusion` a module with `fuse`, `pack` and
-    `unpack`. Without a launcher, this process is the only rank.
+    `negotiation` is a class as in plain.py, `fusion` a module with `fuse`, `pack` and `unpack`.
+    Without a launcher, this process is the only rank.
     """
     global _engine, _own_group
     if _engine:
@@ -47,6 +53,12 @@ def init(negotiation: type, fusion: ModuleType, process_sets: Sequence[ProcessSe
         _join()
         _own_group = True
     global_process_set.ranks = list(range(dist.get_world_size()))
+    for each in process_sets:
+        if not set(each.ranks) <= set(global_process_set.ranks):
+            ranks = words.plural(dist.get_world_size(), "rank")
+            raise CourseError(
+                f"{each} cannot be made of {ranks}: start more of them with torchrun."
+            )
     sets = [global_process_set, *process_sets]
     for number, each in enumerate(sets):
         each.process_set_id, each.own_rank = number, dist.get_rank()
@@ -89,11 +101,6 @@ def engine() -> Engine:
     if not _engine:
         raise ValueError("Horovod has not been initialized: call hvd.init() first.")
     return _engine
-
-
-def is_initialized() -> bool:
-    """Whether the engine runs."""
-    return _engine is not None
 
 
 def size() -> int:

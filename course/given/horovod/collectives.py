@@ -16,9 +16,7 @@ FRAME = 8192  # bytes of the message in which a rank says what is new
 REDUCE = {
     "Average": dist.ReduceOp.SUM,  # divided afterwards
     "Sum": dist.ReduceOp.SUM,
-    "Min": dist.ReduceOp.MIN,
     "Max": dist.ReduceOp.MAX,
-    "Product": dist.ReduceOp.PRODUCT,
 }
 # What both Gloo and NCCL can send and reduce. Gloo says of others: "Invalid scalar type".
 DTYPES = ("float16", "bfloat16", "float32", "float64", "int8", "uint8", "int32", "int64", "bool")
@@ -101,48 +99,13 @@ def allgather(tensor: Tensor, requests: Sequence[Request], group: dist.ProcessGr
     return torch.cat([part[:count] for part, count in zip(parts, rows, strict=True)])
 
 
-def alltoall(
-    tensor: Tensor, requests: Sequence[Request], group: dist.ProcessGroup
-) -> tuple[Tensor, Tensor]:
-    """The rows that the ranks have for this one, in order of rank, and how many each sent."""
-    received = [request.splits[group.rank()] for request in requests]
-    sent = list(requests[group.rank()].splits)
-    output = tensor.new_empty(sum(received), *tensor.shape[1:])
-    work = dist.all_to_all_single(output, tensor, received, sent, group=group, async_op=True)
-    finish(work, tensor.device)
-    return output, torch.tensor(received, dtype=torch.int32)
-
-
-def reducescatter(tensor: Tensor, requests: Sequence[Request], group: dist.ProcessGroup) -> Tensor:
-    """This rank's share of the rows, reduced.
-
-    Each rank sends every other rank its share. Where rows do not divide, the first get one more.
-    """
-    op, (before, after) = requests[0].op, requests[0].factors
-    size, rank = group.size(), group.rank()
-    shares = tuple(len(tensor) // size + (r < len(tensor) % size) for r in range(size))
-    tensor = tensor.clone()
-    scale(tensor, before)
-    parts, _ = alltoall(tensor, [request._replace(splits=shares) for request in requests], group)
-    parts = parts.view(size, shares[rank], *tensor.shape[1:])
-    reduced = {"Min": parts.amin, "Max": parts.amax, "Product": parts.prod}.get(op, parts.sum)(0)
-    output = reduced.to(tensor.dtype)
-    scale(output, after / size if op == "Average" else after)
-    return output
-
-
-OPERATIONS = {
-    "broadcast": broadcast,
-    "allgather": allgather,
-    "alltoall": alltoall,
-    "reducescatter": reducescatter,
-}
+OPERATIONS = {"broadcast": broadcast, "allgather": allgather}
 
 
 class Runner:
     """Runs what some ranks agreed on, in a process group of its own.
 
-    `fusion` has your `pack` and `unpack`. `messages` counts what has been sent.
+    `fusion` has `pack` and `unpack`. `messages` counts what has been sent.
     """
 
     def __init__(self, ranks: list[int], fusion: ModuleType) -> None:
@@ -166,35 +129,26 @@ class Runner:
         with torch.no_grad(), torch.cuda.stream(first.stream):
             if kind == "allreduce":
                 return self.allreduce(handles)
-            results = [self.operation(first, place) for place in range(len(first.tensors))]
-        first.results = tuple(results)
+            self.messages += 1
+            result = OPERATIONS[kind](first.tensors[0], first.agreed, self.group)
+        first.results = (result,)
         return [(kind.upper(), start, time.perf_counter())]
-
-    def operation(self, handle: object, place: int) -> object:
-        """Run an operation for one of its tensors."""
-        self.messages += 1
-        agreed = [request._replace(shapes=request.shapes[place:][:1]) for request in handle.agreed]
-        return OPERATIONS[handle.request.kind](handle.tensors[place], agreed, self.group)
 
     def allreduce(self, handles: list) -> list[tuple[str, float, float]]:
         """All tensors of the handles together. A single tensor needs no packing."""
         self.messages += 1
         tensors = [tensor for handle in handles for tensor in handle.tensors]
-        outputs = [output for handle in handles for output in handle.outputs]
         alone = len(tensors) == 1
         times = [time.perf_counter()]
-        if alone:
-            flat = outputs[0].copy_(tensors[0])
-        else:
-            flat = self.fusion.pack(tensors, self.buffer(tensors))
+        flat = tensors[0] if alone else self.fusion.pack(tensors, self.buffer(tensors))
         times.append(time.perf_counter())
         allreduce(flat, handles[0].request, self.group)
         times.append(time.perf_counter())
         if not alone:
-            self.fusion.unpack(flat, outputs)
+            self.fusion.unpack(flat, tensors)
         times.append(time.perf_counter())
         for handle in handles:
-            handle.results = tuple(handle.outputs)
+            handle.results = tuple(handle.tensors)
         names = ("MEMCPY_IN_FUSION_BUFFER", "ALLREDUCE", "MEMCPY_OUT_FUSION_BUFFER")
         phases = zip(names, times[:-1], times[1:], strict=True)
         return [phase for phase in phases if phase[0] == "ALLREDUCE" or not alone]

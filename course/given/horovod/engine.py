@@ -1,7 +1,7 @@
 """The thread beside the program that negotiates, fuses, and runs what all ranks agreed on.
 
-You have written the two parts that decide: `Negotiation` (who wants what?) and `fuse`, `pack` and
-`unpack` (what travels together?). `Engine._cycle` calls them.
+Two parts decide: `Negotiation` (who wants what?) and `fuse`, `pack` and `unpack` (what travels
+together?). `Engine._cycle` calls them. plain.py has them in short; in lab 06b you write your own.
 """
 
 import os
@@ -30,10 +30,10 @@ class HorovodInternalError(RuntimeError):
 
 
 class Handle:
-    """An operation under way. Its results go into `outputs`, which may be the tensors."""
+    """An operation under way. Reductions and broadcasts write their results into `tensors`."""
 
-    def __init__(self, request: Request, tensors: list[Tensor], outputs: list[Tensor]) -> None:
-        self.request, self.tensors, self.outputs = request, tensors, outputs
+    def __init__(self, request: Request, tensors: list[Tensor]) -> None:
+        self.request, self.tensors = request, tensors
         on_gpu = bool(tensors) and tensors[0].is_cuda
         self.stream = torch.cuda.current_stream(tensors[0].device) if on_gpu else None
         self.asked = time.perf_counter()
@@ -52,7 +52,7 @@ class Handle:
 class Engine:
     """One per rank. Your threads call `submit`, `wait` and `leave`; the rest is the engine's own.
 
-    `negotiation` is your class, `fusion` your module with `fuse`, `pack` and `unpack`.
+    `negotiation` is a class, `fusion` a module with `fuse`, `pack` and `unpack`.
     """
 
     def __init__(
@@ -89,9 +89,7 @@ class Engine:
         self.thread = threading.Thread(target=self._run, name="horovod", daemon=True)
         self.thread.start()
 
-    def submit(
-        self, name: str, kind: str, tensors: list[Tensor], outputs: list[Tensor], **details: object
-    ) -> Handle:
+    def submit(self, name: str, kind: str, tensors: list[Tensor], **details: object) -> Handle:
         """Ask for an operation and return at once.
 
         Raises ValueError for a name whose last use is not done yet; the other ranks are told.
@@ -111,7 +109,7 @@ class Engine:
             if not told:
                 self.outbox.append(request)
             if not fault and not told:
-                handle = self.pending[key] = Handle(request, tensors, outputs)
+                handle = self.pending[key] = Handle(request, tensors)
         self.wanted.set()
         if fault:
             raise ValueError(fault)
@@ -145,7 +143,7 @@ class Engine:
                 self._cycle()
         except ConnectionError as error:
             self._end(HorovodInternalError(str(error)))
-        except BaseException as error:  # a mistake in this room or in your parts: waiters raise it
+        except BaseException as error:  # a mistake here or in the two parts: waiters raise it
             self._end(error)
 
     def _pause(self) -> None:
@@ -170,14 +168,14 @@ class Engine:
         for number, team in self.teams.items():
             if self.rank not in team.ranks:
                 continue
-            answers = team.negotiation.answers()  # yours
+            answers = team.negotiation.answers()
             for answer in answers:
                 if number == 0:
                     self.joined.open.pop(answer.key, None)
                 if answer.error:
                     self._refuse(number, answer, team.explained(answer.error))
             agreed = [answer for answer in answers if not answer.error]
-            for batch in self.fusion.fuse(agreed, self.threshold):  # yours
+            for batch in self.fusion.fuse(agreed, self.threshold):
                 self._perform(number, batch, now)
             self._look_for_stalls(team, now)
         self.cycles += 1
@@ -217,7 +215,7 @@ class Engine:
             device = f"cuda:{self.gpu_of_zeros}" if request.device == "cuda" else "cpu"
             dtype = getattr(torch, request.dtype or "uint8")
             zeros = [torch.zeros(shape, dtype=dtype, device=device) for shape in request.shapes]
-            handle = Handle(request, zeros, zeros)
+            handle = Handle(request, zeros)
         handle.agreed = answer.requests
         if request.kind == JOIN:
             handle.results = (self.joined.ranks[-1],)

@@ -5,8 +5,6 @@ import io
 import torch
 from torch import Tensor
 
-from course.given.horovod.autograd import allgather
-
 
 def pickled(obj: object) -> Tensor:
     """The bytes of an object. If it holds tensors, the bytes name the device they are on."""
@@ -21,11 +19,3 @@ def unpickled(data: Tensor) -> object:
     Its tensors come to the CPU: the device that the bytes name may be another rank's GPU.
     """
     return torch.load(io.BytesIO(data.numpy().tobytes()), map_location="cpu", weights_only=False)
-
-
-def allgather_object(obj: object, name: str | None = None) -> list:
-    """Every rank's object, in order of rank."""
-    name = name or type(obj).__name__
-    data = pickled(obj)
-    lengths = allgather(torch.tensor([len(data)]), f"{name}.length").tolist()
-    return [unpickled(part) for part in allgather(data, f"{name}.data").split(lengths)]

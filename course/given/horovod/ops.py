@@ -6,7 +6,6 @@ Those that end in ``_async`` return a handle and wait for nobody; a ``_`` at the
 from collections.abc import Sequence
 from itertools import count
 
-import torch
 from torch import Tensor
 
 from course.given.horovod.basics import engine, size
@@ -14,8 +13,7 @@ from course.given.horovod.collectives import DTYPES
 from course.given.horovod.engine import Handle
 from course.given.horovod.process_sets import JOIN, ProcessSet, global_process_set
 
-Average, Sum, Min, Max, Product = "Average", "Sum", "Min", "Max", "Product"
-ROWS = ("allgather", "alltoall", "reducescatter")  # they work on rows, the first dimension
+Average, Sum, Max = "Average", "Sum", "Max"
 _calls = count(1)
 
 
@@ -24,14 +22,11 @@ def _submit(
     tensors: Sequence[Tensor],
     name: str | None,
     process_set: ProcessSet = global_process_set,
-    outputs: list[Tensor] | None = None,
     **details: object,
 ) -> Handle:
     """Refuse what cannot be sent, hand the rest to the engine.
 
     Calls without a name get the number of the call as a name, so they are matched by their order.
-    Without `outputs`, the result goes into the tensors themselves, or into new ones if its size is
-    not known yet.
     """
     name = name or f"{kind}.noname.{next(_calls)}"
     if fault := _fault(kind, tensors, process_set):
@@ -40,8 +35,7 @@ def _submit(
         details |= {"dtype": _dtype(tensors[0]), "device": tensors[0].device.type}
     details |= {"shapes": tuple(tuple(t.shape) for t in tensors)}
     details |= {"bytes": sum(t.nbytes for t in tensors), "process_set": process_set.process_set_id}
-    tensors = [tensor.detach() for tensor in tensors]
-    return engine().submit(name, kind, tensors, tensors if outputs is None else outputs, **details)
+    return engine().submit(name, kind, [tensor.detach() for tensor in tensors], **details)
 
 
 def _single(handle):
@@ -68,7 +62,7 @@ def _fault(kind: str, tensors: Sequence[Tensor], process_set: ProcessSet) -> str
     if tensors and _dtype(tensors[0]) not in DTYPES:
         known = ", ".join(DTYPES)
         return f"{_dtype(tensors[0])} cannot be sent over Gloo or NCCL, only {known}; convert it"
-    if kind in ROWS and any(tensor.dim() == 0 for tensor in tensors):
+    if kind == "allgather" and tensors[0].dim() == 0:
         return "a tensor without dimensions has no rows; use tensor.reshape(1)"
     return ""
 
@@ -89,74 +83,63 @@ def synchronize(handle):
 # -- allreduce: of one tensor, or of a group that becomes ready and is sent as one -----------------
 
 
-def _reduction(op: str | None, average: bool | None, before: float, after: float) -> dict:
-    """What a request says of a reduction; `average` is older than `op`."""
-    op = op or (Sum if average is False else Average)
-    return {"op": op, "factors": (float(before), float(after))}
-
-
-def grouped_allreduce_async(
-    tensors, average=None, name=None, op=None, prescale_factor=1.0, postscale_factor=1.0,
-    process_set=global_process_set,
-):  # fmt: skip
-    """Start the reduction of a group into new tensors."""
-    outputs = [torch.empty_like(tensor) for tensor in tensors]
-    reduction = _reduction(op, average, prescale_factor, postscale_factor)
-    return _submit("allreduce", tensors, name, process_set, outputs, **reduction)
-
-
 def grouped_allreduce_async_(
-    tensors, average=None, name=None, op=None, prescale_factor=1.0, postscale_factor=1.0,
+    tensors, name=None, op=Average, prescale_factor=1.0, postscale_factor=1.0,
     process_set=global_process_set,
 ):  # fmt: skip
     """Start the reduction of a group, in place."""
-    reduction = _reduction(op, average, prescale_factor, postscale_factor)
-    return _submit("allreduce", tensors, name, process_set, **reduction)
+    factors = float(prescale_factor), float(postscale_factor)
+    return _submit("allreduce", tensors, name, process_set, op=op, factors=factors)
 
 
-def grouped_allreduce_(
-    tensors, average=None, name=None, op=None, prescale_factor=1.0, postscale_factor=1.0,
+def grouped_allreduce_async(
+    tensors, name=None, op=Average, prescale_factor=1.0, postscale_factor=1.0,
     process_set=global_process_set,
 ):  # fmt: skip
-    """Reduce a group in place, and return it."""
+    """Start the reduction of a group into new tensors."""
+    copies = [tensor.detach().clone() for tensor in tensors]
     factors = prescale_factor, postscale_factor
-    synchronize(grouped_allreduce_async_(tensors, average, name, op, *factors, process_set))
-    return tensors
-
-
-def allreduce_async(
-    tensor, average=None, name=None, op=None, prescale_factor=1.0, postscale_factor=1.0,
-    process_set=global_process_set,
-):  # fmt: skip
-    """Start the reduction of a tensor into a new one."""
-    factors = prescale_factor, postscale_factor
-    return _single(grouped_allreduce_async([tensor], average, name, op, *factors, process_set))
+    return grouped_allreduce_async_(copies, name, op, *factors, process_set)
 
 
 def allreduce_async_(
-    tensor, average=None, name=None, op=None, prescale_factor=1.0, postscale_factor=1.0,
+    tensor, name=None, op=Average, prescale_factor=1.0, postscale_factor=1.0,
     process_set=global_process_set,
 ):  # fmt: skip
     """Start the reduction of a tensor, in place."""
     factors = prescale_factor, postscale_factor
-    return _single(grouped_allreduce_async_([tensor], average, name, op, *factors, process_set))
+    return _single(grouped_allreduce_async_([tensor], name, op, *factors, process_set))
+
+
+def allreduce_async(
+    tensor, name=None, op=Average, prescale_factor=1.0, postscale_factor=1.0,
+    process_set=global_process_set,
+):  # fmt: skip
+    """Start the reduction of a tensor into a new one."""
+    factors = prescale_factor, postscale_factor
+    return _single(grouped_allreduce_async([tensor], name, op, *factors, process_set))
 
 
 def allreduce_(
-    tensor, average=None, name=None, op=None, prescale_factor=1.0, postscale_factor=1.0,
+    tensor, name=None, op=Average, prescale_factor=1.0, postscale_factor=1.0,
     process_set=global_process_set,
 ):  # fmt: skip
     """Reduce a tensor in place, and return it."""
     factors = prescale_factor, postscale_factor
-    return grouped_allreduce_([tensor], average, name, op, *factors, process_set)[0]
+    synchronize(allreduce_async_(tensor, name, op, *factors, process_set))
+    return tensor
+
+
+def allreduce(
+    tensor, name=None, op=Average, prescale_factor=1.0, postscale_factor=1.0,
+    process_set=global_process_set,
+):  # fmt: skip
+    """The tensor reduced over the ranks, by default averaged."""
+    factors = prescale_factor, postscale_factor
+    return synchronize(allreduce_async(tensor, name, op, *factors, process_set))
 
 
 # -- the others ------------------------------------------------------------------------------------
-
-
-def broadcast_async(tensor, root_rank, name=None, process_set=global_process_set):
-    """Start to send the root's values into a new tensor."""
-    return broadcast_async_(tensor.detach().clone(), root_rank, name, process_set)
 
 
 def broadcast_async_(tensor, root_rank, name=None, process_set=global_process_set):
@@ -168,51 +151,30 @@ def broadcast_async_(tensor, root_rank, name=None, process_set=global_process_se
     return _single(_submit("broadcast", [tensor], name, process_set, root=root_rank))
 
 
+def broadcast_async(tensor, root_rank, name=None, process_set=global_process_set):
+    """Start to send the root's values into a new tensor."""
+    return broadcast_async_(tensor.detach().clone(), root_rank, name, process_set)
+
+
 def broadcast_(tensor, root_rank, name=None, process_set=global_process_set):
     """Overwrite the tensor with the root's values, and return it."""
     synchronize(broadcast_async_(tensor, root_rank, name, process_set))
     return tensor
 
 
+def broadcast(tensor, root_rank, name=None, process_set=global_process_set):
+    """The root's tensor."""
+    return synchronize(broadcast_async(tensor, root_rank, name, process_set))
+
+
 def allgather_async(tensor, name=None, process_set=global_process_set):
-    """Start to collect the rows of all ranks."""
-    return _single(grouped_allgather_async([tensor], name, process_set))
+    """Start to collect the rows of all ranks, in order of rank."""
+    return _single(_submit("allgather", [tensor], name, process_set))
 
 
-def grouped_allgather_async(tensors, name=None, process_set=global_process_set):
-    """Start to collect the rows of all ranks, for each tensor of a group."""
-    return _submit("allgather", tensors, name, process_set)
-
-
-def alltoall_async(tensor, splits=None, name=None, process_set=global_process_set):
-    """Start to exchange rows. `splits`: how many go to each rank; without it, equally many.
-
-    The result: the rows, and how many came from each rank.
-    """
-    engine()  # raises before `init`, when no rank is known
-    rows, ranks = len(tensor) if tensor.dim() else 0, len(process_set.ranks)
-    splits = tuple(int(split) for split in ([rows // ranks] * ranks if splits is None else splits))
-    if len(splits) != ranks or sum(splits) != rows or min(splits) < 0:
-        raise ValueError(f"alltoall: {rows} rows cannot be split among {ranks} ranks as {splits}")
-    return _single(_submit("alltoall", [tensor], name, process_set, splits=splits))
-
-
-def reducescatter_async(
-    tensor, name=None, op=Average, process_set=global_process_set, prescale_factor=1.0,
-    postscale_factor=1.0,
-):  # fmt: skip
-    """Start a reduction of which each rank gets its share of the rows."""
-    factors = prescale_factor, postscale_factor
-    return _single(grouped_reducescatter_async([tensor], name, op, process_set, *factors))
-
-
-def grouped_reducescatter_async(
-    tensors, name=None, op=Average, process_set=global_process_set, prescale_factor=1.0,
-    postscale_factor=1.0,
-):  # fmt: skip
-    """Start a reduction of a group, of which each rank gets its share of the rows."""
-    reduction = _reduction(op, None, prescale_factor, postscale_factor)
-    return _submit("reducescatter", tensors, name, process_set, **reduction)
+def allgather(tensor, name=None, process_set=global_process_set):
+    """The rows of all ranks, in order; the ranks may have different numbers of them."""
+    return synchronize(allgather_async(tensor, name, process_set))
 
 
 def barrier(process_set=global_process_set):

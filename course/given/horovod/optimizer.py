@@ -8,8 +8,8 @@ from itertools import pairwise
 import torch
 from torch import nn
 
-from course.given.horovod.autograd import Compression
 from course.given.horovod.basics import size
+from course.given.horovod.compression import Compression
 from course.given.horovod.ops import Average
 
 UNDER_WAY = "zero_grad() between backward() and step() would change gradients that are under way"
@@ -23,8 +23,9 @@ class DistributedBase:
     """The part of a distributed optimizer that is given; yours stands in front of it.
 
     `_names` has the name of each parameter, `_group_of` its group, `_groups` all groups.
-    `_passes_left` counts the backward passes until its gradient travels. `_sent` has, by group, the
-    handle, the tensors that travel, and the dtypes to restore.
+    `_compression` has `compress` and `decompress`; `_op` and the two `_factors` go to the
+    operation. `_passes_left` counts the backward passes until a gradient travels. `_sent` has, by
+    group, what you put there: the handle, the tensors that travel, the dtypes to restore.
     """
 
     def _set_up(self, names, compression, backward_passes_per_step, op, factors, groups):

@@ -7,15 +7,14 @@ class Request(NamedTuple):
     """What one rank says about an operation for which it has everything ready."""
 
     name: str
-    kind: str  # allreduce, allgather, broadcast, alltoall, reducescatter, barrier or join
+    kind: str  # allreduce, allgather, broadcast, barrier or join
     shapes: tuple[tuple[int, ...], ...] = ()  # of one tensor, or of each tensor of a group
     bytes: int = 0  # of all these tensors together
     dtype: str = ""  # such as float32
     device: str = ""  # cpu or cuda
-    op: str = ""  # Average, Sum, Min, Max or Product
+    op: str = ""  # of an allreduce: Average, Sum or Max
     root: int | None = None  # of a broadcast
     factors: tuple[float, float] = (1.0, 1.0)  # applied before and after a reduction
-    splits: tuple[int, ...] = ()  # of an alltoall: how many rows go to each rank
     use: int = 1  # 1 when this rank uses the name for the first time, then 2, and so on
     fault: str = ""  # why this rank has refused the operation already
     process_set: int = 0  # which ranks take part; 0 stands for all

@@ -137,7 +137,8 @@ def _cannot_compute(facts: Facts) -> str:
 
 def _numbered(numbers: list[int]) -> str:
     """GPUs by their numbers: 'GPU 3', 'GPUs 0, 2'."""
-    return f"GPU{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
+    noun = "GPU" if len(numbers) == 1 else "GPUs"
+    return f"{noun} {', '.join(map(str, numbers))}"
 
 
 def _install_torch(box: Box) -> str:

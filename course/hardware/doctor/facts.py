@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from course.core import ROOT
-from course.hardware import bubblewrap
+from course.hardware import isolation
 from course.hardware.box import Box
 from course.hardware.doctor.requirements import COURSE, PACKAGES
 
@@ -82,7 +82,7 @@ def examine() -> Facts:
             "host_error": host_error(host),
             "folders": {folder: write_error(folder) for folder in (SCRIPTS, LOGS)},
             "disk_free": shutil.disk_usage(existing(SCRIPTS)).free,
-            "isolation_error": bubblewrap.missing(),
+            "isolation_error": isolation.missing(),
             "environ": dict(os.environ),
         }
         return Facts(torch=torch_says(asked), **facts)

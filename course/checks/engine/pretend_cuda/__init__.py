@@ -1,7 +1,0 @@
-"""GPUs on a box that has none: a process can be told to pretend, so that code for GPUs runs there.
-
-The tensors are CPU tensors that remember a pretended device. What CUDA and NCCL refuse is refused;
-what is only slow or wrong there is a warning. Streams, timing, memory and numerics are not
-modelled, nor DataParallel, autocast, and the shares of `fully_shard`. `start.pretend_gpus` begins
-it, for good, in its own process; nothing else does.
-"""

@@ -1,0 +1,1 @@
+"""Checks of lab 03b: a DDP by hand that sends its gradients during backward."""

@@ -1,0 +1,1 @@
+"""Checks of lab 06b: negotiation by name, tensor fusion."""

@@ -1,0 +1,80 @@
+"""What the checks of my_gradients do on each rank: gradients that are known, put on a mesh."""
+
+import importlib
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+
+from course.given import gpt
+
+Mesh = tuple[int, int, int]
+AXES = ("data", "pipeline", "tensor")
+TABLE_OF_THE_LAST = "table of the last stage"
+
+
+def drawn(replica: int) -> dict[str, Tensor]:
+    """The gradients of the whole model in one replica; of the table, a part for each of its ends.
+
+    They differ in size, so that a parameter that is counted twice shows in the norm.
+    """
+    alone, _ = dist.new_subgroups(group_size=1)
+    generator = torch.Generator().manual_seed(replica)
+    whole = gpt.Stage("tiny", 0, 1, alone).state_dict()
+    whole[TABLE_OF_THE_LAST] = whole["table"]
+    return {
+        name: torch.randn(tensor.shape, generator=generator) * (9 / tensor.numel()) ** 0.5
+        for name, tensor in whole.items()
+    }
+
+
+def together(replicas: int) -> dict[str, Tensor]:
+    """The gradients of one process: the average over replicas, the sum over both ends."""
+    each = [drawn(replica) for replica in range(replicas)]
+    mean = {name: sum(one[name] for one in each) / replicas for name in each[0]}
+    mean["table"] = mean["table"] + mean.pop(TABLE_OF_THE_LAST)
+    return mean
+
+
+def placed(mesh: DeviceMesh, whole: dict[str, Tensor]) -> gpt.Stage:
+    """This rank's stage, whose gradients are its shares of those of the whole model."""
+    pipeline, tensor = mesh["pipeline"], mesh.get_group("tensor")
+    stage = gpt.Stage("tiny", pipeline.get_local_rank(), pipeline.size(), tensor)
+    share = stage.share_of(whole)
+    for name, parameter in stage.named_parameters():
+        parameter.grad = share[name].clone()
+    return stage
+
+
+def combined(shape: Mesh) -> dict[str, float]:
+    """By parameter of this rank: how far its gradient is from that of one process, at most."""
+    mesh = init_device_mesh("cpu", shape, mesh_dim_names=AXES)
+    mine = drawn(mesh.get_local_rank("data"))
+    other_table = mine.pop(TABLE_OF_THE_LAST)
+    if mesh["pipeline"].size() == 1:
+        mine["table"] = mine["table"] + other_table
+    elif mesh.get_local_rank("pipeline") > 0:
+        mine["table"] = other_table
+    stage = placed(mesh, mine)
+    ends, pipelines = None, mesh.mesh.transpose(1, 2).flatten(0, 1).tolist()  # ranks by stage
+    if shape[1] > 1:
+        ends, _ = dist.new_subgroups_by_enumeration([[one[0], one[-1]] for one in pipelines])
+    if stage.first == stage.last:
+        ends = None
+    importlib.import_module("my_gradients").combine(stage, ends, mesh.get_group("data"))
+    wanted = stage.share_of(together(shape[0]))
+    return {
+        name: float((parameter.grad - wanted[name]).abs().max())
+        for name, parameter in stage.named_parameters()
+    }
+
+
+def norms(shape: Mesh) -> tuple[float, float]:
+    """The norm that the script finds on this rank, and that of one process."""
+    mesh = init_device_mesh("cpu", shape, mesh_dim_names=AXES)
+    whole = together(shape[0])
+    stage = placed(mesh, whole)
+    groups = mesh.get_group("tensor"), mesh.get_group("pipeline")
+    got = importlib.import_module("my_gradients").global_norm(stage, *groups)
+    return float(got), float(torch.stack([g.norm() for g in whole.values()]).norm())

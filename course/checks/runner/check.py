@@ -1,0 +1,77 @@
+"""Ask for the verdict on one exercise, in a process of its own, or on a folder, in this one."""
+
+import hashlib
+import json
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from course.checks.runner.catalogue import CHECKS, node_of
+from course.core import CourseError
+from course.exercises import Report
+from course.launch import Event, Run, launch
+
+SESSION = Path(__file__).with_name("session.py")
+LIMIT_S = 3600.0  # of all checks of an exercise together; each has its own limit, too
+
+
+def check(
+    name: str,
+    src: str = "src",
+    isolated: bool = False,
+    thorough: bool = False,
+    limit: float = LIMIT_S,
+    watch: Callable[[Run, Event], None] = lambda run, event: None,
+    stop: threading.Event | None = None,
+) -> Report:
+    """Check one exercise in a process of its own; `isolated` runs the learner's code in a sandbox.
+
+    `thorough` checks go on however often the ranks hang; after `limit` seconds the report has what
+    was judged until then. `watch` is told of the process; its `Progress` says which check is
+    running. An interrupt raises `Interrupted`; so does `stop`, for a check in a thread. Raises
+    `CourseError` for an unknown name, and where the checks gave nothing.
+    """
+    node_of(name)
+    with tempfile.TemporaryDirectory(prefix="course-check-") as folder:
+        path = Path(folder) / "report.json"
+        options = [
+            *(["--isolated"] if isolated else []),
+            *(["--thorough"] if thorough else []),
+        ]
+        words = ["python", str(SESSION), *options, str(path), src, name]
+        run = launch(words, limit=limit, watch=watch, stop=stop)
+        # Or checks would crowd out the learner's own runs.
+        shutil.rmtree(run.log_dir, ignore_errors=True)
+        if not path.is_file():
+            raise CourseError(
+                f"The checks of {name} did not end: {run.text(0)[-500:] or run.reason}"
+            )
+        return Report.from_dict(json.loads(path.read_text(encoding="utf-8")))
+
+
+def check_folder(
+    src: Path,
+    names: Sequence[str] = (),
+    junit: Path | None = None,
+    isolated: bool = False,
+    begun: Callable[[str], None] = lambda text: None,
+) -> list[Report]:
+    """Check the scripts in `src` for the exercises `names` (all if empty), in this process.
+
+    `junit` is where a JUnit report goes; `isolated` runs the learner's code in a sandbox; `begun`
+    is told of each check when it begins. After an interrupt the reports say what was judged until
+    then. Raises `CourseError` for an unknown name, and where this box cannot isolate.
+    """
+    from course.checks.runner import session  # imports pytest, which takes its time
+
+    return session.run(src, names, junit, isolated=isolated, begun=begun)
+
+
+def digest() -> str:
+    """A digest of the code of all checks: a verdict of other checks is another verdict."""
+    code = hashlib.sha256()
+    for path in sorted(CHECKS.rglob("*.py")):
+        code.update(path.read_bytes())
+    return code.hexdigest()

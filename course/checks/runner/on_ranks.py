@@ -1,0 +1,213 @@
+"""Run one function of a check on every rank of a fresh set, and bring back what each returned."""
+
+import contextlib
+import functools
+import inspect
+import pickle
+import re
+import secrets
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from course.checks.runner import plain_data
+from course.checks.runner.outcomes import Deadlock, NotJudged, Rejected, Unwritten
+from course.core import CourseError, UnknownTorch, todo, words
+from course.hardware import isolation
+from course.launch import Reason, Run, Sandbox, launch, stacks, warm_ranks_promised
+
+LIMIT_S = 20.0
+MOST_RANKS = 8  # of a check that runs in a sandbox
+WARM_S = 90.0  # for the warm server to import what it imports, on a busy machine
+FRAME = re.compile(r'File "([^"\n]+)", line (\d+)')
+# What Gloo says of a message that is too long, before it aborts the process.
+GLOO_TOO_LONG = "op.preamble.length <= op.nbytes"
+SEGMENTATION_FAULT = "Fatal Python error: Segmentation fault"
+LOST = "The process that watches over your code was killed or stopped: does it send signals?"
+TOO_MUCH = (
+    f"Your code took more than {words.size(isolation.TOGETHER)} of memory, all its processes "
+    "together, and was ended: does something grow without an end?"
+)
+TOO_BUSY = "the machine is too busy: end other programs, and check again"
+UNKNOWN_TORCH = f"{UnknownTorch.__module__}.{UnknownTorch.__name__}: "
+SCRIPT = Path(__file__).with_name("on_ranks_script.py")
+
+
+def on_ranks(
+    world_size: int,
+    function: Callable[..., Any],
+    *args: Any,
+    src: Path,
+    limit: float = LIMIT_S,
+    join: bool = True,
+    printed: Callable[[int, str], None] = lambda rank, line: None,
+    sandbox: Sandbox | None = None,
+    **kwargs: Any,
+) -> list[Any]:
+    """Call ``function(*args, **kwargs)`` on `world_size` ranks; return the results by rank.
+
+    The ranks are joined in a Gloo group first, unless the function is to do that (`join` False).
+
+    `function` is at the top of its module; `src` is first on its import path. Results are plain
+    data, tensors and `Call`s: what a rank hands over is read without executing any of it.
+    `printed`, if given, is called with each line that the ranks print, and its rank. With a
+    `sandbox`, all of this runs in there.
+    Raises `Rejected` where a rank fails, `Deadlock` after `limit` seconds (in which the machine had
+    time for the ranks), `Unwritten` where a TODO is open, `NotJudged` where no rank came so far.
+    """
+    call = (_module(function), function.__qualname__, args, kwargs, str(src), join)
+    with _letters(sandbox, world_size) as (outside, inside):
+        letters = {outside / f"rank{rank}": secrets.token_hex() for rank in range(world_size)}
+        for letter, token in letters.items():
+            letter.write_bytes(pickle.dumps((token, *call)))
+        command = ["torchrun", "--standalone", "--nproc-per-node", str(world_size)]
+        command += [str(SCRIPT), str(inside)]
+        # The checks compare arithmetic, so every box runs them on the CPU with the same library.
+        env = {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+        run = launch(command, limit=limit, env=env, patient=True, place=sandbox)
+        shutil.rmtree(run.log_dir, ignore_errors=True)
+        if sandbox and (run.reason != Reason.FINISHED or run.left_behind):
+            sandbox.end()  # what did not end well might still be there for the next check
+            await_warm_ranks.cache_clear()
+        for line in run.lines:
+            if line.stream == "stdout" and line.rank is not None:
+                printed(line.rank, line.text)
+        if not run.ok:
+            raise _problem(run, limit, src, inspect.getfile(function))
+        return [_answer(*letter, run, rank) for rank, letter in enumerate(letters.items())]
+
+
+@contextmanager
+def _letters(sandbox: Sandbox | None, world_size: int) -> Iterator[tuple[Path, Path]]:
+    """A folder with a file for each rank, ``rank0`` and so on: where it is here, and for the ranks.
+
+    A rank reads its call from its file, and writes the answer there. The answer begins with the
+    token of the call, which only the script of the ranks knows.
+    """
+    if sandbox is None:
+        with tempfile.TemporaryDirectory(prefix="course-check-") as folder:
+            yield Path(folder), Path(folder)
+    elif world_size > MOST_RANKS:
+        raise CourseError(f"A check with {world_size} ranks has no room in a sandbox.")
+    else:
+        yield sandbox.outside, sandbox.inside
+
+
+def _answer(letter: Path, token: str, run: Run, rank: int) -> Any:
+    """What a rank returned; raises `Rejected` where it is gone without an answer."""
+    with letter.open("rb") as file:
+        written = file.read(len(token) + plain_data.LONGEST + 1)
+    if not written:
+        which = f"rank {rank}" if len(run.exit_codes) > 1 else "your code"
+        reason = f"{which} ended before the check had its answer: does it call sys.exit()?"
+    else:
+        reason = f"what rank {rank} hands to the check cannot be read: does it write there itself?"
+        if written.startswith(token.encode()):
+            with contextlib.suppress(Exception):  # its writer chose what is wrong with it
+                return plain_data.decode(written.removeprefix(token.encode()))
+    raise Rejected(reason[0].upper() + reason[1:])
+
+
+@functools.cache
+def await_warm_ranks(sandbox: Sandbox | None = None) -> None:
+    """Wait until ranks start with the libraries in memory, if this machine has such ranks.
+
+    So the limit of a check measures the learner's code: soon after a notebook has opened, a rank
+    may spend most of the limit on imports.
+    """
+    end = time.monotonic() + WARM_S
+    while (sandbox or warm_ranks_promised()) and time.monotonic() < end:
+        options = {"src": Path(), "limit": WARM_S, "join": False, "sandbox": sandbox}
+        (still_importing,) = on_ranks(1, forked_too_early, **options)
+        if not still_importing:
+            return
+        time.sleep(0.5)
+
+
+def forked_too_early() -> bool:
+    """Whether this rank was forked from a warm server that has not imported everything yet.
+
+    A new interpreter was not: it is what a learner gets who has set a variable that Python or a
+    library reads when it starts, and waiting would not change that.
+    """
+    return "course.launch.forked" in sys.modules and "transformers" not in sys.modules
+
+
+def new_folder() -> str:
+    """The path of a new folder among the temporary files of the ranks."""
+    return tempfile.mkdtemp()
+
+
+def _module(function: Callable) -> str:
+    """Where the ranks find a function: the name of a module of the course, the path of another."""
+    if function.__module__.startswith("course."):
+        return function.__module__
+    return inspect.getfile(function)
+
+
+def _problem(run: Run, limit: float, src: Path, asked: str) -> Exception:
+    """What the learner should hear of a run that failed; `asked` is the file of the function."""
+    if run.reason == Reason.LIMIT:
+        if not run.exit_codes.keys() - stacks.places(run, src) and not _arrived(run, src, asked):
+            return NotJudged(f"in {run.wall_s:.0f} s no rank came to your code: {TOO_BUSY}")
+        return Deadlock(stacks.report(run, limit, src))
+    if run.reason == Reason.LOST:
+        return Rejected(LOST)
+    if run.reason == Reason.MEMORY:
+        return Rejected(TOO_MUCH)
+    first = run.first_failed
+    if first is None:
+        return Rejected(
+            run.text(None, "stderr").rpartition("\n")[2] or "The ranks could not be started."
+        )
+    traceback = run.traceback(first)
+    # Whoever writes a traceback by hand can name any file there: only the learner's own are read.
+    if (script := todo.met(traceback)) and script.parent == src:
+        return Unwritten(todo.in_sentences(todo.open_todos(script)))
+    if (raised := run.raised(first)).startswith(UNKNOWN_TORCH):
+        return NotJudged(f"not judged on this torch: {raised.removeprefix(UNKNOWN_TORCH)}")
+    ranks = (
+        f"With {len(run.exit_codes)} ranks, rank {first}"
+        if len(run.exit_codes) > 1
+        else "Your code"
+    )
+    return Rejected(f"{ranks} failed{_place(run, first, src)}: {_cause(run, first)}")
+
+
+def _arrived(run: Run, src: Path, asked: str) -> bool:
+    """Whether a rank that was ended at the time limit stood in the learner's code or the check."""
+    files = [Path(file) for rank in run.processes for file, _ in FRAME.findall(run.text(rank))]
+    return any(file.parent == src or str(file) == asked for file in files)
+
+
+def _place(run: Run, rank: int, src: Path) -> str:
+    """The innermost line of the learner's where a rank ended, as " in ring.py:14", "" if none."""
+    frames = [
+        (Path(file), line)
+        for file, line in FRAME.findall(run.traceback(rank) or run.text(rank, "stderr"))
+    ]
+    mine = [f" in {file.name}:{line}" for file, line in frames if file.parent == src]
+    innermost = -1 if run.traceback(rank) else 0  # a fault handler begins with it
+    return mine[innermost] if mine else ""
+
+
+def _cause(run: Run, rank: int) -> str:
+    """The exception of a rank, or how it ended without one."""
+    said = run.text(rank, "stderr")
+    if GLOO_TOO_LONG in said:
+        return (
+            "a message came that is longer than the tensor to receive it: "
+            "do both ranks mean the same message?"
+        )
+    if SEGMENTATION_FAULT in said:
+        return (
+            "it touched memory that is not its own (a segmentation fault): "
+            "is a tensor's memory freed while a message may still travel into it?"
+        )
+    fatal = [line for line in said.splitlines() if line.startswith("Fatal Python error")]
+    return run.raised(rank) or (fatal or [f"it ended with exit code {run.exit_codes[rank]}"])[-1]

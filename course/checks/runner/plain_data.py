@@ -1,0 +1,104 @@
+"""What a rank hands to its check, as text: plain values, tensors, and recorded calls.
+
+The text comes from a process in which a learner's code ran, so the reader must not have to trust
+it: it holds no references and no names of code, and a tensor has its bytes written out. So what is
+read takes memory in proportion to the text, and nothing is executed.
+"""
+
+import base64
+import json
+import math
+from dataclasses import fields
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from course.checks.tools.recorder import Call
+from course.core import words
+
+LONGEST = 8 * words.MIB  # of an answer; the longest of the solutions has 2.2 MiB
+MOST_THINGS = 100_000  # in it; a list that holds itself would have no end
+PLAIN = (bool, int, float, str, type(None))
+COLLECTIONS = {"list": list, "tuple": tuple, "set": set}
+
+
+def encode(thing: Any) -> bytes:
+    """The text of what a rank returned; raises `TypeError` or `ValueError` for what has none."""
+    text = json.dumps(_Writer().written(thing)).encode()
+    if len(text) > LONGEST:
+        raise ValueError(f"more than {words.size(LONGEST)} cannot be handed to a check")
+    return text
+
+
+def decode(text: bytes) -> Any:
+    """What `encode` was given; raises any `Exception` for a text that is not its work."""
+    if len(text) > LONGEST:
+        raise ValueError("the text is too long")
+    return _read(json.loads(text))
+
+
+class _Writer:
+    """Makes of a thing JSON: a plain value as it is, all else as an object with its kind."""
+
+    def __init__(self) -> None:
+        self._things = 0
+
+    def written(self, thing: Any) -> Any:
+        self._things += 1
+        if self._things > MOST_THINGS:
+            raise ValueError(f"more than {MOST_THINGS:,} things cannot be handed to a check")
+        if isinstance(thing, Tensor):
+            return {"tensor": _tensor_written(thing.detach())}
+        if isinstance(thing, torch.dtype):
+            return {"dtype": str(thing)}
+        if isinstance(thing, Call):
+            return {"call": [self.written(getattr(thing, field.name)) for field in fields(Call)]}
+        if isinstance(thing, dict):
+            pairs = thing.items()
+            return {"dict": [[self.written(key), self.written(value)] for key, value in pairs]}
+        for name, kind in COLLECTIONS.items():
+            if isinstance(thing, kind):
+                return {name: [self.written(item) for item in thing]}
+        if isinstance(thing, PLAIN):
+            return thing
+        raise TypeError(f"a {type(thing).__name__} cannot be handed to a check")
+
+
+def _tensor_written(tensor: Tensor) -> list:
+    if tensor.nbytes > LONGEST:
+        size = words.size(tensor.nbytes)
+        raise ValueError(f"a tensor of {size} is too large to be handed to a check")
+    content = tensor.cpu().reshape(-1).contiguous().view(torch.uint8).numpy().tobytes()
+    return [str(tensor.dtype), list(tensor.shape), base64.b64encode(content).decode()]
+
+
+def _read(written: Any) -> Any:
+    if isinstance(written, PLAIN):
+        return written
+    ((kind, content),) = written.items()
+    if kind == "tensor":
+        return _tensor_read(*content)
+    if kind == "dtype":
+        return _dtype(content)
+    if kind == "call":
+        return Call(*map(_read, content))
+    if kind == "dict":
+        return {_read(key): _read(value) for key, value in content}
+    return COLLECTIONS[kind](map(_read, content))
+
+
+def _tensor_read(dtype: str, shape: list[int], content: str) -> Tensor:
+    kind, memory = _dtype(dtype), bytearray(base64.b64decode(content, validate=True))
+    if min(shape, default=0) < 0 or math.prod(shape) * kind.itemsize != len(memory):
+        raise ValueError("a tensor has other bytes than its shape says")
+    if not memory:
+        return torch.empty(shape, dtype=kind)
+    return torch.frombuffer(memory, dtype=kind).reshape(shape)
+
+
+def _dtype(name: str) -> torch.dtype:
+    found = getattr(torch, name.removeprefix("torch."))
+    if not isinstance(found, torch.dtype):
+        raise TypeError("what should be a dtype is none")
+    return found

@@ -1,0 +1,231 @@
+"""Run the checks of some exercises under pytest and collect what holds and what does not.
+
+python session.py [--isolated] [--thorough] REPORT SRC NAME    keeps the verdict in REPORT as JSON
+"""
+
+import argparse
+import functools
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from course.checks.runner.catalogue import CHECKS, node_of
+from course.checks.runner.on_ranks import MOST_RANKS, await_warm_ranks, new_folder, on_ranks
+from course.checks.runner.outcomes import (
+    Deadlock,
+    Undecided,
+    Unwritten,
+    is_found_by_the_check,
+    outcome,
+)
+from course.core import CourseError, todo, write_whole
+from course.exercises import Outcome, Report, Result, exercise, exercises
+from course.hardware import isolation
+from course.launch import Sandbox
+
+PRINTED_LINES = 10  # of a failed check, the last ones
+LONGEST = 2000  # characters of a message
+HANGS = 3  # after so many, the other checks of an exercise are left out
+AFTER_A_HANG_S = 10.0  # the limit of the checks that follow one that hung
+ENDED_ITSELF = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED)
+
+Kept = Callable[[Report], None]
+
+
+class Session:
+    """The pytest plugin that gives checks their ranks and keeps their results.
+
+    A check that follows one that hung has less time. After `HANGS` of them the others are left out,
+    unless the session is `thorough`.
+    """
+
+    def __init__(
+        self,
+        src: Path,
+        limit: float | None,
+        isolated: bool,
+        thorough: bool,
+        begun: Callable[[str], None],
+        kept: Kept,
+    ) -> None:
+        self._src, self._limit, self._isolated, self._thorough = src, limit, isolated, thorough
+        self._begun, self._kept = begun, kept
+        self._items: list[pytest.Item] = []
+        self._results: dict[str, list[Result]] = {}
+        self._hangs: Counter[str] = Counter()
+        self._printed: dict[str, None] = {}  # lines in order, each once
+
+    @property
+    def reports(self) -> list[Report]:
+        """The verdict on each exercise that was asked for, as far as it goes."""
+        return [self._report(name) for name in dict.fromkeys(map(_exercise, self._items))]
+
+    def _report(self, name: str) -> Report:
+        items = [item for item in self._items if _exercise(item) == name]
+        results = self._results.get(name, [])
+        missing = map(_not_reached, items[len(results) :])
+        return Report(name, [item.originalname for item in items], [*results, *missing])
+
+    @pytest.fixture(scope="module")
+    def sandbox(self) -> Iterator[Sandbox | None]:
+        """Where the ranks of an exercise run, None if that is this machine itself."""
+        if self._isolated:
+            with Sandbox.around(self._src, MOST_RANKS) as sandbox:
+                yield sandbox
+        else:
+            yield None
+
+    @pytest.fixture
+    def ranks(self, sandbox: Sandbox | None, request: pytest.FixtureRequest) -> Callable:
+        """`on_ranks` with the learner's folder first on the import path."""
+        await_warm_ranks(sandbox)
+        options = {"src": self._src, "printed": self._heard, "sandbox": sandbox}
+        if self._limit:
+            options["limit"] = self._limit
+        elif self._hangs[_exercise(request.node)]:
+            options["limit"] = AFTER_A_HANG_S
+        return functools.partial(on_ranks, **options)
+
+    @pytest.fixture
+    def alone(self, ranks: Callable) -> Callable:
+        """Call a function on one rank that joins no group; the result is its own, not a list."""
+        return lambda function, *args, **kwargs: ranks(1, function, *args, join=False, **kwargs)[0]
+
+    @pytest.fixture
+    def tmp_path(self, request: pytest.FixtureRequest) -> Path:
+        """A new folder that the ranks find: pytest's own, or one inside."""
+        if self._isolated:
+            return Path(request.getfixturevalue("alone")(new_folder))
+        return request.getfixturevalue("tmp_path_factory").mktemp("ranks")
+
+    def _heard(self, rank: int, line: str) -> None:
+        self._printed[f"rank {rank} │ {_visible(line)}"] = None
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """When all checks are known."""
+        self._items = session.items
+        for report in self.reports:
+            self._kept(report)
+
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Before a check: is its script there, and has the exercise not hung too often?"""
+        name, number = _exercise(item), self._items.index(item) + 1
+        self._begun(f"{name}: check {number} of {len(self._items)}: {_claim(item)}")
+        self._printed.clear()
+        script = self._src / f"{name}.py"
+        if not script.is_file():
+            raise Unwritten(f"{script} is not there yet: run the cell that writes it")
+        todos = todo.open_todos(script)
+        if todos and script.read_text(errors="replace") == exercise(name).script(solved=False):
+            raise Unwritten(todo.in_sentences(todos))
+        if self._hangs[name] >= HANGS and not self._thorough:
+            raise Undecided(f"not run, since the ranks hung in {HANGS} checks before it")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo
+    ) -> pytest.TestReport:
+        """After each phase of a check: keep the result."""
+        report = yield
+        error = call.excinfo.value if call.excinfo else None
+        name = _exercise(item)
+        self._hangs[name] += isinstance(error, Deadlock)
+        if call.when == "call" or error is not None:
+            self._results.setdefault(name, []).append(self._result(item, error))
+            self._kept(self._report(name))
+        return report
+
+    def _result(self, item: pytest.Item, error: BaseException | None) -> Result:
+        became, message, again = outcome(error)
+        hint = getattr(error, "hint", item.function.hint) if is_found_by_the_check(error) else ""
+        printed = [] if became == Outcome.PASSED else list(self._printed)[-PRINTED_LINES:]
+        return Result(
+            check=item.originalname,
+            claim=_claim(item),
+            outcome=became,
+            message=_visible(message[:LONGEST]),
+            hint=hint,
+            printed="\n".join(printed),
+            again=again,
+        )
+
+
+def _exercise(item: pytest.Item) -> str:
+    return item.path.stem
+
+
+def _claim(item: pytest.Item) -> str:
+    """What holds when a check passes."""
+    return " ".join(item.function.__doc__.split())
+
+
+def _not_reached(item: pytest.Item) -> Result:
+    """The result of a check before it has run, and for good where the checks end early."""
+    why = "the checks ended before this one"
+    return Result(item.originalname, _claim(item), Outcome.NOT_JUDGED, why, again=True)
+
+
+def _visible(text: str) -> str:
+    """What a learner's code says, without what would move a terminal's cursor or break XML."""
+    return "".join(char if char.isprintable() or char in "\n\t" else "�" for char in text)
+
+
+def run(
+    src: Path,
+    names: Sequence[str],
+    junit: Path | None = None,
+    limit: float | None = None,
+    only: str = "",
+    isolated: bool = False,
+    thorough: bool = True,
+    begun: Callable[[str], None] = lambda text: None,
+    kept: Kept = lambda report: None,
+) -> list[Report]:
+    """Check the scripts in `src` for the exercises `names` (all if empty).
+
+    `junit` is where a JUnit report goes, `limit` the seconds until ranks count as deadlocked;
+    `only` picks the checks of that name; `isolated` runs the learner's code in a sandbox; a
+    `thorough` session goes on however often the ranks hang. `begun` is told of each check when it
+    begins, `kept` the verdict so far after each. After an interrupt, the reports say what was
+    judged until then. Raises `CourseError` where this box cannot isolate, and where checks are
+    broken.
+    """
+    if isolated:
+        isolation.require()
+    session = Session(Path(src).resolve(), limit, isolated, thorough, begun, kept)
+    nodes = [node_of(name) for name in names or exercises()]
+    options = [
+        f"-pno:{plugin}" for plugin in ("cacheprovider", "nbval", "terminal", "unraisableexception")
+    ]
+    options += ["-c", str(Path(__file__).with_name("pytest.ini")), "--rootdir", str(CHECKS)]
+    if junit:
+        options.append(f"--junit-xml={junit}")
+    if only:
+        nodes = [f"{node}::{only}" for node in nodes]
+    code = pytest.main([*options, *nodes], plugins=[session])
+    if code not in ENDED_ITSELF:
+        raise CourseError(
+            f"The checks of {', '.join(names)} could not be run (pytest says {code})."
+        )
+    return session.reports
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--isolated", action="store_true")
+    parser.add_argument("--thorough", action="store_true")
+    parser.add_argument("report", type=Path)
+    parser.add_argument("src", type=Path)
+    parser.add_argument("name")
+    args = parser.parse_args()
+    run(
+        args.src,
+        [args.name],
+        isolated=args.isolated,
+        thorough=args.thorough,
+        begun=lambda text: print(f"\r{text}", end="", flush=True),
+        kept=lambda report: write_whole(args.report, json.dumps(report.as_dict())),
+    )

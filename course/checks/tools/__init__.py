@@ -1,0 +1,1 @@
+"""What those who write checks use: calls recorded and forbidden, references, memory, hints."""

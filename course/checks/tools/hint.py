@@ -1,0 +1,21 @@
+"""The hint of a check: what to think about when it fails."""
+
+from collections.abc import Callable
+
+
+class Fault(AssertionError):
+    """A fault that the hint of its check does not fit; `hint` is its own, "" for none."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+def hint(text: str) -> Callable:
+    """Decorate a check with its hint; the report shows it if the check fails."""
+
+    def mark(function: Callable) -> Callable:
+        function.hint = text
+        return function
+
+    return mark

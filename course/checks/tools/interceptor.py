@@ -1,0 +1,51 @@
+"""Step between code and the functions that it calls: those of torch.distributed above all."""
+
+import functools
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch.distributed as dist
+from torch.distributed import distributed_c10d
+
+# `send` and `batch_isend_irecv` look up in the second what they are made of.
+HOMES = (dist, distributed_c10d)
+
+Around = Callable[[str, Callable, tuple, dict], Any]
+
+
+@contextmanager
+def intercepted(
+    around: Around, names: Iterable[str], homes: Iterable[object] = HOMES
+) -> Iterator[None]:
+    """While it is entered, a call of a function of these names is ``around(name, real, args, kw)``.
+
+    `homes` are the modules or classes in which the names are looked up. What such a call calls in
+    turn, in the same thread, is the real function.
+    """
+    thread = threading.local()
+
+    def instead_of(name: str, real: Callable) -> Callable:
+        @functools.wraps(real)
+        def call(*args: object, **kwargs: object) -> object:
+            if getattr(thread, "within", False):
+                return real(*args, **kwargs)
+            thread.within = True
+            try:
+                return around(name, real, args, kwargs)
+            finally:
+                thread.within = False
+
+        return call
+
+    known = [(home, name) for home in homes for name in names if hasattr(home, name)]
+    real = [(home, name, getattr(home, name)) for home, name in known]
+    ours = {name: instead_of(name, function) for _, name, function in reversed(real)}
+    for home, name, _ in real:
+        setattr(home, name, ours[name])
+    try:
+        yield
+    finally:
+        for home, name, function in real:
+            setattr(home, name, function)

@@ -1,0 +1,128 @@
+"""What a call leaves behind: messages that nobody waited for, process groups, tensors."""
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.utils._pytree import tree_map_only
+
+from course.checks.runner.outcomes import Undecided
+from course.checks.tools.interceptor import intercepted
+from course.checks.tools.memory import CALLS, left_by
+from course.checks.tools.recorder import RECORDED
+
+SENDS = ("isend",)
+WRONG = "the result is wrong"  # of a call without any delay
+MESSAGES = (*SENDS, "irecv")  # `send`, `recv` and `batch_isend_irecv` come through them
+CAN_WAIT = tuple(
+    name for name in RECORDED if "async_op" in inspect.signature(getattr(dist, name)).parameters
+)
+
+
+class Late:
+    """The handle of a call that has begun; what it receives is there only after `wait`."""
+
+    def __init__(self, name: str, begin: Callable[..., Any], args: tuple, kwargs: dict) -> None:
+        self.name, self.waited, self.changed = name, False, False
+        self._tensors: list[tuple[Tensor, Tensor]] = []  # the caller's, and what travels instead
+        args, kwargs = tree_map_only(Tensor, self._instead_of, (args, kwargs))
+        self._work = begin(*args, **kwargs)
+
+    def _instead_of(self, tensor: Tensor) -> Tensor:
+        self._tensors.append((tensor, tensor.clone()))
+        return self._tensors[-1][1]
+
+    def wait(self, *args: object) -> object:
+        """Wait for the call, and put what it received into the caller's tensors."""
+        done = self._work.wait(*args)
+        self._arrive()
+        return done
+
+    def is_completed(self) -> bool:
+        """Whether the call is done; if so, what it received is in the caller's tensors."""
+        if self._work.is_completed():
+            self._arrive()
+        return self.waited
+
+    def get_future(self) -> torch.futures.Future:
+        """A future of the call; when it is done, what was received has arrived."""
+
+        def arrived(done: torch.futures.Future) -> object:
+            self._arrive()
+            return done.value()
+
+        return self._work.get_future().then(arrived)
+
+    def _arrive(self) -> None:
+        if self.waited:
+            return
+        self.waited = True
+        for tensor, travelled in self._tensors:
+            if self.name in SENDS:
+                self.changed |= not torch.equal(_bytes(tensor), _bytes(travelled))
+            else:
+                tensor.detach().copy_(travelled)
+
+
+@contextmanager
+def late() -> Iterator[list[Late]]:
+    """While it is entered, all that arrives does so as late as it may: when it is waited for.
+
+    The list has the calls that did not wait by themselves.
+    """
+    begun: list[Late] = []
+
+    def begin(name: str, real: Callable[..., Any], args: tuple, kwargs: dict) -> object:
+        given = inspect.signature(real).bind(*args, **kwargs).arguments
+        if name not in MESSAGES and not given.get("async_op"):
+            return real(*args, **kwargs)
+        begun.append(Late(name, real, args, kwargs))
+        return begun[-1]
+
+    with intercepted(begin, (*CAN_WAIT, *MESSAGES)):
+        yield begun
+
+
+def loose_ends(call: Callable[[], bool]) -> str:
+    """What `call` leaves undone or behind, as the end of a sentence; "" if nothing.
+
+    `call` runs the learner's code and says whether its result is right. All ranks call this; none
+    stops before the others have made their last call.
+    """
+    kept_by_calls = kept(call)
+    with late() as begun:
+        right = call()
+    not_awaited = [handle.name for handle in begun if not handle.waited]
+    if not_awaited:
+        return f"it does not wait for {len(not_awaited)} of {len(begun)} calls ({not_awaited[0]})"
+    if any(handle.changed for handle in begun):
+        return "it changes a tensor that isend may still be sending: first wait, then change it"
+    if not right:
+        late_too = ", if messages arrive late: it reads a tensor before it waits" if begun else ""
+        return WRONG + late_too
+    return kept_by_calls
+
+
+def undecided_where_wrong(by_rank: Iterable[str]) -> None:
+    """Leave a result that is wrong without any delay to the check that compares results."""
+    if WRONG in by_rank:
+        raise Undecided("the result is wrong without any delay, and another check says how")
+
+
+def kept(call: Callable[[], object]) -> str:
+    """What every further `call` keeps for good, as the end of a sentence; "" if nothing."""
+    tensors, groups = left_by(lambda number: call())
+    if groups:
+        return f"{CALLS} calls leave {groups} process groups behind: make them once, outside"
+    if tensors:
+        return f"{CALLS} calls leave {tensors} tensors in memory that nobody needs any more"
+    return ""
+
+
+def _bytes(tensor: Tensor) -> Tensor:
+    """A tensor as bytes, in which what is not a number equals itself."""
+    return tensor.contiguous().view(-1).view(torch.uint8)

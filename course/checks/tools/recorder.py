@@ -1,0 +1,96 @@
+"""See what code calls: record its calls to torch.distributed (or to a module), or forbid them."""
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import ModuleType
+
+import torch.distributed as dist
+from torch import Tensor
+from torch.nn.parallel import DistributedDataParallel
+
+from course.checks.tools.interceptor import HOMES, intercepted
+
+PREFIXES = ("all_", "_all_", "reduce", "_reduce", "broadcast", "_broadcast", "gather", "scatter")
+COLLECTIVES = tuple(
+    name for name in vars(dist) if name.startswith(PREFIXES) and name != "reduce_op"
+)
+MESSAGES = ("send", "recv", "isend", "irecv", "batch_isend_irecv")
+MOVES_DATA = COLLECTIVES + MESSAGES
+# `batch_isend_irecv` is recorded as the messages that it consists of.
+RECORDED = tuple(
+    name
+    for name in MOVES_DATA
+    if name != "batch_isend_irecv" and inspect.isfunction(getattr(dist, name, None))
+)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call as this rank made it."""
+
+    name: str
+    elements: int  # of the largest tensor among its arguments, 0 if there is none
+    asynchronous: bool  # whether it was called with `async_op`
+    to: int | None  # the destination, if it has one
+    ranks: tuple[int, ...]  # the members of its group
+    nbytes: int  # of the tensor that has most
+
+
+@contextmanager
+def recorded(*names: str, within: ModuleType | None = None) -> Iterator[list[Call]]:
+    """The calls of these functions while it is entered, in order.
+
+    A function that such a call calls in turn is not listed.
+    Without names: every function of torch.distributed that moves data between ranks.
+    `within` is another module, such as one of the learner's, whose functions are recorded instead.
+    """
+    calls: list[Call] = []
+
+    def noted(name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+        calls.append(_described(name, real, args, kwargs))
+        return real(*args, **kwargs)
+
+    with intercepted(noted, names or RECORDED, HOMES if within is None else (within,)):
+        yield calls
+
+
+@contextmanager
+def forbidden(
+    names: Iterable[str], message: str, homes: Iterable[object] = HOMES
+) -> Iterator[None]:
+    """While it is entered, these functions of torch.distributed raise an `AssertionError`.
+
+    ``{name}`` in its message stands for the name of the function.
+    """
+
+    def refuse(name: str, real: Callable, args: tuple, kwargs: dict) -> None:
+        raise AssertionError(message.format(name=name))
+
+    with intercepted(refuse, names, homes):
+        yield
+
+
+@contextmanager
+def ddp_forbidden() -> Iterator[None]:
+    """While it is entered, torch's own DistributedDataParallel raises an `AssertionError`."""
+    message = (
+        "it hands the work to torch's DistributedDataParallel, which is what it should replace"
+    )
+    with forbidden(["__init__"], message, homes=(DistributedDataParallel,)):
+        yield
+
+
+def _described(name: str, real: Callable, args: tuple, kwargs: dict) -> Call:
+    given = inspect.signature(real).bind(*args, **kwargs).arguments
+    tensors = [value for value in given.values() if isinstance(value, Tensor)]
+    elements = max((tensor.numel() for tensor in tensors), default=0)
+    nbytes = max((tensor.nbytes for tensor in tensors), default=0)
+    to, group = given.get("dst"), given.get("group")
+    if to is None:
+        to = given.get("group_dst")
+    if not isinstance(group, dist.ProcessGroup):
+        group = dist.group.WORLD
+    ranks = tuple(dist.get_process_group_ranks(group)) if dist.is_initialized() else ()
+    return Call(name, elements, bool(given.get("async_op")), to, ranks, nbytes)

@@ -1,0 +1,45 @@
+"""The scripts that a lab gives whole, laid beside a learner's own where those are missing."""
+
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from course.exercises import exercise, exercises
+
+
+def missing(src: Path, names: Iterable[str]) -> dict[str, str]:
+    """The given scripts that these exercises lack in `src`, by name.
+
+    An exercise that is not there itself lacks none.
+    """
+    return {
+        name: text
+        for each in names
+        if (src / f"{each}.py").is_file()
+        for name, text in exercise(each).given.items()
+        if not (src / f"{name}.py").exists()
+    }
+
+
+def lay(src: Path, names: Iterable[str]) -> None:
+    """Write the given scripts that these exercises lack."""
+    for name, text in missing(src, names).items():
+        (src / f"{name}.py").write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def complete(src: Path, names: Iterable[str]) -> Iterator[Path]:
+    """`src` itself, or a copy of its scripts with what these exercises (all if none) lack."""
+    names = list(names) or list(exercises())
+    if not missing(src, names):
+        yield src
+        return
+    with tempfile.TemporaryDirectory(prefix="course-check-") as folder:
+        copy = Path(folder)
+        for path in src.glob("*.py"):
+            if path.is_file():
+                shutil.copyfile(path, copy / path.name)
+        lay(copy, names)
+        yield copy

@@ -1,0 +1,1 @@
+"""What `grade` is made of: who handed in what, the verdicts on it, and the pages about it."""

@@ -1,0 +1,180 @@
+"""The scripts and notebooks of a submission, read out of folders and archives, and never unpacked.
+
+A submission may hold anything. So a file is read up to a limit and nothing is written, links are
+not followed, and whatever goes wrong with one file is said about this file.
+"""
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+from course.commands.grading.names import ARCHIVES, visible
+from course.core import words
+
+SCRIPT, NOTEBOOK = 200 * 2**10, 10 * words.MIB  # bytes of a file: ours have 6 kB and 0.5 MB
+UNPACKED = 100 * words.MIB  # bytes that are read of one submission
+MEMBERS = 50_000  # files and folders of one submission
+DEEPEST = 3  # archives in archives
+COURSE = ("solutions", "course", "tests")  # folders of the course, of which nothing is handed in
+OTHERS = (".7z", ".rar", ".gz", ".bz2", ".xz", ".zst")  # archives that are not read
+DECOMPRESS = {".gz": gzip.open, ".tgz": gzip.open, ".bz2": bz2.open, ".tbz2": bz2.open}
+DECOMPRESS |= {".xz": lzma.open, ".txz": lzma.open}
+
+
+class Contents:
+    """What a submission holds.
+
+    `files` are the texts of its scripts and notebooks by their path in it, `problems` what could
+    not be read and why, `left_out` how many scripts lie in folders of the course itself. `newest`
+    is the time of the newest file on this disk, in seconds since the epoch.
+    """
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.problems: list[str] = []
+        self.left_out = 0
+        self.newest = 0.0
+        self._left = UNPACKED
+        self._members = 0
+
+    def read(self, path: Path, name: str) -> None:
+        """Read a folder or a file, which is called `name` in messages and in `files`."""
+        try:
+            mode = path.lstat().st_mode
+            if stat.S_ISDIR(mode):
+                self._folder(path, name)
+            elif stat.S_ISREG(mode):
+                self._on_disk(path, name)
+            else:
+                self._refuse(name, "it is a link or a device, which is not read")
+        except Exception as error:
+            self._refuse(name, why(error))
+
+    def _folder(self, folder: Path, name: str) -> None:
+        for at, folders, files in os.walk(folder):
+            below = Path(at).relative_to(folder)
+            folders[:] = sorted(each for each in folders if not each.startswith("."))
+            self._count(len(folders) + len(files))
+            for file in sorted(files):
+                path, said = Path(at, file), (Path(name) / below / file).as_posix()
+                if stat.S_ISREG(path.lstat().st_mode):
+                    self._on_disk(path, said)
+                elif _limit(file):
+                    self._refuse(said, "it is a link or a device, which is not read")
+
+    def _on_disk(self, path: Path, name: str) -> None:
+        if self._take(name, lambda: path.open("rb")):
+            self.newest = max(self.newest, path.stat().st_mtime)
+
+    def _take(self, name: str, opened: Callable[[], IO[bytes]], depth: int = 0) -> bool:
+        """Read one file, if it is a script, a notebook or an archive; say whether it is."""
+        name = name.replace("\\", "/")  # as some programs on Windows separate folders
+        limit = _limit(name)
+        if not limit or _is_hidden(name):
+            return False
+        if _is_of_the_course(name):
+            self.left_out += name.endswith(".py")
+            return False
+        try:
+            with opened() as file:
+                if ARCHIVES.search(name):
+                    self._unpack(name, file, depth)
+                elif name.lower().endswith(OTHERS):
+                    self._refuse(name, "an archive must be a .zip or a .tar.gz")
+                else:
+                    self.files[name] = self._bytes(file, limit)
+        except Exception as error:  # whatever a broken or hostile file can bring about
+            self._refuse(name, why(error))
+        return True
+
+    def _unpack(self, name: str, file: IO[bytes], depth: int) -> None:
+        if depth == DEEPEST:
+            raise ValueError("it is an archive in an archive in an archive")
+        if depth:  # or each step in it would decompress all that is before it
+            file = io.BytesIO(self._bytes(file, UNPACKED))
+        elif file.seek(0, os.SEEK_END) > UNPACKED:
+            raise ValueError(f"it has more than {words.size(UNPACKED)}: ask for `labs/src` alone")
+        file.seek(0)
+        if name.lower().endswith(".zip"):
+            with zipfile.ZipFile(file) as archive:
+                self._count(len(archive.infolist()))
+                for member in archive.infolist():
+                    opened = partial(archive.open, member)
+                    self._take(f"{name}/{member.filename}", opened, depth + 1)
+        else:
+            decompress = DECOMPRESS.get(Path(name.lower()).suffix, lambda file: file)
+            content = io.BytesIO(self._bytes(decompress(file), UNPACKED))
+            with tarfile.open(fileobj=content) as archive:
+                for member in archive:
+                    self._count(1)
+                    if member.isreg():
+                        opened = partial(archive.extractfile, member)
+                        self._take(f"{name}/{member.name}", opened, depth + 1)
+
+    def _bytes(self, file: IO[bytes], limit: int) -> bytes:
+        data = file.read(min(limit, self._left) + 1)
+        self._left = max(0, self._left - len(data))
+        if len(data) > limit:
+            raise ValueError(f"it has more than {words.size(limit)}")
+        if self._left == 0:
+            raise ValueError(f"the submission has more than {words.size(UNPACKED)}")
+        return data
+
+    def _count(self, members: int) -> None:
+        self._members += members
+        if self._members > MEMBERS:
+            raise ValueError(f"it holds more than {MEMBERS:,} files and folders")
+
+    def _refuse(self, name: str, why: str) -> None:
+        self.problems.append(f"{visible(name)} was not read: {why}")
+
+
+def _limit(name: str) -> int:
+    """How many bytes a file of this name may have, 0 if nobody asks for it."""
+    name = name.lower()
+    if name.endswith(".py"):
+        return SCRIPT
+    if name.endswith(".ipynb"):
+        return NOTEBOOK
+    return UNPACKED if ARCHIVES.search(name) or name.endswith(OTHERS) else 0
+
+
+def _is_hidden(name: str) -> bool:
+    """Whether the path leads through what a system or an editor put there for itself."""
+    parts = name.split("/")[1:]  # the first one is the submission's own name
+    return any(part.startswith(".") or part == "__MACOSX" for part in parts)
+
+
+def _is_of_the_course(name: str) -> bool:
+    """Whether the path leads into the course itself; its folder of labs is the learner's."""
+    folders = name.split("/")[1:-1]
+    if "labs" in folders:
+        folders = folders[folders.index("labs") :]
+    return any(folder in COURSE for folder in folders)
+
+
+def why(error: Exception) -> str:
+    """What is wrong with a file, for a teacher."""
+    match error:
+        case RuntimeError() if "password" in str(error) or "encrypted" in str(error):
+            return "it is protected by a password"
+        case NotImplementedError():
+            return "it was packed in a way that Python cannot read, such as Deflate64"
+        case RecursionError() | MemoryError():
+            return "it is too deep or too large"
+        case zlib.error() | lzma.LZMAError() | EOFError():
+            return "it is damaged"
+        case ValueError() | OSError() | zipfile.BadZipFile() | tarfile.TarError():
+            return visible(str(error)).rstrip(".") or type(error).__name__
+        case _:
+            return visible(f"{type(error).__name__}: {error}").rstrip(".")

@@ -1,0 +1,77 @@
+"""What a teacher adds to the verdicts: remarks, and points that replace those of the checks.
+
+They stand in a TOML file, which is written once, with a table for each learner, and from then on
+only read.
+"""
+
+import json
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from course.core import CourseError, write_whole
+
+HEAD = """\
+# Your remarks, and points of yours. `grade` reads this file each time and never changes it.
+#
+#     ["Ada Lovelace"]
+#     remark = "The ring is right; the check was too strict."
+#     ring = 1        # points of an exercise, in place of those that its checks give
+#     late = 0        # days, in place of those that `grade` counts
+"""
+
+
+@dataclass(frozen=True)
+class Comment:
+    """What is added to one learner: `points` by exercise, `late` in days (None for as counted)."""
+
+    remark: str = ""
+    points: dict[str, float] = field(default_factory=dict)
+    late: float | None = None
+
+
+def read(path: Path, learners: Iterable[str], names: Sequence[str]) -> dict[str, Comment]:
+    """The comments by learner; the file is made if it is not there.
+
+    Raises `CourseError` where it says something about nobody, or nothing that is known.
+    """
+    learners = list(learners)
+    if not path.exists():
+        tables = "".join(f"\n[{json.dumps(learner, ensure_ascii=False)}]\n" for learner in learners)
+        write_whole(path, HEAD + tables)
+    try:
+        told = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise CourseError(f"The comments in {path} cannot be read: {error}.") from None
+    return {
+        learner: _comment(path, learner, said, names)
+        for learner, said in told.items()
+        if _is_known(path, learner, said, learners)
+    }
+
+
+def _is_known(path: Path, learner: str, said: object, learners: Sequence[str]) -> bool:
+    """Whether the comment is about someone; an empty one about somebody who has left is none."""
+    if learner not in learners and said:
+        raise CourseError(f"{path} has a comment on {learner!r}, who is not in this class.")
+    return bool(said)
+
+
+def _comment(path: Path, learner: str, said: object, names: Sequence[str]) -> Comment:
+    if not isinstance(said, dict):
+        raise CourseError(f"{path}: write what is about {learner!r} below [{learner!r}].")
+    points = {name: value for name, value in said.items() if name not in ("remark", "late")}
+    for name, value in points.items():
+        if name not in names or not is_points(value):
+            raise CourseError(f"{path}: {name} = {value} is not an exercise and its points.")
+    late, remark = said.get("late"), said.get("remark", "")
+    if not isinstance(remark, str) or not (late is None or is_points(late)):
+        raise CourseError(f"{path}: `remark` is a text and `late` a number of days ({learner!r}).")
+    return Comment(remark, points, late)
+
+
+def is_points(value: object) -> bool:
+    """Whether a value is a number of points: finite, and not below 0."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0 <= value < float("inf")

@@ -1,0 +1,86 @@
+"""What a learner gets back, as a page, and what other programs read: CSV and JUnit XML."""
+
+from html import escape
+from xml.etree import ElementTree
+
+from course.commands.grading import pages
+from course.commands.grading.gradebook import Gradebook, Line
+from course.commands.grading.roster import table
+from course.core import words
+from course.exercises import Outcome
+
+
+def page(line: Line) -> str:
+    """The page for one learner."""
+    said = [line.submission.problem, *line.submission.notes]
+    if line.late:
+        lost = f", which takes {line.percent:g} % of the points a day" if line.percent else ""
+        said.append(f"handed in late by {words.plural(int(line.late), 'day')}{lost}")
+    remark = f"<p><b>{escape(line.comment.remark)}</b></p>" if line.comment.remark else ""
+    return (
+        pages.head(f"Feedback for {line.learner}")
+        + remark
+        + "".join(f"<p>{escape(each[0].upper() + each[1:])}.</p>" for each in said if each)
+        + _points(line)
+        + "".join(report._repr_html_() + "<br>" for report in line.reports.values())
+        + "</body></html>"
+    )
+
+
+def _points(line: Line) -> str:
+    rows = "".join(
+        f"<tr><th scope=row>{escape(name)}</th>{pages.cell(line.reports.get(name))}"
+        f'<td class="number">{words.significant(line.points(name), 3)} of {most:g}</td></tr>'
+        for name, most in line.weights.items()
+    )
+    together = f"{pages.total(line)} of {sum(line.weights.values()):g}"
+    return (
+        '<p class="note">The points of an exercise are shared by its checks.</p>'
+        + pages.wide(
+            "<thead><tr><th scope=col>exercise</th><th scope=col>checks</th>"
+            f'<th scope=col class="number">points</th></tr></thead><tbody>{rows}</tbody>'
+            "<tfoot><tr><th scope=row>together</th><td></td>"
+            f'<td class="number">{together}</td></tr></tfoot>',
+            "Points",
+        )
+        + "<br>"
+    )
+
+
+def csv(book: Gradebook) -> str:
+    """The class as CSV: the points of each learner and of each exercise."""
+    rows = [["learner", "id", "section", "points", "late", "not judged", *book.weights, "to know"]]
+    for line in book.lines:
+        person = line.submission.person
+        rows.append(
+            [
+                line.learner,
+                person.id if person else "",
+                line.section,
+                round(line.total, 4),
+                round(line.late, 2),
+                " ".join(line.not_judged),
+                *(round(line.points(name), 4) for name in book.weights),
+                "; ".join(line.said),
+            ]
+        )
+    return table(rows)
+
+
+def junit(line: Line) -> str:
+    """The verdicts on one learner as JUnit XML."""
+    suites = ElementTree.Element("testsuites", name=line.learner)
+    for name, report in line.reports.items():
+        failed, passed = report.count(Outcome.FAILED), report.held
+        of = len(report.results)
+        counts = {"tests": of, "failures": failed, "skipped": of - failed - passed}
+        suite = ElementTree.SubElement(
+            suites, "testsuite", name=name, **{key: str(n) for key, n in counts.items()}
+        )
+        for result in report.results:
+            case = ElementTree.SubElement(suite, "testcase", classname=name, name=result.claim)
+            if result.outcome == Outcome.FAILED:
+                ElementTree.SubElement(case, "failure", message=result.message)
+            elif result.outcome != Outcome.PASSED:
+                ElementTree.SubElement(case, "skipped", message=result.message)
+    return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True)

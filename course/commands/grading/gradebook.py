@@ -1,0 +1,116 @@
+"""The gradebook of a class: a line for each learner, with points, lateness and what is doubtful."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from course.commands.grading.alike import Group
+from course.commands.grading.comments import Comment
+from course.commands.grading.submissions import Submission
+from course.exercises import Outcome, Report
+
+DAY = 24 * 3600  # seconds
+NO_COMMENT = Comment()
+
+
+@dataclass(frozen=True)
+class Line:
+    """One learner: what was handed in, the verdicts by exercise, and what is to be said.
+
+    `late` is in days, and each of them takes `percent` of the points.
+    """
+
+    submission: Submission
+    weights: Mapping[str, float]
+    reports: Mapping[str, Report]
+    comment: Comment = NO_COMMENT
+    doubts: Sequence[str] = ()
+    late: float = 0.0
+    percent: float = 0.0
+
+    @property
+    def learner(self) -> str:
+        """The learner's name."""
+        return self.submission.learner
+
+    @property
+    def section(self) -> str:
+        """The learner's section of the class, "" if the roster has none."""
+        return self.submission.person.section if self.submission.person else ""
+
+    def points(self, name: str) -> float:
+        """The points of one exercise: the teacher's own, or the part whose checks hold."""
+        report = self.reports.get(name)
+        earned = self.weights[name] * report.share if report else 0.0
+        return self.comment.points.get(name, earned)
+
+    @property
+    def total(self) -> float:
+        """All points, less what is lost for being late."""
+        part = max(0.0, 1 - self.late * self.percent / 100)
+        return part * sum(self.points(name) for name in self.weights)
+
+    @property
+    def not_judged(self) -> list[str]:
+        """The exercises that were handed in and of which not all is judged."""
+        own = self.comment.points
+        return [name for name, each in self.reports.items() if not (each.judged or name in own)]
+
+    @property
+    def said(self) -> list[str]:
+        """What a teacher should know of this learner, in short sentences."""
+        said = [self.submission.problem, *self.submission.notes]
+        said += [f"late: {self.late:g} d"] if self.late else []
+        said += self.doubts
+        said += [f"not judged: {', '.join(self.not_judged)}"] if self.not_judged else []
+        said += [f"your remark: {self.comment.remark}"] if self.comment.remark else []
+        return [each for each in said if each]
+
+
+@dataclass(frozen=True)
+class Gradebook:
+    """A class: its lines, the points of each exercise that was asked for, and who is alike."""
+
+    lines: Sequence[Line]
+    weights: Mapping[str, float]
+    groups: Sequence[Group] = ()
+
+    @property
+    def most(self) -> float:
+        """The points that one can have."""
+        return sum(self.weights.values())
+
+    def mean(self, name: str) -> float:
+        """Which part of the points of an exercise the class has, from 0 to 1."""
+        most = self.weights[name] * len(self.lines)
+        return sum(line.points(name) for line in self.lines) / most if most else 0.0
+
+    @property
+    def failing(self) -> list[tuple[str, str, int, int]]:
+        """The checks that fail, most often first: exercise, claim, for how many, of how many."""
+        found = []
+        for name in self.weights:
+            reports = [line.reports.get(name) for line in self.lines]
+            begun = [report for report in reports if report and report.begun]
+            fails: dict[str, int] = {}
+            for report in begun:
+                for result in report.results:
+                    if result.outcome == Outcome.FAILED:
+                        fails[result.claim] = fails.get(result.claim, 0) + 1
+            found += [(name, claim, count, len(begun)) for claim, count in fails.items()]
+        return sorted(found, key=lambda each: -each[2])
+
+
+def days_late(submission: Submission, due: datetime | None) -> float:
+    """How many days a submission is late, begun ones counted whole.
+
+    The roster's own time comes first. Where only "late" is said, by the roster or by Canvas, it is
+    one day.
+    """
+    person = submission.person
+    due = person.due if person and person.due else due
+    over = submission.time - due.timestamp() if due and submission.time else 0.0
+    if over > 0:
+        return math.ceil(over / DAY)
+    return 1.0 if submission.late or (person and person.late) else 0.0

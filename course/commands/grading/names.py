@@ -1,0 +1,87 @@
+"""Whose file it is: what the names of submissions say, as downloads of other programs have them.
+
+Each form was read in the program's own source:
+
+- Moodle (`mod/assign/classes/downloader.php`): a folder for each learner, such as
+  ``Ada Lovelace_123_assignsubmission_file_``, or without folders, files such as
+  ``Ada Lovelace_123_assignsubmission_file_ring.py``. The number is that of "Participant 123" in
+  Moodle's grading worksheet.
+- Canvas (`lib/content_zipper.rb`): files such as ``lovelaceada_LATE_123_456_ring.py``. The first
+  number is the learner's, the second the file's. LATE is there for what was late, and ``anon_x7Yz``
+  stands for name and number where names are hidden.
+- GitHub Classroom (`student-repos.go` of `gh-classroom`) and Classroom 50 (`download.go` of
+  `gh-teacher`): a folder for each repository. Its name ends with the learner's, as in
+  ``gpus-lab02-ada``.
+- Everything else: a folder, an archive or a file that has the learner's name.
+"""
+
+import hashlib
+import re
+import unicodedata
+from dataclasses import dataclass
+
+MOODLE = re.compile(
+    r"(?P<learner>.+)_(?P<number>\d+)_assignsubmission_[a-z]+(?:_(?P<file>.*))?", re.DOTALL
+)
+CANVAS = re.compile(
+    r"(?:(?P<learner>\w+?)_)??(?P<late>LATE_)?(?P<number>\d+|anon_[^_\W]+)_\d+_(?P<file>.+)",
+    re.DOTALL,
+)
+AGAIN = re.compile(r"-\d+(?=\.\w+$)")  # Canvas calls a second ring.py ring-1.py
+ARCHIVES = re.compile(r"\.(zip|tar|tgz|tbz2|txz|tar\.(gz|bz2|xz))$", re.IGNORECASE)
+LONGEST = 60  # characters of a name that is shown
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Who handed a file in: `number` is what Moodle or Canvas calls the learner, "" if not known.
+
+    `file` is the file's own name, without what was put before it; "" for a folder. `is_clone` says
+    that it is a clone of a repository, whose name only ends with the learner's.
+    """
+
+    learner: str
+    number: str = ""
+    file: str = ""
+    late: bool = False
+    is_clone: bool = False
+
+
+def owner(name: str, is_folder: bool, is_clone: bool = False) -> Owner:
+    """The owner of an entry of this name in the folder of submissions."""
+    if match := MOODLE.fullmatch(name):
+        return Owner(match["learner"], match["number"], match["file"] or "")
+    if is_folder:
+        return Owner(name, is_clone=is_clone)
+    if match := CANVAS.fullmatch(name):
+        file = AGAIN.sub("", match["file"])
+        learner = match["learner"] or match["number"]
+        return Owner(learner, match["number"], file, bool(match["late"]))
+    stem = ARCHIVES.sub("", name)
+    return Owner(stem if stem != name else name.rpartition(".")[0] or name, file=name)
+
+
+def visible(text: str) -> str:
+    """Text without what would move a cursor, turn the reading direction or not be UTF-8."""
+    return "".join(char if char.isprintable() else "�" for char in text)
+
+
+def shown(name: str) -> str:
+    """A name as pages and tables have it: visible, and not too long for them."""
+    name = visible(name)
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+
+
+def slug(name: str) -> str:
+    """A name as a file has it, at most 170 bytes long; different names have different ones."""
+    plain = re.sub(r"[^\w.-]", "_", visible(name)).lstrip(".")[:40]
+    if plain == name:
+        return name
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{plain}-{digest[:8]}"
+
+
+def plain(name: str) -> str:
+    """A name as it is compared: its letters and digits, in small letters."""
+    folded = unicodedata.normalize("NFKC", name).casefold()
+    return "".join(char for char in folded if char.isalnum())

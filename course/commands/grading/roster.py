@@ -1,0 +1,195 @@
+"""The roster of a class: who should have handed in, until when, and where the points go.
+
+A roster is a CSV file with a row for each learner. Its columns may be
+
+- ours: id, name, section, due, late,
+- those of Moodle's grading worksheet: Identifier, Full name, Email address, Grade,
+- those of Canvas's exported gradebook: Student, ID, SIS User ID, SIS Login ID, Section,
+- those of Classroom 50's roster: username, first_name, last_name, email, section.
+
+`with_points` writes it again with one column filled, which is what Moodle and Canvas import. Moodle
+reads Identifier, Grade and "Last modified (grade)" (`importgradeslib.php`). Canvas finds learners
+by ID and a column by its title; its row "Points Possible" is no learner (`gradebook_importer.rb`).
+"""
+
+import csv
+import io
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from course.commands.grading.names import Owner, plain
+from course.core import CourseError
+
+NUMBERS = ("id", "identifier")  # columns whose number Moodle or Canvas puts into names of files
+IDS = (*NUMBERS, "username", "sis user id", "sis login id", "email", "email address")
+NAMES = ("name", "full name", "student")
+GRADE = "Grade"  # what Moodle calls the column of points
+POINTS = "points"  # what we call it
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a cell begins that a spreadsheet would compute
+YES = ("yes", "true", "1", "late")
+
+
+@dataclass(frozen=True)
+class Person:
+    """One learner of the roster; `row` is the number of the row, from 0."""
+
+    row: int
+    name: str
+    id: str = ""
+    section: str = ""
+    due: datetime | None = None
+    late: bool = False
+
+
+class Roster:
+    """The rows of a roster, and who they are."""
+
+    def __init__(
+        self, path: Path, header: list[str], rows: list[list[str]], delimiter: str
+    ) -> None:
+        self.path = os.path.abspath(path)
+        self.people: list[Person] = []
+        self._header, self._rows, self._delimiter = header, rows, delimiter
+        self._titles = [title.strip().casefold() for title in header]
+        self._numbers: dict[str, list[Person]] = {}
+        self._ids: dict[str, list[Person]] = {}
+        self._names: dict[str, list[Person]] = {}
+        for number, row in enumerate(rows):
+            self._add(number, row)
+        if not self.people:
+            raise CourseError(
+                f"The roster {path} has no learner: it needs a column `id` or `name`."
+            )
+
+    def _add(self, number: int, row: list[str]) -> None:
+        cells = {title: cell.strip() for title, cell in zip(self._titles, row, strict=False)}
+        ids = [cells[title] for title in IDS if cells.get(title)]
+        names = [cells[title] for title in NAMES if cells.get(title)]
+        if cells.get("first_name") or cells.get("last_name"):
+            names.append(f"{cells.get('first_name', '')} {cells.get('last_name', '')}".strip())
+        if not (ids or names) or "points possible" in cells.get("student", "").casefold():
+            return
+        person = Person(
+            row=number,
+            name=(names or ids)[0],
+            id=(ids or [""])[0],
+            section=cells.get("section", ""),
+            due=time_of(cells.get("due", "")),
+            late=cells.get("late", "").casefold() in YES,
+        )
+        self.people.append(person)
+        numbers = (re.search(r"\d+$", cells.get(title, "")) for title in NUMBERS)
+        for key in {found[0] for found in numbers if found}:  # 123 of "Participant 123"
+            self._numbers.setdefault(key, []).append(person)
+        logins = [each.partition("@")[0] for each in ids]
+        for key in {plain(each) for each in (*ids, *logins)} - {""}:
+            self._ids.setdefault(key, []).append(person)
+        for key in {plain(each) for name in names for each in (name, _turned(name))} - {""}:
+            self._names.setdefault(key, []).append(person)
+
+    def find(self, owner: Owner) -> Person | None:
+        """Whose submission it is; None if that is not certain."""
+        name = plain(owner.learner)
+        numbered = [
+            person
+            for person in self._numbers.get(owner.number, [])
+            if self._is_theirs or all(plain(word) in name for word in person.name.split())
+        ]
+        ended = self._at_the_end(owner.learner) if owner.is_clone else []
+        for people in (numbered, self._ids.get(name, []), self._names.get(name, []), ended):
+            if len(people) == 1:
+                return people[0]
+        return None
+
+    @property
+    def _is_theirs(self) -> bool:
+        """Whether the numbers are those that Moodle or Canvas puts into names."""
+        return "identifier" in self._titles or "student" in self._titles
+
+    def _at_the_end(self, name: str) -> list[Person]:
+        """Whose id a repository's name ends with, as in ``gpus-lab02-ada``; the longest counts."""
+        parts = name.split("-")
+        for first in range(1, len(parts)):
+            if people := self._ids.get(plain("".join(parts[first:])), []):
+                return people
+        return []
+
+    def with_points(self, points: Mapping[int, float], column: str | None) -> str:
+        """The roster as CSV again, with the points of its rows in one column.
+
+        Without `column` that is Moodle's "Grade", or a new one where there is none.
+        """
+        title = column or (GRADE if GRADE in self._header else POINTS)
+        header = self._header if title in self._header else [*self._header, title]
+        at = header.index(title)
+        rows = []
+        for number, row in enumerate(self._rows):
+            cells = row + [""] * (len(header) - len(row))
+            if number in points:
+                cells[at] = f"{points[number]:g}"
+            rows.append(cells)
+        return table([header, *rows], self._delimiter)
+
+
+def _turned(name: str) -> str:
+    """A name with its last part first, or as it was before that: "Lovelace, Ada"."""
+    last, comma, first = name.partition(",")
+    if not comma:
+        first, _, last = name.strip().rpartition(" ")
+        first, last = last, first
+    return f"{first} {last}"
+
+
+def read(path: Path) -> Roster:
+    """The roster in a CSV file; raises `CourseError` where that is none."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CourseError(f"The roster {path} cannot be read: {error}.") from None
+    first = text.partition("\n")[0]
+    delimiter = max(",;\t", key=first.count)
+    try:
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+    except csv.Error as error:
+        raise CourseError(f"The roster {path} cannot be read: {error}.") from None
+    header, *rest = rows or [[]]
+    twice = [title for title, count in Counter(header).items() if title and count > 1]
+    if twice:
+        raise CourseError(f"The roster {path} has two columns {twice[0]!r}.")
+    return Roster(path, header, rest, delimiter)
+
+
+def time_of(text: str) -> datetime | None:
+    """A time such as ``2026-11-20 18:00``, in this machine's zone if it names none."""
+    if not text:
+        return None
+    try:
+        return datetime.fromisoformat(text).astimezone()
+    except ValueError:
+        raise CourseError(
+            f"{text!r} is no time: write it as 2026-11-20, or as 2026-11-20 18:00."
+        ) from None
+
+
+def table(rows: Iterable[Iterable[object]], delimiter: str = ",") -> str:
+    """Rows as CSV in which no cell is a formula."""
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
+    writer.writerows([_safe(cell) for cell in row] for row in rows)
+    return text.getvalue()
+
+
+def _safe(cell: object) -> object:
+    """A cell that a spreadsheet takes for text; a number stays a number."""
+    if not isinstance(cell, str) or not cell.startswith(FORMULA) or len(cell) == 1:
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell

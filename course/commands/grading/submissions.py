@@ -1,0 +1,235 @@
+"""What a class handed in: whatever lies in a folder becomes a folder of scripts for each learner.
+
+Every entry has its place here, readable or not, so that nobody is lost.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from course.commands import check_given
+from course.commands.grading.archives import Contents, why
+from course.commands.grading.names import Owner, owner, shown, slug, visible
+from course.commands.grading.roster import Person, Roster
+from course.core import CourseError, lesson_marks, words
+from course.exercises import exercises
+
+SCRIPT = re.compile(r"[A-Za-z_]\w{0,99}\.py")
+LAB_FILE = re.compile(r"(^|/)labs/(src/[^/]+\.py|[^/]+\.ipynb)$")
+SAID = 5  # problems of one submission that are listed
+EMPTY = "it holds no script that is named as an exercise, such as ring.py, and no notebook of a lab"
+ABSENT, STRANGER = "handed in nothing", "not in the roster"
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One learner's scripts, copied to `src`; `person` is who that is in the roster.
+
+    `problem` says what could not be read, `notes` what else there is to say: which file was taken
+    where there were two. `time` is that of the newest file, in seconds since the epoch, 0 if none
+    was read; `late` is true where Canvas says so.
+    """
+
+    learner: str
+    src: Path
+    problem: str = ""
+    notes: Sequence[str] = ()
+    time: float = 0.0
+    late: bool = False
+    person: Person | None = None
+
+    @property
+    def exercises(self) -> list[str]:
+        """The exercises of which there is a script."""
+        return [name for name in exercises() if (self.src / f"{name}.py").is_file()]
+
+    def text(self, name: str) -> str:
+        """The script of one exercise."""
+        return (self.src / f"{name}.py").read_text(encoding="utf-8", errors="replace")
+
+    def digest(self) -> str:
+        """What tells these scripts from others: their names and texts, as a hash."""
+        found = hashlib.sha256()
+        for path in sorted(self.src.glob("*.py")):
+            found.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+        return found.hexdigest()
+
+
+def collect(folder: Path, work: Path, roster: Roster | None = None) -> list[Submission]:
+    """The submissions in a folder, and an empty one for who is in the roster and has none.
+
+    Their scripts are copied below `work`. Entries of the same owner are one submission. Raises
+    `CourseError` if there is nothing.
+    """
+    parts = _parts(folder, roster)
+    missing = [person for person in roster.people if person not in parts] if roster else []
+    parts |= {person: [] for person in missing}
+    names = _names(parts)
+    found = [_collected(parts[key], names[key], work / slug(names[key]), key) for key in parts]
+    if roster is None:
+        return found
+    known = sorted((each for each in found if each.person), key=lambda each: each.person.row)
+    strangers = [each for each in found if not each.person]
+    return known + [replace(each, notes=[*each.notes, STRANGER]) for each in strangers]
+
+
+Key = Person | tuple[str, str]  # whose an entry is: a person, or a name and a number
+
+
+def _parts(folder: Path, roster: Roster | None) -> dict[Key, list[tuple[Path, Owner]]]:
+    """The entries of the folder, by whose they are."""
+    parts: dict[Key, list[tuple[Path, Owner]]] = {}
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith(".") or (roster and os.path.abspath(path) == roster.path):
+            continue
+        whose = owner(path.name, path.is_dir(), is_clone=(path / ".git").exists())
+        person = roster.find(whose) if roster else None
+        parts.setdefault(person or (whose.learner, whose.number), []).append((path, whose))
+    if not parts:
+        kinds = "a folder of scripts, an archive or a notebook for each learner"
+        raise CourseError(f"There are no submissions in {folder}: it should hold {kinds}.")
+    return parts
+
+
+def _names(keys: Iterable[Key]) -> dict[Key, str]:
+    """A name for each learner, all of them different."""
+    names: dict[Key, str] = {}
+    for key in keys:
+        name, number = (key.name, key.id) if isinstance(key, Person) else key
+        name = first = shown(name)
+        if name in names.values() and number:
+            name = first = f"{name} ({shown(number)})"
+        count = 1
+        while name in names.values():
+            count += 1
+            name = f"{first} ({count})"
+        names[key] = name
+    return names
+
+
+def _collected(
+    parts: Sequence[tuple[Path, Owner]], learner: str, work: Path, key: Key
+) -> Submission:
+    contents = Contents()
+    for path, whose in parts:
+        contents.read(path, whose.file or whose.learner)
+    src = work / "src"
+    shutil.rmtree(work, ignore_errors=True)
+    src.mkdir(parents=True)
+    scripts, notes = chosen(contents)
+    for name, text in scripts.items():
+        (src / name).write_bytes(text)
+    if len(parts) > 1 and not any(whose.number for _, whose in parts):
+        notes.append(f"taken together: {' and '.join(visible(path.name) for path, _ in parts)}")
+    person = key if isinstance(key, Person) else None
+    found = Submission(
+        learner=learner,
+        src=src,
+        problem=_problem(contents, scripts) if parts else "",
+        notes=notes if parts else [ABSENT],
+        time=contents.newest,
+        late=any(whose.late for _, whose in parts),
+        person=person,
+    )
+    check_given.lay(src, found.exercises)
+    return found
+
+
+def _problem(contents: Contents, scripts: dict[str, bytes]) -> str:
+    said = list(contents.problems)
+    if not said and not any(PurePosixPath(name).stem in exercises() for name in scripts):
+        left = f" ({words.plural(contents.left_out, 'script')} of the course itself not counted)"
+        said.insert(0, EMPTY + (left if contents.left_out else ""))
+    if len(said) > SAID:
+        said[SAID - 1 :] = [f"and so {words.plural(len(said) - SAID + 1, 'more file')}"]
+    return "; ".join(said)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A script that was found: its file's `name`, its `text`, and `where` it stands."""
+
+    name: str
+    text: bytes
+    where: str
+    in_cell: bool = False
+
+    @property
+    def rank(self) -> tuple:
+        """Which one is taken if there are several: the least.
+
+        What is written comes before what is as it was handed out, a script before a cell that
+        would write it, and what lies less deep before the rest.
+        """
+        return self._is_as_handed_out(), self.in_cell, self.where.count("/"), self.where
+
+    def _is_as_handed_out(self) -> bool:
+        exercise = exercises().get(self.name.removesuffix(".py"))
+        if exercise is None:
+            return False
+        text = self.text.decode("utf-8", "replace")
+        return text.split() == exercise.script(solved=False).split()
+
+
+def chosen(contents: Contents) -> tuple[dict[str, bytes], list[str]]:
+    """The scripts to judge by their names, and which file was taken where there were two.
+
+    Where there is a folder `labs`, its notebooks and the scripts in its `src` count and nothing
+    else. Otherwise all notebooks count, and the scripts that lie beside one of an exercise.
+    """
+    paths = set(contents.files)
+    in_labs = {path for path in paths if LAB_FILE.search(path)}
+    if in_labs:
+        paths = in_labs
+    else:
+        folders = {
+            PurePosixPath(path).parent for path in paths if PurePosixPath(path).stem in exercises()
+        }
+        paths = {
+            path
+            for path in paths
+            if path.lower().endswith(".ipynb") or PurePosixPath(path).parent in folders
+        }
+    by_name: dict[str, list[Candidate]] = {}
+    for path in sorted(paths):
+        for candidate in _candidates(path, contents):
+            by_name.setdefault(candidate.name, []).append(candidate)
+    taken, notes = {}, []
+    for name, candidates in by_name.items():
+        different = {candidate.text: candidate for candidate in candidates}
+        if len(different) > 1:
+            candidates.sort(key=lambda candidate: candidate.rank)
+            others = [each.where for each in candidates[1:] if each.text != candidates[0].text]
+            if PurePosixPath(name).stem in exercises():
+                rest = " and ".join(map(visible, others))
+                notes.append(f"{name} was taken from {visible(candidates[0].where)}, not {rest}")
+        taken[name] = candidates[0].text
+    return taken, notes
+
+
+def _candidates(path: str, contents: Contents) -> list[Candidate]:
+    """The script that a file is, or those that a notebook's cells would write; runs nothing."""
+    name = PurePosixPath(path).name
+    if path.lower().endswith(".ipynb"):
+        try:
+            return _in_cells(path, contents.files[path])
+        except Exception as error:  # whatever a file that is no notebook can bring about
+            contents.problems.append(f"{visible(path)} was not read as a notebook: {why(error)}")
+            return []
+    return [Candidate(name, contents.files[path], path)] if SCRIPT.fullmatch(name) else []
+
+
+def _in_cells(path: str, content: bytes) -> list[Candidate]:
+    found = []
+    for number, cell in enumerate(json.loads(content)["cells"], 1):
+        text = "".join(cell["source"])
+        match = lesson_marks.WRITES.match(text) if cell["cell_type"] == "code" else None
+        if match and SCRIPT.fullmatch(name := PurePosixPath(match[1].strip()).name):
+            script = (text[match.end() :].strip("\n") + "\n").encode("utf-8", "replace")
+            found.append(Candidate(name, script, f"{path}, cell {number}", in_cell=True))
+    return found

@@ -1,0 +1,85 @@
+"""What a teacher should look at in a script, before believing that it is honest.
+
+No script needs any of it to solve an exercise. To find it is no proof, and not to find it neither.
+"""
+
+import ast
+from collections.abc import Iterator
+
+LIBRARIES = ("builtins", "course", "math", "numpy", "pytest", "sys", "torch", "unittest")
+# Those are there to be set.
+SETTINGS = ("torch.backends.", "torch._dynamo.config.", "torch._inductor.config.")
+PROCESSES = ("/proc/self", "/proc/1")  # and the beginning of `f"/proc/{pid}"`
+FRAMES = ("tb_frame", "f_back", "f_locals", "f_globals", "gi_frame", "cr_frame", "_getframe")
+FRAMES += ("currentframe", "getouterframes", "getinnerframes")
+INSIDES = ("__closure__", "cell_contents", "__globals__", "__code__", "__subclasses__")
+MODULES = ("gc", "ctypes", "inspect", "course.checks", "__main__")
+CALLS = ("eval", "exec")
+
+
+def suspicions(source: str) -> list[str]:
+    """A sentence for each line that rewrites a library, or reaches for what is not its own."""
+    try:
+        tree = ast.parse(source)
+    except (MemoryError, RecursionError, SyntaxError, ValueError):
+        return []  # it cannot run, either
+    names = _imported(tree)
+    found = {(node.lineno, what) for node, what in _looked_at(tree, names)}
+    return [f"Line {line} {what}." for line, what in sorted(found)]
+
+
+def _imported(tree: ast.AST) -> dict[str, str]:
+    """By the name that the script uses: the module, or the member of one, that it has imported."""
+    names = {"__builtins__": "builtins"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                whole = alias.name if alias.asname else alias.name.partition(".")[0]
+                names[alias.asname or whole] = whole
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+    return names
+
+
+def _looked_at(tree: ast.AST, names: dict[str, str]) -> Iterator[tuple[ast.AST, str]]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(ctx=ast.Store() | ast.Del()) if path := _library(node, names):
+                yield node, f"replaces `{path}`"
+            case ast.Call(func=ast.Name("setattr" | "delattr"), args=[home, *_]) if path := (
+                _library(home, names)
+            ):
+                yield node, f"changes `{path}` by `{node.func.id}`"
+            case ast.Attribute(attr="__dict__", value=home) if path := _library(home, names):
+                yield node, f"reaches into `{path}`"
+            case ast.Attribute(attr=name) if name in FRAMES:
+                yield node, f"looks at the variables of its callers, by `{name}`"
+            case ast.Attribute(attr=name) if name in INSIDES:
+                yield node, f"looks into a function or class, by `{name}`"
+            case ast.Call(func=ast.Name(name)) if name in CALLS:
+                yield node, f"runs code that is not written there, by `{name}`"
+            case ast.Constant(value=str(text)) if text.startswith(PROCESSES) or text in (
+                "/proc",
+                "/proc/",
+            ):
+                yield node, "reads about processes, in `/proc`"
+            case ast.Import(names=modules):
+                for alias in modules:
+                    if alias.name.startswith(MODULES):
+                        yield node, f"imports `{alias.name}`"
+            case ast.ImportFrom(module=str(module)) if module.startswith(MODULES):
+                yield node, f"imports `{module}`"
+
+
+def _library(node: ast.AST, names: dict[str, str]) -> str:
+    """The full name of an attribute of a library, or of a library; "" for anything else."""
+    parts = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name) or node.id not in names:
+        return ""
+    path = ".".join([names[node.id], *reversed(parts)])
+    library = path.partition(".")[0] in LIBRARIES and not path.startswith(SETTINGS)
+    return path if library else ""

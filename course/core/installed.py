@@ -1,0 +1,18 @@
+"""What an installed package brought along beside its code: the labs, the solutions, the images."""
+
+import os
+from importlib.metadata import PackageNotFoundError, files
+from pathlib import Path
+
+PACKAGE = "multi-gpu-course"
+SHARED = f"share/{PACKAGE}/"  # where the wheel puts labs, solutions and images
+
+
+def brought() -> dict[str, Path]:
+    """The notebooks and images of the installed package, by their place in the course's folder."""
+    try:
+        listed = files(PACKAGE) or []
+    except PackageNotFoundError:
+        return {}
+    named = {path.as_posix().partition(SHARED)[2]: path.locate() for path in listed}
+    return {name: Path(os.path.normpath(path)) for name, path in named.items() if name}

@@ -1,0 +1,75 @@
+"""One exercise: its lab, its script as handed out and solved, its TODOs and their hints."""
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from course.core import ROOT, CourseError, lesson_marks, todo
+
+if TYPE_CHECKING:
+    from course.lessons import Lesson
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """An exercise of the course; `path` is the lesson that asks for it."""
+
+    name: str
+    path: Path
+
+    @property
+    def lab(self) -> str:
+        """The number of its lab, such as ``04b``."""
+        return self.path.stem.partition("_")[0]
+
+    @property
+    def lesson(self) -> "Lesson":
+        """The lesson that asks for it, read."""
+        return _lesson(self.path)
+
+    def script(self, *, solved: bool) -> str:
+        """The script as it is handed out, or with its solutions (and their markers)."""
+        return self.lesson.scripts(solved=solved)[f"src/{self.name}.py"]
+
+    @property
+    def given(self) -> dict[str, str]:
+        """The scripts of its lab that are handed out whole, by their names."""
+        scripts = self.lesson.scripts(solved=False)
+        texts = {Path(target).stem: text for target, text in scripts.items()}
+        return {name: text for name, text in texts.items() if name not in self.lesson.exercises}
+
+    @property
+    def hints(self) -> dict[int, str]:
+        """The fuller hints, by the number of the TODO."""
+        from course.lessons import read_hints  # imports jupytext, which takes its time
+
+        numbers = todo.numbers(self.script(solved=False))
+        return dict(zip(numbers, read_hints(ROOT)[self.name], strict=True))
+
+
+@functools.cache
+def _lesson(path: Path) -> "Lesson":
+    from course.lessons import read  # imports jupytext, which takes its time
+
+    return read(path)
+
+
+@functools.cache
+def exercises() -> dict[str, Exercise]:
+    """All exercises by name, in the order in which the labs ask for them."""
+    return {
+        name: Exercise(name, path)
+        for path in lesson_marks.labs()
+        for name in lesson_marks.CHECK.findall(path.read_text(encoding="utf-8"))
+    }
+
+
+def exercise(name: str) -> Exercise:
+    """The exercise of this name; raises `CourseError`, with the names, where there is none."""
+    known = exercises()
+    if name not in known:
+        raise CourseError(
+            f"There is no exercise {name!r}; there is {', '.join(known) or 'none yet'}."
+        )
+    return known[name]

@@ -1,0 +1,92 @@
+"""The verdict on an exercise: what was asked and what came of it, as data, as JSON, as a table.
+
+What was asked stands beside what was judged, so that a verdict which ended early is never a pass.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from course.core import todo
+from course.exercises import verdict_card
+from course.exercises.verdict import Outcome, Result
+
+
+@dataclass(frozen=True)
+class Report:
+    """The verdict on one exercise; a notebook shows it as a table.
+
+    `asked` are the names of all checks that were to run, `results` what came of them, in order.
+    """
+
+    exercise: str
+    asked: Sequence[str]
+    results: Sequence[Result]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every check that was asked has passed."""
+        return bool(self.asked) and self.held == len(self.asked)
+
+    @property
+    def judged(self) -> bool:
+        """Whether this is the last word on the code: no check is missing, or to be asked again."""
+        complete = bool(self.asked) and {result.check for result in self.results} == set(self.asked)
+        return complete and not any(result.again for result in self.results)
+
+    @property
+    def held(self) -> int:
+        """How many checks passed."""
+        return self.count(Outcome.PASSED)
+
+    @property
+    def share(self) -> float:
+        """Which part of the checks that were asked hold, from 0 to 1."""
+        return self.held / max(len(self.asked), 1)
+
+    @property
+    def begun(self) -> bool:
+        """Whether something is written that can be judged: not every check has met a TODO."""
+        return any(result.outcome != Outcome.OPEN for result in self.results)
+
+    @property
+    def verdict(self) -> str:
+        """One line."""
+        said = [f"{self.held} of {len(self.asked)} checks hold"] if self.begun else []
+        if left := len(self.asked) - len(self.results) + self.count(Outcome.NOT_JUDGED):
+            said.append(f"{left} not judged")
+        found = ", ".join(said)
+        open_ones = (result for result in self.results if result.outcome == Outcome.OPEN)
+        if todos := dict.fromkeys(result.message for result in open_ones):
+            still_open = f"still to write: {todo.in_sentences(todos)}"
+            found = f"{found}; {still_open}" if found else still_open
+            return f"{self.exercise}: {found}"
+        return f"{self.exercise}: {found or 'nothing was judged'}."
+
+    def count(self, outcome: Outcome) -> int:
+        """How many checks ended so."""
+        return sum(result.outcome == outcome for result in self.results)
+
+    def as_dict(self) -> dict:
+        """The report as JSON has it; `from_dict` reads it."""
+        return {
+            "exercise": self.exercise,
+            "asked": list(self.asked),
+            "results": [asdict(result) for result in self.results],
+        }
+
+    @classmethod
+    def from_dict(cls, told: dict) -> "Report":
+        """What `as_dict` wrote; raises `KeyError`, `TypeError` or `ValueError` for other data."""
+        results = [
+            Result(**result | {"outcome": Outcome(result["outcome"])}) for result in told["results"]
+        ]
+        return cls(told["exercise"], tuple(told["asked"]), tuple(results))
+
+    def __repr__(self) -> str:
+        return verdict_card.text(self.verdict, self._shown())
+
+    def _repr_html_(self) -> str:
+        return verdict_card.as_html(self.verdict, self._shown())
+
+    def _shown(self) -> Sequence[Result]:
+        return self.results if self.begun else ()

@@ -1,0 +1,86 @@
+"""How a verdict reads: lines in a terminal, a small table in a notebook."""
+
+import html
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from course.drawing import html_card, palette
+from course.exercises.verdict import Outcome, Result
+
+SAME = "the same as above"
+WHERE = re.compile(r"^(With \d+ ranks, rank \d+|Your code) ")
+PRINTED = "What your code printed:"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """The sign of an outcome and its colour."""
+
+    sign: str
+    colour: str
+
+
+MARKS = {
+    Outcome.PASSED: Mark("✓", palette.GOOD),
+    Outcome.FAILED: Mark("✗", palette.ALARM),
+    Outcome.OPEN: Mark("○", palette.MUTED),
+    Outcome.NOT_JUDGED: Mark("–", palette.MUTED),
+}
+
+
+def text(verdict: str, results: Sequence[Result]) -> str:
+    """The verdict in a line, and a line or more for each check."""
+    lines = [verdict]
+    for result in _each_message_once(results):
+        lines.append(f"  {MARKS[result.outcome].sign} {result.claim}")
+        lines += [f"      {line}" for line in result.message.splitlines()]
+        lines += [f"      Hint: {result.hint}"] if result.hint else []
+        lines += [f"      {PRINTED}"] if result.printed else []
+        lines += [f"      {line}" for line in result.printed.splitlines()]
+    return "\n".join(lines)
+
+
+def as_html(verdict: str, results: Sequence[Result]) -> str:
+    """The verdict above a table with a row for each check."""
+    rows = "".join(_row(result) for result in _each_message_once(results))
+    table = "width:100%;margin-top:6px;border-collapse:collapse"
+    return html_card.card(
+        f'<b>{_marked(verdict)}</b><table style="{table}">{rows}</table>',
+        "padding:10px 14px;max-width:732px",
+    )
+
+
+def _each_message_once(results: Sequence[Result]) -> Iterator[Result]:
+    """The results, in which a message that stands above, such as that of a typo, is not repeated.
+
+    It may be another rank that met it first. A hint goes with its message.
+    """
+    said = set()
+    for result in results:
+        message = WHERE.sub("", result.message)
+        again = bool(message) and message in said
+        yield Result(result.check, result.claim, result.outcome, SAME) if again else result
+        said.add(message)
+
+
+def _row(result: Result) -> str:
+    mark = MARKS[result.outcome]
+    cell = f"text-align:left;vertical-align:top;padding:3px 8px;{html_card.CLEAR}"
+    claim, details = _marked(result.claim), _marked(result.message)
+    if result.hint:
+        details += f"\n<i>{_marked(result.hint)}</i>"
+    if result.printed:
+        details += f"\n{PRINTED}\n<code>{html.escape(result.printed)}</code>"
+    if details:
+        details = f'<div style="white-space:pre-wrap;color:{palette.MUTED}">{details.strip()}</div>'
+    return (
+        f'<tr style="{html_card.CLEAR}">'
+        f'<td style="{cell};color:{mark.colour};width:1.2em"><b>{mark.sign}</b></td>'
+        f'<td style="{cell};color:{palette.INK}">{claim}{details}</td></tr>'
+    )
+
+
+def _marked(said: str) -> str:
+    """Text as HTML; what stands between backticks is code."""
+    return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", html.escape(said))

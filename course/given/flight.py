@@ -1,0 +1,35 @@
+"""Write what torch's flight recorder holds to a file, one per rank, as Gloo does not."""
+
+import pickle
+import threading
+from pathlib import Path
+
+import torch.distributed as dist
+from torch._C._distributed_c10d import _dump_fr_trace
+
+FOLDER = Path("runs/flight")
+
+
+def dump_after(seconds: float) -> None:
+    """Write the file after so many seconds, whatever the rank is waiting for by then."""
+    timer = threading.Timer(seconds, dump)
+    timer.daemon = True  # the process may end before the timer does
+    timer.start()
+
+
+def dump() -> None:
+    """Write ``runs/flight/rank_N``, in which `torchfrtrace` can compare the ranks."""
+    trace = pickle.loads(_dump_fr_trace())
+    everyone = str(list(range(dist.get_world_size())))
+    # With Gloo the group has no name in the dump.
+    trace["pg_config"] = {"0": {"name": "0", "desc": "default_pg", "ranks": everyone}}
+    for entry in trace["entries"]:
+        entry["frames"] = _of_the_script(entry["frames"])
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    (FOLDER / f"rank_{dist.get_rank()}").write_bytes(pickle.dumps(trace))
+
+
+def _of_the_script(frames: list[dict]) -> list[dict]:
+    """The frames, innermost first, without those of what started the script."""
+    names = [frame["name"] for frame in frames]
+    return frames[: names.index("<module>") + 1] if "<module>" in names else frames

@@ -1,0 +1,68 @@
+"""A model whose layers are sharded, without what happens before and after they compute."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import nn
+
+from course.given import sharding
+from course.given.units import ShardedUnit
+
+
+class HookedModel(nn.Module):
+    """A model that is sharded at rest; the optimizer steps on `shards()`.
+
+    Nothing has to be called after a step. A subclass says what the hooks do: `before_forward(i)`,
+    `after_forward(i, output)` and `gradient_ready(unit)`.
+    """
+
+    def __init__(
+        self, model: nn.Module, layers: list[nn.Module], dtype: torch.dtype = torch.float32
+    ):
+        super().__init__()
+        sharding.same_start(model)
+        self.module = model
+        rest, *own = sharding.by_unit(model, layers)
+        trained = [(layer, ps) for layer, ps in zip(layers, own, strict=True) if ps]
+        self.units = [ShardedUnit(parameters, dtype) for _, parameters in trained]
+        self.outer = [ShardedUnit(rest, dtype)] if rest else []  # whole all step long
+        self.reduces = True  # False within `no_sync()`
+        for i, (layer, _) in enumerate(trained):
+            self._watch(i, layer)
+        for unit in (*self.outer, *self.units):
+            for parameter in unit.parameters:
+                parameter.register_post_accumulate_grad_hook(
+                    lambda _, unit=unit: self.gradient_ready(unit)
+                )
+
+    def _watch(self, i: int, layer: nn.Module) -> None:
+        layer.register_forward_pre_hook(lambda *_: self.before_forward(i))
+        layer.register_forward_hook(
+            lambda _, inputs, output: self.after_forward(i, sharding.one_tensor(i, output))
+        )
+
+    def shards(self) -> list[nn.Parameter]:
+        """What this rank trains."""
+        return [unit.shard for unit in (*self.outer, *self.units)]
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Within it, gradients stay whole here; the first backward after it reduces their sum."""
+        self.reduces = False
+        try:
+            yield
+        finally:
+            self.reduces = True
+
+    def forward(self, *args, **kwargs):
+        """Run the model; what belongs to no single layer is gathered first and freed last."""
+        for unit in self.units:
+            unit.in_backward = False
+        for unit in self.outer:
+            unit.gather()
+        result = self.module(*args, **kwargs)
+        if not torch.is_grad_enabled():  # no backward will come to free it
+            for unit in self.outer:
+                unit.free()
+        return result

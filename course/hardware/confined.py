@@ -1,0 +1,124 @@
+"""Start bubblewrap with what no option of its own gives: no keys of the teacher's, fewer calls.
+
+python -I -S confined.py PROGRAM ... "[" OPTIONS OF BUBBLEWRAP "]" COMMAND
+
+It becomes that program, so it is the same process. The options go by a file in memory, since what
+is inside can read the command line of the bubblewrap that it is in, and with it the paths outside.
+
+The kernel's keyrings (https://man7.org/linux/man-pages/man7/keyrings.7.html) have no namespace:
+whatever a process starts finds its session's keys, such as tickets and tokens. So this one leaves
+the session's keyring for a new one first.
+
+`program` is a filter as in https://man7.org/linux/man-pages/man2/seccomp.2.html: a list of
+instructions that the kernel runs at each system call. An instruction loads a word of the call's
+description into the one register, compares the register and skips as many instructions as it says,
+or returns what becomes of the call. Every block here either returns or falls through to the next.
+The filter lets all calls pass but those of `REFUSED`, three sorts of which there are:
+what gets hold of secrets, and of other processes; large parts of the kernel that no learner needs;
+and memory that belongs to no process, which no limit would count.
+"""
+
+import ctypes
+import errno
+import os
+import platform
+import struct
+import sys
+from dataclasses import dataclass
+
+# Numbers of system calls: x86_64 (asm/unistd_64.h), aarch64 (asm-generic/unistd.h).
+REFUSED = {
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    "syslog": (103, 116),
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "pidfd_getfd": (438, 438),
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282),
+    "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "memfd_create": (319, 279),
+    "memfd_secret": (447, 447),
+    "shmget": (29, 194),
+    "msgget": (68, 186),
+}
+SOCKET, MMAP = (41, 198), (9, 222)
+FAMILIES = (1, 2, 10, 16)  # of sockets: AF_UNIX, AF_INET, AF_INET6, AF_NETLINK
+SHARED_BY_NO_FILE = 0x21  # MAP_SHARED and MAP_ANONYMOUS
+X32 = 0x40000000  # system calls from here on are a second way in, on x86_64
+
+LOAD, AND, RETURN = 0x20, 0x54, 0x06  # BPF_LD | BPF_W | BPF_ABS; BPF_ALU | BPF_AND; BPF_RET
+IF_EQUAL, IF_AT_LEAST = 0x15, 0x35  # BPF_JMP with BPF_JEQ and BPF_JGE, both with a constant
+NUMBER, ARCHITECTURE, FIRST_ARGUMENT, FOURTH_ARGUMENT = 0, 4, 16, 40  # in struct seccomp_data
+ALLOW, REFUSE = 0x7FFF0000, 0x00050000 | errno.EPERM  # SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO
+
+JOIN_SESSION_KEYRING = 1  # a command of keyctl
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A kind of processor: the kernel's name for it, and where it stands in the pairs above."""
+
+    audit: int
+    column: int
+
+
+MACHINES = {"x86_64": Machine(0xC000003E, 0), "aarch64": Machine(0xC00000B7, 1)}
+
+
+def program(machine: Machine) -> bytes:
+    """The filter for a machine, as the kernel reads it."""
+    which = machine.column
+    lines = [
+        *((LOAD, ARCHITECTURE), (IF_EQUAL, machine.audit, 1, 0), (RETURN, REFUSE)),
+        *((LOAD, NUMBER), (IF_AT_LEAST, X32, 0, 1), (RETURN, REFUSE)),
+    ]
+    for numbers in REFUSED.values():
+        lines += [(IF_EQUAL, numbers[which], 0, 1), (RETURN, REFUSE)]
+    family = [(LOAD, FIRST_ARGUMENT)]
+    for allowed in FAMILIES:
+        family += [(IF_EQUAL, allowed, 0, 1), (RETURN, ALLOW)]
+    family += [(RETURN, REFUSE)]
+    lines += [(IF_EQUAL, SOCKET[which], 0, len(family)), *family]
+    flags = [(LOAD, FOURTH_ARGUMENT), (AND, SHARED_BY_NO_FILE)]
+    flags += [(IF_EQUAL, SHARED_BY_NO_FILE, 0, 1), (RETURN, REFUSE), (RETURN, ALLOW)]
+    lines += [(IF_EQUAL, MMAP[which], 0, len(flags)), *flags, (RETURN, ALLOW)]
+    return b"".join(_instruction(*line) for line in lines)
+
+
+def _instruction(code: int, operand: int, if_so: int = 0, if_not: int = 0) -> bytes:
+    """One instruction (struct sock_filter); the last two say how many it skips."""
+    return struct.pack("=HBBI", code, if_so, if_not, operand)
+
+
+def leave_keyring(machine: Machine) -> None:
+    """Give this process a new, empty session keyring; where keyrings are off, it has none."""
+    call = REFUSED["keyctl"][machine.column]
+    ctypes.CDLL(None).syscall(call, JOIN_SESSION_KEYRING, None)
+
+
+def _in_memory(content: bytes) -> str:
+    """The number of a descriptor from which what this process becomes reads the content."""
+    descriptor = os.memfd_create("confined", 0)
+    os.write(descriptor, content)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return str(descriptor)
+
+
+def main(words: list[str]) -> None:
+    """Become the command of these words."""
+    machine = MACHINES[platform.machine()]
+    leave_keyring(machine)
+    begin, end = words.index("["), words.index("]")
+    options = [*words[begin + 1 : end], "--seccomp", _in_memory(program(machine))]
+    given = _in_memory("\0".join([*options, ""]).encode(errors="surrogateescape"))
+    os.execvp(words[0], [*words[:begin], "--args", given, *words[end + 1 :]])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,162 @@
+"""A place for code that nobody has to trust: bubblewrap's command line, and whether it works here.
+
+bubblewrap (bwrap) gives a process its own view of the machine: its own files, processes, network
+and users. `prlimit` adds the limits that it lacks, and `confined` what neither has. All work for
+ordinary users. What is inside may do as it likes with what it sees, and cannot reach anything else.
+"""
+
+import os
+import platform
+import shutil
+import site
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from course.core import ROOT, CourseError, installed, words
+from course.hardware import confined
+
+HOME = "/tmp"  # inside: the home folder, the working folder, and where temporary files go
+LETTERS = f"{HOME}/letters"  # inside: where the writable files are
+SUBMITTED = "/submitted"  # inside: the learner's folder as it was handed in, read-only
+# All that a process inside knows of its environment. It is the same on every machine.
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": HOME, "LANG": "C.UTF-8", "USER": "learner"}
+# What one check leaves in the home folder is not for the next one to import.
+ENVIRONMENT |= {"PYTHONNOUSERSITE": "1"}
+
+SYSTEM = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/sbin")
+CONFIGURATION = ("/etc/hosts", "/etc/ld.so.cache", "/etc/localtime", "/sys/devices/system/cpu")
+PROCESSES = 512  # threads count, too: eight ranks have about a hundred
+MEMORY = 4 * words.GIB  # that a process may write to
+TOGETHER = 8 * words.GIB  # that all processes may hold; `launch` looks four times a second
+ADDRESSES = 16 * words.GIB  # that it may map, the code of libraries for instance
+DISK = 512 * words.MIB  # of temporary files, of shared memory, and of the learner's folder
+LARGEST_FILE = DISK // 8  # eight of them lie outside: the letters of the ranks
+OPEN_FILES = 1024
+
+TOOLS = {"bwrap": "bubblewrap"} | dict.fromkeys(("prlimit", "choom", "setpriv"), "util-linux")
+APPARMOR = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
+SPARE_USERS = 2**30  # ids from here on belong to nobody
+
+
+def command(
+    program: Sequence[str], submitted: Path, src: Path, writable: Iterable[Path] = ()
+) -> list[str]:
+    """The command that runs `program` inside, where a copy of the folder `submitted` lies at `src`.
+
+    The files `writable` are the only ones that it can change outside; inside they lie in `LETTERS`.
+    All of these are open to other users of this machine, as far as their folders let them in.
+    """
+    writable = list(writable)
+    inside = [
+        *("bwrap", "["),
+        "--die-with-parent",  # it ends with the process that started it
+        "--new-session",  # no terminal
+        "--unshare-pid",  # it sees no process of others, and when the first one ends, all end
+        "--unshare-net",  # a network that has only its own loopback
+        *("--unshare-ipc", "--unshare-uts", "--hostname", "localhost"),
+        *("--unshare-user", "--disable-userns"),  # no rights, and none to be had
+        *("--size", str(DISK), "--tmpfs", HOME),
+        *_view(),
+        *("--ro-bind", str(submitted), SUBMITTED, "--size", str(DISK), "--tmpfs", str(src)),
+        *(word for path in writable for word in ("--bind", str(path), f"{LETTERS}/{path.name}")),
+        *("--proc", "/proc", "--dev", "/dev", "--size", str(DISK), "--tmpfs", "/dev/shm"),
+        *("--dev-bind", "/dev/null", "/dev/zero"),  # to map that is memory without a limit
+        # Else these would be disks without a limit.
+        *(word for path in (*_hidden(), "/dev", "/") for word in ("--remount-ro", path)),
+        *("--chdir", HOME, "]"),
+        *("prlimit", f"--nproc={PROCESSES}", f"--data={MEMORY}", f"--as={ADDRESSES}"),
+        *(f"--fsize={LARGEST_FILE}", f"--nofile={OPEN_FILES}", "--core=0"),
+        *("choom", "-n", "1000", "--"),  # should the machine run out of memory, these end first
+        *("sh", "-c", f'cp -R {SUBMITTED}/. "$0" && exec "$@"', str(src)),
+        *program,
+    ]
+    somebody = [] if os.getuid() else _as_somebody([submitted, *writable])
+    return [sys.executable, "-I", "-S", confined.__file__, *somebody, *inside]
+
+
+def require() -> None:
+    """Raise `CourseError` where `missing` says that such a place cannot be made."""
+    if why := missing():
+        raise CourseError(f"The code cannot be isolated here: {why}.")
+
+
+def missing() -> str | None:
+    """Why no such place can be made on this box, and what to do; None where it can."""
+    if sys.platform != "linux":
+        return "it needs Linux"
+    if platform.machine() not in confined.MACHINES:
+        return f"it needs a processor of these: {', '.join(confined.MACHINES)}"
+    for tool, package in TOOLS.items():
+        if not shutil.which(tool):
+            return f"{tool} is missing: `sudo apt-get install {package}` installs it"
+    anything = Path(__file__).parent
+    tried = command(["true"], submitted=anything, src=Path("/src"))
+    run = subprocess.run(
+        tried, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
+    if run.returncode == 0:
+        return None
+    said = (run.stderr.strip().splitlines() or [f"it ended with exit code {run.returncode}"])[-1]
+    if APPARMOR.is_file() and APPARMOR.read_text().strip() == "1":
+        profile = "/usr/share/apparmor/extra-profiles/bwrap-userns-restrict"
+        fix = (
+            "Ubuntu's AppArmor keeps it from users: `sudo apt-get install apparmor-profiles`, "
+            f"`sudo cp {profile} /etc/apparmor.d/` and `sudo systemctl reload apparmor` let it work"
+        )
+    elif "Unknown option" in said:
+        fix = "it is too old, and 0.8 or later is needed: update bubblewrap or the system"
+    else:
+        fix = "a container must allow user namespaces, and a system must not forbid them"
+    return f"bubblewrap does not work here ({said}): {fix}"
+
+
+def _as_somebody(paths: Iterable[Path]) -> list[str]:
+    """For root: become a user who owns nothing, and still sees what bubblewrap will show.
+
+    Root has no limit on processes, and another user may not enter the folders of root. So this is
+    a first bubblewrap, with nothing but those folders in it, and from there the change of user.
+    """
+    somebody = str(SPARE_USERS + os.getpid())  # each its own, and with it its own limit
+    shown = {*_seen(), *map(str, paths)}
+    parents = sorted({str(parent) for path in shown for parent in Path(path).parents} - {"/"})
+    return [
+        *("bwrap", "--die-with-parent", "--perms", "1777", "--dir", HOME),
+        *(word for path in parents for word in ("--perms", "0755", "--dir", path)),
+        *(word for path in sorted(shown) for word in ("--bind", path, path)),
+        *("--bind", "/proc", "/proc", "--dev-bind", "/dev", "/dev"),
+        *("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"),
+        *("setpriv", "--reuid", somebody, "--regid", somebody, "--clear-groups"),
+        "--inh-caps=-all",
+    ]
+
+
+def _view() -> list[str]:
+    """bubblewrap's words for what is seen inside, and for the empty folders within that."""
+    kinds = dict.fromkeys(_seen(), "--ro-bind") | dict.fromkeys(_hidden(), "--tmpfs")
+    view = []
+    for path in sorted(kinds):  # a folder comes before what is in it
+        view += [kinds[path], path]
+        if kinds[path] == "--ro-bind":
+            view.append(path)
+    return view
+
+
+def _hidden() -> list[str]:
+    """Where solutions lie, which nobody inside needs: the lessons, the notebooks, a whole clone."""
+    folders = {ROOT / "course" / "lessons"}
+    for name, path in installed.brought().items():
+        folder = path.parents[len(Path(name).parts) - 1]
+        folders |= {folder, folder.resolve()}  # an environment may be seen through a link
+    if (ROOT / "pyproject.toml").is_file():  # a clone: in it only the course itself is seen
+        folders.add(ROOT)
+    return sorted(str(folder) for folder in folders if folder.is_dir())
+
+
+def _seen() -> list[str]:
+    """What is there for everyone inside, read-only: the system, Python, packages, the course."""
+    python = [sys.prefix, sys.base_prefix, Path(sys.executable).resolve().parents[1]]
+    packages = [*site.getsitepackages(), site.getusersitepackages(), ROOT / "course"]
+    paths = {str(path) for path in (*SYSTEM, *CONFIGURATION, *python, *packages)}
+    return sorted(path for path in paths if os.path.exists(path))

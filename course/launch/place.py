@@ -1,0 +1,78 @@
+"""In the kernel: where a run takes place, if not in a sandbox: on this machine."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from course.core import METRICS_FILE
+from course.launch import connect, process_tree, run_folder
+from course.launch.channel import Channel
+from course.launch.messages import Serving
+from course.launch.netns import Host
+from course.launch.run import Run
+
+
+class Place(Protocol):
+    """What `launch` asks of a place; `host` is a network of its own on this machine."""
+
+    host: Host | None
+
+    def env(self, metrics: Path) -> Mapping[str, str]:
+        """What a run knows of its environment; `metrics` is the file that it logs to."""
+
+    def cwd(self) -> str:
+        """The folder in which the command starts."""
+
+    def log_dir(self, folder: Path) -> str:
+        """Where the run's log files go; `folder` is the run's own, on this machine."""
+
+    def connect(self) -> Channel:
+        """A channel to a new supervisor; raises `CourseError` if there is none."""
+
+    def connect_again(self) -> Channel | None:
+        """Another one, where the first was gone before it served; None where there is none."""
+
+    @property
+    def too_large(self) -> bool:
+        """Whether what runs there takes more memory than it may."""
+
+    def end(self, supervisor: Serving | None, run: Run) -> None:
+        """End what is left of a run whose supervisor was killed, or does not go on."""
+
+
+class Here:
+    """This machine, with the environment and the folder of this process."""
+
+    too_large = False
+
+    def __init__(self, host: Host | None = None) -> None:
+        self.host = host
+
+    def env(self, metrics: Path) -> Mapping[str, str]:
+        """All that this process knows."""
+        return {**os.environ, METRICS_FILE: str(metrics)}
+
+    def cwd(self) -> str:
+        """The folder of this process."""
+        return os.getcwd()
+
+    def log_dir(self, folder: Path) -> str:
+        """The run's own folder."""
+        return str(folder)
+
+    def connect(self) -> Channel:
+        """A supervisor that is forked from the warm server, or a new process."""
+        return connect.to_supervisor()
+
+    def connect_again(self) -> Channel | None:
+        """A supervisor that is a new process."""
+        return connect.to_cold_supervisor()
+
+    def end(self, supervisor: Serving | None, run: Run) -> None:
+        """End the supervisor's and the ranks' processes, where they are still the same."""
+        known = [(supervisor.pid, supervisor.created)] if supervisor else []
+        for pid, created in (*known, *run.processes.values()):
+            if process := process_tree.still_the_same(pid, created):
+                process_tree.kill_tree(process)
+        run_folder.mark_finished(run.log_dir)

@@ -1,0 +1,76 @@
+"""How long a lab takes: one rule for every lab, so that none promises what it does not keep.
+
+The rates are for a newcomer: 180 words of prose a minute, 20 lines of code a minute; 3 minutes for
+a TODO and half a minute for each line that solves it; 2 minutes for each check, its mending
+included; half a minute to look at a run, and a minute to play with an explorable. To these come the
+seconds that its cells run, from its "Time" line. Cells whose input is hidden are not read.
+"""
+
+import math
+import re
+from dataclasses import dataclass
+
+from course.lessons.lesson import Cell, Lesson, scan
+
+MOST_MINUTES, MOST_TODOS, MOST_CHARACTERS = 70, 8, 45_000
+WORDS_PER_MINUTE, LINES_PER_MINUTE = 180, 20
+RUN = re.compile(r"%(?:torchrun|accelerate|python|timeout)\b")
+PLAYED = re.compile(r"^explore\.\w+\(", re.MULTILINE)
+SECONDS = re.compile(r"run in about (\d+) s\b")
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """What a learner does in one lab, counted."""
+
+    words: int  # of prose
+    lines: int  # of code that is given and shown, blank ones left out
+    todos: int
+    written: int  # lines of the solutions
+    checks: int
+    runs: int
+    explorables: int
+    seconds: int  # that the solved cells run, as the "Time" line says
+    characters: int  # of the lesson's file
+
+    @property
+    def minutes(self) -> int:
+        """The whole of it, rounded up to five minutes."""
+        read = self.words / WORDS_PER_MINUTE + self.lines / LINES_PER_MINUTE
+        write = 3 * self.todos + self.written / 2 + 2 * self.checks
+        look = self.runs / 2 + self.explorables + self.seconds / 60
+        return 5 * math.ceil((read + write + look) / 5)
+
+
+def sitting(lab: Lesson) -> Sitting:
+    """Count what there is to do in a lab."""
+    prose = [cell for cell in lab.cells if cell.kind == "markdown"]
+    code = [cell for cell in lab.cells if cell.kind == "code"]
+    seconds = SECONDS.search(lab.cells[0].source)
+    solved = [_solved(cell) for cell in code]
+    return Sitting(
+        words=sum(len(cell.source.split()) for cell in prose),
+        lines=sum(_lines(cell.source) for cell in code if _shown(cell)) - sum(map(sum, solved)),
+        todos=sum(map(len, solved)),
+        written=sum(map(sum, solved)),
+        checks=len(lab.exercises),
+        runs=sum(bool(RUN.search(cell.source)) for cell in code),
+        explorables=sum(bool(PLAYED.search(cell.source)) for cell in code),
+        seconds=int(seconds[1]) if seconds else 0,
+        characters=len("\n".join(lab.lines)),
+    )
+
+
+def _shown(cell: Cell) -> bool:
+    return "hide-input" not in cell.options.get("tags", [])
+
+
+def _lines(source: str) -> int:
+    return sum(bool(line.strip()) for line in source.splitlines())
+
+
+def _solved(cell: Cell) -> list[int]:
+    """For each solution in a cell, its lines."""
+    lines = cell.source.splitlines()
+    blocks, _ = scan(lines)
+    return [_lines("\n".join(lines[block.begin + 1 : block.end])) for block in blocks]

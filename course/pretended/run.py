@@ -1,0 +1,14 @@
+"""Run a script on pretended GPUs: ``torchrun --nproc-per-node 2 run.py 2 SCRIPT ARGUMENTS``.
+
+The first argument is the number of GPUs that each process sees.
+"""
+
+import sys
+
+from course.launch import forked
+from course.pretended.start import pretend_gpus
+
+if __name__ == "__main__":
+    sys.path.pop(0)  # this folder; the next line but one puts the script's there
+    pretend_gpus(int(sys.argv[1]))
+    forked.run_as_main(sys.argv[2:])

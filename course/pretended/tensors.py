@@ -1,0 +1,247 @@
+"""CPU tensors with a pretended device, and the rule that an operation has all of them on one.
+
+The device is kept on the storage, so views share it. A tensor that torch's C++ code made has none
+until something is written into it, and goes with every device.
+"""
+
+import os
+import threading
+import warnings
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._device import _device_constructors
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from course.core import UnknownTorch
+
+CPU = torch.device("cpu")
+# Operations that may read from one device and write to another, or take CPU indices on a GPU.
+MAY_MIX = {"aten::copy_", "aten::_foreach_copy_", "aten::index", "aten::index_put_"}
+
+
+class Gpus:
+    """The GPUs of this process: how many, whether one was used, and each thread's current one."""
+
+    def __init__(self) -> None:
+        self.count, self.initialized, self._thread = 0, False, threading.local()
+
+    @property
+    def current(self) -> int:
+        """The index of the current GPU of this thread."""
+        return getattr(self._thread, "current", 0)
+
+    @current.setter
+    def current(self, index: int) -> None:
+        self._thread.current = self.use(torch.device("cuda", index)).index
+        self._thread.chosen = True
+
+    def use(self, device: torch.device | str | int) -> torch.device:
+        """The device that CUDA would use, with an index; CUDA is initialized from then on."""
+        device = torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
+        if device.type != "cuda":
+            return device
+        if device.index is None:
+            device = torch.device("cuda", self.current)
+            if int(os.environ.get("LOCAL_RANK", 0)) and not hasattr(self._thread, "chosen"):
+                complain("this rank uses cuda:0: call torch.cuda.set_device(local_rank) before")
+        if device.index >= self.count:
+            raise torch.AcceleratorError("CUDA error: invalid device ordinal")
+        self.initialized = True
+        return device
+
+
+gpus = Gpus()
+
+
+def complain(text: str) -> None:
+    """Warn of what would only be slow, wasteful or wrong on a real box."""
+    warnings.warn(f"Pretended GPUs: {text}.", stacklevel=3)
+
+
+ours: list[Any] = []  # what stands in the place of torch's own
+
+
+def replace(home: Any, **names: Any) -> None:
+    """Put these in the place of what `home` has under the same names."""
+    for name, new in names.items():
+        if not hasattr(home, name):
+            where = f"{getattr(home, '__name__', home)}.{name}"
+            raise UnknownTorch(
+                f"torch {torch.__version__} has no {where}, so GPUs cannot be pretended with it."
+            )
+        setattr(home, name, new)
+        ours.append(new)
+
+
+# -- the device of a tensor ------------------------------------------------------------------------
+
+
+def device_of(tensor: Tensor) -> torch.device | None:
+    """The pretended device, None where it is open."""
+    return getattr(_storage(tensor), "pretended", None)
+
+
+def put(tensor: Tensor, device: torch.device | None) -> Tensor:
+    """The same tensor, whose storage is now said to be on this device."""
+    storage = _storage(tensor)
+    if device is not None and storage is not None:
+        storage.pretended = device
+    return tensor
+
+
+def _storage(tensor: Tensor) -> torch.UntypedStorage | None:
+    try:
+        return tensor.untyped_storage()
+    except NotImplementedError:  # it has none, like a sparse tensor
+        return None
+
+
+def agreed(name: str, tensors: list[Tensor]) -> torch.device | None:
+    """The device on which an operation takes place; raises `RuntimeError` as torch does."""
+    devices = [device_of(tensor) for tensor in tensors]
+    strict = {
+        device
+        for tensor, device in zip(tensors, devices, strict=True)
+        if device and not (device == CPU and tensor.dim() == 0)  # a CPU scalar goes with any
+    }
+    if len(strict) > 1 and name not in MAY_MIX:
+        raise RuntimeError(
+            "Expected all tensors to be on the same device, but found at least two devices, "
+            f"{' and '.join(sorted(map(str, strict)))}! (in {name})"
+        )
+    first = [device for device in devices if device in strict] or list(filter(None, devices))
+    return first[0] if first else None
+
+
+class Devices(TorchDispatchMode):
+    """Watches every operation of a thread; `collective` looks at those of torch.distributed."""
+
+    collective: Callable[[Any, tuple, list[Tensor]], None] = staticmethod(lambda *_: None)
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # or the first operation would import torch._dynamo, which takes seconds
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None
+    ) -> Any:
+        kwargs = dict(kwargs or {})
+        tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+        if function.namespace == "c10d":
+            device = None
+            self.collective(function, args, tensors)
+        else:
+            device = agreed(function._schema.name, tensors)
+        wanted = kwargs.get("device")
+        if wanted is not None and (tensors or wanted.type == "cuda"):
+            device, kwargs["device"] = gpus.use(wanted), CPU
+        made = function(*args, **kwargs)
+        for tensor in tree_leaves(made):
+            if isinstance(tensor, Tensor) and device and device_of(tensor) is None:
+                put(tensor, device)
+        return made
+
+
+# -- what Python sees of tensors -------------------------------------------------------------------
+
+real_device, real_to, real_numpy = Tensor.device.__get__, Tensor.to, Tensor.numpy
+real_array, real_deepcopy, real_new = Tensor.__array__, Tensor.__deepcopy__, Tensor.new_tensor
+
+
+def shown(tensor: Tensor) -> torch.device:
+    """What `tensor.device` says."""
+    return device_of(tensor) or real_device(tensor)
+
+
+def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """`Tensor.to`."""
+    if args and isinstance(args[0], Tensor):
+        other, *args = args
+        args = (shown(other), other.dtype, *args)
+    if args and isinstance(args[0], int):  # the index of a GPU
+        args = (gpus.use(args[0]), *args[1:])
+    copy = kwargs.pop("copy", False)
+    device, dtype, _, memory_format = torch._C._nn._parse_to(*args, **kwargs)
+    kwargs = {"memory_format": memory_format} if memory_format else {}
+    home, device = shown(self), shown(self) if device is None else gpus.use(device)
+    if device.type not in ("cpu", "cuda"):
+        return real_to(self, device=device, dtype=dtype, copy=copy, **kwargs)
+    moves = device != home
+    result = real_to(self, dtype=dtype or self.dtype, copy=copy or moves, **kwargs)
+    if moves and result.requires_grad:
+        result.register_hook(lambda gradient: to(gradient, home))
+    return put(result, device) if moves else result
+
+
+def on_host(function: Callable) -> Callable:
+    """A method that needs the tensor in the memory of the CPU."""
+
+    @wraps(function)
+    def call(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if shown(self).type == "cuda":
+            raise TypeError(
+                f"can't convert {shown(self)} device type tensor to numpy. "
+                "Use Tensor.cpu() to copy the tensor to host memory first."
+            )
+        return function(self, *args, **kwargs)
+
+    return call
+
+
+def constructor(function: Callable) -> Callable:
+    """A function that makes tensors: on the CPU where it is not told a device."""
+
+    @wraps(function)
+    def make(*args: Any, device: Any = None, **kwargs: Any) -> Tensor:
+        if device is None:
+            made = function(*args, **kwargs)
+            return made if device_of(made) else put(made, CPU)
+        device = gpus.use(device)
+        if device.type not in ("cpu", "cuda"):
+            return function(*args, device=device, **kwargs)
+        made = function(*args, device=CPU, **kwargs)
+        return to(made, device) if device_of(made) else put(made, device)
+
+    return make
+
+
+def like_itself(self: Tensor, *args: Any, device: Any = None, **kwargs: Any) -> Tensor:
+    """`Tensor.new_tensor`."""
+    return put(real_new(self, *args, **kwargs), shown(self) if device is None else gpus.use(device))
+
+
+def everywhere(run: Callable) -> Callable:
+    """`Thread.run` that watches the operations of its thread."""
+
+    @wraps(run)
+    def watched(self: threading.Thread) -> None:
+        with Devices():
+            run(self)
+
+    return watched
+
+
+def install() -> None:
+    """Let every tensor of this process have a pretended device, from now on."""
+    names = [f for f in _device_constructors() if getattr(torch, f.__name__, None) is f]
+    replace(torch, **{f.__name__: constructor(f) for f in (*names, torch.from_numpy)})
+    replace(
+        Tensor,
+        device=property(shown),
+        is_cuda=property(lambda self: shown(self).type == "cuda"),
+        is_cpu=property(lambda self: shown(self).type == "cpu"),
+        get_device=lambda self: -1 if shown(self).index is None else shown(self).index,
+        to=to,
+        cpu=lambda self, **_: to(self, CPU),
+        cuda=lambda self, device=None, **_: to(self, "cuda" if device is None else device),
+        numpy=on_host(real_numpy),
+        __array__=on_host(real_array),
+        new_tensor=like_itself,
+        pin_memory=lambda self, *_: self,
+        __deepcopy__=lambda self, memo: put(real_deepcopy(self, memo), device_of(self)),
+    )

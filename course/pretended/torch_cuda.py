@@ -1,0 +1,113 @@
+"""`torch.cuda` and `torch.accelerator` as on a box with GPUs, as far as training scripts ask."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch.cuda._utils import _get_device_index
+
+from course.core import words
+from course.pretended.tensors import gpus, replace
+
+PROPERTIES = SimpleNamespace(name="Pretended GPU", major=9, minor=0, total_memory=80 * words.GIB)
+
+
+def index_of(device: Any = None) -> int:
+    """The index of a device that is used from now on: the current one's where it has none."""
+    return gpus.use("cuda" if device is None else device).index
+
+
+def set_device(device: Any) -> None:
+    """`torch.cuda.set_device`."""
+    index = _get_device_index(device)
+    if index >= 0:
+        gpus.current = index
+
+
+class Device:
+    """`torch.cuda.device`."""
+
+    def __init__(self, device: Any) -> None:
+        self.idx = _get_device_index(device, optional=True)
+
+    def __enter__(self) -> None:
+        self.before = gpus.current
+        set_device(self.idx)
+
+    def __exit__(self, *_: Any) -> None:
+        gpus.current = self.before
+
+
+class Stream:
+    """`torch.cuda.Stream`: what is given to it is done at once."""
+
+    def __init__(self, device: Any = None, **_: Any) -> None:
+        self.device = torch.device("cuda", gpus.current if device is None else index_of(device))
+
+    def is_capturing(self) -> bool:
+        return False
+
+    def synchronize(self) -> None:
+        """Wait for what is done already."""
+
+
+class OnStream(Device):
+    """`torch.cuda.stream`: the device of the stream is the current one meanwhile."""
+
+    def __init__(self, stream: Stream | None) -> None:
+        super().__init__(stream.device if stream else gpus.current)
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Resets nothing; CUDA refuses to before it is initialized."""
+    if not gpus.initialized:
+        raise RuntimeError("Invalid device argument : did you call init?")
+
+
+def begin() -> None:
+    """`torch.cuda.init`."""
+    gpus.initialized = True
+
+
+def synchronize(device: Any = None) -> None:
+    """Wait for a GPU that has always done its work."""
+    index_of(device)
+
+
+def install() -> None:
+    """Let `torch.cuda` and `torch.accelerator` answer for the pretended GPUs, from now on."""
+    on_both = {
+        "is_available": lambda: True,
+        "device_count": lambda: gpus.count,
+        "synchronize": synchronize,
+        "current_stream": Stream,
+    }
+    replace(
+        torch.cuda,
+        **on_both,
+        _lazy_init=lambda: None,
+        init=begin,
+        is_initialized=lambda: gpus.initialized,
+        set_device=set_device,
+        current_device=index_of,
+        device=Device,
+        stream=OnStream,
+        is_current_stream_capturing=lambda: False,
+        Stream=Stream,
+        get_device_properties=lambda device=None: PROPERTIES,
+        is_bf16_supported=lambda *_: True,
+        reset_peak_memory_stats=reset_peak_memory_stats,
+        memory_allocated=lambda device=None: words.GIB,
+        max_memory_allocated=lambda device=None: 2 * words.GIB,
+        get_rng_state=lambda device=None: torch.get_rng_state(),
+        set_rng_state=lambda state, device=None: torch.set_rng_state(state),
+        manual_seed_all=lambda seed: None,
+    )
+    replace(
+        torch.accelerator,
+        **on_both,
+        current_accelerator=lambda check_available=False: torch.device("cuda"),
+        current_device_index=index_of,
+        set_device_index=set_device,
+    )
+    replace(torch._C, _get_accelerator=lambda *_: torch.device("cuda", gpus.current))
