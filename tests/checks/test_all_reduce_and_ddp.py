@@ -1,4 +1,4 @@
-"""Labs 02 and 03 outside of their notebooks: what they leave free, and what they do on GPUs."""
+"""Labs 02, 03 and 03b outside of their notebooks: what they leave free, and on GPUs."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,12 +10,12 @@ import torch.distributed as dist
 from support import pretended, solutions
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from course.checks.engine import session
-from course.checks.engine.reference import Small, batch, loss_of
+from course.checks.runner import session
+from course.checks.tools.reference import Small, batch, loss_of
 from course.launch import connect
 
-ALL_REDUCE, DDP = "02_all_reduce", "03_distributed_data_parallel"
-# Runs a script of lab 03 until it puts its BERT somewhere; logs which size it is, and where.
+ALL_REDUCE, DDP, OVERLAP = "02_all_reduce", "03_distributed_data_parallel", "03b_overlap"
+# Runs a script until it puts its BERT somewhere; logs which size it is, and where.
 UNTIL_THE_MODEL = """
 import runpy, sys
 from types import SimpleNamespace
@@ -32,8 +32,8 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 @pytest.fixture
 def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable]:
-    """The solved scripts of both labs, importable."""
-    with solutions.importable(monkeypatch, tmp_path, ALL_REDUCE, DDP) as load:
+    """The solved scripts of these labs, importable."""
+    with solutions.importable(monkeypatch, tmp_path, ALL_REDUCE, DDP, OVERLAP) as load:
         yield load
 
 
@@ -41,13 +41,20 @@ def test_messages_may_travel_without_a_batch(tmp_path):
     """On the CPU, which the checks use, `isend` and `irecv` on their own are as good."""
     connect.warm_up()
     solutions.write(ALL_REDUCE, tmp_path)
-    script = tmp_path / "simple_ways.py"
-    batched = "dist.batch_isend_irecv(messages) if messages else []"
-    assert batched in script.read_text()
-    single = "[message.op(message.tensor, message.peer) for message in messages]"
-    script.write_text(script.read_text().replace(batched, single))
-    results = session.run(tmp_path, ["simple_ways", "ring"])
-    assert {result.check: result.message for result in results if result.outcome != "passed"} == {}
+    given = "from course.given.messages import deliver, in_place\n"
+    single = """from course.given.messages import in_place
+
+
+def deliver(messages):
+    for work in [message.op(message.tensor, message.peer) for message in messages]:
+        work.wait()
+"""
+    for name in ("simple_ways", "ring"):
+        script = tmp_path / f"{name}.py"
+        assert given in script.read_text()
+        script.write_text(script.read_text().replace(given, single))
+    reports = session.run(tmp_path, ["simple_ways", "ring"])
+    assert [report for report in reports if not report.ok] == []
 
 
 @pytest.mark.parametrize(
@@ -99,8 +106,8 @@ def test_a_step_waits_for_the_gpu_once_and_after_backward(scripts, monkeypatch, 
 @pytest.mark.parametrize(
     ("command", "ranks", "gpus", "seen"),
     [
-        ("compare.py --rounds 1 --caps 1", 2, 2, {("wide", "cuda:0"), ("wide", "cuda:1")}),
-        ("compare.py --rounds 1 --caps 1", 2, 1, {("tiny", "cpu")}),
+        ("compare.py 1 --rounds 1", 2, 2, {("wide", "cuda:0"), ("wide", "cuda:1")}),
+        ("compare.py 1 --rounds 1", 2, 1, {("tiny", "cpu")}),
         ("single.py", 1, 1, {("tiny", "cuda")}),
         ("single.py --device cpu", 1, 1, {("tiny", "cpu")}),
     ],
@@ -112,6 +119,7 @@ def test_model_and_device_are_those_to_compare(tmp_path, monkeypatch, command, r
     """
     monkeypatch.chdir(tmp_path)
     solutions.write(DDP, tmp_path)
+    solutions.write(OVERLAP, tmp_path)
     (tmp_path / "until.py").write_text(UNTIL_THE_MODEL)
     run = pretended.on_gpus(tmp_path, "until.py", *command.split(), ranks=ranks, gpus=gpus)
     assert run.ok, pretended.fault(run)

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from course.checks.engine import on_ranks, report, session
-from course.checks.engine.catalogue import exercises
+from course.checks.runner import check, on_ranks, session
+from course.core import lesson_marks
+from course.exercises import Outcome, exercises
 from course.launch import connect
 from course.lessons import lesson
 
-LESSONS = sorted(session.LESSONS.glob("[0-9]*.md"))
-LESSON = session.LESSONS / "03_distributed_data_parallel.md"
+LESSON = lesson_marks.LESSONS / "03_distributed_data_parallel.md"
 
 
 def hand_out(path: Path, folder: Path) -> Path:
@@ -26,21 +26,23 @@ def handed_out(tmp_path: Path) -> Path:
     return hand_out(LESSON, tmp_path)
 
 
-@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", lesson_marks.labs(), ids=lambda path: path.stem)
 def test_an_untouched_exercise_is_open_and_starts_no_ranks(path, tmp_path, monkeypatch):
     monkeypatch.setattr(
         on_ranks, "launch", lambda *args, **kwargs: pytest.fail("ranks were started")
     )
     hand_out(path, tmp_path)
     names = [name for name in exercises() if (tmp_path / f"{name}.py").exists()]
-    results = session.run(tmp_path, names)
-    assert names and {result.outcome for result in results} == {session.OPEN}
+    reports = session.run(tmp_path, names)
+    assert names == [report.exercise for report in reports]
+    results = [result for report in reports for result in report.results]
+    assert {result.outcome for result in results} == {Outcome.OPEN}
     assert all("TODO" in result.message for result in results)
 
 
 def test_all_todos_of_an_untouched_exercise_are_said(handed_out):
-    results = session.run(handed_out, ["my_ddp"])
-    assert {result.message.count("TODO") for result in results} == {3}
+    (report,) = session.run(handed_out, ["my_ddp"])
+    assert {result.message.count("TODO") for result in report.results} == {3}
 
 
 def test_a_change_is_looked_at(handed_out, monkeypatch):
@@ -67,7 +69,7 @@ def test_ranks_leave_no_temporary_files(tmp_path):
 
 def test_a_check_leaves_no_run_beside_the_learners_own(handed_out, monkeypatch):
     monkeypatch.chdir(handed_out)
-    report.check("my_ddp", src=".")
+    check.check("my_ddp", src=".")
     assert list(Path("runs").iterdir()) == []
 
 

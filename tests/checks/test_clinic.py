@@ -1,5 +1,6 @@
-"""Lab 04b's scripts outside of its notebook: the symptoms of the clinic's runs."""
+"""The scripts of labs 04b and 04c outside of their notebooks: the symptoms of the clinic's runs."""
 
+import inspect
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -12,7 +13,9 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from course.launch import connect, stacks
 from course.launch.client import launch
 
-LAB = "04b_clinic"
+pytestmark = [pytest.mark.slow, pytest.mark.rest]
+
+LAB, NEXT = "04b_clinic", "04c_wrong_numbers"
 TWO = ["torchrun", "--standalone", "--nproc-per-node", "2"]
 HANG_S = 4.0  # in which the ranks wait for no core
 
@@ -22,9 +25,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The solved scripts of the lab, in a folder that is the working directory of each test."""
     connect.warm_up()
     folder = tmp_path_factory.mktemp("lab")
-    solutions.write(LAB, folder)
+    for lab in (LAB, NEXT):
+        solutions.write(lab, folder)
     # The first DDP of a process imports much: wait until there are warm ranks that have done so.
-    launch([*TWO, str(folder / "hangs.py"), "validation_without_batch_norm"], limit=100)
+    launch([*TWO, str(folder / "hangs_ddp.py"), "validation_without_batch_norm"], limit=100)
     return folder
 
 
@@ -36,8 +40,8 @@ def here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def solved(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], ModuleType]]:
-    """Import a script of the lab into this process; the import is undone after the test."""
-    with solutions.importable(monkeypatch, folder, LAB) as load:
+    """Import a script of the labs into this process; the import is undone after the test."""
+    with solutions.importable(monkeypatch, folder, LAB, NEXT) as load:
         yield load
 
 
@@ -50,7 +54,7 @@ def solved(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[
         ("cured_hangs", lambda cures, tensor: cures.add_up({"loss": tensor})),
         ("cured_fails", lambda cures, tensor: cures.gather(tensor)),
         ("cured_lies", lambda cures, tensor: cures.mean_loss(tensor)),
-        ("cured_lies", lambda cures, tensor: cures.slowest(0.5)),
+        ("instruments", lambda cures, tensor: cures.slowest(0.5)),
     ],
 )
 def test_a_cure_sends_nothing_of_the_cpu_through_nccl(solved, monkeypatch, script, cure):
@@ -75,15 +79,15 @@ def test_a_cure_sends_nothing_of_the_cpu_through_nccl(solved, monkeypatch, scrip
 
 
 @pytest.mark.parametrize(
-    ("name", "calls"),
+    ("words", "calls"),
     [
-        ("validation", {"forward", "barrier"}),
-        ("mean", {"all_reduce", "barrier"}),
-        ("leftover", {"backward", "barrier"}),
+        ("hangs_ddp.py validation", {"forward", "barrier"}),
+        ("hangs.py mean", {"all_reduce", "barrier"}),
+        ("hangs_ddp.py leftover", {"backward", "barrier"}),
     ],
 )
-def test_a_hang_shows_where_the_ranks_wait(name, calls):
-    run = launch([*TWO, "hangs.py", name], limit=HANG_S, patient=True)
+def test_a_hang_shows_where_the_ranks_wait(words, calls):
+    run = launch([*TWO, *words.split()], limit=HANG_S, patient=True)
     assert run.reason == "limit"
     assert {place.call for place in stacks.places(run).values()} == calls
 
@@ -92,27 +96,22 @@ def test_a_hang_shows_where_the_ranks_wait(name, calls):
     ("script", "name", "says"),
     [
         ("hangs.py", "order", "Detected mismatch between collectives on ranks"),
-        ("hangs.py", "skipping", "Rank 1 failed to pass monitoredBarrier"),
+        ("hangs_ddp.py", "skipping", "Rank 1 failed to pass monitoredBarrier"),
         ("fails.py", "download", "No such file or directory: 'runs/fails/vocabulary.txt'"),
         ("fails.py", "predictions", "Is there a distributed collective mismatch"),
         ("fails.py", "heads", "Expected to have finished reduction in the prior iteration"),
-        ("fails.py", "saving", "'runs/fails/model.part' -> 'runs/fails/model.pt'"),
     ],
 )
 def test_a_failure_says_what_the_lesson_says(script, name, says):
     level = "DETAIL" if name == "order" else "INFO"
     command, env = [*TWO, script, name], {"TORCH_DISTRIBUTED_DEBUG": level}
-    tries = 10 if name == "saving" else 1  # a race that both ranks win if one of them comes late
-    for _ in range(tries):
-        run = launch(command, limit=30, env=env)
-        if not run.ok:
-            break
+    run = launch(command, limit=30, env=env)
     assert not run.ok and run.reason == "finished"
     assert any(says in line.text for line in run.lines), run.lines
 
 
 def test_without_buffers_the_forward_of_one_rank_waits_for_nobody():
-    run = launch([*TWO, "hangs.py", "validation_without_batch_norm"], limit=60)
+    run = launch([*TWO, "hangs_ddp.py", "validation_without_batch_norm"], limit=60)
     assert run.reason == "finished" and "validation loss" in run.text(0)
 
 
@@ -166,3 +165,15 @@ def test_what_the_lesson_says_of_steps_that_send_nothing():
     forwards = [row for row in run.rows if "training" in row and row["rank"] == 0]
     assert [row["evaluating"] for row in forwards] == [0, 0, 0]
     assert [row["training"] for row in forwards] == [0, 2, 0]
+
+
+def test_a_rate_of_each_rank_makes_the_weights_drift_apart_and_a_common_one_does_not():
+    own, mean = (launch([*TWO, "drift.py", way], limit=60) for way in ("own", "mean"))
+    assert own.ok and mean.ok, own.lines + mean.lines
+    assert [max(row["apart"] for row in run.rows) for run in (own, mean)] == [1, 0]
+
+
+def test_the_debug_server_has_the_options_that_the_lesson_names():
+    debug = pytest.importorskip("torch.distributed.debug")
+    options = inspect.signature(debug.start_debug_server).parameters
+    assert {"dump_dir", "dump_interval", "enabled_dumps"} <= set(options)

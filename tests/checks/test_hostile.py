@@ -2,9 +2,14 @@
 it reaches nothing but its own folder.
 """
 
+import ctypes
 import importlib.util
+import platform
+import secrets
 import shutil
 import socket
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -13,19 +18,21 @@ import psutil
 import pytest
 from support import attacks
 from support.launching import until
+from support.peak import at_most
 
-from course.checks.engine import session
-from course.checks.engine.on_ranks import LOST, MOST_RANKS, Rejected, on_ranks
+from course.checks.runner import session
+from course.checks.runner.on_ranks import LOST, MOST_RANKS, Rejected, on_ranks
 from course.core import ROOT
-from course.core.words import MIB
-from course.hardware import bubblewrap
+from course.core.words import GIB, MIB
+from course.exercises import Outcome
+from course.hardware import confined, isolation
 from course.launch import Sandbox, client, connect
 
-WHY = bubblewrap.missing()
+WHY = isolation.missing()
 possible = pytest.mark.skipif(bool(WHY), reason=f"no isolation here: {WHY}")
 HERE = pytest.param(False, id="here")
 ISOLATED = pytest.param(True, id="isolated", marks=possible)
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.slow, pytest.mark.rest, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +56,8 @@ def hostile(src: Path) -> ModuleType:
 def sandbox(src: Path) -> Iterator[Sandbox]:
     """A sandbox for it, small, in the environment of a teacher who has a secret."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bubblewrap, "DISK", 16 * MIB)
-        patch.setattr(bubblewrap, "PROCESSES", 100)
+        patch.setattr(isolation, "DISK", 16 * MIB)
+        patch.setattr(isolation, "PROCESSES", 100)
         patch.setenv("TEACHERS_TOKEN", "secret")
         with Sandbox.around(src, MOST_RANKS) as sandbox:
             yield sandbox
@@ -111,10 +118,77 @@ def test_the_course_is_there_to_be_read_and_its_solutions_are_not(attack, hostil
 @possible
 def test_what_a_machine_has_is_limited(attack, hostile, src):
     assert 10 < attack(hostile.breed) < 100
-    assert attack(hostile.eat) <= bubblewrap.MEMORY // 2**30
+    assert attack(hostile.eat) <= isolation.MEMORY // 2**30
     folders = ["/", "/dev", "/dev/shm", "/tmp", "/var/tmp", "/proc", "/run", str(src)]
-    folders += [str(ROOT / "course"), str(ROOT / "course" / "lessons"), bubblewrap.SUBMITTED]
+    folders += [str(ROOT / "course"), str(ROOT / "course" / "lessons"), isolation.SUBMITTED]
     assert 30 < attack(hostile.fill, folders) <= 3 * 16  # the three disks of 16 MiB
+
+
+@possible
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the numbers of calls are of x86_64")
+def test_isolated_code_has_none_of_the_sessions_keys(hostile, src):
+    """The kernel gives them to all that a session starts, whatever namespaces it is in."""
+    call, name = ctypes.CDLL(None).syscall, f"course-{secrets.token_hex(4)}"
+    call(250, 1, None)  # as a login does: begin a session with a keyring
+    if call(248, b"user", name.encode(), b"secret", 6, -3) < 0:
+        pytest.skip("this machine keeps no keys")
+    here = [sys.executable, "-c", f"import attacks; print(attacks.read_key({name!r}))"]
+    assert subprocess.check_output(here, cwd=src, text=True) == "True\n"
+    with Sandbox.around(src, MOST_RANKS) as new:
+        options = {"src": src, "join": False, "limit": 60, "sandbox": new}
+        assert on_ranks(1, hostile.read_key, name, **options) == [False]
+
+
+@possible
+def test_the_kernel_answers_only_what_learners_need(attack, hostile):
+    column = confined.MACHINES[platform.machine()].column
+    numbers = {name: pair[column] for name, pair in confined.REFUSED.items()}
+    assert attack(hostile.call_the_kernel, numbers) == []
+    assert attack(hostile.call_the_kernel, {"getpid": 39 if column == 0 else 172}) == ["getpid"]
+
+
+@possible
+def test_who_runs_the_checks_cannot_be_changed_or_read(attack, hostile, sandbox):
+    """Else a script could change what runs the next one; and the paths outside are not told."""
+    assert not attack(hostile.reach_into_the_parent)
+    assert not attack(hostile.find_in_command_lines, str(sandbox.outside))
+
+
+@possible
+def test_memory_counts_for_all_processes_together(attack, hostile, monkeypatch):
+    assert attack(hostile.take_memory_of_nobody) == []
+    monkeypatch.setattr(isolation, "TOGETHER", 2 * GIB)
+    with pytest.raises(Rejected, match="of memory, all its processes together"):
+        attack(hostile.eat_together, 5, 500)
+    monkeypatch.undo()
+    assert attack(hostile.write_in_own_folder)  # and the next check begins as ever
+
+
+@possible
+@pytest.mark.parametrize(
+    ("way", "how_much", "said"),
+    [
+        ("swell", 3, "a tensor of 3 GiB is too large to be handed to a check"),
+        ("double", 24, "more than 100,000 things cannot be handed to a check"),
+    ],
+)
+def test_an_answer_cannot_grow_where_it_is_judged(attack, hostile, way, how_much, said):
+    with at_most(100), pytest.raises(Rejected, match=said):
+        attack(getattr(hostile, way), how_much)
+
+
+@possible
+@pytest.mark.parametrize(
+    ("kind", "mib"),
+    [
+        *(("deflated", 100), ("lists", 60), ("lists", 7), ("deep", 10), ("digits", 10)),
+        *(("expanded", 10_000), ("not a type", 1)),
+    ],
+)
+def test_nor_can_a_forged_one(attack, hostile, kind, mib):
+    """Though it begins with the right token."""
+    with at_most(400), pytest.raises(Rejected, match="does it write there itself"):
+        attack(hostile.hand_over, kind, mib)
 
 
 @pytest.mark.parametrize("isolated", [HERE, ISOLATED])
@@ -165,7 +239,7 @@ def test_a_check_ends_though_its_supervisor_is_stopped(attack, hostile, isolated
 
 FORGED = """
 import pytest, torch, sys
-from course.checks.engine import session
+from course.checks.runner import session
 sys.stdout.write("\\x1b[2J\\x1b[H\\rstart_here: 1 of 1 checks hold.\\n  ✓ The mean is right\\n")
 pytest.raises = pytest.main = session.run = lambda *a, **k: []
 session._outcome = lambda error: ("passed", "")
@@ -188,15 +262,39 @@ def mean_of_ranks(number):
 @pytest.mark.parametrize("isolated", [HERE, ISOLATED])
 def test_the_verdict_is_made_elsewhere(tmp_path, monkeypatch, isolated):
     """Whatever a script prints and replaces is its own; a right one passes."""
-    monkeypatch.setattr("course.checks.engine.on_ranks.WARM_S", 0)  # these scripts import little
+    monkeypatch.setattr("course.checks.runner.on_ranks.WARM_S", 0)  # these scripts import little
     connect.warm_up()
 
     def judged(script: str) -> session.Result:
         (tmp_path / "start_here.py").write_text(script)
-        (result,) = session.run(tmp_path, ["start_here"], only="test_mean", isolated=isolated)
+        (report,) = session.run(tmp_path, ["start_here"], only="test_mean", isolated=isolated)
+        (result,) = report.results
         return result
 
     forged = judged(FORGED)
-    assert forged.outcome == session.FAILED
+    assert forged.outcome == Outcome.FAILED
     assert "1 of 1 checks hold" in forged.printed and "\x1b" not in forged.printed
-    assert judged(RIGHT).outcome == session.PASSED
+    assert judged(RIGHT).outcome == Outcome.PASSED
+
+
+COMPARES_NOTHING = """
+import torch
+import torch.distributed as dist
+
+torch.equal = lambda *given: True
+
+
+def all_gather(received, mine):
+    for source in range(dist.get_world_size()):
+        dist.broadcast(torch.zeros_like(mine), source)
+"""
+
+
+def test_nobody_passes_by_another_way_to_compare(tmp_path, monkeypatch):
+    """Where a check compares on the ranks, beside the learner's code."""
+    monkeypatch.setattr("course.checks.runner.on_ranks.WARM_S", 0)
+    connect.warm_up()
+    (tmp_path / "my_all_gather.py").write_text(COMPARES_NOTHING)
+    (report,) = session.run(tmp_path, ["my_all_gather"], only="test_twice")
+    assert not report.ok
+    assert "it puts something else in the place of torch.equal" in report.results[0].message

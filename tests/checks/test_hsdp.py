@@ -1,4 +1,4 @@
-"""The HSDP script of lab 10: one clear sentence for a mesh that cannot be."""
+"""The HSDP script of lab 10b: one clear sentence for a mesh that cannot be."""
 
 from support import solutions
 
@@ -8,7 +8,7 @@ from course.launch import launch
 def test_ranks_that_do_not_divide_into_replicas_are_refused_in_one_sentence(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "src").mkdir()
-    solutions.write("10_sharding", tmp_path / "src")
+    solutions.write("10b_fsdp", tmp_path / "src")
     command = ["torchrun", "--standalone", "--nproc-per-node", "3", "src/hsdp.py", "--replicas"]
     run = launch([*command, "2"], env={"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"})
     said = run.text(run.first_failed, "stderr").splitlines()[-1]

@@ -38,7 +38,6 @@ def restore(storage, location):
 torch.serialization.register_package(0, lambda storage: "the root's GPU", restore)
 hvd.init()
 print(hvd.broadcast_object({"momentum": torch.ones(2)})["momentum"].tolist())
-print(hvd.allgather_object(torch.ones(2))[0].tolist())
 hvd.shutdown()
 """
 
@@ -93,4 +92,4 @@ def test_tensors_in_objects_arrive_on_the_cpu(folder):
     """Unpickled as they were sent, they would go to the GPU of the rank that sent them."""
     run = launch(["python", str(folder / "objects.py")])
     assert run.ok, run.lines
-    assert run.text(0, "stdout").split("\n") == ["[1.0, 1.0]", "[1.0, 1.0]"]
+    assert run.text(0, "stdout") == "[1.0, 1.0]"

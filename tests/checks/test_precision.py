@@ -1,7 +1,6 @@
-"""Lab 05's scripts: what they show here, and on GPUs as far as a box without one can tell."""
+"""The scripts of labs 05 and 05b: what they show here, and on GPUs as far as this box can tell."""
 
 import runpy
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,23 +14,35 @@ import course
 from course.launch import launch
 
 LAB = "05_mixed_precision"
+SECOND = "05b_autocast"
 
 
-def test_float32_products_of_a_gpu_are_timed_with_and_without_tf32(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("capability", "ways"),
+    [
+        ((7, 5), {"fp32": "highest", "bf16 (emulated)": "highest", "fp16": "highest"}),  # a T4
+        ((9, 0), {"fp32": "highest", "tf32": "high", "bf16": "highest", "fp16": "highest"}),
+    ],
+)
+def test_products_of_a_gpu_are_timed_in_the_formats_that_it_has(
+    capability: tuple[int, int],
+    ways: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ):
     script = tmp_path / "matmul_speed.py"
-    script.write_text(scripts(LAB)[script.name])
-    precision, used = [], {}
-    monkeypatch.setattr(sys, "argv", [str(script), "--device", "cuda"])
+    script.write_text(scripts(SECOND)[script.name])
+    precision, used = ["highest"], {}
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(course, "log", lambda way, **_: used.update({way: precision[-1]}))
     monkeypatch.setattr(torch, "set_float32_matmul_precision", precision.append)
     monkeypatch.setattr(torch, "set_num_threads", lambda count: None)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "a GPU")
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
     with FakeTensorMode():
         runpy.run_path(str(script), run_name="__main__")
-    assert used["fp32"] == "highest" and used["tf32"] == "high"
+    assert {way: how for way, how in used.items() if "," not in way} == ways
 
 
 def test_ddp_gives_an_overflow_to_every_rank(tmp_path: Path):

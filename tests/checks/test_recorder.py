@@ -7,8 +7,8 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-from course.checks.engine import recorder
-from course.checks.engine.on_ranks import Rejected, on_ranks
+from course.checks.runner.on_ranks import Rejected, on_ranks
+from course.checks.tools import recorder
 from course.launch import connect
 
 

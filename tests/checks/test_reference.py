@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from course.checks.engine.reference import furthest
+from course.checks.tools.reference import furthest
 
 ONE, NAN, INFINITE = (torch.tensor([value]) for value in (1.0, math.nan, math.inf))
 

@@ -1,4 +1,4 @@
-"""The GPT of lab 11: the same on every mesh, and one clear sentence for a mesh that cannot be."""
+"""The GPT of lab 11b: the same on every mesh, and one clear sentence for a mesh that cannot be."""
 
 from pathlib import Path
 
@@ -15,9 +15,9 @@ SAME = 1e-6  # how far weights may be from those of one process
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The solved scripts of the lab in src/, and the weights of one process in runs/."""
     connect.warm_up()
-    folder = tmp_path_factory.mktemp("lab_11")
+    folder = tmp_path_factory.mktemp("lab_11b")
     (folder / "src").mkdir()
-    solutions.write("11_splitting", folder / "src")
+    solutions.write("11b_pipelines", folder / "src")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         assert train("1 1 1").ok

@@ -1,4 +1,4 @@
-"""Lab 07's comparisons hold on any device, and its race measures what each way does."""
+"""What labs 07, 07b and 07c compare holds on any device, and the race times what it says."""
 
 import pytest
 from support.programs import Program
@@ -6,7 +6,7 @@ from support.solutions import scripts, write
 
 from course.launch import launch
 
-LAB, SIX = "07_strategies", "07b_six_ways"
+LAB, SIX, ASYNC = "07_strategies", "07b_six_ways", "07c_asynchronous"
 WAYS = sorted(name for name in scripts(SIX) if name.startswith("way_"))
 DATA = "data = digits.load()[0]\n"  # in worker_dies.py, just before its training begins
 
@@ -34,7 +34,7 @@ def test_weights_that_are_compared_are_of_full_float32(name):
 
 def test_a_server_takes_no_slow_worker_for_a_dead_one(tmp_path):
     """On a busy machine workers may be silent for seconds; only a closed connection is a death."""
-    write(LAB, tmp_path)
+    write(ASYNC, tmp_path)
     script = tmp_path / "worker_dies.py"
     assert DATA in script.read_text()
     slow = f"{DATA}import time\ntime.sleep(4 if rank else 0)\n"

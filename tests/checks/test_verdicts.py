@@ -12,9 +12,9 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from course.checks.engine import on_ranks, session
-from course.checks.engine.on_ranks import Deadlock, NotJudged, Rejected
-from course.checks.engine.report import Report
+from course.checks.runner import on_ranks, session
+from course.checks.runner.outcomes import Deadlock, NotJudged, Rejected
+from course.exercises import Outcome, Report
 from course.launch import connect
 
 RING = "def all_reduce(tensor):\n    "
@@ -79,10 +79,16 @@ def return_attack(path: str) -> Attack:
     return Attack(Path(path))
 
 
-@pytest.mark.parametrize("function", [forge, return_attack])
-def test_nothing_of_an_answer_is_executed(function, tmp_path):
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (forge, "What rank 0 hands to the check cannot be read"),
+        (return_attack, "TypeError: a Attack cannot be handed to a check"),
+    ],
+)
+def test_nothing_of_an_answer_is_executed(function, said, tmp_path):
     executed = tmp_path / "executed"
-    with pytest.raises(Rejected, match="What rank 0 hands to the check cannot be read"):
+    with pytest.raises(Rejected, match=said):
         on_ranks.on_ranks(1, function, str(executed), src=tmp_path)
     assert not executed.exists()
 
@@ -138,23 +144,23 @@ def test_ranks_that_never_came_to_the_code_are_not_judged(tmp_path, monkeypatch)
         on_ranks.on_ranks(1, computes, src=src, limit=0.5)
 
 
-def verdict(tmp_path: Path, code: str) -> list[session.Result]:
+def verdict(tmp_path: Path, code: str) -> Report:
     (tmp_path / "ring.py").write_text(f"{RING}{code}\n")
-    return session.run(tmp_path, ["ring"], limit=5.0)
+    (report,) = session.run(tmp_path, ["ring"], limit=5.0)
+    return report
 
 
 def test_a_typo_is_told_once_and_without_the_hints_of_others(tmp_path):
-    results = verdict(tmp_path, "pass\n\n\ntesnor")
-    assert {result.outcome for result in results} == {session.FAILED}
-    assert {result.hint for result in results} == {""}
-    shown = repr(Report("ring", [vars(result) for result in results]))
-    assert shown.count("tesnor") == 1
-    assert shown.count("the same as above") == len(results) - 1
+    report = verdict(tmp_path, "pass\n\n\ntesnor")
+    assert {result.outcome for result in report.results} == {Outcome.FAILED}
+    assert {result.hint for result in report.results} == {""}
+    assert repr(report).count("tesnor") == 1
+    assert repr(report).count("the same as above") == len(report.asked) - 1
 
 
 def test_what_the_code_prints_is_shown_where_it_fails(tmp_path):
-    results = verdict(tmp_path, "print('my length is', tensor.numel())")
-    failed = [result for result in results if result.outcome == session.FAILED]
+    report = verdict(tmp_path, "print('my length is', tensor.numel())")
+    failed = [result for result in report.results if result.outcome == Outcome.FAILED]
     assert failed and any(result.hint for result in failed)
     assert any("rank 1 │ my length is" in result.printed for result in failed)
-    assert "What your code printed:" in repr(Report("ring", [vars(result) for result in failed]))
+    assert "What your code printed:" in repr(report)

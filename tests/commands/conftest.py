@@ -1,12 +1,16 @@
-"""A course in a repository, and a clone of it."""
+"""A course in a repository, a clone of it, and what stands in for the checks of a class."""
 
 from pathlib import Path
 
 import pytest
 from support.clones import SOMEONE, commit, git
+from support.grading import HALF
 from support.lesson_samples import GOOD, NEXT, course
 
-from course.commands import update
+from course.commands import grade, update
+from course.commands.grading import verdicts
+from course.exercises import Report
+from course.hardware import isolation
 
 
 @pytest.fixture
@@ -33,3 +37,22 @@ def clone(origin: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     git(tmp_path, "clone", "--quiet", str(origin), "clone")
     monkeypatch.setattr(update, "ROOT", tmp_path / "clone")
     return tmp_path / "clone"
+
+
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> dict:
+    """What stands in for the checks: `asked` is who was judged, `answer` what it says."""
+    told = {
+        "asked": [],
+        "answer": lambda name, **options: Report(name, ("test_adds", "test_ends"), HALF),
+    }
+
+    def check(name: str, src: str, **options: object) -> Report:
+        told["asked"].append((name, Path(src).parent.name))
+        told["options"] = options
+        return told["answer"](name, src=src, **options)
+
+    monkeypatch.setattr(verdicts, "check", check)
+    monkeypatch.setattr(grade, "warm_up", lambda: None)
+    monkeypatch.setattr(isolation, "missing", lambda: None)
+    return told

@@ -13,7 +13,9 @@ from course.core.files import ROOT
 from course.launch.connect import warm_up
 from course.lessons import lesson
 
-LABS = ("02_all_reduce", "03_distributed_data_parallel", "06_horovod_style")
+pytestmark = pytest.mark.slow
+
+LABS = ("02_all_reduce", "03b_overlap", "06_horovod_style", "06b_horovod_engine")
 
 
 @pytest.fixture(scope="module")

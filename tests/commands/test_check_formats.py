@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from course.checks import Report
 from course.commands import check_formats
 from course.core import CourseError
+from course.exercises import Outcome, Report, Result
 
 RUNNER = {
     "CLASSROOM": "gpus",
@@ -17,10 +17,9 @@ RUNNER = {
 }
 
 
-def result(claim: str, outcome: str, **said: str) -> dict:
+def result(claim: str, outcome: str, **said: str) -> Result:
     """What one check says."""
-    empty = dict.fromkeys(("check", "message", "hint", "printed"), "")
-    return empty | {"claim": claim, "outcome": outcome} | said
+    return Result(claim, claim, Outcome(outcome), **said)
 
 
 @pytest.fixture
@@ -30,7 +29,11 @@ def reports() -> list[Report]:
         result("It adds.", "passed"),
         result("It ends.", "failed", message="Rank 1 waits.", hint="Who sends first?"),
     ]
-    return [Report("ring", ring), Report("ddp", [result("It trains.", "passed")])]
+    trains = result("It trains.", "passed")
+    return [
+        Report("ring", [each.check for each in ring], ring),
+        Report("ddp", [trains.check], [trains]),
+    ]
 
 
 def test_plain_json_has_every_check(reports):
@@ -55,6 +58,15 @@ def test_gradescope_gets_a_point_for_each_exercise(reports):
     assert told["tests"][1]["output"] == "Rank 1 waits.\nHint: Who sends first?"
     for test in told["tests"]:
         assert set(test) <= {"name", "score", "max_score", "status", "output", "visibility"}
+
+
+@pytest.mark.parametrize("checks", [1, 2, 3, 6, 7, 9, 11, 12, 13, 30])
+def test_a_right_answer_has_its_whole_point_and_no_more(checks):
+    results = [result(f"It holds {number}.", "passed") for number in range(checks)]
+    report = Report("ring", [each.check for each in results], results)
+    tests = json.loads(check_formats.gradescope([report]))["tests"]
+    assert abs(sum(test["score"] for test in tests) - 1) < 1e-12
+    assert min(test["max_score"] for test in tests) > 0
 
 
 def test_classroom50_gets_whole_points_and_who_it_is(reports):

@@ -1,179 +1,217 @@
 """``python -m course grade``: what a class handed in, judged, shown and counted."""
 
-import csv
-import json
-import zipfile
-from pathlib import Path
+import threading
+from collections.abc import Callable
 from xml.etree import ElementTree
 
 import pytest
-from support import solutions
+from support.grading import HALF, hand_in, page, run, table
+from support.handed_in import RING
 
-from course.__main__ import main
-from course.checks import Report
-from course.commands import grade
-from course.hardware import bubblewrap
-
-RING = '"""src/ring.py: a ring."""\n\n\ndef all_reduce(tensor):\n    return tensor\n'
-
-
-def notebook(*cells: str) -> str:
-    """A notebook with these code cells, as a file's text."""
-    return json.dumps({"cells": [{"cell_type": "code", "source": [cell]} for cell in cells]})
+from course.commands.check import NOT_JUDGED
+from course.commands.grading import verdicts
+from course.core import Interrupted
+from course.exercises import Outcome, Report, Result, exercises
+from course.hardware import isolation
 
 
-@pytest.fixture
-def handed_in(tmp_path: Path) -> Path:
-    """Submissions of every kind, one of them broken, two of them the same program."""
-    folder = tmp_path / "class"
-    (folder / "ada" / "labs" / "src").mkdir(parents=True)
-    (folder / "ada" / "labs" / "src" / "ring.py").write_text(RING)
-    same = RING.replace("    return", "    # mine\n    return")
-    (folder / "bob.ipynb").write_text(notebook("1 + 1", f"%%writefile src/ring.py\n{same}"))
-    with zipfile.ZipFile(folder / "cyd.zip", "w") as archive:
-        archive.writestr("work/my_ddp.py", "raise SystemExit\n")
-        archive.writestr("work/ring.py", RING + "\n\nother = 1\n")
-        archive.writestr("../outside.py", "")
-    (folder / "dan.zip").write_bytes(b"no zip file")
-    (folder / "eve").mkdir()
-    return folder
+def test_points_are_the_part_of_the_checks_that_hold(tmp_path, judged):
+    folder = hand_in(tmp_path, ada__ring="a = 1", cyd__ring="b = 1", cyd__simple_ways="c = 1")
+    assert run(folder, "--lab", "02") == 0
+    assert sorted(judged["asked"]) == [("ring", "ada"), ("ring", "cyd"), ("simple_ways", "cyd")]
+    rows = table(folder)
+    assert [rows[name]["points"] for name in ("ada", "cyd")] == ["0.5", "1.0"]
+    assert rows["ada"]["ring"] == "0.5" and rows["ada"]["simple_ways"] == "0.0"
+    assert "2 learners, 2 exercises" in page(folder)
 
 
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """What is checked, (exercise, learner); one of two checks of each exercise holds."""
-    asked = []
-
-    def check(name: str, src: str, isolated: bool) -> Report:
-        asked.append((name, Path(src).parent.name, *["isolated"] * isolated))
-        results = [
-            {"claim": "It adds.", "outcome": "passed", "message": "", "hint": "", "printed": ""},
-            {
-                "claim": "It ends.",
-                "outcome": "failed",
-                "message": "<no>",
-                "hint": "",
-                "printed": "",
-            },
-        ]
-        return Report(name, results)
-
-    monkeypatch.setattr(grade, "check", check)
-    monkeypatch.setattr(grade, "warm_up", lambda: None)
-    return asked
+def test_an_exercise_that_all_have_skipped_costs_them_its_point(tmp_path, judged):
+    folder = hand_in(tmp_path, ada__ring="a = 1")
+    run(folder, "--lab", "02", "03")
+    asked = [name for name, each in exercises().items() if each.lab in ("02", "03")]
+    assert len(asked) > 2 and f"At most {len(asked)} points" in page(folder)
+    run(folder, "--names", "ring")
+    assert "At most 1 point." in page(folder)
 
 
-def run(folder: Path, out: Path, *arguments: str) -> int:
-    return main(["grade", str(folder), "--out", str(out), *arguments])
+def test_checks_are_all_asked_in_a_box_and_within_the_time_of_a_learner(tmp_path, judged):
+    folder = hand_in(tmp_path, ada__ring="a = 1")
+    run(folder, "--minutes", "2")
+    assert judged["options"]["isolated"] and judged["options"]["thorough"]
+    assert 0 < judged["options"]["limit"] <= 120
+    run(folder, "--trust")
+    assert not judged["options"]["isolated"]
+    assert len(judged["asked"]) == 2  # a verdict without isolation is another one
 
 
-def test_each_kind_of_submission_is_checked_and_a_broken_one_stops_nothing(
-    handed_in, asked, tmp_path
-):
-    out = tmp_path / "out"
-    assert run(handed_in, out) == 1
-    assert sorted(asked) == [("my_ddp", "cyd"), ("ring", "ada"), ("ring", "bob"), ("ring", "cyd")]
-    rows = {row["learner"]: row for row in csv.DictReader((out / "grades.csv").open())}
-    assert [rows[name]["points"] for name in ("ada", "cyd", "dan")] == ["0.5", "1.0", "0.0"]
-    assert rows["ada"]["ring"] == "0.5" and rows["ada"]["my_ddp"] == "0.0"
-    page = (out / "index.html").read_text()
-    assert "5 learners, 2 exercises" in page
-    assert "dan.zip cannot be read: File is not a zip file" in page
-    assert "eve holds no script and no notebook that has one" in page
-    assert not (tmp_path / "outside.py").exists() and not (out / "work" / "outside.py").exists()
+def test_where_nothing_can_be_isolated_nothing_is_run(tmp_path, judged, monkeypatch, capsys):
+    monkeypatch.setattr(isolation, "missing", lambda: "bwrap is missing: install it")
+    folder = hand_in(tmp_path, ada__ring="a = 1")
+    assert run(folder) == 2
+    said = capsys.readouterr().err
+    assert "bwrap is missing: install it" in said and "--trust" in said and "your rights" in said
+    assert judged["asked"] == []
+    assert run(folder, "--trust") == 0
 
 
-def test_the_same_program_is_pointed_out(handed_in, asked, tmp_path):
-    run(handed_in, tmp_path / "out")
-    assert "<li>ring: ada, bob</li>" in (tmp_path / "out" / "index.html").read_text()
+def test_only_what_has_changed_is_asked_again(tmp_path, judged, monkeypatch):
+    folder = hand_in(tmp_path, ada__ring="a = 1", bob__ring="b = 1")
+    run(folder)
+    run(folder)
+    assert len(judged["asked"]) == 2
+    hand_in(tmp_path, ada__ring="a = 2")
+    run(folder)
+    assert judged["asked"][2:] == [("ring", "ada")]
+    monkeypatch.setattr(verdicts, "digest", lambda: "other checks")
+    run(folder)
+    assert len(judged["asked"]) == 5
 
 
-def test_what_is_handed_in_as_it_was_handed_out_is_not_called_the_same(tmp_path, asked):
-    for learner in ("ada", "bob"):
-        folder = tmp_path / "class" / learner
-        folder.mkdir(parents=True)
-        (folder / "ring.py").write_text(grade.handed_out()["ring"])
-    assert run(tmp_path / "class", tmp_path / "out") == 0
-    assert "The same program" not in (tmp_path / "out" / "index.html").read_text()
+@pytest.mark.parametrize("kept", ["", "{}", "[]", '{"report": 1, "judged": 2}', "\0"])
+def test_a_kept_verdict_that_cannot_be_read_is_asked_again(tmp_path, judged, kept):
+    folder = hand_in(tmp_path, ada__ring="a = 1")
+    run(folder)
+    (tmp_path / "out" / "verdicts" / "ada" / "ring.json").write_text(kept)
+    assert run(folder) == 0
+    assert len(judged["asked"]) == 2
 
 
-def test_only_what_has_changed_is_checked_again(handed_in, asked, tmp_path):
-    run(handed_in, tmp_path / "out")
-    asked.clear()
-    run(handed_in, tmp_path / "out")
-    assert asked == []
-    (handed_in / "ada" / "labs" / "src" / "ring.py").write_text(RING + "\n")
-    run(handed_in, tmp_path / "out")
-    assert asked == [("ring", "ada")]
+def test_what_is_as_it_was_handed_out_needs_no_check(tmp_path, judged):
+    folder = hand_in(tmp_path, ada__ring=exercises()["ring"].script(solved=False))
+    assert run(folder) == 0
+    assert judged["asked"] == []
+    assert "handed in as it was handed out" in page(folder)
 
 
-def test_a_verdict_without_isolation_does_not_count_with_it(
-    handed_in, asked, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(bubblewrap, "missing", lambda: None)
-    run(handed_in, tmp_path / "out", "--names", "my_ddp")
-    run(handed_in, tmp_path / "out", "--names", "my_ddp", "--isolated")
-    run(handed_in, tmp_path / "out", "--names", "my_ddp", "--isolated")
-    assert asked == [("my_ddp", "cyd"), ("my_ddp", "cyd", "isolated")]
-
-
-@pytest.mark.parametrize("command", ["check", "grade"])
-def test_where_nothing_can_be_isolated_nothing_is_run(
-    handed_in, asked, tmp_path, monkeypatch, capsys, command
-):
-    monkeypatch.setattr(bubblewrap, "missing", lambda: "bwrap is missing: install it")
-    where = {"check": ["--src", str(handed_in)], "grade": [str(handed_in), "--out", "out"]}
-    assert main([command, *where[command], "--isolated"]) == 2
-    assert capsys.readouterr() == (
-        "",
-        "The code cannot be isolated here: bwrap is missing: install it.\n",
+def busy(name: str, **options: object) -> Report:
+    """What a check says that could not judge everything."""
+    late = Result(
+        "test_ends", "It ends.", Outcome.NOT_JUDGED, "The machine is too busy.", again=True
     )
-    assert asked == []
+    return Report(name, ("test_adds", "test_ends"), (HALF[0], late))
 
 
-def test_pages_and_junit_say_what_a_learner_reads(handed_in, asked, tmp_path):
-    run(handed_in, tmp_path / "out")
-    feedback = (tmp_path / "out" / "feedback" / "ada.html").read_text()
+def fails(error: Exception) -> Callable[..., Report]:
+    def answer(name: str, **options: object) -> Report:
+        raise error
+
+    return answer
+
+
+@pytest.mark.parametrize("answer", [busy, fails(OSError("no disk")), fails(RuntimeError())])
+def test_what_is_not_judged_is_shown_asked_again_and_no_points_are_handed_on(
+    tmp_path, judged, answer
+):
+    folder = hand_in(tmp_path, ada__ring="a = 1", bob__ring="b = 1")
+    (tmp_path / "roster.csv").write_text("id,name\nada,Ada\nbob,Bob\n")
+    sane = judged["answer"]
+    judged["answer"] = lambda name, src, **options: (answer if "Ada" in src else sane)(
+        name, **options
+    )
+    roster = ("--roster", str(tmp_path / "roster.csv"), "--names", "ring")
+    assert run(folder, *roster) == NOT_JUDGED
+    assert table(folder)["Ada"]["not judged"] == "ring"
+    assert "1 exercise not judged" in page(folder) and "not all judged" in page(folder)
+    assert (tmp_path / "out" / "roster.csv").read_text().splitlines()[1:] == [
+        "ada,Ada,",
+        "bob,Bob,0.5",
+    ]
+    judged["answer"] = sane
+    assert run(folder, *roster) == 0
+    assert len(judged["asked"]) == 3
+
+
+def test_an_interrupt_ends_the_class_at_once_and_what_is_judged_is_kept(
+    tmp_path, judged, monkeypatch
+):
+    learners = {f"learner{number}__ring": f"a = {number}" for number in range(8)}
+    folder = hand_in(tmp_path, **learners)
+    sane, second = judged["answer"], threading.Event()
+
+    def answer(name: str, stop: threading.Event, **options: object) -> Report:
+        if len(judged["asked"]) == 1:
+            return sane(name)
+        second.set()
+        assert stop.wait(60)  # as a check waits for its ranks
+        raise Interrupted
+
+    judged["answer"] = answer
+    follow = verdicts._follow
+
+    def interrupted(under_way: dict) -> None:
+        second.wait()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(verdicts, "_follow", interrupted)
+    assert run(folder, "--names", "ring", "--jobs", "1") == NOT_JUDGED
+    assert len(judged["asked"]) == 2
+    rows = table(folder)
+    assert len(rows) == 8 and rows["learner0"]["not judged"] == ""
+    assert [row["not judged"] for row in rows.values()].count("ring") == 7
+    monkeypatch.setattr(verdicts, "_follow", follow)
+    judged["answer"] = sane
+    assert run(folder, "--names", "ring") == 0
+    assert len(judged["asked"]) == 2 + 7
+
+
+def test_when_the_minutes_of_a_learner_are_over_the_rest_is_not_judged(
+    tmp_path, judged, monkeypatch
+):
+    now = [0.0]
+    monkeypatch.setattr(verdicts.time, "monotonic", lambda: now[0])
+    folder = hand_in(tmp_path, ada__ring="a = 1", ada__simple_ways="b = 1", bob__ring="c = 1")
+    sane = judged["answer"]
+
+    def answer(name: str, **options: object) -> Report:
+        now[0] += 61
+        return sane(name)
+
+    judged["answer"] = answer
+    assert run(folder, "--minutes", "1", "--jobs", "1") == NOT_JUDGED
+    rows = table(folder)
+    assert (rows["ada"]["not judged"], rows["bob"]["not judged"]) == ("ring", "")
+    assert "the 1 minutes of this learner were over" in page(folder, "feedback/ada.html")
+
+
+def test_a_script_that_equals_another_or_the_solution_is_pointed_out(tmp_path, judged):
+    mine = RING.replace("    return", "    # mine\n    return")
+    folder = hand_in(tmp_path, ada__ring=RING, bob__ring=mine, cyd__ring="c = 1")
+    hand_in(tmp_path, dan__my_ddp=exercises()["my_ddp"].script(solved=True))
+    run(folder)
+    assert "<li>ring: ada, bob (" in page(folder)
+    assert "<li>my_ddp: dan, the published solution (" in page(folder)
+
+
+def test_what_a_teacher_should_look_at_is_listed_for_the_teacher(tmp_path, judged):
+    rewrites = "import torch\n" + "torch.equal = lambda *a: True\n" * 9
+    folder = hand_in(tmp_path, ada__ring=rewrites, bob__ring="b = 1")
+    run(folder)
+    assert "ring.py: line 2 replaces `torch.equal`" in page(folder)
+    assert "and 4 more lines to look at" in page(folder)
+    assert "torch.equal" not in page(folder, "feedback/ada.html")
+
+
+def test_pages_and_junit_say_what_a_learner_reads(tmp_path, judged):
+    folder = hand_in(tmp_path, ada__ring="a = 1")
+    (tmp_path / "weights.toml").write_text("ring = 4\n")
+    run(folder, "--names", "ring", "--weights", str(tmp_path / "weights.toml"))
+    feedback = page(folder, "feedback/ada.html")
     assert "ring: 1 of 2 checks hold." in feedback and "&lt;no&gt;" in feedback
+    assert "2 of 4" in feedback
     suite = ElementTree.parse(tmp_path / "out" / "junit" / "ada.xml").find("testsuite")
     assert suite.attrib == {"name": "ring", "tests": "2", "failures": "1", "skipped": "0"}
     assert [case.get("name") for case in suite] == ["It adds.", "It ends."]
 
 
-def test_points_follow_the_weights(handed_in, asked, tmp_path):
-    (tmp_path / "weights.toml").write_text("ring = 4\nmy_ddp = 0\n")
-    run(handed_in, tmp_path / "out", "--weights", str(tmp_path / "weights.toml"))
-    rows = {row["learner"]: row for row in csv.DictReader((tmp_path / "out/grades.csv").open())}
-    assert rows["ada"]["points"] == rows["cyd"]["points"] == "2.0"
-
-
-@pytest.mark.parametrize(
-    ("weights", "said"),
-    [
-        ("ring = [", "cannot be read"),
-        ("rang = 1", "rang = 1 is not an exercise and its points"),
-        ("ring = -1", "ring = -1 is not an exercise and its points"),
-    ],
-)
-def test_weights_that_make_no_sense(handed_in, asked, tmp_path, capsys, weights, said):
-    (tmp_path / "weights.toml").write_text(weights)
-    assert run(handed_in, tmp_path / "out", "--weights", str(tmp_path / "weights.toml")) == 2
-    assert said in capsys.readouterr().err
-
-
-def test_nothing_handed_in_is_one_sentence(tmp_path, capsys):
-    (tmp_path / "class").mkdir()
-    assert run(tmp_path / "class", tmp_path / "out") == 2
-    assert capsys.readouterr().err.startswith("There are no submissions in")
-    assert run(tmp_path / "absent", tmp_path / "out") == 2
-    assert capsys.readouterr().err.startswith("There is no folder")
-
-
-def test_real_checks_of_two_learners_at_a_time(tmp_path):
-    for learner in ("ada", "bob"):
-        (tmp_path / "class" / learner).mkdir(parents=True)
-        solutions.write("00_start_here", tmp_path / "class" / learner)
-    names = ("--names", "start_here", "my_reduce_scatter", "--jobs", "2")
-    assert run(tmp_path / "class", tmp_path / "out", *names) == 0
-    rows = list(csv.DictReader((tmp_path / "out" / "grades.csv").open()))
-    assert [row["points"] for row in rows] == ["2.0", "2.0"]
+def test_comments_replace_points_and_survive_the_next_run(tmp_path, judged):
+    folder = hand_in(tmp_path, ada__ring="a = 1", bob__ring="b = 1")
+    run(folder, "--names", "ring")
+    comments = tmp_path / "out" / "comments.toml"
+    assert '["ada"]' in comments.read_text() and '["bob"]' in comments.read_text()
+    own = comments.read_text().replace('["ada"]', '["ada"]\nring = 1\nremark = "<Well> said."')
+    comments.write_text(own)
+    for _ in range(2):
+        assert run(folder, "--names", "ring") == 0
+        assert table(folder)["ada"]["points"] == "1.0" and table(folder)["bob"]["points"] == "0.5"
+        assert "&lt;Well&gt; said." in page(folder, "feedback/ada.html")
+    assert comments.read_text() == own

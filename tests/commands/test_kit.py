@@ -11,10 +11,12 @@ import pytest
 from support.launching import clean_environment
 
 from course.__main__ import main
-from course.checks import exercises
 from course.core import ROOT
 from course.core.todo import OPEN
+from course.exercises import exercises
 from course.lessons import lessons
+
+pytestmark = pytest.mark.slow
 
 LAB = "07b_six_ways"  # its notebook is short
 MARKER = "BEGIN SOLUTION"
@@ -70,7 +72,7 @@ def test_the_students_edition_is_the_same_course(kit):
         assert blank.scripts(solved=True) == lesson.scripts(solved=False)
         lab = f"labs/{lesson.name}.ipynb"
         assert (students / lab).read_bytes() == (ROOT / lab).read_bytes()
-    listing = "from course.checks import exercises; print(*exercises())"
+    listing = "from course.exercises import exercises; print(*exercises())"
     done = subprocess.run(
         [sys.executable, "-c", listing],
         cwd=students,

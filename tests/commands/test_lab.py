@@ -17,6 +17,8 @@ import pytest
 from course.commands import lab
 from course.core.files import ROOT
 
+pytestmark = pytest.mark.slow
+
 NO_PASSWORD = {"JUPYTER_TOKEN": ""}  # of the user's own
 
 

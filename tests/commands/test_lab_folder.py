@@ -1,16 +1,14 @@
 """Without a clone, the labs come with the wheel, and into a folder of the learner's."""
 
-import shutil
 import subprocess
-import sys
-import venv
 from pathlib import Path
 
 import pytest
+from support.installed import install_wheel
 from support.launching import clean_environment
 
 from course.commands import lab_folder
-from course.core import ROOT, CourseError
+from course.core import ROOT, CourseError, installed
 
 INSTALLED = """
 from pathlib import Path
@@ -22,18 +20,7 @@ print(lab_folder(Path.cwd()))
 @pytest.fixture(scope="module")
 def python(tmp_path_factory) -> Path:
     """A Python of its own, in which the course is installed as a wheel without its libraries."""
-    folder = tmp_path_factory.mktemp("installed")
-    source = folder / "source"  # building a wheel leaves files in its source
-    unwanted = shutil.ignore_patterns("__pycache__", "runs", "traces", "*.egg-info")
-    for name in ("course", "labs", "solutions", "images"):
-        shutil.copytree(ROOT / name, source / name, ignore=unwanted)
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copyfile(ROOT / name, source / name)
-    venv.create(folder / "venv", with_pip=False)
-    python = folder / "venv" / "bin" / "python"
-    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-deps"]
-    subprocess.run([*pip, str(source)], check=True, capture_output=True)
-    return python
+    return install_wheel(tmp_path_factory.mktemp("installed"))
 
 
 def run(python: Path, folder: Path) -> subprocess.CompletedProcess:
@@ -66,7 +53,7 @@ def test_where_nothing_can_be_written_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(lab_folder, "ROOT", tmp_path)
     notebook = tmp_path / "start.ipynb"
     notebook.write_text("")
-    monkeypatch.setattr(lab_folder, "brought", lambda: {"labs/start.ipynb": notebook})
+    monkeypatch.setattr(installed, "brought", lambda: {"labs/start.ipynb": notebook})
     (tmp_path / "file").write_text("")
     with pytest.raises(CourseError, match="Start this command in a folder of your own"):
         lab_folder.lab_folder(tmp_path / "file")
@@ -74,6 +61,6 @@ def test_where_nothing_can_be_written_one_sentence(tmp_path, monkeypatch):
 
 def test_without_labs_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(lab_folder, "ROOT", tmp_path)
-    monkeypatch.setattr(lab_folder, "brought", dict)
+    monkeypatch.setattr(installed, "brought", dict)
     with pytest.raises(CourseError, match="has no labs: install the course"):
         lab_folder.lab_folder(tmp_path)

@@ -1,6 +1,9 @@
 """``python -m course``: each command gets its own arguments, and is a file of the room."""
 
+import runpy
+import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -8,6 +11,12 @@ import pytest
 
 from course import commands
 from course.__main__ import COMMANDS, main
+from course.commands.handouts import graders
+from course.core import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+# What pip writes into the file `course` of an environment.
+PROGRAM = "import sys; from {} import {}; sys.exit({}())"
 
 
 def test_every_command_is_a_file_of_the_room():
@@ -23,3 +32,37 @@ def test_a_command_gets_its_arguments(monkeypatch, name):
     monkeypatch.setitem(sys.modules, f"course.commands.{name}", command)
     assert main([name, "--help", "x"]) == 3
     assert seen == [["--help", "x"]]
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """The folder of a learner whose files are named as what a teacher's commands import."""
+    for name in ("course", "argparse", "pip", "json"):
+        (tmp_path / f"{name}.py").write_text("open('taken', 'w')\n")
+    return tmp_path
+
+
+def starts_in(folder, *command):
+    """Start a command there to its end; whether it was the one that was meant."""
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    return "usage:" in done.stdout.lower() and not (folder / "taken").exists()
+
+
+def test_the_program_imports_nothing_from_where_it_is_started(checkout, tmp_path_factory):
+    module, _, function = PROJECT["scripts"]["course"].partition(":")
+    program = tmp_path_factory.mktemp("bin") / "course"
+    program.write_text(PROGRAM.format(module, function, function))
+    assert starts_in(checkout, sys.executable, str(program), "--help")
+    assert not starts_in(checkout, sys.executable, "-m", "course", "--help")  # as Python does
+
+
+def test_nor_does_what_classroom50_starts(checkout, monkeypatch):
+    run, started = subprocess.run, []
+    ended = SimpleNamespace(returncode=1)
+    monkeypatch.setattr(subprocess, "run", lambda words, **_: started.append(words) or ended)
+    with pytest.raises(SystemExit, match="False"):
+        runpy.run_path(str(graders.HERE / "autograder.py"))
+    monkeypatch.setattr(subprocess, "run", run)
+    install, check = started
+    assert starts_in(checkout, *install[: install.index("pip") + 1], "--help")
+    assert starts_in(checkout, *check[: check.index("course") + 1], "--help")

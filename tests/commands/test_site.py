@@ -32,6 +32,8 @@ AXE_RUN = """() => axe.run(document, {runOnly: ['wcag2a', 'wcag2aa']}).then(foun
         each.nodes.slice(0, 3).map(node => node.html.slice(0, 160)).join(' | ')))"""
 
 pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.rest,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
     pytest.mark.skipif(shutil.which("npm") is None, reason="no npm on this machine"),
     pytest.mark.timeout(600),

@@ -12,6 +12,8 @@ from course.core import ROOT
 from course.drawing import ansi, palette, widget_view
 from course.lessons import lessons
 
+pytestmark = [pytest.mark.slow, pytest.mark.rest]
+
 LESSONS = lessons(ROOT)
 
 

@@ -1,7 +1,9 @@
 """Open exercises: which TODOs a script still has, and which traceback is that of a TODO."""
 
+import time
 from pathlib import Path
 
+import pytest
 from support.scripts import TODO
 
 from course.core import todo
@@ -17,6 +19,17 @@ def test_todos_are_found_in_order(tmp_path: Path) -> None:
     assert todo.numbers(TODO) == [2, 3] and todo.numbers("") == []
 
 
+def test_many_todos_are_told_by_their_numbers(tmp_path: Path) -> None:
+    script = tmp_path / "mine.py"
+    todos = [f'raise NotImplementedError("TODO {number}: think")' for number in (2, 5, 6, 7)]
+    script.write_text("\n".join(todos))
+    assert todo.sentence(script) == (
+        "Still to write in mine.py: TODO 2, 5 to 7. Then run this cell again."
+    )
+    script.write_text("\n".join(todos[:2]))
+    assert "TODO 2: think. TODO 5: think. Then" in todo.sentence(script)
+
+
 def test_only_a_todo_counts_as_one() -> None:
     place = '  File "/labs/src/mine.py", line 3, in f\n    raise Not\n'
     frame = f"Traceback (most recent call last):\n{place}"
@@ -24,3 +37,31 @@ def test_only_a_todo_counts_as_one() -> None:
     assert todo.met(frame + "NotImplementedError: something else") is None
     assert todo.met(frame + "ValueError: TODO 2: average") is None
     assert todo.met("") is None
+
+
+def test_a_todo_that_python_cannot_read_is_told_as_it_is_written(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text('raise NotImplementedError("TODO 1: \\x")\n')
+    assert todo.open_todos(tmp_path / "mine.py") == ["TODO 1: \\x"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n" * 200_000,
+        " " * 200_000,
+        "raise NotImplementedError(" * 10_000,
+        'raise NotImplementedError("TODO 1: ' + '")' * 100_000,
+        ('raise NotImplementedError("TODO 1: a")' + " " * 500 + "x\n") * 200,
+        "Traceback (most recent call last):\n" + 'z File "a", line 1\n' * 20_000,
+        'File "' * 30_000,
+        'File "a", line 1\n' + "\n" * 200_000,
+    ],
+    ids=lambda text: f"{text[:12]!r} and so on",
+)
+def test_no_text_takes_long(tmp_path: Path, text: str) -> None:
+    """The learner writes it, and the process that judges reads it."""
+    (tmp_path / "mine.py").write_text(text)
+    start = time.process_time()
+    todo.open_todos(tmp_path / "mine.py")
+    todo.met(text)
+    assert time.process_time() - start < 0.5

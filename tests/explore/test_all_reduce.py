@@ -12,6 +12,8 @@ from course.explore.models.all_reduce import ALGORITHMS, plan
 from course.explore.models.alpha_beta import AlphaBeta
 from course.explore.pictures.all_reduce import draw
 
+pytestmark = pytest.mark.sampled
+
 EVERY = list(itertools.product(ALGORITHMS, range(1, 10)))
 
 

@@ -4,14 +4,16 @@ import itertools
 import xml.etree.ElementTree as ElementTree
 
 import pytest
+from support.pictures import TITLE_CHARACTERS
 
 from course import explore
 from course.core import words
 from course.core.errors import CourseError
-from course.drawing import svg
 from course.explore.models.backfill import GPUS, NODES, RUNNING, WAITING, Wish, place, plan
 from course.explore.pictures.backfill import draw
 from course.explore.stills.nodes import levels, meeting
+
+pytestmark = pytest.mark.sampled
 
 SETTINGS = list(
     itertools.product(range(1, NODES + 1), range(1, GPUS + 1), (0.5, 3, 6, 6.5, 12), (True, False))
@@ -52,7 +54,7 @@ def test_the_picture_says_when_you_start_and_is_well_formed(nodes, gpus, hours, 
     title = picture.alt.partition(" h")[0] + " h"
     assert title.startswith(f"Ask for {words.significant(hours)} h")
     whole = picture[picture.index("<title>") + 7 : picture.index("</title>")]
-    assert len(whole) <= svg.TITLE_CHARACTERS
+    assert len(whole) <= TITLE_CHARACTERS
     assert whole.endswith("you start at once") == (
         plan(Wish("You", nodes, gpus, hours), backfill)[-1].start == 0
     )

@@ -23,6 +23,8 @@ from course.explore.models.buckets import (
 )
 from course.explore.pictures.buckets import draw
 
+pytestmark = pytest.mark.sampled
+
 FOUR = tuple(Layer(f"layer {i}", 10.0, 5.0) for i in range(4))
 
 

@@ -11,6 +11,8 @@ from course.explore.models.collectives import COLLECTIVES, Example, counted
 from course.explore.pictures.collectives import draw
 from course.launch.client import launch
 
+pytestmark = pytest.mark.sampled
+
 
 @pytest.mark.parametrize(("ranks", "root", "op"), [(1, 0, "sum"), (3, 2, "max"), (4, 1, "sum")])
 def test_the_model_of_every_collective_is_what_real_ranks_do(there, ranks, root, op):

@@ -11,6 +11,8 @@ from course.explore.models.alpha_beta import AlphaBeta
 from course.explore.models.hierarchy import Cluster, ways
 from course.explore.pictures.hierarchy import EACH, ONE, draw
 
+pytestmark = pytest.mark.sampled
+
 INSIDE, NETWORK = AlphaBeta.of(5, 200), AlphaBeta.of(20, 25)
 
 

@@ -13,6 +13,8 @@ from course.core.errors import CourseError
 from course.explore.models.number_formats import FORMATS, add
 from course.explore.pictures.number_formats import draw, readable
 
+pytestmark = pytest.mark.sampled
+
 TORCHS = {
     "fp32": torch.float32,
     "fp16": torch.float16,

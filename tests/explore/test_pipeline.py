@@ -11,6 +11,8 @@ from course.core.errors import CourseError
 from course.explore.models import pipeline as model
 from course.explore.pictures import pipeline
 
+pytestmark = pytest.mark.sampled
+
 SHAPES = list(itertools.product((1, 2, 3, 4, 8), (1, 2, 4, 8, 16)))
 
 

@@ -24,6 +24,8 @@ from course.explore.models.replicas import (
 from course.explore.pictures.replicas import PLACES, draw
 from course.models import bert
 
+pytestmark = pytest.mark.sampled
+
 LAB = "01_data_parallel"
 
 

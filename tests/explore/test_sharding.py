@@ -10,6 +10,8 @@ from course.core.errors import CourseError
 from course.explore.models import sharding as model
 from course.explore.pictures import sharding as picture
 
+pytestmark = pytest.mark.sampled
+
 LLAMA = model.MODELS["Llama 3, 8 billion"]
 
 
@@ -82,3 +84,9 @@ def test_titles_say_which_way_is_the_first_that_fits():
 
 def test_the_still_fits():
     assert_fits(explore.figures()["sharding.svg"])
+
+
+def test_a_bar_that_is_cut_says_so_and_tells_its_parts():
+    large = explore.sharding(size=model.LARGEST, ranks=64, recompute=True).picture
+    assert "weights 141, gradients 141, optimizer state 847" in large
+    assert "optimizer state 1" not in explore.sharding(size="BERT-base, 0.11 billion").picture

@@ -10,6 +10,8 @@ from course.core.errors import CourseError
 from course.explore.models.staleness import END_MS, UNBOUNDED, simulate
 from course.explore.pictures.staleness import draw
 
+pytestmark = pytest.mark.sampled
+
 
 @pytest.mark.parametrize("bound", [0, 1, 2, 5])
 @pytest.mark.parametrize("workers", [2, 3, 6])

@@ -23,6 +23,8 @@ from course.explore.models.strategies import (
 )
 from course.explore.pictures.strategies import draw
 
+pytestmark = pytest.mark.sampled
+
 GB_PER_S = MIB / 1e6  # so that 1 MiB takes 1 ms
 
 

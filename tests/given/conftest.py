@@ -1,4 +1,4 @@
-"""Lab 06's solved scripts, which complete `course.given.horovod`, and ranks that find them."""
+"""The solved scripts of labs 06 and 06b, over `course.given.horovod`, and ranks that find them."""
 
 import functools
 from pathlib import Path
@@ -6,16 +6,17 @@ from pathlib import Path
 import pytest
 from support.solutions import write
 
-from course.checks.engine.on_ranks import on_ranks
+from course.checks.runner.on_ranks import on_ranks
 from course.launch import connect
 
 
 @pytest.fixture(scope="module")
 def src(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The scripts of the lesson, solved; and ranks that start at once."""
+    """The scripts of both lessons, solved; and ranks that start at once."""
     connect.warm_up()
     folder = tmp_path_factory.mktemp("hvd")
-    write("06_horovod_style", folder)
+    for lab in ("06_horovod_style", "06b_horovod_engine"):
+        write(lab, folder)
     return folder
 
 

@@ -1,4 +1,4 @@
-"""Process sets, groups, `join`, and what is said when something cannot be done."""
+"""Process sets, `join`, and what is said when something cannot be done."""
 
 import json
 import subprocess
@@ -8,6 +8,8 @@ import pytest
 from support import on_rank_hvd_sets as on_rank
 
 from course.core.files import ROOT
+
+pytestmark = pytest.mark.rest
 
 
 def test_a_process_set_runs_its_operations_among_itself(ranks):
@@ -20,24 +22,12 @@ def test_a_process_set_runs_its_operations_among_itself(ranks):
     for got in (first, last):
         assert got["sum"] == [4, 4] and got["average"] == [2, 2]
         assert got["gathered"] == [1, 3, 3] and got["broadcast"] == [3, 3]
-        assert got["parts"] == [1, 3] and got["gradient"] == [2, 6]
         assert got["no such root"] == "broadcast: there is no rank 1 among [0, 2]"
         assert got["disagreement"].endswith("(the ranks are counted within the process set [0, 2])")
     assert (
         middle["sum"] == [2, 2] and "rank 1 is not in the process set [0, 2]" in middle["outside"]
     )
     assert [got["all"] for got in (first, middle, last)] == [[6, 6]] * 3
-
-
-def test_groups_are_reduced_gathered_and_scattered_as_one(ranks):
-    first, last = ranks(2, on_rank.groups)
-    both = {
-        "in place": [[3, 3], [30, 30]],
-        "gathered": [[2], [1, 2]],
-        "scattered": [[3], [30]],
-        "gradients": [[1.5, 1.5], [15, 15]],
-    }
-    assert first == last == both
 
 
 def test_a_group_gives_a_tuple_even_a_group_of_one_and_a_tensor_gives_a_tensor(ranks):

@@ -1,11 +1,15 @@
 """Which parameters of a model travel together, and what is said of layers that cannot be."""
 
+import ast
+import inspect
+
 import pytest
 import torch
+from support import solutions
 from torch import nn
 
 from course.core.errors import CourseError
-from course.given import memory, sharding
+from course.given import memory, sharding, units
 
 
 def names(model: nn.Module, layers: list[nn.Module]) -> list[set[str]]:
@@ -56,6 +60,21 @@ def test_a_layer_returns_one_tensor():
     assert sharding.one_tensor(0, output) is output
     with pytest.raises(CourseError, match=r"layers\[3\] returned a tuple"):
         sharding.one_tensor(3, (output,))
+
+
+def test_the_given_unit_is_that_of_the_solved_lab():
+    solved, given = solutions.scripts("10_sharding")["flat_unit.py"], inspect.getsource(units)
+    assert methods_of_unit(given) == methods_of_unit(solved)
+
+
+def methods_of_unit(text: str) -> dict[str, list[str]]:
+    """The statements of each method of the class Unit, without docstrings."""
+    (unit,) = (n for n in ast.parse(text).body if getattr(n, "name", "") == "Unit")
+    methods = [node for node in unit.body if isinstance(node, ast.FunctionDef)]
+    return {
+        method.name: [ast.unparse(n) for n in method.body if ast.unparse(n)[0] not in "'\""]
+        for method in methods
+    }
 
 
 def test_memory_counts_what_is_shared_once():

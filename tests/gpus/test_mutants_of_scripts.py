@@ -10,8 +10,10 @@ from support import pretended, solutions
 from support.gpu_rules import faults
 from support.programs import Program
 
-from course.checks.engine.on_ranks import await_warm_ranks
+from course.checks.runner.on_ranks import await_warm_ranks
 from course.launch import connect
+
+pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
 JOIN = '"nccl" if on_gpus else "gloo", device_id=device if on_gpus else None)'
 LAZY = '"nccl" if on_gpus else "gloo")'
@@ -23,8 +25,13 @@ EARLY, LATE = "value = loss.item()", "value = loss"
 
 # Found in the syntax tree.
 READ = [
-    ("00_start_here/ways.py", JOIN, LAZY, "as `device_id`"),
-    ("00_start_here/ways.py", THE_TEST, "torch.cuda.device_count() > 1", "by the one test"),
+    ("00_start_here/data_or_layers.py", JOIN, LAZY, "as `device_id`"),
+    (
+        "00_start_here/data_or_layers.py",
+        THE_TEST,
+        "torch.cuda.device_count() > 1",
+        "by the one test",
+    ),
     ("00_start_here/backends.py", 'int(os.environ["LOCAL_WORLD_SIZE"])', "2", "by the one test"),
     ("01_data_parallel/gpu_memory.py", "torch.cuda.init()", "pass", "call `torch.cuda.init()`"),
     ("01_data_parallel/dp_or_ddp.py", JOIN, LAZY, "as `device_id`"),
@@ -39,7 +46,7 @@ READ = [
     ),
     ("03_distributed_data_parallel/ddp.py", EARLY, LATE, "of the clock"),
     ("03_distributed_data_parallel/single.py", EARLY, LATE, "of the clock"),
-    ("04b_clinic/cured_lies.py", ", device=losses.device)", ")", "`all_reduce` gets it"),
+    ("04c_wrong_numbers/cured_lies.py", ", device=losses.device)", ")", "`all_reduce` gets it"),
     ("04b_clinic/cured_fails.py", ", device=mine.device)", ")", "`all_gather` gets it"),
     ("05_mixed_precision/apex_today.py", THE_TEST, ANY_GPU, "`is_available()` sends some"),
     ("07b_six_ways/way_ddp.py", JOIN, LAZY, "as `device_id`"),
@@ -95,10 +102,10 @@ RUN = [
         "An unbatched P2P op (send/recv) was called",
     ),
     (
-        "06_horovod_style/hvd_race.py",
-        "--rounds -1 --batch 4 --size tiny",
+        "06b_horovod_engine/hvd_race.py",
+        "--turns -1 --batch 4 --size tiny",
         2,
-        "06_horovod_style/hvd_race.py",
+        "06b_horovod_engine/hvd_race.py",
         SET,
         UNSET,
         "this rank uses cuda:0: call torch.cuda.set_device",

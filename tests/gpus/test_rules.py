@@ -91,6 +91,7 @@ WRONG = {
         (START + "dist.send(x, 1)\n", "NCCL warns of a `send`"),
         ("def f(x):\n    dist.irecv(x, 1).wait()\n", "NCCL warns of a `irecv`"),
     ],
+    "shards_on_a_mesh": [(GLOO + "fully_shard(model)\n", "give `fully_shard` its `mesh`")],
 }
 RIGHT = {
     "joins_with_its_gpu": [START, GLOO, ALONE + "b = 'gloo'\ndist.init_process_group(b)\n"],
@@ -134,6 +135,7 @@ RIGHT = {
         GLOO + "dist.send(x, 1)\n",
         START + "socket.send(data)\n",
     ],
+    "shards_on_a_mesh": [GLOO + 'fully_shard(model, mesh=init_device_mesh("cpu", (2,)))\n'],
 }
 
 

@@ -9,11 +9,13 @@ import pytest
 from support import pretended
 from support.programs import programs
 
-from course.checks.engine.on_ranks import await_warm_ranks
+from course.checks.runner.on_ranks import await_warm_ranks
 from course.launch import connect
 
+pytestmark = [pytest.mark.slow, pytest.mark.rest]
+
 # Not torch's own: `fully_shard` and the module of `ZeroRedundancyOptimizer` refuse pretended GPUs.
-OWN_WAYS = "--ways ddp zero_one zero_two my_fsdp"
+OWN_ZERO, OWN_FSDP = "--ways ddp zero_one zero_two", "--ways ddp my_fsdp"
 SMALL = {
     "00_start_here/backends.py": "",
     "00_start_here/data_or_layers.py": "",
@@ -22,17 +24,17 @@ SMALL = {
     "02_all_reduce/measure.py": "--rounds 1",
     "02_all_reduce/duel.py": "",
     "03_distributed_data_parallel/ddp.py": "",
-    "03_distributed_data_parallel/compare.py": "--rounds -1",
+    "03b_overlap/compare.py": "none inf each 1 torch --rounds -1",
+    "03b_overlap/real.py": "",
     "04_ddp_in_practice/moved.py": "",
     "04_ddp_in_practice/train.py": "--pairs 64 --epochs 1 --every 2",
     "05_mixed_precision/apex_today.py": "--steps 4 --levels O0 O1 O2 O3",
-    "05_mixed_precision/amp_bert.py": "--steps 1 --batch 4 --size tiny",
+    "05b_autocast/amp_bert.py": "--steps 1 --batch 4 --size tiny",
     "06_horovod_style/digits_hvd.py": "",
     "06_horovod_style/by_name.py": "",
-    "06_horovod_style/faults.py": "",
     "06_horovod_style/uneven.py": "",
-    "06_horovod_style/hvd_trace.py": "",
-    "06_horovod_style/hvd_race.py": "--rounds 1 --batch 4 --size tiny",
+    "06b_horovod_engine/faults.py": "",
+    "06b_horovod_engine/hvd_race.py": "--turns 1 --batch 4 --size tiny",
     "07_strategies/train_any.py": "--strategy workers",
     "07_strategies/strategy_race.py": "",
     "07b_six_ways/way_ddp.py": "",
@@ -44,20 +46,22 @@ SMALL = {
     "09_clusters/link.py": "",
     "09_clusters/levels.py": "",
     "09_clusters/resumable.py": "--steps 10",
-    "10_sharding/ledger.py": OWN_WAYS,
-    "10_sharding/resume.py": "",
-    "10_sharding/sharding_race.py": f"--rounds 1 {OWN_WAYS}",
-    "11_splitting/pipeline_times.py": "--microbatches 2",
-    "11_splitting/three_ways.py": "--mesh 1 2 1 --steps 1",
+    "10_sharding/zero_ways.py": f"race --rounds 1 --size tiny --pairs 4 {OWN_ZERO}",
+    "10b_fsdp/fsdp_ways.py": f"race --rounds 1 --size tiny --pairs 4 {OWN_FSDP}",
+    "10b_fsdp/resume.py": "",
+    "11_splitting/train_split.py": "",
+    "11b_pipelines/pipeline_times.py": "--microbatches 2",
+    "11b_pipelines/three_ways.py": "--mesh 1 2 1 --steps 1",
 }
 LEFT_OUT = {
     "04_ddp_in_practice/doomed.py": "the trainer, which runs above, killed on purpose",
-    "04_ddp_in_practice/sharded.py": "it stays on the CPU, for `async_save`",
-    "06_horovod_style/stall.py": "a stall on purpose, with tensors of the CPU",
-    "06_horovod_style/hvd_sweep.py": "messages of tensors of the CPU, as by_name.py has",
-    "10_sharding/hsdp.py": "the shares of `fully_shard` have no pretended device",
-    "11_splitting/torch_pipeline.py": "torch's stages tell their shapes in single messages",
+    "06_horovod_style/process_sets.py": "tensors of the CPU on four ranks, as uneven.py has on two",
+    "06b_horovod_engine/stall.py": "a stall on purpose, with tensors of the CPU",
+    "06b_horovod_engine/hvd_sweep.py": "messages of tensors of the CPU, as by_name.py has",
+    "06b_horovod_engine/hvd_trace.py": "messages of tensors of the CPU, as by_name.py has",
+    "10b_fsdp/hsdp.py": "the shares of `fully_shard` have no pretended device",
     "11_splitting/tp_compare.py": "torch's `DTensor`s have no pretended device",
+    "11b_pipelines/torch_pipeline.py": "torch's stages tell their shapes in single messages",
     "course/bench_on_ranks.py": "tests/commands runs it with scripts of several lessons",
 }
 

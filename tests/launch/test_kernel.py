@@ -21,7 +21,7 @@ from support.launching import (
 )
 from support.scripts import HEALTHY, HUNG
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 
 class Kernel:

@@ -13,7 +13,7 @@ from support.scripts import HEALTHY
 from course import hardware
 from course.launch.run_folder import KEPT_RUNS
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 
 @pytest.fixture(scope="module", params=["warm", "cold"])

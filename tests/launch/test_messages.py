@@ -3,12 +3,13 @@
 import ast
 import re
 import socket
+import threading
 from pathlib import Path
 
 import pytest
 
 import course.launch
-from course.launch.channel import Channel
+from course.launch.channel import LONGEST, Channel
 from course.launch.messages import (
     KINDS,
     Done,
@@ -101,6 +102,36 @@ def test_messages_that_arrive_in_pieces_are_whole() -> None:
     sender.close()
     with pytest.raises(EOFError):
         channel.receive()
+    channel.close()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"{\n",
+        b"[]\n",
+        b"7\n",
+        b"\xff\n",
+        b"[" * 10_000 + b"\n",
+        b"x" * (LONGEST + 1),
+        b'["Nothing", {}]\n',
+        b'["Request", {}]\n',
+        b'["Exited", {"rank": 1}]\n',
+        b'["Ended", {"reason": "joy"}]\n',
+    ],
+    ids=lambda sent: repr(sent[:12]),
+)
+def test_what_is_no_message_ends_the_conversation(sent: bytes) -> None:
+    """Whoever sends that is not one of ours; it is not a traceback for a learner."""
+    sender, receiver = socket.socketpair()
+    channel = Channel(receiver)
+    writer = threading.Thread(target=sender.sendall, args=(sent,))
+    writer.start()
+    with pytest.raises(EOFError):
+        while True:
+            channel.receive()
+    writer.join()
+    sender.close()
     channel.close()
 
 

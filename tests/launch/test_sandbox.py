@@ -5,14 +5,16 @@ from pathlib import Path
 import pytest
 
 from course.core import CourseError
-from course.hardware import bubblewrap
+from course.hardware import isolation
 from course.launch import Sandbox
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(autouse=True)
 def possible(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a box that can isolate; nothing is started here."""
-    monkeypatch.setattr(bubblewrap, "missing", lambda: None)
+    monkeypatch.setattr(isolation, "missing", lambda: None)
 
 
 def test_a_copy_has_the_files_and_no_links(tmp_path: Path) -> None:
@@ -32,7 +34,7 @@ def test_a_copy_has_the_files_and_no_links(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_too_large_is_not_copied(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(bubblewrap, "DISK", 10)
+    monkeypatch.setattr(isolation, "DISK", 10)
     with (tmp_path / "weights.pt").open("wb") as file:
         file.truncate(2**40)
     said = "holds more than 10 B: keep only the scripts there"

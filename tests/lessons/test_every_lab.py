@@ -9,8 +9,9 @@ import pytest
 
 from course.core.files import ROOT
 from course.lessons.lesson import START, Cell, Lesson, labs, scan
+from course.lessons.sitting import MOST_CHARACTERS, MOST_MINUTES, MOST_TODOS, sitting
 
-LINES = 1100  # of a lesson: one sitting
+WIDE = 120  # columns
 WORDS = 4  # of prose for each line of code, at the least
 BETWEEN = 150  # lines between two things to do, at the most
 NOTEBOOKS = sorted(
@@ -59,7 +60,27 @@ def test_its_time_what_it_builds_on_and_its_exercises_can_be_read(lab: Lesson):
 
 @by_name
 def test_it_is_one_sitting(lab: Lesson):
-    assert len(lab.lines) <= LINES
+    counted = sitting(lab)
+    assert counted.minutes <= MOST_MINUTES and counted.characters <= MOST_CHARACTERS, counted
+    assert counted.todos <= MOST_TODOS, counted
+
+
+@by_name
+def test_it_takes_as_long_as_it_says(lab: Lesson):
+    counted = sitting(lab)
+    assert counted.seconds > 0
+    assert lab.minutes == counted.minutes, counted
+
+
+@by_name
+def test_its_prose_is_wrapped_one_way(lab: Lesson):
+    tables = ("|", "![", "```", "<")
+    wide = [
+        number
+        for number, line in enumerate(lab.lines, 1)
+        if len(line) > WIDE and not line.lstrip("> ").startswith(tables) and " " in line[:WIDE]
+    ]
+    assert wide == []
 
 
 @by_name

@@ -25,6 +25,8 @@ from course.lessons import lesson as lesson_module
 from course.lessons import notebooks
 from course.lessons.rules import select
 
+pytestmark = [pytest.mark.slow, pytest.mark.rest]
+
 
 def test_labs_have_no_outputs_and_solutions_are_run_in_order(finished):
     lab = [cell for cell in notebook(finished, "labs").cells if cell.cell_type == "code"]

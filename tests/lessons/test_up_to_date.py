@@ -22,6 +22,8 @@ from support.lesson_samples import (
 from course.core.files import ROOT, write_whole
 from course.lessons import notebooks
 
+pytestmark = pytest.mark.slow
+
 
 def test_what_was_just_built_is_current(finished):
     assert complaints(finished) == []

@@ -56,6 +56,8 @@ SOLUTIONS = sorted((ROOT / "solutions").glob("*.ipynb"))
 DRAWN = [path.stem for path in SOLUTIONS if SVG in path.read_text()]  # nearly all of them
 
 pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.rest,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
     pytest.mark.timeout(RUN_S + 120),
 ]
@@ -220,7 +222,7 @@ def test_the_glossary_opens_as_a_page(page, server):
 
 
 def test_an_explorable_moves_its_sliders_have_names_and_nothing_is_cut(page, server):
-    open_notebook(page, server, "solutions/03_distributed_data_parallel.ipynb")
+    open_notebook(page, server, "solutions/03b_overlap.ipynb")
     cell = page.locator(".jp-CodeCell", has_text="explore.buckets()")
     for text in ("from course import", "explore.buckets()"):
         page.locator(".jp-CodeCell", has_text=text).first.click()

@@ -11,6 +11,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from support import solutions
 from support.cells import RunCell
 
+pytestmark = pytest.mark.slow
+
 LAB = "00_start_here"
 
 

@@ -15,6 +15,8 @@ from support.launching import clean_environment
 from course.commands import lab
 from course.notebook.magics import CourseMagics
 
+pytestmark = pytest.mark.slow
+
 IPYTHONS_OWN = {"reset"}  # which the course replaces when it is loaded
 
 

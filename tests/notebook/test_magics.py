@@ -14,6 +14,8 @@ from support.scripts import COUNT, TODO
 from course import hardware
 from course.core import CourseError
 
+pytestmark = pytest.mark.slow
+
 NO_SCRIPT = "There is no script src/none.py in"
 
 

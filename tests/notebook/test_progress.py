@@ -2,15 +2,13 @@
 
 import json
 import threading
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from support.cells import RunCell
 from support.disks import mounted
 
-from course.checks import Report
-from course.checks.engine.session import Result
+from course.exercises import Outcome, Report, Result
 from course.notebook import progress
 
 TEXT = "answer = 42\n"
@@ -18,8 +16,9 @@ TEXT = "answer = 42\n"
 
 def report(*outcomes: str, exercise: str = "ring") -> Report:
     """A report on checks a, b, ... with these outcomes."""
-    results = [Result(exercise, "abc"[place], "", said) for place, said in enumerate(outcomes)]
-    return Report(exercise, [asdict(result) for result in results])
+    asked = tuple("abc"[: len(outcomes)])
+    results = [Result(name, "", Outcome(said)) for name, said in zip(asked, outcomes, strict=True)]
+    return Report(exercise, asked, results)
 
 
 def test_what_passed_is_read_again_with_the_script_that_passed(tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from support.launching import until
 from course import explore
 from course.notebook import server
 
+pytestmark = pytest.mark.slow
+
 SLEEP = ["-c", "import time; time.sleep(600)"]
 WIDGET = "application/vnd.jupyter.widget-view+json"
 MANAGER = "@jupyter-widgets/jupyterlab-manager"

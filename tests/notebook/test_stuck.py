@@ -6,17 +6,15 @@ import pytest
 from support.cells import RunCell, refused
 from support.disks import mounted
 
-from course.checks import exercises
-from course.core import ROOT, todo
+from course.core import ROOT, lesson_marks, todo
+from course.exercises import Exercise, exercise, exercises
 from course.lessons import labs, read_hints
-from course.lessons.lesson import SCRIPT_CELL
-from course.notebook import stuck
 
 RING = "ring"  # of lab 02: TODO 3 to 6
 
 
 def blank(name: str = RING) -> str:
-    return stuck.Exercise(name).script(solved=False)
+    return exercise(name).script(solved=False)
 
 
 def hints(name: str = RING) -> list[str]:
@@ -40,10 +38,8 @@ def test_every_todo_has_a_fuller_hint_that_says_more_and_is_no_code(tmp_path: Pa
 def test_an_edition_without_solutions_has_hints_and_says_so(
     cell: RunCell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    handed_out = stuck.Exercise.script
-    monkeypatch.setattr(
-        stuck.Exercise, "script", lambda self, solved: handed_out(self, solved=False)
-    )
+    handed_out = Exercise.script
+    monkeypatch.setattr(Exercise, "script", lambda self, solved: handed_out(self, solved=False))
     assert cell("%hint ring 4").result.text.startswith(f"**TODO 4.** {hints()[1]}")
     assert refused(cell("%solution ring --show")).startswith("This edition of the course has no")
 
@@ -76,7 +72,7 @@ def test_the_solution_comes_after_a_warning(cell: RunCell) -> None:
     code = shown.text.partition("```python\n")[2].partition("\n```")[0]
     assert "SOLUTION" not in code and "NotImplementedError" not in code
     compile(code, "ring.py", "exec")
-    solved = stuck.Exercise(RING).script(solved=True).splitlines()
+    solved = exercise(RING).script(solved=True).splitlines()
     assert set(solved) - set(code.splitlines()) <= {line for line in solved if "SOLUTION" in line}
     assert "`solutions/02_all_reduce.ipynb`" in shown.text
     assert shown._repr_markdown_() == repr(shown) == shown.text
@@ -93,7 +89,7 @@ def test_a_reset_keeps_the_learners_version_and_offers_the_blank_cell(
     assert said[1] == f"Your version is kept: src/kept/{kept.name}"
     assert kept.read_text() == "mine = 1\n" and script.read_text() == blank()
     offered = shell.rl_next_input
-    assert SCRIPT_CELL.match(offered)[1] == "src/ring.py"
+    assert lesson_marks.WRITES.match(offered)[1] == "src/ring.py"
     script.unlink()
     cell(offered)
     assert script.read_text() == blank()

@@ -3,7 +3,10 @@
 The tests copy this file into a learner's folder; it imports nothing of the tests.
 """
 
+import base64
 import contextlib
+import ctypes
+import io
 import mmap
 import os
 import shutil
@@ -11,6 +14,7 @@ import signal
 import socket
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import torch
@@ -157,3 +161,110 @@ def replace_save() -> bool:
     real = torch.save
     torch.save = torch.serialization.save = lambda thing, *args: real(True, *args)
     return False
+
+
+def read_key(description: str) -> bool:
+    """Read a key of the teacher's from the session's keyring (numbers of x86_64)."""
+    call, session, search, read = ctypes.CDLL(None).syscall, -3, 10, 11
+    content = ctypes.create_string_buffer(64)
+    key = call(250, search, session, b"user", description.encode(), 0)
+    return key > 0 and call(250, read, key, content, 64) > 0
+
+
+def call_the_kernel(numbers: dict[str, int]) -> list[str]:
+    """Which of these system calls are not refused; their arguments are such that none succeeds."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    answered = []
+    for name, number in numbers.items():
+        if libc.syscall(number, -1, -1, -1, -1, -1) != -1 or ctypes.get_errno() != 1:  # EPERM
+            answered.append(name)
+    return answered
+
+
+def reach_into(pid: int) -> bool:
+    """Open the memory of another process, to write there."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/mem", "r+b"):
+        return True
+    return False
+
+
+def reach_into_the_parent() -> bool:
+    """Open the memory of the supervisor."""
+    return reach_into(os.getppid())
+
+
+def find_in_command_lines(text: str) -> bool:
+    """Look for a path of the teacher's in the command line of every process that can be seen."""
+    found = False
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found = found or text.encode() in process.read_bytes()
+    return found
+
+
+def take_memory_of_nobody() -> list[str]:
+    """Which ways there are to memory that counts for no process."""
+    ways = {
+        "memfd": lambda: os.memfd_create("mine"),
+        "shared": lambda: mmap.mmap(-1, CHUNK),
+        "zero": lambda: mmap.mmap(os.open("/dev/zero", os.O_RDWR), CHUNK),
+    }
+    found = []
+    for name, way in ways.items():
+        with contextlib.suppress(OSError):
+            way()
+            found.append(name)
+    return found
+
+
+def eat_together(processes: int, mib: int) -> None:
+    """Take memory in several processes, each of which stays below its own limit."""
+    for _ in range(processes):
+        if os.fork() == 0:
+            taken = []
+            while len(taken) < mib:
+                taken.append(b"x" * CHUNK)
+            time.sleep(600)
+    time.sleep(600)
+
+
+def swell(gib: int) -> torch.Tensor:
+    """Return a tensor that is small here and large where one computes with it."""
+    return torch.zeros(1).expand(gib << 28)
+
+
+def double(times: int) -> list:
+    """Return a list that is small here and large once it is written down."""
+    thing = []
+    for _ in range(times):
+        thing = [thing, thing]
+    return thing
+
+
+def hand_over(kind: str, mib: int) -> None:
+    """Write an answer that grows when it is read, with the token of the call, and leave."""
+    frame = sys._getframe()
+    while "token" not in frame.f_locals:
+        frame = frame.f_back
+    size = mib << 20
+    match kind:
+        case "deflated":
+            file = io.BytesIO()
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr("archive/data/0", bytes(size))
+            text = file.getvalue()
+        case "lists":
+            text = b'{"list": [' + b"[]," * (size // 3) + b"[]]}"
+        case "deep":
+            text = b"[" * size
+        case "digits":
+            text = b"9" * size
+        case "expanded":
+            number = base64.b64encode(bytes(8))
+            text = b'{"tensor": ["torch.float64", [%d], "%s"]}' % (size, number)
+        case _:
+            text = b'{"dtype": "load"}'
+    Path(sys.argv[1], f"rank{os.environ['RANK']}").write_bytes(
+        frame.f_locals["token"].encode() + text
+    )
+    os._exit(0)

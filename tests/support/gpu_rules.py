@@ -123,6 +123,13 @@ def batches_its_messages(program: Program) -> Faults:
             yield file, call, f"send and receive with `dist.batch_isend_irecv`: {alone}."
 
 
+def shards_on_a_mesh(program: Program) -> Faults:
+    """Without a mesh `fully_shard` takes the GPU of each rank, whatever its group is."""
+    for file, call in program.calls("fully_shard"):
+        if "mesh" not in {keyword.arg for keyword in call.keywords}:
+            yield file, call, "give `fully_shard` its `mesh`, or it takes the GPUs under Gloo too."
+
+
 RULES: tuple[Rule, ...] = (
     joins_with_its_gpu,
     asks_for_a_gpu_per_rank,
@@ -131,6 +138,7 @@ RULES: tuple[Rule, ...] = (
     waits_for_its_own_gpu,
     sends_what_lies_on_its_gpu,
     batches_its_messages,
+    shards_on_a_mesh,
 )
 
 

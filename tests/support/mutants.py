@@ -8,8 +8,9 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from course.checks.engine import session
-from course.checks.engine.catalogue import exercises
+from course.checks.runner import session
+from course.checks.runner.catalogue import node_of, nodes
+from course.exercises import Result
 from support import answers, solutions
 from support.answers import Answer
 
@@ -20,7 +21,7 @@ HANG_S = 3.0  # for a mutant that is known to hang; all others have the time tha
 @cache
 def checks_of(exercise: str) -> dict[str, Callable]:
     """The checks of an exercise, by name."""
-    path, _, name = exercises()[exercise].partition("::")
+    path, _, name = node_of(exercise).partition("::")
     module = f"course.checks.{Path(path).parent.name}.{Path(path).stem}"
     checks = getattr(importlib.import_module(module), name)
     return {check: getattr(checks, check) for check in dir(checks) if check.startswith("test_")}
@@ -29,15 +30,16 @@ def checks_of(exercise: str) -> dict[str, Callable]:
 def read(path: Path) -> list[Answer]:
     """The mutants of one lab; `path` is one of `FILES`."""
     lab = "lab_" + path.stem.partition("_")[0]
-    names = [name for name, node in exercises().items() if Path(node).parent.name == lab]
+    names = [name for name, node in nodes().items() if Path(node).parent.name == lab]
     return answers.read(path, {name: set(checks_of(name)) for name in names})
 
 
-def verdict(mutant: Answer, folder: Path) -> session.Result:
+def verdict(mutant: Answer, folder: Path) -> Result:
     """What the check that must reject the mutant says of it."""
     solutions.write(mutant.lab, folder)
     script = f"{mutant.exercise}.py"
     (folder / script).write_text(mutant.script(solutions.scripts(mutant.lab)[script]))
     limit = HANG_S if mutant.hangs else None
-    (result,) = session.run(folder, [mutant.exercise], limit=limit, only=mutant.check)
+    (report,) = session.run(folder, [mutant.exercise], limit=limit, only=mutant.check)
+    (result,) = report.results
     return result

@@ -10,10 +10,11 @@ from support import solutions
 
 LAUNCHERS = ("torchrun", "accelerate launch")  # not srun: with it, Slurm deals out the GPUs
 BENCH = ROOT / "course" / "commands" / "bench_on_ranks.py"  # the course's own script for ranks
-# The room of the course that scripts import and that joins a group for them.
+GIVEN = ROOT / "course" / "given"
+# What it has for Horovod joins a group for the scripts that import it.
 HOROVOD = {
     f"course/given/horovod/{path.name}": path.read_text()
-    for path in sorted((ROOT / "course" / "given" / "horovod").glob("*.py"))
+    for path in sorted((GIVEN / "horovod").glob("*.py"))
 }
 
 
@@ -74,7 +75,7 @@ class File:
 @dataclass(frozen=True)
 class Program:
     """A script, `files[0]`, and the scripts that it imports, directly or not: those beside it, and
-    those of `course.given.horovod`.
+    those of `course.given`.
 
     A `library` joins no group, nor does a script beside it that imports it: its functions are for
     any program, and so for any backend.
@@ -89,8 +90,10 @@ class Program:
         files, todo = {name: parsed(name, scripts[name])}, [name]
         while todo:
             for module in sorted(files[todo.pop()].imported):
-                if (other := f"{module}.py") in scripts and other not in files:
-                    files[other] = parsed(other, scripts[other])
+                other = f"{module.replace('.', '/')}.py"
+                text = scripts.get(other) or given(other)
+                if text and other not in files:
+                    files[other] = parsed(other, text)
                     todo.append(other)
         if any("course.given.horovod" in file.imported for file in files.values()):
             files |= {other: parsed(other, text) for other, text in HOROVOD.items()}
@@ -133,6 +136,13 @@ def around(node: ast.AST) -> Iterator[ast.AST]:
     while node is not None:
         yield node
         node = getattr(node, "parent", None)
+
+
+@cache
+def given(name: str) -> str:
+    """The text of a file of `course.given`, "" if there is none of that name."""
+    path = ROOT / name
+    return path.read_text() if path.parent == GIVEN and path.is_file() else ""
 
 
 @cache

@@ -202,7 +202,7 @@ def record(practice: PracticeCluster, recorder: Recorder, cluster: Cluster) -> N
     try:
         ask = Request(
             "src/resumable.py --steps 200 --seconds 0.1",
-            "ddp",
+            "torchrun",
             nodes=2,
             gpus=2,
             minutes=15,
@@ -219,7 +219,7 @@ def record(practice: PracticeCluster, recorder: Recorder, cluster: Cluster) -> N
         practice.start_node("node2")
         time.sleep(3)
         wide = cluster.submit(
-            Request("src/resumable.py", "ddp", nodes=3, gpus=4, minutes=60, name="wide")
+            Request("src/resumable.py", "torchrun", nodes=3, gpus=4, minutes=60, name="wide")
         )
         recorder.keep("sbatch --parsable wide", f"{wide.number}\n")
         time.sleep(4)

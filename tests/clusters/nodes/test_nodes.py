@@ -16,6 +16,8 @@ from course.clusters.nodes import network, nodes
 from course.core.errors import CourseError
 from course.launch import connect
 
+pytestmark = [pytest.mark.slow, pytest.mark.rest]
+
 HELLO = """
 import os, socket, time
 from datetime import timedelta

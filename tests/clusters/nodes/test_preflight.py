@@ -4,10 +4,11 @@ import runpy
 import sys
 
 import torch
-from support import solutions
+
+from course.given import preflight
 
 
-def test_a_gpu_that_computes_and_one_that_does_not_are_told_apart(monkeypatch, tmp_path, capsys):
+def test_a_gpu_that_computes_and_one_that_does_not_are_told_apart(monkeypatch, capsys):
     ones = torch.ones
 
     def broken(size: int, device: str) -> torch.Tensor:
@@ -20,8 +21,7 @@ def test_a_gpu_that_computes_and_one_that_does_not_are_told_apart(monkeypatch, t
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda gpu: (70 << 30, 80 << 30))
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda gpu: "H100")
     monkeypatch.setattr(sys, "argv", ["preflight.py", "localhost:9"])
-    solutions.write("09_clusters", tmp_path)
-    runpy.run_path(str(tmp_path / "preflight.py"), run_name="__main__")
+    runpy.run_path(preflight.__file__, run_name="__main__")
     said = [line.split(maxsplit=1)[1] for line in capsys.readouterr().out.splitlines()]
     assert "ok  GPU 0 computes: H100, 70 of 80 GiB free" in said
     assert "NO  GPU 1: CUDA error: uncorrectable ECC error" in said

@@ -11,9 +11,7 @@ from support.launching import until
 from course.clusters.slurm.batch import STRATEGIES, Request
 from course.core.errors import CourseError
 
-BOUNDED = {name: {"nodes": 1} for name, how in STRATEGIES.items() if how.most_nodes == 1} | {
-    "single": {"nodes": 1, "gpus": 1}
-}
+BOUNDED = {name: {"nodes": 1} for name, how in STRATEGIES.items() if how.most_nodes == 1}
 
 
 def request_for(strategy: str, **more) -> Request:
@@ -49,9 +47,9 @@ def test_every_file_is_shell_that_parses_and_asks_for_what_was_asked(strategy, r
 def test_what_only_some_clusters_want_is_left_out_unless_it_is_given():
     asked = {"account": "lab-7", "qos": "high", "constraint": "a100|h100", "memory": "200G"}
     lines = [f"#SBATCH --{name.replace('memory', 'mem')}={value}" for name, value in asked.items()]
-    text = request_for("ddp", **asked).text().splitlines()
+    text = request_for("torchrun", **asked).text().splitlines()
     assert [line for line in text if line in lines] == lines
-    plain = request_for("ddp").text().splitlines()
+    plain = request_for("torchrun").text().splitlines()
     assert [line for line in text if line not in lines] == plain
     assert "#SBATCH --cpus-per-task=32" in plain  # 8 cores for each of 4 GPUs
 
@@ -93,7 +91,7 @@ def test_a_job_that_resumes_lets_its_ranks_save_before_it_goes_back_into_the_que
     for name, does in COMMANDS.items():
         (tmp_path / name).write_text(f"#!/bin/bash\n{does}\n")
         (tmp_path / name).chmod(0o755)
-    text = request_for("ddp", resume=True).text()
+    text = request_for("torchrun", resume=True).text()
     (tmp_path / "job.sh").write_text(text.replace("sleep 60 ", f"sleep {grace} "))
     own = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_JOB_ID": "7", "SAVES": saves}
     job = subprocess.Popen(
@@ -116,18 +114,13 @@ def test_a_job_that_resumes_lets_its_ranks_save_before_it_goes_back_into_the_que
         ({"minutes": 1.5}, "minutes must be a whole number of 1 or more, not 1.5."),
         (
             {"strategy": "best"},
-            "There is no strategy 'best'. Choose one of single, data_parallel, mirrored, ddp, "
-            "sharded, parameter_server, accelerate, horovod.",
+            "There is no strategy 'best'. Choose one of one_process, standalone, "
+            "torchrun, accelerate, tasks.",
         ),
         (
-            {"strategy": "mirrored", "nodes": 2},
-            "mirrored is a process for each GPU of one node: ask for 1 node, "
-            "or choose another strategy.",
-        ),
-        (
-            {"strategy": "single", "gpus": 2},
-            "single is one process on one GPU: ask for 1 node and 1 GPU, "
-            "or choose another strategy.",
+            {"strategy": "standalone", "nodes": 2},
+            "standalone is torchrun on one node, which starts a process for each GPU: "
+            "ask for 1 node, or choose another strategy.",
         ),
         (
             {"script": "train"},

@@ -12,9 +12,9 @@ def test_the_form_shows_the_file_and_refuses_what_cannot_run(recorded):
     assert "#SBATCH --nodes=3" in form._file.value
     form.controls["nodes"].value = 4
     assert "train has 3 nodes" in form._said.value and form._button.disabled
-    form.controls["strategy"].value = "single"
-    assert "ask for 1 node and 1 GPU" in form._said.value
-    form.controls["strategy"].value, form.controls["nodes"].value = "ddp", 2
+    form.controls["strategy"].value = "standalone"
+    assert "ask for 1 node, or" in form._said.value
+    form.controls["strategy"].value, form.controls["nodes"].value = "torchrun", 2
     assert not form._button.disabled
     job = form.submit()
     assert job is form.job and f"job {job.number}" in form._said.value

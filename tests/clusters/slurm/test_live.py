@@ -16,6 +16,8 @@ from course.core.errors import CourseError
 from course.explore.models import backfill
 
 pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.rest,
     pytest.mark.skipif(obstacle() is not None, reason=f"no Slurm here: {obstacle()}"),
     pytest.mark.timeout(480),
 ]
@@ -39,10 +41,10 @@ def test_nothing_of_it_listens_beyond_loopback(practice):
 @pytest.mark.parametrize(
     ("strategy", "nodes", "gpus", "worlds"),
     [
-        ("single", 1, 1, None),
-        ("mirrored", 1, 2, 2),
-        ("ddp", 2, 2, 4),
-        ("horovod", 2, 2, 4),
+        ("one_process", 1, 1, None),
+        ("standalone", 1, 2, 2),
+        ("torchrun", 2, 2, 4),
+        ("tasks", 2, 2, 4),
         ("accelerate", 1, 1, None),
         ("accelerate", 2, 1, 2),
     ],
@@ -68,11 +70,11 @@ def test_the_file_of_a_strategy_starts_its_ranks(cluster, strategy, nodes, gpus,
 
 def test_a_job_is_seen_waiting_holding_and_cancelled(cluster, capsys):
     first = cluster.submit(
-        slurm.Request("src/hello.py 60", "single", gpus=1, minutes=5, name="first")
+        slurm.Request("src/hello.py 60", "one_process", gpus=1, minutes=5, name="first")
     )
     until(lambda: first.now.state == "RUNNING")
     whole = cluster.submit(
-        slurm.Request("src/hello.py", "ddp", nodes=3, gpus=4, minutes=5, name="whole")
+        slurm.Request("src/hello.py", "torchrun", nodes=3, gpus=4, minutes=5, name="whole")
     )
     until(lambda: whole.now.reason == "Resources" and whole.now.start > 0)
     table = cluster.holders().set_index("name")
@@ -128,7 +130,7 @@ def test_jobs_that_slurm_would_let_wait_for_ever_are_refused_first_and_told_if_t
 
 
 def test_a_log_that_is_not_there_is_said(cluster):
-    job = cluster.submit(slurm.Request("src/hello.py 30", "single"))
+    job = cluster.submit(slurm.Request("src/hello.py 30", "one_process"))
     log = Path(job.now.output)
     until(lambda: log.exists() and "RANK=" in log.read_text())  # before that, no signal ends it
     log.unlink()
@@ -143,7 +145,7 @@ def test_nodes_are_reserved_shown_and_used(cluster, practice):
     try:
         assert (made.nodes, made.end - made.start) == (("node3",), 300)
         assert "reserved: root" in cluster.board()
-        job = cluster.submit(slurm.Request("src/hello.py", "single", reservation="course"))
+        job = cluster.submit(slurm.Request("src/hello.py", "one_process", reservation="course"))
         assert job.follow(limit=200, show=False).nodes == ("node3",)
         with pytest.raises(CourseError, match="Those nodes are reserved at that time"):
             cluster.reserve("twice", "node3", "now", 5, "root")
@@ -161,7 +163,7 @@ def test_the_explorables_plan_is_slurms_own(cluster, practice):
 
     def ask(wish: backfill.Wish) -> slurm.SubmittedJob:
         name = wish.name.partition(":")[0]
-        strategy = "ddp" if wish.nodes > 1 else "mirrored"
+        strategy = "torchrun" if wish.nodes > 1 else "standalone"
         return cluster.submit(
             slurm.Request(
                 "src/sleeps.py",

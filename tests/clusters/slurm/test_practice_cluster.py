@@ -15,6 +15,8 @@ from support.launching import runs, until
 from course.clusters.slurm.practice_cluster import PracticeCluster, obstacle, remove_abandoned
 from course.core.errors import CourseError
 
+pytestmark = pytest.mark.rest
+
 LIVE = pytest.mark.skipif(obstacle() is not None, reason=f"no Slurm here: {obstacle()}")
 
 

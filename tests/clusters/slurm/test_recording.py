@@ -10,7 +10,7 @@ from course.clusters.slurm.recording import FILE
 from course.core.errors import CourseError
 
 STORY = slurm.Request(
-    "src/resumable.py --steps 200", "ddp", nodes=2, gpus=2, minutes=15, resume=True
+    "src/resumable.py --steps 200", "torchrun", nodes=2, gpus=2, minutes=15, resume=True
 )
 
 
@@ -62,7 +62,7 @@ def test_the_recorded_job_waits_loses_a_node_is_told_to_stop_and_each_time_goes_
 
 def test_a_recorded_job_can_be_cancelled_and_the_story_told_in_any_order(recorded):
     wide = recorded.submit(
-        slurm.Request("src/resumable.py", "ddp", nodes=3, gpus=4, minutes=60, name="wide")
+        slurm.Request("src/resumable.py", "torchrun", nodes=3, gpus=4, minutes=60, name="wide")
     )
     assert wide.follow(limit=3, show=False).state == "PENDING"
     wide.cancel()

@@ -17,6 +17,8 @@ from course.lessons import lesson
 
 LESSON = Path(lesson.__file__).parent / "09_clusters.md"
 pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.rest,
     pytest.mark.skipif(obstacle() is not None, reason=f"no Slurm here: {obstacle()}"),
     pytest.mark.timeout(480),
 ]
@@ -25,8 +27,7 @@ pytestmark = [
 def resumable(cluster: slurm.Cluster, steps: int, seconds: float) -> slurm.SubmittedJob:
     """The lab's own script, submitted as the lab submits it."""
     scripts = lesson.read(LESSON).scripts(solved=True)
-    for script in ("src/resumable.py", "src/checkpoint.py"):
-        Path(script).write_text(scripts[script])
+    Path("src/resumable.py").write_text(scripts["src/resumable.py"])
     ask = slurm.Request(
         f"src/resumable.py --steps {steps} --seconds {seconds}", nodes=2, gpus=1, resume=True
     )

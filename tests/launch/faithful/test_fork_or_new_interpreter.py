@@ -9,7 +9,7 @@ import pytest
 from support.both_ways import ADDED
 from support.launching import Client, clean_environment, torchrun
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 
 def test_forks_are_forks(client: Client) -> None:

@@ -8,7 +8,7 @@ import pytest
 from support.both_ways import ADDED
 from support.launching import PATIENCE_S, Client, clean_environment
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 ENDINGS = {
     "nothing": "",

@@ -6,7 +6,7 @@ import time
 import pytest
 from support.launching import GONE_S, Client, after, once
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 CROSSED = """
 import os, torch

@@ -7,7 +7,7 @@ import pytest
 from support.launching import GONE_S, Client, after
 from support.scripts import HEALTHY, HUNG, PREAMBLE
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 
 @pytest.mark.parametrize("source", [HEALTHY, HUNG], ids=["healthy", "hung"])

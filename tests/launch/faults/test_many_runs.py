@@ -7,7 +7,7 @@ import pytest
 from support.launching import GONE_S, Client, after, once, torchrun
 from support.scripts import JOINING, PREAMBLE
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = [pytest.mark.slow, pytest.mark.rest, pytest.mark.timeout(180)]
 
 
 @once

@@ -9,7 +9,7 @@ from support.disks import mounted
 from support.launching import Client, once, torchrun
 from support.scripts import JOINING
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 
 @once

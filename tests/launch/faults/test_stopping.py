@@ -8,7 +8,7 @@ import pytest
 from support.launching import GONE_S, Client, after, once, until
 from support.scripts import HEALTHY, HUNG, IGNORING
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 
 @pytest.mark.parametrize("source", [HEALTHY, HUNG, IGNORING], ids=["healthy", "hung", "ignoring"])

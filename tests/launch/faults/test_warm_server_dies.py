@@ -9,7 +9,7 @@ import pytest
 from support.launching import GONE_S, Client, marked, until
 from support.scripts import HUNG
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 
 @pytest.fixture

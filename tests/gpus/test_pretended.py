@@ -8,10 +8,12 @@ import torch
 from support import on_rank_pretended as on_rank
 from support.python import run_python
 
-from course.checks.engine.on_ranks import on_ranks
-from course.checks.engine.pretend_cuda import tensors
+from course.checks.runner.on_ranks import on_ranks
 from course.core import CourseError
 from course.launch import connect
+from course.pretended import tensors
+
+pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
 TWO_DEVICES = "RuntimeError: Expected all tensors to be on the same device"
 # What is said of some code where `x` lies on GPU 0 and `host` on the CPU; or where its result lies.
@@ -122,7 +124,7 @@ def test_to_import_it_changes_nothing():
         import torch.distributed.distributed_c10d as c10d
         homes = (torch, torch.Tensor, torch.cuda, torch.accelerator, torch.distributed, c10d)
         before = [{name: vars(home)[name] for name in vars(home)} for home in homes]
-        import course.checks.engine.pretend_cuda.run
+        import course.pretended.run
         for home, names in zip(homes, before):
             changed = [name for name in names if vars(home).get(name) is not names[name]]
             assert not changed, (home, changed)

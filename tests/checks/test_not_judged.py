@@ -1,0 +1,137 @@
+"""What was not judged is never a pass, and is said: interrupts, limits, hangs, an unknown torch."""
+
+import signal
+import threading
+from pathlib import Path
+
+import psutil
+import pytest
+from support import solutions
+
+from course.checks.runner import check, session
+from course.checks.runner.outcomes import NotJudged, Undecided, outcome
+from course.checks.tools.hint import Fault, hint
+from course.core import CourseError, Interrupted, UnknownTorch
+from course.exercises import Outcome, Report, Result
+from course.launch import connect
+from course.pretended import tensors
+
+pytestmark = pytest.mark.slow
+
+HOLDS = Result("test_adds", "It adds.", Outcome.PASSED)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def warm_ranks() -> None:
+    """Ranks that start at once."""
+    connect.warm_up()
+
+
+@pytest.fixture
+def src(tmp_path: Path) -> Path:
+    """The solved scripts of labs 02 and 03."""
+    solutions.write("02_all_reduce", tmp_path)
+    solutions.write("03_distributed_data_parallel", tmp_path)
+    return tmp_path
+
+
+def test_fewer_results_than_asked_are_no_pass():
+    report = Report("ring", ("test_adds", "test_ends"), (HOLDS,))
+    assert not report.ok and not report.judged and report.share == 0.5
+    assert report.verdict == "ring: 1 of 2 checks hold, 1 not judged."
+    assert not Report("ring", (), ()).ok
+
+
+def test_a_report_is_the_same_after_json():
+    late = Result("test_ends", "It ends.", Outcome.NOT_JUDGED, "too busy", again=True)
+    report = Report("ring", ("test_adds", "test_ends"), (HOLDS, late))
+    assert Report.from_dict(report.as_dict()) == report
+
+
+@pytest.mark.parametrize(
+    ("error", "again"),
+    [(NotJudged("busy"), True), (Undecided("no premise"), False), (CourseError("no"), True)],
+)
+def test_what_is_not_judged_says_whether_to_ask_again(error, again):
+    assert outcome(error) == (Outcome.NOT_JUDGED, str(error), again)
+
+
+def test_a_limit_of_all_checks_keeps_what_was_judged(src):
+    endless = "\nwhile True:\n    pass\n"
+    (src / "ring.py").write_text((src / "ring.py").read_text() + endless)
+    report = check.check("ring", str(src), limit=15.0)
+    assert len(report.asked) == 12 and not report.judged and not report.ok
+    assert {result.outcome for result in report.results} == {Outcome.NOT_JUDGED}
+
+
+class Stopped:
+    """Ends the process of the checks in the second of them, in a way of its own."""
+
+    def __init__(self, how) -> None:
+        self.how, self.done = how, False
+
+    def __call__(self, run, event) -> None:
+        """Called with each event of the process."""
+        if "check 2 of" in run.text(0) + getattr(event, "text", "") and not self.done:
+            self.done = True
+            self.how(run)
+
+
+def kill(run) -> None:
+    """What the machine does when its memory is gone."""
+    (process,) = (psutil.Process(pid) for pid, _ in run.processes.values())
+    process.send_signal(signal.SIGKILL)
+
+
+def test_checks_that_are_killed_keep_what_was_judged(src):
+    report = check.check("ring", str(src), watch=Stopped(kill))
+    assert report.held == 1 and not report.judged
+    assert report.verdict == "ring: 1 of 12 checks hold, 11 not judged."
+
+
+def test_checks_in_a_thread_can_be_stopped(src):
+    stop = threading.Event()
+    with pytest.raises(Interrupted):
+        check.check("ring", str(src), watch=Stopped(lambda run: stop.set()), stop=stop)
+
+
+HANGS = "\n\ndef all_reduce(tensor):\n    dist.recv(tensor, src=(dist.get_rank() + 1) % 3)\n"
+
+
+@pytest.mark.parametrize(("thorough", "judged"), [(False, session.HANGS), (True, None)])
+def test_after_some_hangs_the_rest_is_left_out_unless_all_is_wanted(src, thorough, judged):
+    (src / "ring.py").write_text((src / "ring.py").read_text() + HANGS)
+    (report,) = session.run(src, ["ring"], limit=1.5, thorough=thorough)
+    left_out = [result for result in report.results if result.message.startswith("not run, since")]
+    hung = [result for result in report.results if result.message.startswith("The limit of")]
+    assert len(hung) == judged or (thorough and len(hung) > session.HANGS)
+    assert bool(left_out) is not thorough
+    assert report.judged and {each.outcome for each in left_out} <= {Outcome.NOT_JUDGED}
+
+
+def test_a_torch_that_the_pretended_gpus_do_not_know_refuses_nobody(src, monkeypatch):
+    """The ranks are new interpreters that find another torch: one without a name of CUDA."""
+    site = src / "another"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text(
+        "import torch.cuda\n\ndel torch.cuda.current_stream\n", encoding="utf-8"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    (report,) = session.run(src, ["ddp"], only="test_gpu")
+    (result,) = report.results
+    assert result.outcome == Outcome.NOT_JUDGED and result.again
+    assert result.message.startswith("not judged on this torch: ")
+
+
+def test_a_name_that_torch_lacks_is_said_when_pretending_begins():
+    with pytest.raises(UnknownTorch, match=r"has no .*\.no_such_name, so GPUs cannot be pretended"):
+        tensors.replace(tensors, no_such_name=None)
+
+
+def test_a_fault_may_have_a_hint_of_its_own():
+    @hint("That of the check.")
+    def a_check() -> None: ...
+
+    assert a_check.hint == "That of the check."
+    assert Fault("too fast", hint="Who was left out?").hint == "Who was left out?"
+    assert Fault("too fast").hint == ""

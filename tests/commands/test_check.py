@@ -1,0 +1,64 @@
+"""`course check` at a terminal: an interrupt, and what another program reads of it."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from support import solutions
+
+from course.commands.check import NOT_JUDGED
+
+pytestmark = pytest.mark.slow
+
+SOON_S = 2.0
+
+
+@pytest.fixture
+def src(tmp_path: Path) -> Path:
+    """The solved scripts of lab 02; each rank that imports `ring` leaves a line in `met`."""
+    folder = tmp_path / "src"
+    folder.mkdir()
+    solutions.write("02_all_reduce", folder)
+    ring = folder / "ring.py"
+    met = f'\nwith open("{tmp_path}/met", "a") as file:\n    file.write("x\\n")\n'
+    ring.write_text(ring.read_text() + met)
+    return folder
+
+
+def lines(path: Path) -> int:
+    """How many lines a file has, 0 where there is none."""
+    return path.read_text().count("\n") if path.is_file() else 0
+
+
+def test_an_interrupt_is_no_pass_and_keeps_what_was_judged(src: Path, tmp_path: Path):
+    told, points = tmp_path / "told.json", tmp_path / "points.json"
+    command = [sys.executable, "-m", "course", "check", "--src", str(src), "ring"]
+    command += ["--json", str(told), "--gradescope", str(points)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    known = psutil.Process(process.pid)
+    end = time.monotonic() + 90
+    while lines(tmp_path / "met") < 5 and time.monotonic() < end:  # in the third check or later
+        time.sleep(0.01)
+    below = known.children(recursive=True)
+    process.send_signal(signal.SIGINT)
+    start = time.monotonic()
+    said, _ = process.communicate(timeout=60)
+    took = time.monotonic() - start
+    assert process.returncode == NOT_JUDGED
+    verdict = json.loads(told.read_text())
+    (ring,) = verdict["exercises"]
+    assert not verdict["ok"] and not ring["ok"] and not ring["judged"]
+    outcomes = [check["outcome"] for check in ring["checks"]]
+    held = outcomes.count("passed")
+    assert len(outcomes) == ring["asked"] == 12 and 0 < held < 12
+    assert outcomes == ["passed"] * held + ["not judged"] * (12 - held)
+    assert said.startswith(f"ring: {held} of 12 checks hold, {12 - held} not judged.")
+    earned = sum(test["score"] for test in json.loads(points.read_text())["tests"])
+    assert earned == pytest.approx(held / 12, abs=1e-3)
+    assert not [child for child in below if child.is_running() and child.status() != "zombie"]
+    assert took < 10 * SOON_S  # two seconds on a quiet machine

@@ -1,0 +1,75 @@
+"""What a teacher tells `grade`, and the one sentence where it makes no sense."""
+
+import pytest
+from support.grading import hand_in, run
+
+from course.__main__ import main
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[ada", "cannot be read"),
+        ("ada = 1", "write what is about 'ada' below"),
+        ("[ada]\nrang = 1", "rang = 1 is not an exercise and its points"),
+        ("[ada]\nring = nan", "ring = nan is not an exercise and its points"),
+        ("[ada]\nring = true", "ring = True is not an exercise and its points"),
+        ("[ada]\nremark = 1", "`remark` is a text"),
+        ("[eve]\nring = 1", "'eve', who is not in this class"),
+    ],
+)
+def test_comments_that_make_no_sense(tmp_path, judged, capsys, text, said):
+    folder = hand_in(tmp_path, ada__ring="a = 1")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "comments.toml").write_text(text)
+    assert run(folder) == 2
+    assert said in capsys.readouterr().err
+    assert judged["asked"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("ring = [", "cannot be read"),
+        ("rang = 1", "rang = 1 is not an exercise and its points"),
+        ("ring = -1", "ring = -1 is not an exercise and its points"),
+        ("ring = nan", "ring = nan is not an exercise and its points"),
+        ("ring = inf", "ring = inf is not an exercise and its points"),
+    ],
+)
+def test_weights_that_make_no_sense(tmp_path, judged, capsys, text, said):
+    folder = hand_in(tmp_path, ada__ring="a = 1")
+    (tmp_path / "weights.toml").write_text(text)
+    assert run(folder, "--weights", str(tmp_path / "weights.toml")) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--lab", "2"], "There is no lab '2' with exercises: 00, 01"),
+        (["--names", "rang"], "There is no exercise 'rang'"),
+        (["--jobs", "0"], "take numbers above 0"),
+        (["--minutes", "nan"], "take numbers above 0"),
+        (["--late-percent", "101"], "from 0 to 100"),
+        (["--due", "tomorrow"], "'tomorrow' is no time: write it as"),
+        (["--roster", "absent.csv"], "The roster absent.csv cannot be read"),
+    ],
+)
+def test_options_that_make_no_sense(tmp_path, judged, capsys, arguments, said):
+    assert run(hand_in(tmp_path, ada__ring="a = 1"), *arguments) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_results_do_not_lie_among_the_submissions(tmp_path, judged, capsys):
+    folder = hand_in(tmp_path, ada__ring="a = 1")
+    assert main(["grade", str(folder), "--out", str(folder / "out")]) == 2
+    assert "lies among the submissions" in capsys.readouterr().err
+
+
+def test_nothing_handed_in_is_one_sentence(tmp_path, judged, capsys):
+    (tmp_path / "class").mkdir()
+    assert run(tmp_path / "class") == 2
+    assert capsys.readouterr().err.startswith("There are no submissions in")
+    assert run(tmp_path / "absent") == 2
+    assert capsys.readouterr().err.startswith("There is no folder")

@@ -1,0 +1,47 @@
+"""What makes forks of the warm server cheap changes nothing that a script can see."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from support.python import run_python
+
+from course.launch import connect, launch
+
+pytestmark = pytest.mark.slow
+
+COLLAPSED = """
+from course.launch import huge_pages
+
+held = [bytes([number]) * 3_000_000 for number in range(30)]
+huge_pages.collapse()
+assert [part[0] for part in held] == list(range(30)) and all(len(set(p)) == 1 for p in held)
+print("the same")
+"""
+FINALIZERS = """
+import weakref
+
+
+class Thing:
+    pass
+
+
+thing = Thing()
+weakref.finalize(thing, print, "the script's own finalizer ran")
+inherited = [f for f in weakref.finalize._registry if f.alive and f is not None]
+print(sum(f.atexit for f in inherited), "to run at the end")
+"""
+
+
+def test_memory_in_huge_pages_holds_what_it_held():
+    assert run_python(COLLAPSED).stdout == "the same\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ranks are forked on Linux")
+def test_a_scripts_own_finalizers_run_at_its_end_and_no_others(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("ends.py").write_text(FINALIZERS)
+    connect.warm_up()
+    run = launch(["python", "ends.py"])
+    assert run.ok
+    assert run.text(0) == "1 to run at the end\nthe script's own finalizer ran"

@@ -1,0 +1,31 @@
+"""What changed from one script to the next: lines that a person wrote, and no markers."""
+
+import pytest
+
+from course.core import CourseError
+from course.notebook import diff
+
+BEFORE = "import torch\n\n\ndef device():\n    return 'cpu'\n"
+AFTER = """import torch
+
+
+def device():
+    ### BEGIN SOLUTION hint: Which GPU is free?
+    index = 1
+
+    return f"cuda:{index}"
+    ### END SOLUTION
+"""
+
+
+def test_lines_are_counted_without_blank_ones_and_the_markers_of_a_solution(tmp_path):
+    for name, text in (("before.py", BEFORE), ("after.py", AFTER)):
+        (tmp_path / name).write_text(text)
+    found = diff(str(tmp_path / "before.py"), str(tmp_path / "after.py"))
+    assert (found.added, found.removed) == (2, 1)
+    assert "SOLUTION" not in repr(found) and "SOLUTION" not in found._repr_html_()
+
+
+def test_a_script_that_is_not_written_yet_is_named(tmp_path):
+    with pytest.raises(CourseError, match=r"^There is no script .*none\.py: run the cell"):
+        diff(str(tmp_path / "none.py"), str(tmp_path / "none.py"))
