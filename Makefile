@@ -4,7 +4,7 @@ PYTHON ?= python3
 # The release of torch that the course was tested with; environment.yml names it too.
 TORCH = torch==2.13.0
 
-.PHONY: lab update test quick install notebooks scripts site report doctor lint clean
+.PHONY: lab update test test-rest quick install notebooks scripts site report doctor lint clean
 
 lab: install             # JupyterLab at the start notebook; ARGS="--ip 0.0.0.0" passes options on
 	.venv/bin/python -m course lab $(ARGS)
@@ -13,11 +13,13 @@ update: install          # the newest version; your answers and notes stay
 	.venv/bin/python -m course update $(ARGS)
 	$(MAKE) install
 
-test: install            # every test, and every notebook validated; ARGS="labs" runs some
-	.venv/bin/python -m pytest --nbval $(ARGS)
+test: install            # this machine and the product, in ten minutes; ARGS="labs" runs some tests, all of them
+	.venv/bin/python -m pytest --nbval $(or $(ARGS),-m "not rest")
 
-quick: install           # for the edit loop: style, built files, every test that takes no minutes
-	.venv/bin/ruff check . && .venv/bin/ruff format --check .
+test-rest: install       # all that `make test` leaves out
+	.venv/bin/python -m pytest --nbval -m rest $(ARGS)
+
+quick: lint              # for the edit loop: style, built files, every test that takes no minutes
 	.venv/bin/python -m course build --check
 	.venv/bin/python -m pytest tests -m "not slow" $(ARGS)
 
@@ -39,6 +41,7 @@ doctor: install          # what this box has, and whether the labs run on it
 
 lint: install
 	.venv/bin/ruff check . && .venv/bin/ruff format --check .
+	.venv/bin/python tests/tools/lint_lessons.py
 
 clean:                   # what make and the labs can make again; never the scripts in labs/src
 	rm -rf .venv .pytest_cache .ruff_cache build *.egg-info */runs */traces

@@ -1,38 +1,32 @@
-"""How tests and notebooks run: limits, slow tests, workers, one warm server for all notebooks."""
+"""How tests and notebooks run: limits, workers, what `make test` leaves to `make test-rest`.
+
+A test file says beside its imports what it is: `slow` (`make quick` leaves it out), `rest` (left to
+`make test-rest`), or `sampled`: each day another part of it runs in `make test`.
+"""
 
 import os
+import random
+from datetime import date
 from pathlib import Path
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 from course.launch import warm_up
 
 pytest_plugins = ["support.kernels"]
 
-TESTS = Path(__file__).parent / "tests"
+HERE = Path(__file__).parent
+TESTS = HERE / "tests"
 TEST_TIMEOUT_S = 120  # for one test; the limit for notebook cells is in pyproject.toml
-# What `make quick` leaves out: it takes minutes, or starts notebooks, a browser, a cluster.
-SLOW = (
-    "launch",
-    "clusters/nodes",
-    "clusters/slurm/test_live.py",
-    "clusters/slurm/test_resuming.py",
-    "notebook",
-    "lessons/test_notebooks.py",
-    "lessons/test_up_to_date.py",
-    "commands/test_bench.py",
-    "commands/test_kit.py",
-    "commands/test_lab.py",
-    "commands/test_site.py",
-    "commands/test_site_pages.py",
-    "checks/test_mutants.py",
-    "checks/test_clinic.py",
-    "checks/test_trainer.py",
-    "checks/test_right_answers.py",
-    "gpus/test_mutants_of_scripts.py",
-    "gpus/test_pretend_cuda.py",
-    "gpus/test_scripts.py",
-)
+SAMPLE = 8  # one in so many of the tests marked `sampled`
+SEED = os.environ.get("COURSE_SAMPLE") or date.today().isoformat()
+
+
+def pytest_report_header() -> str:
+    """Say which sample this is, so that it can be had again."""
+    return f"sample of marked tests: COURSE_SAMPLE={SEED}"
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -46,12 +40,29 @@ def pytest_xdist_auto_num_workers() -> int:
     return min(max(2, os.cpu_count() or 1), 4)
 
 
+class ByFile(LoadFileScheduling):
+    """A file's tests stay on one worker; of a long file of answers, those to one exercise."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file, _, test = nodeid.partition("::")
+        exercise, is_answer, _ = test.partition(": ")
+        return f"{file}::{exercise}" if is_answer else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
+    """How tests are dealt to workers."""
+    return ByFile(config, log)
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Give every test its limit, and the marker `slow` where it is."""
+    """Give every test its limit, and mark those that `make test` leaves out."""
     if TESTS in item.path.parents and not item.get_closest_marker("timeout"):
         item.add_marker(pytest.mark.timeout(TEST_TIMEOUT_S))
-    if any(TESTS / place in (item.path, *item.path.parents) for place in SLOW):
-        item.add_marker(pytest.mark.slow)
+    if item.path.parent == HERE / "labs":
+        item.add_marker(pytest.mark.rest)  # the solved twin of each runs
+    sampled = item.get_closest_marker("sampled") is not None
+    if sampled and random.Random(SEED + item.nodeid).randrange(SAMPLE):
+        item.add_marker(pytest.mark.rest)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
