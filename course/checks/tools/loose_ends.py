@@ -24,10 +24,14 @@ CAN_WAIT = tuple(
 
 
 class Late:
-    """The handle of a call that has begun; what it receives is there only after `wait`."""
+    """The handle of a call that has begun; what it receives is there only after `wait`.
+
+    `stopped` says whether code has stood still for it; `arrived`, whether it was waited for in any
+    way, also by a function that its future calls.
+    """
 
     def __init__(self, name: str, begin: Callable[..., Any], args: tuple, kwargs: dict) -> None:
-        self.name, self.waited, self.changed = name, False, False
+        self.name, self.stopped, self.arrived, self.changed = name, False, False, False
         self._tensors: list[tuple[Tensor, Tensor]] = []  # the caller's, and what travels instead
         args, kwargs = tree_map_only(Tensor, self._instead_of, (args, kwargs))
         self._work = begin(*args, **kwargs)
@@ -38,6 +42,7 @@ class Late:
 
     def wait(self, *args: object) -> object:
         """Wait for the call, and put what it received into the caller's tensors."""
+        self.stopped = True
         done = self._work.wait(*args)
         self._arrive()
         return done
@@ -46,26 +51,44 @@ class Late:
         """Whether the call is done; if so, what it received is in the caller's tensors."""
         if self._work.is_completed():
             self._arrive()
-        return self.waited
+        return self.arrived
 
     def get_future(self) -> torch.futures.Future:
         """A future of the call; when it is done, what was received has arrived."""
+        future = _FutureOf(self)
 
-        def arrived(done: torch.futures.Future) -> object:
+        def pass_on(done: torch.futures.Future) -> None:
             self._arrive()
-            return done.value()
+            try:
+                future.set_result(done.value())
+            except RuntimeError as error:
+                future.set_exception(error)
 
-        return self._work.get_future().then(arrived)
+        self._work.get_future().add_done_callback(pass_on)
+        return future
 
     def _arrive(self) -> None:
-        if self.waited:
+        if self.arrived:
             return
-        self.waited = True
+        self.arrived = True
         for tensor, travelled in self._tensors:
             if self.name in SENDS:
                 self.changed |= not torch.equal(_bytes(tensor), _bytes(travelled))
             else:
                 tensor.detach().copy_(travelled)
+
+
+class _FutureOf(torch.futures.Future):
+    """A future that notes in the handle of its call when code stands still for it."""
+
+    def __init__(self, handle: Late) -> None:
+        super().__init__()
+        self._handle = handle
+
+    def wait(self) -> object:
+        """Wait for the call."""
+        self._handle.stopped = True
+        return super().wait()
 
 
 @contextmanager
@@ -96,7 +119,7 @@ def loose_ends(call: Callable[[], bool]) -> str:
     kept_by_calls = kept(call)
     with late() as begun:
         right = call()
-    not_awaited = [handle.name for handle in begun if not handle.waited]
+    not_awaited = [handle.name for handle in begun if not handle.arrived]
     if not_awaited:
         return f"it does not wait for {len(not_awaited)} of {len(begun)} calls ({not_awaited[0]})"
     if any(handle.changed for handle in begun):
