@@ -10,8 +10,6 @@ from course.core.errors import CourseError
 from course.explore.models.all_reduce import plan
 from course.explore.models.alpha_beta import AlphaBeta, bus_gb_per_s, crossover, fit
 
-pytestmark = pytest.mark.sampled
-
 
 def test_a_fit_finds_the_numbers_that_made_the_times():
     points = [(a, b, a * 3e-5 + b * 2e-10) for a, b in ((1, 1e3), (6, 1e5), (2, 1e7), (4, 3e8))]

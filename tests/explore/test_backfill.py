@@ -13,8 +13,6 @@ from course.explore.models.backfill import GPUS, NODES, RUNNING, WAITING, Wish, 
 from course.explore.pictures.backfill import draw
 from course.explore.stills.nodes import levels, meeting
 
-pytestmark = pytest.mark.sampled
-
 SETTINGS = list(
     itertools.product(range(1, NODES + 1), range(1, GPUS + 1), (0.5, 3, 6, 6.5, 12), (True, False))
 )
@@ -33,31 +31,34 @@ def test_a_plan_worked_out_by_hand():
     )  # in its turn, after Dan's start
 
 
-@pytest.mark.parametrize(("nodes", "gpus", "hours", "backfill"), SETTINGS)
-def test_nobody_before_you_waits_longer_and_no_gpu_is_given_twice(nodes, gpus, hours, backfill):
-    jobs = plan(Wish("You", nodes, gpus, hours), backfill)
-    alone = [job.start for job in plan(Wish("You", 1, 1, 0.5), backfill)[:-1]]
-    assert [job.start for job in jobs[:-1]] == alone
-    for one, other in itertools.combinations(jobs, 2):
-        if one.start < other.end and other.start < one.end:
-            held = [
-                {(node, gpu) for node, gpus in job.places for gpu in gpus} for job in (one, other)
-            ]
-            assert not held[0] & held[1]
-    assert len(jobs[-1].places) == nodes and all(len(held) == gpus for _, held in jobs[-1].places)
+def test_nobody_before_you_waits_longer_and_no_gpu_is_given_twice():
+    for nodes, gpus, hours, backfill in SETTINGS:
+        jobs = plan(Wish("You", nodes, gpus, hours), backfill)
+        alone = [job.start for job in plan(Wish("You", 1, 1, 0.5), backfill)[:-1]]
+        assert [job.start for job in jobs[:-1]] == alone
+        for one, other in itertools.combinations(jobs, 2):
+            if one.start < other.end and other.start < one.end:
+                held = [
+                    {(node, gpu) for node, gpus in job.places for gpu in gpus}
+                    for job in (one, other)
+                ]
+                assert not held[0] & held[1]
+        assert len(jobs[-1].places) == nodes and all(
+            len(held) == gpus for _, held in jobs[-1].places
+        )
 
 
-@pytest.mark.parametrize(("nodes", "gpus", "hours", "backfill"), SETTINGS)
-def test_the_picture_says_when_you_start_and_is_well_formed(nodes, gpus, hours, backfill):
-    picture = draw(nodes, gpus, hours, backfill)
-    ElementTree.fromstring(picture)
-    title = picture.alt.partition(" h")[0] + " h"
-    assert title.startswith(f"Ask for {words.significant(hours)} h")
-    whole = picture[picture.index("<title>") + 7 : picture.index("</title>")]
-    assert len(whole) <= TITLE_CHARACTERS
-    assert whole.endswith("you start at once") == (
-        plan(Wish("You", nodes, gpus, hours), backfill)[-1].start == 0
-    )
+def test_the_picture_says_when_you_start_and_is_well_formed():
+    for nodes, gpus, hours, backfill in SETTINGS:
+        picture = draw(nodes, gpus, hours, backfill)
+        ElementTree.fromstring(picture)
+        title = picture.alt.partition(" h")[0] + " h"
+        assert title.startswith(f"Ask for {words.significant(hours)} h")
+        whole = picture[picture.index("<title>") + 7 : picture.index("</title>")]
+        assert len(whole) <= TITLE_CHARACTERS
+        assert whole.endswith("you start at once") == (
+            plan(Wish("You", nodes, gpus, hours), backfill)[-1].start == 0
+        )
 
 
 def test_what_can_never_run_is_refused():

@@ -6,7 +6,6 @@ import random
 import pytest
 import torch
 import torch.distributed as dist
-from support.pictures import assert_fits
 
 from course import explore
 from course.core.errors import CourseError
@@ -21,9 +20,6 @@ from course.explore.models.buckets import (
     by_cap,
     schedule,
 )
-from course.explore.pictures.buckets import draw
-
-pytestmark = pytest.mark.sampled
 
 FOUR = tuple(Layer(f"layer {i}", 10.0, 5.0) for i in range(4))
 
@@ -98,18 +94,6 @@ def test_the_best_cap_is_neither_the_smallest_nor_the_largest_where_messages_cos
 def test_a_network_that_cannot_be_is_refused(wrong):
     with pytest.raises(CourseError, match="above 0"):
         schedule(FOUR, **wrong)
-
-
-EXTREMES = list(
-    itertools.product(MODELS, (0.5, 25, 1024), (0.1, 25, 300), (1, 2, 64), (0, 2), (True, False)),
-)
-
-
-@pytest.mark.parametrize("state", EXTREMES[::5], ids=str)
-def test_every_state_of_the_buckets_fits_its_card(state):
-    picture = draw(*state)
-    assert_fits(picture)
-    assert "nan" not in picture and "e+" not in picture
 
 
 def test_titles_say_what_the_state_shows():

@@ -1,17 +1,11 @@
 """The model of the collectives against real ranks, and pictures that fit."""
 
-import itertools
-
 import pytest
-from support.pictures import assert_fits
 
 from course import explore
 from course.core.errors import CourseError
 from course.explore.models.collectives import COLLECTIVES, Example, counted
-from course.explore.pictures.collectives import draw
 from course.launch.client import launch
-
-pytestmark = pytest.mark.sampled
 
 
 @pytest.mark.parametrize(("ranks", "root", "op"), [(1, 0, "sum"), (3, 2, "max"), (4, 1, "sum")])
@@ -48,12 +42,6 @@ def test_a_sum_remembers_whose_numbers_are_in_it():
 def test_an_example_that_cannot_be_is_one_clear_sentence(wrong, says):
     with pytest.raises(CourseError, match=says):
         Example(**{"name": "reduce", "numbers": counted(2), **wrong})
-
-
-@pytest.mark.parametrize("name", COLLECTIVES)
-def test_every_state_of_the_collectives_fits_its_card(name):
-    for ranks, moment, op in itertools.product((1, 2, 6), range(3), ("sum", "max")):
-        assert_fits(draw(Example(name, counted(ranks), ranks - 1, op), moment))
 
 
 def test_what_is_to_be_predicted_is_hidden_until_the_call_has_ended():

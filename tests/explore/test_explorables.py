@@ -1,16 +1,22 @@
 """The functions that learners call: one per model and picture, with help; their sliders."""
 
 import inspect
+import itertools
+import random
+import re
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from support.pictures import assert_fits
 
 from course import explore
 from course.explore import models, pictures, stills
 
 GRADIENTS = pd.DataFrame({"where": "weights", "exponent": range(-30, -5), "count": 1})
 DATA = {"loss_scale": [GRADIENTS]}
+STATES = 100  # of each explorable, out of hundreds
+NO_NUMBER = re.compile(r"\bnan\b|\d[eE]\+")
 
 
 def test_every_file_is_in_its_room_and_named_as_its_explorable():
@@ -34,10 +40,21 @@ def test_a_function_says_which_controls_it_has_and_what_they_begin_with():
 
 
 @pytest.mark.parametrize("name", pictures.__all__)
-def test_the_smallest_stops_of_every_slider_and_its_largest_can_be_drawn(name):
+def test_every_state_fits_its_card(name):
     explorable = getattr(explore, name)(*DATA.get(name, []))
-    first = explorable.values
-    for control in explorable.controls:
-        stops = control.get("stops", [])
-        for stop in (*stops[:8], *stops[-1:]):
-            assert explorable.at(**{**first, control["name"]: stop}).picture
+    stops = {control["name"]: _stops(control) for control in explorable.controls}
+    every = list(itertools.product(*stops.values()))
+    for state in random.Random(0).sample(every, min(STATES, len(every))):
+        drawn = explorable.at(**dict(zip(stops, state, strict=True))).picture
+        assert_fits(drawn)
+        assert not NO_NUMBER.search(drawn), state
+
+
+def _stops(control: dict) -> list:
+    """Five stops of a slider, its ends among them; all options of a choice."""
+    if "stops" in control:
+        stops = control["stops"]
+        return sorted({stops[i * (len(stops) - 1) // 4] for i in range(5)})
+    if "last" in control:
+        return [*range(control["last"] + 1)]
+    return control.get("options", [False, True])

@@ -13,8 +13,6 @@ from course.explore.models.loss_scale import fate, highest_power, histograms, zo
 from course.explore.models.number_formats import FORMATS
 from course.explore.pictures.loss_scale import NARROW, draw
 
-pytestmark = pytest.mark.sampled
-
 
 def gradients(middle: int = -18) -> dict[int, int]:
     """A bell of gradients around 2^middle."""

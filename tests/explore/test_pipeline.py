@@ -9,9 +9,6 @@ from support.pictures import assert_fits
 from course import explore
 from course.core.errors import CourseError
 from course.explore.models import pipeline as model
-from course.explore.pictures import pipeline
-
-pytestmark = pytest.mark.sampled
 
 SHAPES = list(itertools.product((1, 2, 3, 4, 8), (1, 2, 4, 8, 16)))
 
@@ -81,12 +78,6 @@ def test_a_pipeline_that_cannot_be_is_refused():
         model.schedule(model.GPIPE, 0, 1, 2)
     with pytest.raises(CourseError, match="a multiple of 4 micro-batches, not 6"):
         model.schedule(model.INTERLEAVED, 4, 6, 2)
-
-
-def test_every_state_of_the_pipeline_fits_its_card():
-    states = itertools.product(model.POLICIES, (1, 2, 5, 8), (1, 7, 16), (1, 3))
-    for policy, stages, microbatches, backward in states:
-        assert_fits(pipeline.draw(policy, stages, microbatches, backward))
 
 
 def test_the_timeline_of_a_run_is_drawn_below_the_prediction():

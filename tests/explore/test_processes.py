@@ -10,8 +10,6 @@ from course.explore.models.processes import job
 from course.explore.pictures import processes
 from course.launch.client import launch
 
-pytestmark = pytest.mark.sampled
-
 
 def test_every_state_of_the_processes_fits_its_card():
     for nodes, each, look in itertools.product((1, 4), (1, 5, 8), (0, 31)):

@@ -5,8 +5,6 @@ import pytest
 from course.core.errors import CourseError
 from course.explore.quiz import ASKED, Quiz
 
-pytestmark = pytest.mark.sampled
-
 
 @pytest.mark.parametrize("name", ASKED)
 def test_the_quiz_agrees_with_a_right_prediction_and_with_no_other(there, name):

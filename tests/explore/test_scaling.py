@@ -18,8 +18,6 @@ from course.explore.models.scaling import (
 )
 from course.explore.pictures.scaling import draw
 
-pytestmark = pytest.mark.sampled
-
 WORK = WORKLOADS["ResNet-50"]
 
 

@@ -9,8 +9,6 @@ from course.core.errors import CourseError
 from course.explore.models.split import by_data, by_layers, done, idle
 from course.explore.pictures import split
 
-pytestmark = pytest.mark.sampled
-
 
 def test_every_state_of_the_split_fits_its_card():
     for by, ranks, parts in itertools.product(("data", "layers"), (1, 2, 3, 4), (1, 8)):
