@@ -37,6 +37,7 @@ def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
         yield load
 
 
+@pytest.mark.slow
 def test_messages_may_travel_without_a_batch(tmp_path):
     """On the CPU, which the checks use, `isend` and `irecv` on their own are as good."""
     connect.warm_up()

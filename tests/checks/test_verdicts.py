@@ -150,6 +150,7 @@ def verdict(tmp_path: Path, code: str) -> Report:
     return report
 
 
+@pytest.mark.slow
 def test_a_typo_is_told_once_and_without_the_hints_of_others(tmp_path):
     report = verdict(tmp_path, "pass\n\n\ntesnor")
     assert {result.outcome for result in report.results} == {Outcome.FAILED}
@@ -158,6 +159,7 @@ def test_a_typo_is_told_once_and_without_the_hints_of_others(tmp_path):
     assert repr(report).count("the same as above") == len(report.asked) - 1
 
 
+@pytest.mark.slow
 def test_what_the_code_prints_is_shown_where_it_fails(tmp_path):
     report = verdict(tmp_path, "print('my length is', tensor.numel())")
     failed = [result for result in report.results if result.outcome == Outcome.FAILED]

@@ -222,6 +222,7 @@ def files(folder: Path) -> set[Path]:
     return {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_the_first_cell_installs_the_course_and_the_next_cells_start_ranks(
     published, host, tmp_path

@@ -113,6 +113,7 @@ def shown(path: Path) -> list[str]:
     return [part.partition(")")[0] for part in text.split("](") if part.startswith("images/")]
 
 
+@pytest.mark.rest
 @pytest.mark.timeout(600)  # nbgrader starts four kernels and as many programs
 def test_nbgrader_makes_an_assignment_and_grades_it(kit, tmp_path):
     pytest.importorskip("nbgrader")

@@ -128,6 +128,7 @@ def test_every_pair_of_gpus_and_all_of_them_add_up(small, monkeypatch):
     assert told.faults[0] == "GPUs 0, 1: ended at the time limit" and len(told.faults) == 4
 
 
+@pytest.mark.slow
 def test_the_sums_of_two_ranks_on_the_cpu_are_right_and_timed(small):
     assert report.main(["--only", "links"]) == 0
     assert re.search(r"- CPU: right; 1 MB in [\d.e+]+ ms \([\d.e+]+ GB/s\); 16 MB", written(small))

@@ -1,8 +1,10 @@
 """What a script imports for its data and its model."""
 
+import pytest
 from support.python import run_python
 
 
+@pytest.mark.slow
 def test_scripts_need_no_jupyter_and_import_little():
     blocked = ("IPython", "jupyter_client", "ipywidgets", "anywidget", "matplotlib")
     heavy = ("transformers", "datasets", "sklearn", "pandas")

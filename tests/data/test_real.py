@@ -21,6 +21,7 @@ def script(tmp_path: Path) -> Path:
     return tmp_path / "real.py"
 
 
+@pytest.mark.slow
 def test_it_trains_a_model_and_reads_data_from_folders(script, tmp_path, monkeypatch):
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
     models.bert().save_pretrained(tmp_path / "model")
