@@ -1,17 +1,19 @@
 # Each target is a line that you could type. `make lab` and `make test` are all that a learner needs.
 
 PYTHON ?= python3
-# The release of torch that the course was tested with; environment.yml names it too.
-TORCH = torch==2.13.0
+# The versions that the course was tested with; `make install PINS=` takes the newest instead.
+PINS = -c constraints.txt
+PIP = .venv/bin/python -m pip
 
-.PHONY: lab update test test-rest quick install notebooks scripts site report doctor lint clean
+.PHONY: lab update test test-rest quick base install notebooks prose scripts site report doctor \
+	lint pins clean
 
-lab: install             # JupyterLab at the start notebook; ARGS="--ip 0.0.0.0" passes options on
+lab: base                # JupyterLab at the start notebook; ARGS="--ip 0.0.0.0" passes options on
 	.venv/bin/python -m course lab $(ARGS)
 
-update: install          # the newest version; your answers and notes stay
+update: base             # the newest version; your answers and notes stay
 	.venv/bin/python -m course update $(ARGS)
-	$(MAKE) install
+	$(MAKE) base
 
 test: install            # this machine and the product, in ten minutes; ARGS="labs" runs some tests, all of them
 	.venv/bin/python -m pytest --nbval $(or $(ARGS),-m "not rest")
@@ -26,17 +28,20 @@ quick: lint              # for the edit loop: style, built files, every test tha
 notebooks: install       # labs/, solutions/ and images/ from the lessons; ARGS="02_all_reduce" builds one
 	.venv/bin/python -m course build $(ARGS)
 
-scripts: install         # only the scripts that the notebooks write
+prose: base              # the same where only prose has changed: in a second, and nothing is run
+	.venv/bin/python -m course build --prose $(ARGS)
+
+scripts: base            # only the scripts that the notebooks write
 	.venv/bin/python -m course build --scripts $(ARGS)
 
-site: install            # the course as web pages in build/site; needs npm, which brings Python for browsers
-	.venv/bin/python -m pip install -q -e ".[site]"
+site: base               # the course as web pages in build/site; needs npm, which brings Python for browsers
+	$(PIP) install -q $(PINS) -e ".[site]"
 	.venv/bin/python -m course site $(ARGS)
 
-report: install          # tries all of the course here, GPUs above all, into one file; ARGS="--only links"
+report: base             # tries all of the course here, GPUs above all, into one file; ARGS="--only links"
 	.venv/bin/python -m course report $(ARGS)
 
-doctor: install          # what this box has, and whether the labs run on it
+doctor: base             # what this box has, and whether the labs run on it
 	.venv/bin/python -m course doctor $(ARGS)
 
 lint: install
@@ -46,10 +51,23 @@ lint: install
 clean:                   # what make and the labs can make again; never the scripts in labs/src
 	rm -rf .venv .pytest_cache .ruff_cache build *.egg-info */runs */traces
 
-install: .venv/installed
+pins: install            # constraints.txt again: the newest of all but torch, whose line one edits
+	$(PYTHON) -m venv --clear build/pins
+	build/pins/bin/python -m pip install "$$(grep ^torch== constraints.txt)" -e ".[dev,site,teach]"
+	grep "^#" constraints.txt > build/constraints.txt
+	build/pins/bin/python -m pip freeze --exclude-editable | sed "s/+cpu$$//" >> build/constraints.txt
+	mv build/constraints.txt constraints.txt
 
-.venv/installed: pyproject.toml Makefile
+base: .venv/base         # what a learner needs
+
+install: .venv/installed # and what the tests need
+
+.venv/base: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("This Python is too old: name one of 3.11 or later, as in  make lab PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
-	.venv/bin/python -m pip install "$(TORCH)" -e ".[dev]"
+	$(PIP) install $(PINS) -e .
+	touch .venv/base
+
+.venv/installed: .venv/base
+	$(PIP) install $(PINS) -e ".[dev]"
 	touch .venv/installed

@@ -7,25 +7,30 @@ A test file says beside its imports what it is: `slow` (`make quick` leaves it o
 import os
 import random
 from datetime import date
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from xdist.remote import Producer
-from xdist.scheduler import LoadFileScheduling
 
 from course.launch import warm_up
 
-pytest_plugins = ["support.kernels"]
-
 HERE = Path(__file__).parent
 TESTS = HERE / "tests"
-TEST_TIMEOUT_S = 120  # for one test; the limit for notebook cells is in pyproject.toml
+TEST_TIMEOUT_S = 120
+CELL_TIMEOUT_S = 360  # longer than nbval's own limit for a cell, in pyproject.toml
 SAMPLE = 8  # one in so many of the tests marked `sampled`
 SEED = os.environ.get("COURSE_SAMPLE") or date.today().isoformat()
+WITH_DEV = all(map(find_spec, ["hypothesis", "pytest_timeout", "xdist"]))
+
+pytest_plugins = ["support.kernels", "support.no_skips"]
+pytest_plugins += ["support.workers"] if WITH_DEV else []
+collect_ignore_glob = [] if WITH_DEV else ["tests/*"]
 
 
 def pytest_report_header() -> str:
     """Say which sample this is, so that it can be had again."""
+    if not WITH_DEV:
+        return "notebooks only: the tests of the course itself need `pip install -e '.[dev]'`"
     return f"sample of marked tests: COURSE_SAMPLE={SEED}"
 
 
@@ -35,29 +40,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         warm_up()
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """Two at least, since most tests wait for ranks; four at most, since ranks need cores."""
-    return min(max(2, os.cpu_count() or 1), 4)
-
-
-class ByFile(LoadFileScheduling):
-    """A file's tests stay on one worker; of a long file of answers, those to one exercise."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        file, _, test = nodeid.partition("::")
-        exercise, is_answer, _ = test.partition(": ")
-        return f"{file}::{exercise}" if is_answer else file
-
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
-    """How tests are dealt to workers."""
-    return ByFile(config, log)
-
-
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Give every test its limit, and mark those that `make test` leaves out."""
-    if TESTS in item.path.parents and not item.get_closest_marker("timeout"):
-        item.add_marker(pytest.mark.timeout(TEST_TIMEOUT_S))
+    if WITH_DEV and not item.get_closest_marker("timeout"):
+        in_tests = TESTS in item.path.parents
+        item.add_marker(pytest.mark.timeout(TEST_TIMEOUT_S if in_tests else CELL_TIMEOUT_S))
     if item.path.parent == HERE / "labs":
         item.add_marker(pytest.mark.rest)  # the solved twin of each runs
     sampled = item.get_closest_marker("sampled") is not None

@@ -18,6 +18,7 @@ from course.core.files import ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 ENVIRONMENT = yaml.safe_load((ROOT / "environment.yml").read_text())
 MAKEFILE = (ROOT / "Makefile").read_text()
+CONSTRAINTS = (ROOT / "constraints.txt").read_text().splitlines()
 README = (ROOT / "README.md").read_text()
 # The rooms that scripts import.
 ROOMS = ("course.core", "course.data", "course.given.horovod", "course.models")
@@ -41,15 +42,31 @@ def test_every_dependency_says_why_it_is_there():
     assert [name for name in declared if name not in reasons] == []
 
 
+def test_every_way_to_install_reads_the_versions_from_one_file():
+    files = ("Makefile", "environment.yml", ".ci/run", ".binder/requirements.txt")
+    handed_out = ("setup.sh", "autograder.py")
+    paths = [ROOT / name for name in files]
+    paths += [ROOT / "course/commands/handouts/files" / name for name in handed_out]
+    texts = {path.name: path.read_text() for path in paths}
+    assert [name for name, text in texts.items() if "constraints.txt" not in text] == []
+    assert [name for name, text in texts.items() if re.search(r"\w==\d", text)] == []
+    assert "make base" in (ROOT / ".devcontainer/Dockerfile").read_text()
+
+
+def test_the_versions_are_those_that_the_project_accepts_and_one_for_each_package():
+    declared = [*PROJECT["dependencies"], *chain(*PROJECT["optional-dependencies"].values())]
+    pins = [Requirement(line) for line in CONSTRAINTS if not line.startswith("#")]
+    pinned = {pin.name.lower(): next(iter(pin.specifier)).version for pin in pins}
+    assert len(pinned) == len(pins)
+    assert all(str(pin.specifier).startswith("==") for pin in pins)
+    needed = [Requirement(text) for text in declared]
+    assert [one.name for one in needed if pinned[one.name] not in one.specifier] == []
+
+
 def test_conda_make_and_pyproject_agree():
-    pin = re.search(r"^TORCH = (\S+)$", MAKEFILE, re.MULTILINE)[1]
-    requirements = [Requirement(text) for text in PROJECT["dependencies"]]
-    wanted = next(one for one in requirements if one.name == "torch")
     packages = ENVIRONMENT["dependencies"]
     python = next(text.split("=")[1] for text in packages if str(text).startswith("python="))
-    assert wanted.specifier.contains(pin.removeprefix("torch=="))
-    assert packages[-1] == {"pip": [pin, "-e .[dev]"]}
-    assert 'pip install "$(TORCH)" -e ".[dev]"' in MAKEFILE
+    assert packages[-1] == {"pip": ["-c constraints.txt", "-e ."]}
     assert PROJECT["requires-python"] == f">={python}"
     assert f"sys.version_info >= ({python.replace('.', ', ')})" in MAKEFILE
     assert ENVIRONMENT["name"] == PROJECT["name"]
@@ -69,8 +86,8 @@ def test_ci_runs_the_readmes_test_command_on_every_python_it_names():
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", ".ci/run"])
 def test_every_make_command_that_is_named_exists(name):
-    targets = set(re.findall(r"^(\w+):", MAKEFILE, re.MULTILINE))
-    command = r"(?:^|[`\"(]|/cpu )make (\w+)"
+    targets = set(re.findall(r"^([\w-]+):", MAKEFILE, re.MULTILINE))
+    command = r"(?:^|[`\"(]|/cpu )make ([\w-]+)"
     named = set(re.findall(command, (ROOT / name).read_text(), re.MULTILINE))
     assert named
     assert named <= targets

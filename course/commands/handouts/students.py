@@ -11,7 +11,14 @@ from pathlib import Path
 from course.core import write_whole
 from course.lessons import Lesson, notebooks, opened
 
-FILES = ("LICENSE", "Makefile", "environment.yml", "pyproject.toml", ".gitignore")
+FILES = (
+    "LICENSE",
+    "Makefile",
+    "constraints.txt",
+    "environment.yml",
+    "pyproject.toml",
+    ".gitignore",
+)
 FOLDERS = ("course", "images", "labs")
 MADE = ("__pycache__", ".ipynb_checkpoints", "*.egg-info", "runs", "traces", "*.py[co]")
 # Sections and lines of README that speak of what this edition does not have.

@@ -5,7 +5,7 @@ import re
 from course.core import ROOT
 from course.hardware.doctor.facts import Facts
 from course.hardware.doctor.findings import Finding, broken, note, ok
-from course.hardware.doctor.requirements import COURSE, PACKAGES, PYTHON
+from course.hardware.doctor.requirements import COURSE, PACKAGES, PYTHON, UNTRIED_TORCH
 
 SHOWN = ("transformers", "datasets", "accelerate", "jupyterlab", "ipywidgets", "nbval")
 
@@ -45,7 +45,7 @@ def packages(facts: Facts) -> Finding:
 
 
 def torch(facts: Facts) -> Finding:
-    """A torch that is new enough and can be imported."""
+    """A torch that is new enough, that can be imported, and with which the course was tried."""
     has, wants, failure = facts.box.torch_version, PACKAGES["torch"], facts.torch.import_error
     if _too_old(has, wants):
         fix = f'`python -m pip install -U "torch>={wants}"`'
@@ -53,6 +53,9 @@ def torch(facts: Facts) -> Finding:
     if failure:
         fix = f'`python -m pip install --force-reinstall "torch>={wants}"` installs it again'
         return broken(f"torch {has} cannot be imported ({failure}): {fix}.")
+    if not _too_old(has, UNTRIED_TORCH):
+        fix = f'`python -m pip install "torch<{UNTRIED_TORCH}"` brings one that was'
+        return note(f"torch {has} is newer than any that the course was tried with: {fix}.")
     build = f"CUDA {facts.box.torch_cuda}" if facts.box.torch_cuda else "the CPU only"
     return ok(f"torch {has}, built for {build}")
 

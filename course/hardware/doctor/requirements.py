@@ -25,3 +25,4 @@ PACKAGES = {
     "nbval": "0.11",
     "pytest": "8",
 }
+UNTRIED_TORCH = "2.16"  # and later ones

@@ -54,6 +54,12 @@ SICK = [  # check, facts, level, what the sentence says
         BROKEN,
         "cannot be imported (OSError: libx.so)",
     ),
+    (
+        software.torch,
+        facts(box(torch_version="2.16.0+cu130")),
+        NOTE,
+        'newer than any that the course was tried with: `python -m pip install "torch<2.16"`',
+    ),
 ]
 WELL = [  # check, facts, what the sentence says; None: nothing to look at
     (software.system, facts(), "Linux"),

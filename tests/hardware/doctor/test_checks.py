@@ -2,10 +2,12 @@
 
 import tomllib
 
+from packaging.requirements import Requirement
+
 from course.core.files import ROOT
 from course.hardware.doctor import CHECKS, check_gpus, check_machine, check_software
 from course.hardware.doctor.facts import Facts
-from course.hardware.doctor.requirements import COURSE, PACKAGES, PYTHON
+from course.hardware.doctor.requirements import COURSE, PACKAGES, PYTHON, UNTRIED_TORCH
 
 PYPROJECT = ROOT / "pyproject.toml"
 
@@ -27,7 +29,9 @@ def test_no_two_checks_have_one_name():
 
 def test_bounds_are_those_of_the_project():
     project = tomllib.loads(PYPROJECT.read_text())["project"]
-    bounds = dict([*line.split(">="), "0"][:2] for line in project["dependencies"])
-    assert bounds == PACKAGES
+    needed = [Requirement(line) for line in project["dependencies"]]
+    bounds = {(one.name, spec.operator): spec.version for one in needed for spec in one.specifier}
+    assert {one.name: bounds.get((one.name, ">="), "0") for one in needed} == PACKAGES
+    assert bounds["torch", "<"] == UNTRIED_TORCH
     assert project["requires-python"] == ">=" + ".".join(map(str, PYTHON))
     assert project["name"] == COURSE

@@ -4,5 +4,6 @@ set -euo pipefail
 apt-get update
 apt-get install -y python3-pip python3-venv
 python3 -m venv /autograder/venv
-/autograder/venv/bin/pip install "torch==2.13.0" --extra-index-url https://download.pytorch.org/whl/cpu
-/autograder/venv/bin/pip install /autograder/source/course
+course=/autograder/source/course
+cpu=https://download.pytorch.org/whl/cpu # torch without CUDA, which is gigabytes smaller
+/autograder/venv/bin/pip install -c "$course/constraints.txt" --extra-index-url "$cpu" "$course"

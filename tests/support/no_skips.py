@@ -1,0 +1,23 @@
+"""A plugin of pytest: with ``COURSE_NO_SKIPS`` set, a test that is skipped has failed.
+
+So a lane that promises to run everything cannot stay green for want of a program or of a right.
+"""
+
+import os
+from collections.abc import Generator
+
+import pytest
+
+MAY_BE_SKIPPED = ("this box has a GPU",)  # what no installing would mend
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn a skip into a failure that says why it was skipped."""
+    report = yield
+    if os.environ.get("COURSE_NO_SKIPS") and report.skipped and not hasattr(report, "wasxfail"):
+        *_, reason = report.longrepr
+        if not reason.removeprefix("Skipped: ").startswith(MAY_BE_SKIPPED):
+            report.outcome = "failed"
+            report.longrepr = f"{reason}; COURSE_NO_SKIPS is set, and nothing may be left out."
+    return report

@@ -1,0 +1,53 @@
+"""A plugin of pytest: how the tests are dealt to machines, and there to the workers of xdist."""
+
+import os
+import zlib
+
+import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist, which reads the options here
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Share the tests among workers, in the order that conftest.py gives, unless ``-n`` is said."""
+    is_worker = hasattr(config, "workerinput")
+    if config.option.numprocesses is None and not is_worker:
+        config.option.numprocesses = "auto"
+    config.option.loadscopereorder = False
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Two at least, since most tests wait for ranks; four at most, since ranks need cores."""
+    return min(max(2, os.cpu_count() or 1), 4)
+
+
+def together(nodeid: str) -> str:
+    """A file's tests stay together; of a long file of answers, those to one exercise."""
+    file, _, test = nodeid.partition("::")
+    exercise, is_answer, _ = test.partition(": ")
+    return f"{file}::{exercise}" if is_answer else file
+
+
+class ByFile(LoadFileScheduling):
+    """What stays together stays on one worker."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return together(nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
+    """How tests are dealt to workers."""
+    return ByFile(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests of one machine among several: those of ``COURSE_SHARD=2/4``."""
+    shard, shards = map(int, os.environ.get("COURSE_SHARD", "1/1").split("/"))
+    others = [item for item in items if _shard(item, shards) != shard]
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item in items if _shard(item, shards) == shard]
+
+
+def _shard(item: pytest.Item, shards: int) -> int:
+    return 1 + zlib.crc32(together(item.nodeid).encode()) % shards
