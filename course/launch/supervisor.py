@@ -39,6 +39,7 @@ from course.launch.messages import (
 )
 from course.launch.output import Log, Pipes
 from course.launch.processes import Processes
+from course.launch.warm_imports import warmth
 
 GRACE_S = 3.0  # from the polite signal to SIGKILL
 SETTLE_S = 0.3  # for helpers of the ranks (semaphore trackers, loader workers) to end by themselves
@@ -74,6 +75,8 @@ class Supervisor:
             return  # the client has changed its mind
         self._move_in(self.request)
         self._tell(Serving(os.getpid(), psutil.Process().create_time()))
+        if sentence := warmth.sentence():
+            self._tell(Note(sentence, once=True))
         self._watch_client()
         for message in rest:
             self._obey(message)
