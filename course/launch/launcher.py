@@ -16,14 +16,14 @@ import tempfile
 import time
 from argparse import Namespace
 from collections.abc import Callable
+from typing import Any
 
 from course import hardware
-from course.core import CourseError, words
-from course.launch import channel, preflight
+from course.core import CourseError, insides, words
+from course.launch import channel, loopback, preflight
 from course.launch.channel import Channel
 from course.launch.child import CHANNEL
 from course.launch.rank_handles import Process, Ranks
-from course.launch.replaced import replace, unknown
 
 LOOK_S = 0.02  # how often the launcher of one box's ranks looks whether they have ended
 
@@ -34,25 +34,29 @@ def serve(supervisor: Channel, argv: list[str]) -> None:
     `argv[0]` is the folder for its temporary files: torch would leave them behind, the supervisor
     removes the folder.
     """
-    from torch.distributed.elastic.multiprocessing.subprocess_handler import SubprocessHandler
-    from torch.distributed.elastic.rendezvous import dynamic_rendezvous
-
     tempfile.tempdir, kind, *rest = argv
     ranks = Ranks(supervisor)
-
-    def start(handler: SubprocessHandler, args: tuple[str, ...], env: dict[str, str]) -> Process:
-        files = [file and file.name for file in (handler._stdout, handler._stderr)]
-        return ranks.start(args, env, *files)
-
     sys.argv = [kind, *rest]
     try:
-        replace(SubprocessHandler, "_popen", start)
-        close = getattr(SubprocessHandler, "close", None)
-        replace(SubprocessHandler, "close", _unless_ended(close))
-        replace(dynamic_rendezvous, "get_method_name", _name_of_the_caller)
+        _have_the_supervisor_start(ranks)
         {"torchrun": _torchrun, "accelerate": _accelerate}[kind](ranks, rest)
     except CourseError as error:
         sys.exit(str(error))
+
+
+def _have_the_supervisor_start(ranks: Ranks) -> None:
+    """Whatever rank torch's agent starts, `ranks` starts it."""
+
+    def start(handler: Any, args: tuple[str, ...], env: dict[str, str]) -> Process:
+        files = [insides.inside(handler, name) for name in ("_stdout", "_stderr")]
+        return ranks.start(args, env, *(file and file.name for file in files))
+
+    handlers = insides.module("torch.distributed.elastic.multiprocessing.subprocess_handler")
+    kind = insides.inside(handlers, "SubprocessHandler")
+    insides.replace(kind, "_popen", start)
+    insides.replace(kind, "close", _unless_ended(insides.inside(kind, "close")))
+    rendezvous = insides.module("torch.distributed.elastic.rendezvous.dynamic_rendezvous")
+    insides.replace_if_there(rendezvous, "get_method_name", _name_of_the_caller)
 
 
 def _name_of_the_caller(depth: int = 2) -> str:
@@ -79,9 +83,7 @@ def _unless_ended(close: Callable) -> Callable:
 
 
 def _torchrun(ranks: Ranks, argv: list[str]) -> None:
-    from torch.distributed import run
-    from torch.distributed.elastic.rendezvous import dynamic_rendezvous
-
+    run = insides.module("torch.distributed.run")
     args = run.parse_args(argv)
     if not args.no_python and not args.module:
         _need_script(args.training_script)
@@ -91,17 +93,22 @@ def _torchrun(ranks: Ranks, argv: list[str]) -> None:
     if args.nnodes in ("1", "1:1"):
         # The ranks of one box meet on loopback, whatever this box is called.
         args.local_addr = args.local_addr or "127.0.0.1"
-        if sys.platform == "linux":
-            os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+        _stay_on_loopback()
         # Nor do they need to wait a random time, up to 0.3 s, in case many boxes meet at once ...
-        replace(dynamic_rendezvous, "_delay", _do_not_wait_at_random)
+        rendezvous = insides.module("torch.distributed.elastic.rendezvous.dynamic_rendezvous")
+        insides.replace_if_there(rendezvous, "_delay", _do_not_wait_at_random)
         # ... or be looked at only every 0.1 s.
         args.monitor_interval = min(args.monitor_interval, LOOK_S)
     run.record(run.run)(args)
     if not ranks.started:
-        raise CourseError(
-            unknown(run, "starts ranks in another way than by SubprocessHandler._popen")
-        )
+        raise insides.unknown(run, "starts ranks in another way than by SubprocessHandler._popen")
+
+
+def _stay_on_loopback() -> None:
+    """Let nobody on another box reach the ranks of this one, neither their store nor Gloo."""
+    loopback.stores_on_loopback()
+    if sys.platform == "linux":
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
 
 
 def _do_not_wait_at_random(seconds: float | tuple[float, float]) -> None:
@@ -131,10 +138,12 @@ def _accelerate(ranks: Ranks, argv: list[str]) -> None:
                 "in a terminal: ACCELERATE_USE_CPU=1 "
                 + shlex.join(["accelerate", "launch", *options, *script])
             )
+        if (args.num_machines or 1) == 1:
+            _stay_on_loopback()
         if wanted > 1 and args.main_process_port is None:
             options += ["--main_process_port", "0"]  # any free one: two runs at once must not meet
         sys.argv = ["accelerate", "launch", *options, *script]
-        replace(launch, "simple_launcher", lambda args: _one_process(ranks, launch, args))
+        insides.replace(launch, "simple_launcher", lambda args: _one_process(ranks, launch, args))
     accelerate_cli.main()
 
 

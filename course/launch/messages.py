@@ -111,9 +111,13 @@ class Exited:
 
 @dataclass(frozen=True)
 class Note:
-    """Launcher to supervisor to kernel, at any time: something that the learner should know."""
+    """Launcher to supervisor to kernel, at any time: something that the learner should know.
+
+    `once`: it is as true of every later run, and need not be read again.
+    """
 
     text: str
+    once: bool = False
 
 
 @dataclass(frozen=True)

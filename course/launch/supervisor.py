@@ -38,11 +38,11 @@ from course.launch.messages import (
     Stop,
 )
 from course.launch.output import Log, Pipes
+from course.launch.phases import GRACE_S, Phase, Phases
 from course.launch.processes import Processes
+from course.launch.warm_imports import warmth
 
-GRACE_S = 3.0  # from the polite signal to SIGKILL
 SETTLE_S = 0.3  # for helpers of the ranks (semaphore trackers, loader workers) to end by themselves
-STACKS_S = 2.0  # for the ranks to write their stacks
 LOOK_S = 0.5  # how often it is looked whether processes wait for a core
 TICK_S = 0.02  # how often ended children are looked for
 
@@ -57,10 +57,9 @@ class Supervisor:
         self.client, self.warm = client, warm
         self.selector = selectors.DefaultSelector()
         self.peer: int | None = None  # a descriptor of the client's process
-        self.deadline: float | None = None
-        self.kill_at: float | None = None
-        self.looked = self.spared = 0.0  # when, and the seconds that the deadline is put off
-        self.reason = Reason.FINISHED
+        self.phases = Phases()
+        self.began = self.looked = 0.0  # when the run began, and when its processes were looked at
+        self.spared = 0.0  # seconds by which the limit is put off
         self.code = 0
 
     def run(self) -> None:
@@ -74,10 +73,12 @@ class Supervisor:
             return  # the client has changed its mind
         self._move_in(self.request)
         self._tell(Serving(os.getpid(), psutil.Process().create_time()))
+        if sentence := warmth.sentence():
+            self._tell(Note(sentence, once=True))
         self._watch_client()
         for message in rest:
             self._obey(message)
-        if not self.kill_at:
+        if self.phases.phase == Phase.RUNNING:
             self._begin()
         while self.processes.launcher is not None or self.processes.ranks:
             self._step()
@@ -100,8 +101,9 @@ class Supervisor:
         self.pipes = Pipes(self.selector, self.log, self._tell)
         self.temporary = folder / "launcher"  # for the launcher's temporary files
         self.processes = Processes(request, self.warm, self.pipes, self._close_all)
+        self.began = time.monotonic()
         if request.limit:
-            self.deadline = time.monotonic() + request.limit
+            self.phases.limit(self.began + request.limit)
 
     def _watch_client(self) -> None:
         self.selector.register(self.client, selectors.EVENT_READ, self._on_client)
@@ -141,17 +143,19 @@ class Supervisor:
         self._reap()
         now = time.monotonic()
         if self.request.patient and now > self.looked + LOOK_S:
-            self.looked, self.spared = now, max(self.spared, self._waited())
-        if self.deadline and now > self.deadline + self.spared:
-            self._time_is_up()
-        if self.kill_at and now > self.kill_at:
+            self.looked = now
+            self._put_the_limit_off()
+        if self.phases.over(now) and self.phases.phase == Phase.STACKS:
+            self._ask_for_stacks()
+        if self.phases.phase == Phase.KILLING:
             process_tree.kill_below()
 
-    def _waited(self) -> float:
-        """The seconds that some process of the run has waited for a core; a patient limit's."""
+    def _put_the_limit_off(self) -> None:
+        """By the longest time for which some process of the run has waited for a core."""
         below = psutil.Process().children(recursive=True)
         waited = max((process_tree.waited_for_a_core(each.pid) for each in below), default=0.0)
-        return min(waited, PATIENCE * self.request.limit)
+        self.spared = max(self.spared, min(waited, PATIENCE * self.request.limit))
+        self.phases.limit(self.began + self.request.limit + self.spared)
 
     def _on_client(self) -> None:
         try:
@@ -224,20 +228,15 @@ class Supervisor:
 
     def stop(self, reason: Reason) -> None:
         """Ask the processes to end as Ctrl-C does; `GRACE_S` later the whole tree is killed."""
-        if self.kill_at:
+        if not self.phases.ask(reason, time.monotonic()):
             return
-        self.reason, self.kill_at = reason, time.monotonic() + GRACE_S
         if self.processes.launcher:  # it passes the signal on to its ranks
             process_tree.send(self.processes.launcher, signal.SIGINT)
         else:
             self.processes.signal_ranks(signal.SIGINT)
 
-    def _time_is_up(self) -> None:
-        """End a run that took too long; the ranks' fault handlers write their stacks first."""
-        self.deadline = None
-        if self.kill_at:
-            return
-        self.reason, self.kill_at = Reason.LIMIT, time.monotonic() + STACKS_S
+    def _ask_for_stacks(self) -> None:
+        """Have the ranks' fault handlers write their stacks, which ends the ranks."""
         if self.processes.launcher:  # or it would end the ranks before they have written
             process_tree.send(self.processes.launcher, signal.SIGKILL)
         self.processes.signal_ranks(signal.SIGABRT)
@@ -254,7 +253,7 @@ class Supervisor:
         self.pipes.finish()
         shutil.rmtree(self.temporary, ignore_errors=True)
         self.log.finish()
-        self._tell(Ended(self.reason, self.code, len(left)))
+        self._tell(Ended(self.phases.reason, self.code, len(left)))
 
 
 def main() -> None:

@@ -3,6 +3,9 @@
 Also the rule by which a run is told that cannot use it, since a variable was read too early.
 """
 
+import importlib
+from dataclasses import dataclass, field
+
 # In the environment while the libraries are imported, so that none starts a thread: a process with
 # threads cannot be forked safely. Nor may CUDA be touched: the check for GPUs goes through NVML.
 SINGLE_THREADED = {
@@ -20,6 +23,36 @@ THEN = (
     "course.data",
     "course.models",
 )
+
+
+@dataclass
+class Warmth:
+    """What this process has in memory because the warm server had; a fork has its parent's.
+
+    `growing`: a later fork will have more. `failed` says why a module could not be imported.
+    """
+
+    growing: bool = False
+    failed: dict[str, str] = field(default_factory=dict)
+
+    def import_rest(self) -> None:
+        """Import each of THEN; one that this machine cannot import costs its warmth alone."""
+        for module in THEN:
+            try:
+                importlib.import_module(module)
+            except Exception as error:  # whatever a library raises while it is imported
+                self.failed[module] = f"{type(error).__name__}: {error}".split("\n")[0]
+        self.growing = False
+
+    def sentence(self) -> str:
+        """What a learner should know of it, "" if nothing."""
+        if not self.failed:
+            return ""
+        why = "; ".join(f"{module} ({error})" for module, error in self.failed.items())
+        return f"A script that imports one of these starts more slowly here than it could: {why}."
+
+
+warmth = Warmth()
 
 # Variables read once, when Python or a library starts: the warm server has read them already, so a
 # run that changes one of them gets new interpreters.

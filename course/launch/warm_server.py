@@ -5,7 +5,8 @@ seconds on their import. The process does nothing else: it runs no tensor operat
 thread, never touches CUDA, and never imports a module of the learner's.
 
 It works in two generations. The first has torch alone and serves after two seconds; from it a
-second one is forked that imports the rest, and takes over when it has.
+second one is forked that imports the rest, and takes over when it has. `warm_server.md` says how
+this fails.
 """
 
 import functools
@@ -26,21 +27,16 @@ from course.launch import huge_pages, process_tree
 from course.launch.channel import Channel
 from course.launch.forked import Forked
 from course.launch.supervisor import Supervisor
-from course.launch.warm_imports import FIRST, SINGLE_THREADED, THEN
+from course.launch.warm_imports import FIRST, SINGLE_THREADED, warmth
 
 TICK_S = 0.2
 
 
 class Generation:
-    """Accepts clients and forks a supervisor for each; `imports` is what the next one adds."""
+    """Accepts clients and forks a supervisor for each."""
 
-    def __init__(
-        self,
-        listener: socket.socket,
-        started_with: dict[str, str],
-        imports: Callable[[], None] | None = None,
-    ) -> None:
-        self.listener, self.started_with, self.imports = listener, started_with, imports
+    def __init__(self, listener: socket.socket, started_with: dict[str, str]) -> None:
+        self.listener, self.started_with = listener, started_with
         self.selector = selectors.DefaultSelector()
         self.serving = True
         self.successor: int | None = None
@@ -54,7 +50,7 @@ class Generation:
         _leave_finalizers_to_this_process()
         gc.freeze()  # what is imported stays in pages that all forks share
         huge_pages.collapse()
-        if self.imports:
+        if warmth.growing:
             self._raise_successor()
         self.selector.register(0, selectors.EVENT_READ, self._end)
         self.selector.register(self.listener, selectors.EVENT_READ, self._accept)
@@ -100,7 +96,7 @@ class Generation:
 
     def _succeed(self, ready: int) -> None:
         process_tree.end_with_parent()
-        self.imports()
+        warmth.import_rest()
         os.write(ready, b".")
         os.close(ready)
         Generation(self.listener, self.started_with).serve()
@@ -114,8 +110,8 @@ class Generation:
         self.ready = None
 
     def _take_back(self) -> None:
-        """Accept clients again: the successor has died."""
-        self.successor = None
+        """Accept clients again: the successor has died, and there is no other one."""
+        self.successor, warmth.growing = None, False
         if self.listener not in self.selector.get_map():
             self.selector.register(self.listener, selectors.EVENT_READ, self._accept)
 
@@ -152,11 +148,6 @@ def _supervise(connection: socket.socket, started_with: dict[str, str]) -> None:
     os._exit(0)
 
 
-def _import(modules: tuple[str, ...]) -> None:
-    for module in modules:
-        importlib.import_module(module)
-
-
 def _serve(descriptor: int) -> None:
     listener = socket.socket(fileno=descriptor)
     listener.setblocking(False)
@@ -167,9 +158,10 @@ def _serve(descriptor: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # All later runs come from here: the code of an earlier one must not change anything here.
     process_tree.let_others_look_inside(False)
-    _import(FIRST)
-    imports = functools.partial(_import, THEN)
-    Generation(listener, started_with, imports).serve()
+    for module in FIRST:
+        importlib.import_module(module)
+    warmth.growing = True
+    Generation(listener, started_with).serve()
     shutil.rmtree(folder, ignore_errors=True)
 
 

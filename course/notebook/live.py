@@ -33,6 +33,7 @@ from course.notebook.run_ending import how_it_ended, story
 SHOWN_LINES = 400  # of a run, printed in the notebook; then only the last ones
 LAST_LINES = 10
 REDRAW_S = 0.5
+SAID: set[str] = set()  # the notes that this kernel has shown
 
 
 class Live:
@@ -66,8 +67,10 @@ class Live:
                 self._failed[rank] = code
             case Started(rank) if rank in self._failed:
                 self._show_restart(run, rank)
-            case Note(text):
-                self._print(text)
+            case Note(text, once):
+                if not (once and text in SAID):
+                    SAID.add(text)
+                    self._print(text)
             case Logged():
                 self._draw(run)
             case Done():

@@ -1,17 +1,14 @@
 """The launcher's own part: how many GPUs the ranks use, and which arguments are the script's."""
 
-import ast
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 from argparse import Namespace
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from accelerate.commands import launch as accelerate_launch
 from support.boxes import box
 from support.fake_nvml import FakeNvml
 from torch.distributed import run as torchrun
@@ -21,7 +18,7 @@ from torch.distributed.elastic.rendezvous import dynamic_rendezvous
 from course import hardware
 from course.core import CourseError
 from course.hardware.gpus import VARIABLE
-from course.launch import channel, launcher, replaced
+from course.launch import channel, launcher
 
 pytestmark = pytest.mark.slow
 
@@ -100,6 +97,7 @@ def accelerated(monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[list[str]
     monkeypatch.setattr(launcher, "_need_script", lambda script: None)
     monkeypatch.setattr(accelerate_cli, "main", lambda: None)
     monkeypatch.setattr(launch, "simple_launcher", None)
+    monkeypatch.setattr(launcher, "_stay_on_loopback", lambda: None)
     monkeypatch.setattr("sys.argv", [])
     monkeypatch.setenv("ACCELERATE_USE_CPU", "")
     notes = Notes()
@@ -151,47 +149,6 @@ def test_a_rank_that_has_just_ended_and_was_reaped_can_still_be_closed() -> None
     launcher._unless_ended(SubprocessHandler.close)(handler, signal.SIGTERM)
 
 
-REPLACED = [
-    (SubprocessHandler, "_popen", "torch"),
-    (SubprocessHandler, "close", "torch"),
-    (dynamic_rendezvous, "get_method_name", "torch"),
-    (dynamic_rendezvous, "_delay", "torch"),
-    (accelerate_launch, "simple_launcher", "accelerate"),
-]
-KNOWN = [(home, name) for home, name, _ in REPLACED]
-
-
-@pytest.mark.parametrize(("home", "name", "library"), REPLACED)
-def test_what_a_library_no_longer_has_is_named(monkeypatch, home, name, library) -> None:
-    """A release may rename its insides; what was put under the old name would never be called."""
-    monkeypatch.delattr(home, name)
-    home_name = home.__name__.rpartition(".")[2]
-    said = rf"^{library} \S+ has no {home_name}\.{name}, .* or start the command in a terminal\.$"
-    with pytest.raises(CourseError, match=said):
-        replaced.replace(home, name, None)
-    assert not hasattr(home, name)
-
-
-def test_the_launcher_replaces_what_is_tested_here() -> None:
-    """By no other way than `replace`, which asks first."""
-    tree = ast.parse(Path(launcher.__file__).read_text())
-    set_by_hand = [
-        target.attr
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Attribute) and ast.unparse(target.value)[0] != "_"
-    ]
-    names = {
-        node.args[1].value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "replace"
-    }
-    ours = {"tempdir", "argv", "nproc_per_node", "local_addr", "monitor_interval"}
-    assert names == {name for _, name in KNOWN}
-    assert set(set_by_hand) <= ours
-
-
 def launched(supervisor: channel.Channel, *words: str) -> None:
     """Be the launcher, up to its end."""
     launcher.serve(supervisor, [tempfile.gettempdir(), *words])
@@ -200,8 +157,6 @@ def launched(supervisor: channel.Channel, *words: str) -> None:
 def test_a_missing_name_ends_the_launch_with_one_sentence(monkeypatch) -> None:
     monkeypatch.setattr(sys, "argv", sys.argv)
     monkeypatch.setattr(tempfile, "tempdir", None)
-    for home, name, _ in REPLACED[:4]:  # what is set here is taken back at the end
-        monkeypatch.setattr(home, name, getattr(home, name))
     monkeypatch.delattr(SubprocessHandler, "_popen")
     with pytest.raises(SystemExit, match=r"^torch .* has no SubprocessHandler\._popen"):
         launched(None, "torchrun", "--standalone", "nothing.py")
@@ -214,7 +169,7 @@ def test_ranks_that_start_beside_the_supervisor_are_told_of(monkeypatch) -> None
     monkeypatch.setattr(launcher.preflight, "missing", lambda script: None)
     monkeypatch.setattr(torchrun, "run", lambda args: None)
     monkeypatch.setattr(dynamic_rendezvous, "_delay", dynamic_rendezvous._delay)
-    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
+    monkeypatch.setattr(launcher, "_stay_on_loopback", lambda: None)
     words = ["--standalone", "--nproc-per-node", "2", "script.py"]
     with pytest.raises(CourseError, match="starts ranks in another way than by SubprocessHandler"):
         launcher._torchrun(ranks, words)

@@ -7,7 +7,6 @@ import pickle
 import re
 import secrets
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +18,7 @@ from course.checks.runner import plain_data
 from course.checks.runner.outcomes import Deadlock, NotJudged, Rejected, Unwritten
 from course.core import CourseError, UnknownTorch, todo, words
 from course.hardware import isolation
-from course.launch import Reason, Run, Sandbox, launch, stacks, warm_ranks_promised
+from course.launch import Reason, Run, Sandbox, launch, stacks, warm_imports, warm_ranks_promised
 
 LIMIT_S = 20.0
 MOST_RANKS = 8  # of a check that runs in a sandbox
@@ -135,7 +134,7 @@ def forked_too_early() -> bool:
     A new interpreter was not: it is what a learner gets who has set a variable that Python or a
     library reads when it starts, and waiting would not change that.
     """
-    return "course.launch.forked" in sys.modules and "transformers" not in sys.modules
+    return warm_imports.warmth.growing
 
 
 def new_folder() -> str:

@@ -1,0 +1,68 @@
+"""In the launcher: have the stores of a run on one box listen on its loopback interface alone.
+
+A store is where ranks find one another. torch's binds a port on every interface, whatever host it
+is told (pytorch issue 173909), and asks nobody who connects for a password. It also takes a socket
+that listens already, so it is given one.
+"""
+
+import contextlib
+import ipaddress
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from course.core import insides
+
+# Where torch's elastic agent looks up the store that it makes.
+HOMES = (
+    "torch.distributed",
+    "torch.distributed.elastic.rendezvous.c10d_rendezvous_backend",
+    "torch.distributed.elastic.rendezvous.static_tcp_rendezvous",
+)
+
+
+def stores_on_loopback() -> None:
+    """From now on, the stores that this process makes for its own box are bound to loopback.
+
+    Raises `CourseError` where this torch makes them elsewhere.
+    """
+    ours = _on_loopback(insides.module("torch.distributed").TCPStore)
+    for home in HOMES:
+        insides.replace(insides.module(home), "TCPStore", ours)
+
+
+def _on_loopback(real: Callable) -> Callable:
+    """torch's `TCPStore`; a server whose host is loopback cannot be reached in any other way.
+
+    Where its port is taken, torch is left to say so.
+    """
+
+    def make(
+        host_name: str,
+        port: int,
+        world_size: int | None = None,
+        is_master: bool = False,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
+        if is_master and (listener := _listening(host_name, port)):
+            port = listener.getsockname()[1]
+            kwargs["master_listen_fd"] = listener.detach()
+        return real(host_name, port, world_size, is_master, *args, **kwargs)
+
+    return make
+
+
+def _listening(host: str, port: int) -> socket.socket | None:
+    """A socket on the address at which torch's clients look for that host first.
+
+    None where that is not loopback, or cannot be had.
+    """
+    with contextlib.suppress(OSError):
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = [(family, address[0]) for family, *_, address in found]
+        if all(ipaddress.ip_address(address).is_loopback for _, address in addresses):
+            for family, address in sorted(addresses, key=lambda each: each[0] != socket.AF_INET6):
+                with contextlib.suppress(OSError):
+                    return socket.create_server((address, port), family=family)
+    return None

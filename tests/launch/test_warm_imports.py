@@ -1,0 +1,97 @@
+"""A library that the warm server cannot import costs its own warmth, and says so."""
+
+import io
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from support.launching import PATIENCE_S, until
+
+from course.checks.runner import on_ranks
+from course.launch import Note, Run, connect, launch, warm_imports
+from course.notebook import live
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(180),
+    pytest.mark.skipif(sys.platform != "linux", reason="ranks are forked on Linux"),
+]
+PROBE = """
+import sys
+from course.launch.warm_imports import warmth
+print(warmth.growing, "torch" in sys.modules, "accelerate" in sys.modules)
+"""
+
+
+def test_each_module_is_tried_by_itself(monkeypatch) -> None:
+    monkeypatch.setattr(warm_imports, "THEN", ("no_such_module", "course.core.words", "torch.gone"))
+    monkeypatch.delitem(sys.modules, "course.core.words")
+    warmth = warm_imports.Warmth(growing=True)
+    warmth.import_rest()
+    assert list(warmth.failed) == ["no_such_module", "torch.gone"] and not warmth.growing
+    assert "course.core.words" in sys.modules
+    assert "no_such_module (ModuleNotFoundError: No module named" in warmth.sentence()
+
+
+def test_what_every_rank_has_is_not_worth_a_sentence() -> None:
+    assert warm_imports.Warmth().sentence() == ""
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable]:
+    """Starts a warm server, to which this process then launches, and returns its process."""
+    handles = []
+
+    def start() -> psutil.Process:
+        handles.append(connect.WarmHandle(env=os.environ))
+        monkeypatch.setenv(connect.SOCKET, handles[0].path)
+        return psutil.Process(handles[0]._process.pid)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(connect, "_warm", None)
+    on_ranks.await_warm_ranks.cache_clear()
+    yield start
+    on_ranks.await_warm_ranks.cache_clear()
+    for handle in handles:
+        handle.end()
+
+
+def probed(watch: Callable = lambda run, event: None) -> str:
+    """What a rank says of the memory that it began with."""
+    Path("probe.py").write_text(PROBE)
+    return launch(["python", "probe.py"], watch=watch).text(0)
+
+
+def test_a_library_that_cannot_be_imported_is_named_once(server, tmp_path, monkeypatch) -> None:
+    package = tmp_path / "broken" / "datasets"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("raise RuntimeError('made for another arrow')")
+    monkeypatch.setenv("PYTHONPATH", str(package.parent))
+    server()
+    until(lambda: probed() == "False True True", every=0.5)
+    notes, shown = [], io.StringIO()
+    show = live.Live(limit=PATIENCE_S, out=shown)
+    monkeypatch.setattr(live, "SAID", set())
+
+    def watch(run: Run, event: object) -> None:
+        notes.extend([event] if isinstance(event, Note) else [])
+        show(run, event)
+
+    for _ in range(2):
+        probed(watch)
+    (text,) = {note.text for note in notes}
+    assert "datasets (RuntimeError: made for another arrow)" in text and len(notes) == 2
+    assert shown.getvalue().count(text) == 1
+
+
+def test_checks_do_not_wait_for_a_generation_that_has_died(server, monkeypatch) -> None:
+    process = server()
+    until(lambda: process.children())
+    (successor,) = process.children()
+    successor.kill()
+    until(lambda: probed() == "False True False", every=0.5)
+    monkeypatch.setattr(on_ranks.time, "sleep", lambda seconds: pytest.fail("it waits"))
+    on_ranks.await_warm_ranks()
