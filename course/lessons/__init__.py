@@ -5,6 +5,8 @@ from course.lessons.lesson import Lesson, labs, lessons, opened, read
 from course.lessons.notebooks import build, rewrite_prose, write_scripts
 from course.lessons.rules import select
 from course.lessons.sitting import sitting
+from course.lessons.sources import as_markdown as sources_as_markdown
+from course.lessons.sources import read as read_sources
 from course.lessons.up_to_date import stale, stale_beside
 
 __all__ = [
@@ -15,9 +17,11 @@ __all__ = [
     "opened",
     "read",
     "read_hints",
+    "read_sources",
     "rewrite_prose",
     "select",
     "sitting",
+    "sources_as_markdown",
     "stale",
     "stale_beside",
     "write_scripts",

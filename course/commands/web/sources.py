@@ -15,7 +15,7 @@ from course import explore
 from course.commands.web.hosted import Repository, ways_to_open
 from course.core import lesson_marks, write_whole
 from course.drawing import widget_view
-from course.lessons import Lesson, lessons
+from course.lessons import Lesson, lessons, read_sources, sources_as_markdown
 
 HERE = Path(__file__).parent
 EXPLORABLE = re.compile(r"\bexplore\.(\w+)\(")
@@ -46,7 +46,8 @@ def write_sources(root: Path, out: Path, repository: Repository | None = None) -
     shutil.copyfile(HERE / "conf.py", out / "conf.py")
     write_whole(out / "glossary.md", _links((root / "labs" / "glossary.md").read_text()))
     write_whole(out / "teaching.md", (root / "TEACHING.md").read_text())
-    write_whole(out / "references.md", references(found))
+    documents = sources_as_markdown(read_sources(root))
+    write_whole(out / "references.md", f"{references(found)}\n{documents}")
     names = "\n".join(lesson.name for lesson in found)
     shutil.copyfile(HERE / "texts" / "how_it_works.md", out / "how_it_works.md")
     front = (HERE / "texts" / "index.md").read_text(encoding="utf-8")

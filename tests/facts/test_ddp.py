@@ -1,0 +1,223 @@
+"""What the course says of torch's DistributedDataParallel, tried with one rank."""
+
+import inspect
+
+import pytest
+import torch
+import torch.distributed as dist
+from support.said import says
+from torch import nn
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils._python_dispatch import TorchDispatchMode
+
+pytestmark = pytest.mark.usefixtures("alone", "one_thread")
+MIB = 2**20
+
+
+def layers(count: int, mib: float) -> nn.Sequential:
+    """As many layers, each with one weight of `mib` MiB."""
+    rows = int(mib * MIB / 4 / 512)
+    return nn.Sequential(*(Row(rows) for _ in range(count)))
+
+
+class Row(nn.Module):
+    """Multiplies its input by the mean of a weight of (rows, 512) numbers."""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(rows, 512))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.weight.mean()
+
+
+def buckets(model: nn.Module, steps: int = 3, **options: object) -> list[list[float]]:
+    """For each step the sizes in MiB of the buckets, in the order in which DDP sends them."""
+    ddp = DistributedDataParallel(model, **options)
+    sizes: list[list[float]] = []
+
+    def note(_state: None, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+        sizes[-1].append(bucket.buffer().nbytes / MIB)
+        future: torch.futures.Future[torch.Tensor] = torch.futures.Future()
+        future.set_result(bucket.buffer())
+        return future
+
+    ddp.register_comm_hook(None, note)
+    for _ in range(steps):
+        sizes.append([])
+        ddp(torch.ones(1)).sum().backward()
+    return sizes
+
+
+class Messages(TorchDispatchMode):
+    """Notes the collectives that torch runs, those of DDP included."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        if operation.namespace == "c10d":
+            self.names.append(operation.name())
+        return operation(*args, **(kwargs or {}))
+
+
+def test_the_caps_of_the_buckets():
+    says("03b_overlap", "Without it the cap is 25 MiB, and 1 MiB for the first bucket")
+    says("glossary", "DDP's default is at most 25 MiB, after a first bucket of 1 MiB.")
+    assert dist._DEFAULT_FIRST_BUCKET_BYTES == MIB
+    assert DistributedDataParallel(nn.Linear(1, 1)).bucket_bytes_cap == 25 * MIB
+
+
+def test_the_first_step_has_one_bucket_and_the_next_begins_with_a_small_one():
+    says("03b_overlap", "In the first step everything travels in *one* bucket")
+    says("03b_overlap", "rebuilds", "the buckets before the second step")
+    says("03b_overlap", "From then on the first bucket closes at 1 MiB and the others at 25.")
+    says("glossary", "After the first step DDP makes its buckets again")
+    first, second, third = buckets(layers(8, 9))
+    assert (first, second, third) == ([72], [9, 27, 27, 9], [9, 27, 27, 9])
+
+
+def test_a_bucket_closes_when_it_reaches_the_cap():
+    says("03b_overlap", "torch's DDP closes a bucket when it *reaches* the cap")
+    assert buckets(layers(4, 0.75), bucket_cap_mb=1)[-1] == [1.5, 1.5]
+
+
+def test_a_cap_of_ones_own_holds_for_the_first_bucket():
+    says("03b_overlap", "With a `bucket_cap_mb` of your own, DDP's first bucket has that cap, too.")
+    assert buckets(layers(8, 1), bucket_cap_mb=2)[-1] == [2, 2, 2, 2]
+
+
+def test_static_graph_watches_one_step_longer():
+    says("03b_overlap", "With `static_graph` it watches one step longer.")
+    options = {"static_graph": True, "bucket_cap_mb": 1}
+    assert list(map(len, buckets(layers(4, 1), 4, **options))) == [1, 1, 4, 4]
+
+
+def test_a_search_for_unused_parameters_keeps_the_first_buckets():
+    says("03b_overlap", "sends the flags, and never rebuilds its buckets")
+    says("03b_overlap", "filled from the model's *first* layer on and sent in reverse")
+    assert buckets(layers(10, 9))[-1] == [9, 27, 27, 27]
+    assert buckets(layers(10, 9), find_unused_parameters=True) == 3 * [[27, 27, 27, 9]]
+
+
+def test_bucket_views_refuse_detach_and_nothing_else():
+    says("03b_overlap", "each gradient *is* a piece of its bucket after backward")
+    says("03b_overlap", "`grad.detach_()` raises an error, because one cannot detach a view")
+    says("03b_overlap", "You may still replace `parameter.grad` by a tensor of your own")
+    model = nn.Linear(3, 2)
+    ddp = DistributedDataParallel(model, gradient_as_bucket_view=True)
+    ddp(torch.ones(1, 3)).sum().backward()
+    memory = {parameter.grad.untyped_storage().data_ptr() for parameter in model.parameters()}
+    assert len(memory) == 1
+    with pytest.raises(RuntimeError, match="Can't detach views in-place"):
+        model.weight.grad.detach_()
+    model.weight.grad = torch.zeros(2, 3)
+    ddp(torch.ones(1, 3)).sum().backward()
+    assert model.weight.grad.tolist() == [[1, 1, 1], [1, 1, 1]]
+
+
+def test_an_unused_parameter_is_an_error_in_the_next_forward():
+    says("03_distributed_data_parallel", "By default an unused parameter is an error in the next")
+    says("04c_wrong_numbers", '"expected to have finished reduction", in the second step')
+    model = nn.ModuleDict({"used": nn.Linear(1, 1), "unused": nn.Linear(1, 1)})
+    model.forward = lambda x: model["used"](x)
+    ddp = DistributedDataParallel(model)
+    ddp(torch.ones(1, 1)).sum().backward()
+    with pytest.raises(RuntimeError, match="Expected to have finished reduction"):
+        ddp(torch.ones(1, 1))
+
+
+def test_the_cpu_takes_no_device_ids():
+    says("03_distributed_data_parallel", "DDP wants `device_ids=[device]` on a GPU, and `None` on")
+    says("hints", "On the CPU the argument must be `None`.")
+    with pytest.raises(ValueError, match="device_ids"):
+        DistributedDataParallel(nn.Linear(1, 1), device_ids=[torch.device("cpu")])
+
+
+def test_what_an_evaluation_sends():
+    says("04b_clinic", "Before a forward, DDP sends rank 0's *buffers*")
+    says("04b_clinic", "A model without buffers sends nothing in an evaluation under `no_grad`")
+    for norm, sent in ((nn.BatchNorm1d(2), True), (nn.LayerNorm(2), False)):
+        ddp = DistributedDataParallel(nn.Sequential(nn.Linear(2, 2), norm))
+        ddp.eval()
+        with torch.no_grad(), Messages() as messages:
+            ddp(torch.ones(2, 2))
+        assert bool(messages.names) == sent, messages.names
+
+
+def test_the_second_forward_arranges_the_buckets_with_two_messages():
+    says("04b_clinic", "in the second forward DDP arranges its", "sends two messages, with or")
+    ddp = DistributedDataParallel(nn.Linear(2, 2))
+    ddp(torch.ones(1, 2)).sum().backward()
+    with Messages() as messages:
+        ddp(torch.ones(1, 2))
+    assert messages.names == 2 * ["c10d::broadcast_"]
+
+
+def test_moving_the_module_ends_the_averaging():
+    says("04_ddp_in_practice", "memory on another device or of another type, autograd forgets the")
+    model = nn.Linear(2, 2)
+    ddp = DistributedDataParallel(model)
+    model.double()
+    with Messages() as messages:
+        ddp(torch.ones(1, 2).double()).sum().backward()
+    assert messages.names == []
+
+
+def test_no_sync_has_to_hold_the_forward():
+    says("hints", "belong in `no_sync`, forward *and* backward")
+    ddp = DistributedDataParallel(nn.Linear(2, 2))
+    for inside, sent in ((True, False), (False, True)):
+        with Messages() as messages:
+            if inside:
+                with ddp.no_sync():
+                    ddp(torch.ones(1, 2)).sum().backward()
+            else:
+                loss = ddp(torch.ones(1, 2)).sum()
+                with ddp.no_sync():
+                    loss.backward()
+        assert any("allreduce" in name for name in messages.names) == sent, messages.names
+
+
+def test_join_divides_by_the_initial_number_of_ranks():
+    says("06_horovod_style", "unless you ask it not to (`divide_by_initial_world_size`)")
+    parameters = inspect.signature(DistributedDataParallel.join).parameters
+    assert parameters["divide_by_initial_world_size"].default is True
+
+
+def test_a_torch_without_cuda_refuses_the_hook_for_bf16():
+    says("05b_autocast", "`bf16_compress_hook` (a torch without CUDA refuses the latter)")
+    ddp = DistributedDataParallel(nn.Linear(2, 2))
+    if torch.version.cuda or torch.version.hip:  # there it takes Gloo, too
+        ddp.register_comm_hook(None, default_hooks.bf16_compress_hook)
+    else:
+        with pytest.raises(TypeError, match="BF16 all reduce communication hook required"):
+            ddp.register_comm_hook(None, default_hooks.bf16_compress_hook)
+    ddp(torch.ones(1, 2)).sum().backward()
+    assert ddp.module.weight.grad.tolist() == [[1, 1], [1, 1]]
+
+
+def test_the_result_of_a_collective_comes_as_a_list():
+    says("05b_autocast", "(here it comes as a list of one tensor)")
+    value = dist.all_reduce(torch.ones(2), async_op=True).get_future().wait()
+    assert isinstance(value, list) and len(value) == 1
+
+
+def test_the_hook_of_a_gradient_gets_its_parameter():
+    says("03b_overlap", "The function gets the *parameter*; its gradient is `parameter.grad`.")
+    called = []
+    layer, frozen = nn.Linear(1, 1, bias=False), nn.Linear(1, 1, bias=False)
+    for parameter in (*layer.parameters(), *frozen.parameters()):
+        parameter.register_post_accumulate_grad_hook(lambda p: called.append((p, p.grad)))
+    frozen.requires_grad_(False)
+    frozen(layer(torch.ones(1, 1))).sum().backward()
+    assert [(p is layer.weight, gradient is not None) for p, gradient in called] == [(True, True)]
+
+
+def test_sync_batch_norm_needs_gpus():
+    says("03_distributed_data_parallel", "makes them those of the whole batch. It needs GPUs.")
+    norm = nn.SyncBatchNorm.convert_sync_batchnorm(nn.BatchNorm1d(2))
+    with pytest.raises(ValueError, match="SyncBatchNorm expected input tensor to be on"):
+        norm(torch.ones(2, 2))

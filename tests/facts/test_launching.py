@@ -1,0 +1,197 @@
+"""What the course says of torchrun, accelerate and the ways to start processes."""
+
+import importlib
+import importlib.metadata
+import inspect
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from support.said import says
+from torch.distributed import run
+from torch.distributed.elastic.multiprocessing.api import SignalException
+from torch.distributed.elastic.rendezvous import dynamic_rendezvous as rendezvous
+
+# In one write, since the processes share their output.
+REPORTS = """
+import os
+told = [os.environ.get(name, "none") for name in ("RANK", "WORLD_SIZE")]
+os.write(1, f"{' '.join(told)}\\n".encode())
+"""
+
+
+def config(monkeypatch: pytest.MonkeyPatch, *options: str):
+    """What torchrun makes of a command line."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    return run.config_from_args(run.parse_args([*options, "script.py"]))[0]
+
+
+def test_torchrun_gives_a_rank_one_thread(monkeypatch, caplog):
+    says("00_start_here", "warns that it sets `OMP_NUM_THREADS` to 1")
+    says("03_distributed_data_parallel", "because `torchrun` gives each rank one, too")
+    monkeypatch.setenv("OMP_NUM_THREADS", "to be taken away")  # and put back afterwards
+    config(monkeypatch, "--nproc-per-node", "2")
+    assert os.environ["OMP_NUM_THREADS"] == "1"
+    assert "Setting OMP_NUM_THREADS" in inspect.getsource(run.config_from_args)
+
+
+def test_a_rank_per_gpu():
+    says("00_start_here", "With `--nproc-per-node gpu` it starts one rank per GPU.")
+    if not torch.cuda.is_available():
+        with pytest.raises(ValueError, match="Cuda is not available"):
+            run.determine_local_world_size("gpu")
+
+
+def test_elastic_launches(monkeypatch):
+    says("04_ddp_in_practice", "`torchrun --nnodes 2:4 --max-restarts 3`")
+    says("04_ddp_in_practice", "starts all of them again, up to three times")
+    asked = config(monkeypatch, "--nnodes", "2:4", "--max-restarts", "3")
+    assert (asked.min_nodes, asked.max_nodes, asked.max_restarts) == (2, 4, 3)
+    assert config(monkeypatch, "--nnodes", "2").max_restarts == 0
+
+
+def test_how_long_agents_wait_for_each_other():
+    says("09_clusters", "The first waits ten minutes for the last.")
+    says("09_clusters", "how soon a dead agent is given up: after 3 × 5 s")
+    assert rendezvous.RendezvousTimeout().join.total_seconds() == 600
+    made = inspect.signature(rendezvous.DynamicRendezvousHandler.from_backend).parameters
+    assert made["keep_alive_interval"].default == 5
+    assert made["keep_alive_max_attempt"].default == 3
+
+
+def test_agents_are_numbered_by_name():
+    says("09_clusters", "in the alphabetical order of their host names")
+    says("09_clusters", "node10 comes before node2")
+    made = rendezvous._NodeDescGenerator().generate
+    nodes = [made("node2"), made("node10"), made("node1")]
+    assert [node.addr for node in sorted(nodes)] == ["node1", "node10", "node2"]
+
+
+def test_the_shared_store_can_be_switched_off():
+    says("04_ddp_in_practice", "With the variable every attempt gets a new store.")
+    says("04c_wrong_numbers", "`TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1`")
+    assert 'os.getenv("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "0")' in inspect.getsource(rendezvous)
+
+
+def test_torchrun_ends_by_a_signal_exception():
+    says("09_clusters", "(The `SignalException` is how torchrun ends after such a signal.)")
+    assert issubclass(SignalException, Exception)
+
+
+def test_the_old_launcher():
+    says("05_mixed_precision", "`torch.distributed.launch` is deprecated in favour of `torchrun`.")
+    says("03_distributed_data_parallel", "`torch.distributed.launch` is now `torchrun`")
+    launch = importlib.import_module("torch.distributed.launch")
+    assert "deprecated" in launch.__doc__ and "torchrun" in launch.__doc__
+
+
+def test_the_programme_that_compares_the_recorders():
+    says("04b_clinic", "in a terminal it is called `torchfrtrace`")
+    commands = importlib.metadata.distribution("torch").entry_points.select(name="torchfrtrace")
+    assert list(commands)
+
+
+def test_the_debug_server():
+    says("04b_clinic", "has a *debug server* that collects the stacks of all ranks")
+    says("04b_clinic", "needs the package `aiohttp`")
+    from torch.distributed import debug
+
+    options = inspect.signature(debug.start_debug_server).parameters
+    assert {"dump_dir", "dump_interval"} <= set(options)
+
+
+def test_numbers_that_two_processes_agree_on():
+    says("04c_wrong_numbers", "it is different in every process")
+    says("06b_horovod_engine", "The order of a Python `set` of strings does.")
+    asked = "print(hash('a'), hash(b'a'))"
+    clean = {name: os.environ[name] for name in ("PATH",)}
+    told = {
+        subprocess.run([sys.executable, "-c", asked], capture_output=True, env=clean).stdout
+        for _ in range(2)
+    }
+    assert len(told) == 2
+
+
+def test_only_the_thread_that_forks_is_in_the_child():
+    says("00_start_here", "only the one that called `fork` exists in the child")
+    asked = """
+import os, threading, time
+threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+child = os.fork()
+tasks = len(os.listdir("/proc/self/task"))
+if child:
+    os.waitpid(child, 0)
+print(tasks, flush=True)
+os._exit(0)
+"""
+    told = subprocess.run([sys.executable, "-W", "ignore", "-c", asked], capture_output=True)
+    assert told.stdout.split() == [b"1", b"2"]
+
+
+def test_cuda_refuses_to_go_on_in_a_child():
+    says("00_start_here", "CUDA was initialized before the fork, so the child may not use it")
+    assert "Cannot re-initialize CUDA in forked subprocess" in inspect.getsource(torch.cuda)
+
+
+def test_spawn_starts_a_fresh_python():
+    says("00_start_here", "The function `torch.multiprocessing.spawn` starts a fresh Python for")
+    default = inspect.signature(torch.multiprocessing.spawn).parameters["start_method"].default
+    assert default == "spawn"
+
+
+def test_accelerate_runs_torchs_launcher():
+    says("00_start_here", "because `accelerate launch` runs torch's own launcher")
+    from accelerate.commands import launch
+
+    assert "import torch.distributed.run" in inspect.getsource(launch.multi_gpu_launcher)
+
+
+def test_the_launcher_of_notebooks_forks():
+    says("00_start_here", "does fork the kernel, so it asks that no cell has used CUDA before")
+    import accelerate
+
+    source = inspect.getsource(accelerate.notebook_launcher)
+    assert '"spawn" if device_type == "xpu" or is_rocm_available() else "fork"' in source
+    assert "in forked subprocess" in source
+
+
+def accelerated(tmp_path: Path, *options: str, **env: str) -> list[str]:
+    """What the processes print that `accelerate launch` starts."""
+    script = tmp_path / "reports.py"
+    script.write_text(REPORTS)
+    command = [sys.executable, "-m", "accelerate.commands.accelerate_cli", "launch", *options]
+    home = {"HF_HOME": str(tmp_path), "CUDA_VISIBLE_DEVICES": ""}  # no saved configuration
+    done = subprocess.run(
+        [*command, str(script)], capture_output=True, text=True, env=os.environ | home | env
+    )
+    return sorted(line for line in done.stdout.splitlines() if line)
+
+
+@pytest.mark.rest
+@pytest.mark.slow
+def test_accelerate_on_a_cpu_starts_one_process_unless_told(tmp_path):
+    says("00_start_here", "`--num_processes 2` alone makes it start *one* plain process")
+    says("07b_six_ways", "`accelerate launch --cpu --num_processes 2` quietly starts a single")
+    for options in (["--num_processes", "2"], ["--cpu", "--num_processes", "2"]):
+        assert accelerated(tmp_path, *options) == ["none none"]
+    told = ["--multi_gpu", "--num_processes", "2"]
+    assert accelerated(tmp_path, *told, ACCELERATE_USE_CPU="1") == ["0 2", "1 2"]
+
+
+@pytest.mark.rest
+@pytest.mark.slow
+def test_ddp_under_detail_over_gloo():
+    says("04b_clinic", "As of torch 2.15 you cannot use it with DDP over Gloo")
+    asked = """
+import torch, torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+DistributedDataParallel(torch.nn.Linear(1, 1))
+"""
+    for level, crashes in (("DETAIL", True), ("INFO", False)):
+        env = os.environ | {"TORCH_DISTRIBUTED_DEBUG": level}
+        done = subprocess.run([sys.executable, "-c", asked], capture_output=True, env=env)
+        assert bool(done.returncode) == crashes, done.stderr.decode()

@@ -1,0 +1,135 @@
+"""What the course says of collectives over Gloo, tried on two or three ranks."""
+
+import inspect
+import math
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+from support import on_rank_facts
+from support.said import says
+
+from course.checks.runner.on_ranks import on_ranks
+
+
+@pytest.fixture(scope="module")
+def ranks() -> list[dict]:
+    """What each of two ranks has to say."""
+    return on_ranks(2, on_rank_facts.everything, src=Path(), limit=100)
+
+
+@pytest.fixture
+def collectives(ranks) -> list[dict]:
+    return [rank["collectives"] for rank in ranks]
+
+
+def test_a_broadcast_of_a_column_over_gloo_sends_its_neighbours(collectives):
+    says("00_start_here", "With Gloo, `broadcast` reads the memory as if there were no gaps")
+    assert collectives[1]["right"] == [1, 4, 7, 10]
+    assert collectives[0]["of a column"] == [1, 2, 3, 4]
+
+
+def test_collectives_are_matched_by_order(collectives):
+    says("06_horovod_style", "There is no error, and both numbers are 1 + 10.")
+    assert [rank["by order"] for rank in collectives] == [[11, 11], [11, 11]]
+
+
+def test_an_average_with_inf_is_inf(collectives):
+    says("05_mixed_precision", "An average with inf in it is inf (or nan).")
+    assert [rank["infinite"] for rank in collectives] == [[math.inf]] * 2
+
+
+def test_a_minimum_shows_a_single_0(collectives):
+    says("hints", "After an all-reduce with `ReduceOp.MIN` it is 1.0 only if nobody had a 0.")
+    assert [rank["vote"] for rank in collectives] == [[0]] * 2
+
+
+def test_all_gather_object_fills_a_list(collectives):
+    says("hints", "`dist.all_gather_object` fills a list that you bring")
+    assert [rank["objects"] for rank in collectives] == [[0.5, 1.5]] * 2
+
+
+def test_the_root_of_a_group_is_a_rank_of_the_job(ranks):
+    says("09_clusters", "Inside a group, `src` and `dst` are still the ranks of the whole job.")
+    says("hints", "`dst` and `src` are ranks of the whole job, not places in the group")
+    assert ranks[1]["root_of_a_group"] == 1
+
+
+def test_what_is_told_of_a_rank_that_does_not_come(ranks):
+    says("04b_clinic", "It fails after its own time-out and names the rank that did not come.")
+    says("04b_clinic", "Over Gloo, both raise an error when the time is over.")
+    says("04b_clinic", "in torch 2.13 `dist.barrier(timeout=...)` does the same for a barrier")
+    told = ranks[0]["timeouts"]
+    assert "Rank 1 failed to pass monitoredBarrier" in told["monitored"]
+    assert "imed out" in told["wait"]
+    if torch.__version__ >= (2, 13):
+        assert "imed out" in told["barrier"]
+    else:
+        assert "unexpected keyword argument 'timeout'" in told["barrier"]
+
+
+def test_what_ddp_makes_equal(ranks):
+    says("03_distributed_data_parallel", "The constructor broadcasts rank 0's weights and buffers.")
+    says("03_distributed_data_parallel", "Rank 0 sends the buffers again before each forward.")
+    says("03_distributed_data_parallel", "DDP averages over ranks, whatever their sizes.")
+    says("04c_wrong_numbers", "so it must be equal on all ranks. A NaN on one rank makes it NaN on")
+    first, second = (rank["ddp"] for rank in ranks)
+    equal = ("weight", "buffer", "before each forward")
+    assert [first[name] for name in equal] == [second[name] for name in equal] == [1, 1, 5]
+    assert first["gradient 3"] == second["gradient 3"] == (1 + 5) / 2
+    assert math.isnan(first["norm"]) and math.isnan(second["norm"])
+
+
+def test_an_evaluation_without_buffers_waits_for_nobody(ranks):
+    says("04b_clinic", "It ends. Before a forward, DDP sends rank 0's *buffers*")
+    assert all(rank["evaluation_on_rank_0"] for rank in ranks)
+
+
+def test_the_time_outs():
+    says("00_start_here", "the default limit of Gloo (NCCL's is ten minutes)")
+    says("04b_clinic", "(ten minutes, unless `init_process_group(timeout=...)` says otherwise)")
+    says("07c_asynchronous", "30 minutes with Gloo and 10 minutes with [NCCL]")
+    says("09_clusters", "half an hour with Gloo and ten minutes with NCCL")
+    from torch.distributed import constants
+
+    assert constants.default_pg_timeout == timedelta(minutes=30)
+    if constants.default_pg_nccl_timeout:  # None where torch was built without NCCL
+        assert constants.default_pg_nccl_timeout == timedelta(minutes=10)
+    assert "timeout" in inspect.signature(dist.init_process_group).parameters
+
+
+def test_the_names_of_the_two_halves():
+    says("02_all_reduce", "use `reduce_scatter_single` and `all_gather_single`")
+    says("02_all_reduce", "(Before torch 2.13 they were called `reduce_scatter_tensor` and")
+    new = {"reduce_scatter_single", "all_gather_single"}
+    assert (new <= set(dir(dist))) == (torch.__version__ >= (2, 13))
+    assert {"reduce_scatter_tensor", "all_gather_into_tensor"} <= set(dir(dist))
+
+
+@pytest.mark.usefixtures("alone")
+def test_the_flight_recorder_keeps_2000_collectives():
+    says("04b_clinic", "each rank keeps its last 2000")
+    import pickle
+
+    from torch._C._distributed_c10d import _dump_fr_trace
+
+    for _ in range(2010):
+        dist.all_reduce(torch.ones(1))
+    assert len(pickle.loads(_dump_fr_trace())["entries"]) == 2000
+
+
+def test_what_the_watchdog_reads():
+    says("04b_clinic", "`TORCH_FR_DUMP_TEMP_FILE` says where to")
+    says("04b_clinic", "(older name: `TORCH_NCCL_DEBUG_INFO_TEMP_FILE`), `TORCH_FR_BUFFER_SIZE`")
+    says("04b_clinic", "`TORCH_NCCL_DUMP_ON_TIMEOUT=1` makes sure that it is on")
+    says("09_clusters", "`Watchdog caught collective operation timeout`")
+    built = Path(torch.__file__).parent / "lib"
+    if not (built / "libtorch_cuda.so").exists():
+        pytest.skip("this torch was built without CUDA")
+    code = b"".join((built / name).read_bytes() for name in ("libtorch_cpu.so", "libtorch_cuda.so"))
+    names = ("FR_DUMP_TEMP_FILE", "NCCL_DEBUG_INFO_TEMP_FILE", "FR_BUFFER_SIZE")
+    for name in (*names, "NCCL_DUMP_ON_TIMEOUT"):
+        assert f"TORCH_{name}".encode() in code
+    assert b"Watchdog caught collective operation timeout" in code

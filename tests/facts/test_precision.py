@@ -1,0 +1,217 @@
+"""What the course says of number formats, autocast and the loss scale."""
+
+import inspect
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+import torch
+import torch.nn.functional as F
+from support.said import says
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from course.core.files import ROOT
+from course.lessons import lessons
+
+LOW = {
+    "linear": lambda h: F.linear(h, h),
+    "matmul": lambda h: torch.matmul(h, h),
+    "__matmul__": lambda h: h @ h,
+    "mm": lambda h: torch.mm(h, h),
+    "bmm": lambda h: torch.bmm(h.unsqueeze(0), h.unsqueeze(0)),
+    "einsum": lambda h: torch.einsum("ij,jk->ik", h, h),
+    "conv2d": lambda h: F.conv2d(h.view(1, 1, 4, 4), h.view(1, 1, 4, 4)),
+    "scaled_dot_product_attention": lambda h: F.scaled_dot_product_attention(h, h, h),
+}
+FULL = {
+    "softmax": lambda h: h.softmax(-1),
+    "log_softmax": lambda h: h.log_softmax(-1),
+    "layer_norm": lambda h: F.layer_norm(h, (4,)),
+    "exp": torch.exp,
+    "log": torch.log,
+    "pow": lambda h: h.pow(2),
+    "sum": torch.sum,
+    "norm": torch.norm,
+    "cross_entropy": lambda h: F.cross_entropy(h, torch.zeros_like(h)),
+    "mse_loss": lambda h: F.mse_loss(h, h),
+}
+
+
+@contextmanager
+def autocast_of_cuda() -> Iterator[None]:
+    """CUDA's autocast to fp16, on tensors that have no content and so need no GPU."""
+    with FakeTensorMode():
+        torch.set_autocast_enabled("cuda", True)
+        torch.set_autocast_dtype("cuda", torch.float16)
+        torch.autocast_increment_nesting()
+        try:
+            yield
+        finally:
+            torch.autocast_decrement_nesting()
+            torch.set_autocast_enabled("cuda", False)
+
+
+@pytest.mark.parametrize("name", LOW)
+def test_cudas_first_list(name: str):
+    says("05b_autocast", "The lists below are an excerpt of CUDA's.")
+    with autocast_of_cuda():
+        assert LOW[name](torch.empty(4, 4, device="cuda")).dtype == torch.float16
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_cudas_second_list(name: str):
+    says("05b_autocast", "The lists below are an excerpt of CUDA's.")
+    says("05b_autocast", "On CUDA, the results of softmax, layer norm and sums are float32.")
+    with autocast_of_cuda():
+        half = torch.empty(4, 4, device="cuda", dtype=torch.float16)
+        assert FULL[name](half).dtype == torch.float32
+
+
+def test_the_lists_of_the_lesson_are_those_that_were_tried():
+    (lesson,) = (lesson for lesson in lessons(ROOT) if lesson.name == "05b_autocast")
+    script = lesson.scripts(solved=True)["src/my_autocast.py"]
+    found: dict = {}
+    exec("\n".join(line for line in script.split("\n\n") if "LOW = {" in line), found)
+    assert (found["LOW"], found["FULL"]) == (set(LOW), set(FULL))
+
+
+@pytest.mark.parametrize("name", ["softmax", "layer_norm", "sum"])
+def test_the_list_of_the_cpu_leaves_them_in_16_bits(name: str):
+    says("05b_autocast", "On the CPU they stay in 16 bits")
+    with torch.autocast("cpu", torch.bfloat16):
+        assert FULL[name](torch.ones(4, 4, dtype=torch.bfloat16)).dtype == torch.bfloat16
+
+
+class Casts(TorchDispatchMode):
+    """Counts the copies of weights into 16 bits."""
+
+    count = 0
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        self.count += "_to_copy" in operation.name() and kwargs["dtype"] == torch.bfloat16
+        return operation(*args, **(kwargs or {}))
+
+
+def test_autocast_keeps_the_copy_of_a_weight_until_its_block_ends():
+    says("05b_autocast", "which autocast keeps until its block ends")
+    layer, x = torch.nn.Linear(2, 2, bias=False), torch.ones(1, 2, dtype=torch.bfloat16)
+    with Casts() as casts:
+        for _ in range(2):
+            with torch.autocast("cpu", torch.bfloat16):
+                layer(x)
+                layer(x)
+    assert casts.count == 2
+
+
+def test_autocast_leaves_float64_alone():
+    says("hints", "converted only if it is floating-point, and float64 stays as it is")
+    with torch.autocast("cpu", torch.bfloat16):
+        assert (torch.ones(2, 2).double() @ torch.ones(2, 2).double()).dtype == torch.float64
+
+
+def test_a_function_mode_is_off_during_its_own_call():
+    says("05b_autocast", "During your call the mode is off.")
+    seen = []
+
+    class Watch(TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            seen.append(function.__name__)
+            torch.ones(1).add(1)
+            return function(*args, **(kwargs or {}))
+
+    x = torch.ones(1)
+    with Watch():
+        x.exp()
+    assert seen == ["exp"]
+
+
+def test_what_16_bits_hold():
+    says("05_mixed_precision", "fp16 gives 5 to the exponent and 10 to the fraction.")
+    says("05_mixed_precision", "bf16 gives 8 to the exponent and 7 to the fraction")
+    says("05_mixed_precision", "its gap is eight times as wide")
+    says("05_mixed_precision", "The smallest positive number of fp16 is about 6·10⁻⁸")
+    says("glossary", "about 3 decimal digits and a largest value of 65,504")
+    half, brain = torch.finfo(torch.float16), torch.finfo(torch.bfloat16)
+    assert (half.eps, brain.eps) == (2**-10, 2**-7) and brain.eps == 8 * half.eps
+    assert half.max == 65_504 and brain.max > 3e38
+    assert half.smallest_normal / 2**10 == pytest.approx(6e-8, rel=0.01)
+    assert torch.tensor(2.9e-8).half() == 0 < torch.tensor(3.1e-8).half()
+
+
+def test_a_bf16_number_is_the_upper_half_of_an_fp32_number():
+    says("05_mixed_precision", "A bf16 number is the upper half of an fp32 number")
+    number = torch.tensor([1.5, -3.25])
+    assert (number.view(torch.int32) >> 16).tolist() == number.bfloat16().view(
+        torch.int16
+    ).int().tolist()
+
+
+def test_what_8_bits_hold():
+    says("05b_autocast", "has 3 bits of fraction and reaches from about 0.002 to 448")
+    says("05b_autocast", "e5m2 has 2 bits and reaches further")
+    small, wide = torch.finfo(torch.float8_e4m3fn), torch.finfo(torch.float8_e5m2)
+    assert (small.eps, small.max, wide.eps) == (2**-3, 448, 2**-2) and wide.max > small.max
+    assert small.smallest_normal / 2**3 == pytest.approx(0.002, rel=0.05)
+
+
+def test_the_loss_scale():
+    says("05_mixed_precision", "A new scaler begins at a scale of 65,536.")
+    says("05_mixed_precision", "its scale, and how many good steps it has counted")
+    says("05_mixed_precision", "skip the step and halve the scale")
+    scaler = torch.amp.GradScaler("cpu", growth_interval=1)
+    weight = torch.nn.Parameter(torch.ones(1))
+    optimizer = torch.optim.SGD([weight], lr=1)
+    state = scaler.state_dict()
+    assert state["scale"] == 65_536 and "_growth_tracker" in state
+    assert (state["backoff_factor"], state["growth_factor"]) == (0.5, 2)
+    scaler.scale(weight.sum() * float("inf")).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    assert (weight.item(), scaler.get_scale()) == (1, 32_768)
+
+
+def test_the_old_name_of_amp_is_deprecated():
+    says("05_mixed_precision", "as `torch.cuda.amp`; that name is deprecated too")
+    with pytest.warns(FutureWarning, match="deprecated"):
+        torch.cuda.amp.autocast(enabled=False)
+
+
+def test_the_older_fsdp_has_a_scaler_of_its_own():
+    says("05_mixed_precision", "The older FSDP1 has a `ShardedGradScaler` for it.")
+    from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
+
+    assert issubclass(ShardedGradScaler, torch.amp.GradScaler)
+
+
+def test_products_are_full_float32_until_one_asks():
+    says("05b_autocast", "For matrix products torch leaves it off until you ask for it with")
+    asked = "import torch; print(torch.get_float32_matmul_precision())"
+    answer = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True)
+    assert answer.stdout.strip() == "highest"
+
+
+def test_fused_adamw():
+    says("05_mixed_precision", "torch has `torch.optim.AdamW(..., fused=True)`")
+    assert "fused" in inspect.signature(torch.optim.AdamW).parameters
+
+
+def test_the_first_sum_decides_the_format():
+    says("05b_autocast", "16 bits + 32 bits gives 32 bits")
+    assert (torch.ones(1).half() + torch.ones(1)).dtype == torch.float32
+
+
+def add(step: float, times: int, dtype: torch.dtype) -> float:
+    """1 and as many small steps."""
+    total = torch.ones((), dtype=dtype)
+    for _ in range(times):
+        total += torch.tensor(step, dtype=dtype)
+    return total.item()
+
+
+def test_small_changes_are_lost():
+    says("05_mixed_precision", "even a change of 0.0032 is lost")
+    assert add(1e-4, 1000, torch.float16) == add(3.2e-3, 1000, torch.bfloat16) == 1

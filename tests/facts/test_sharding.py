@@ -1,0 +1,198 @@
+"""What the course says of torch's sharding, checkpoints, tensor and pipeline parallelism."""
+
+import inspect
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+from support.said import says
+from torch import nn
+from torch.distributed import checkpoint as dcp
+from torch.distributed import pipelining
+from torch.distributed.checkpoint.state_dict import get_state_dict
+from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
+from torch.distributed.tensor import DTensor, Shard, init_device_mesh
+
+pytestmark = pytest.mark.usefixtures("alone", "one_thread")
+
+
+def sharded(**options: object) -> tuple[nn.Sequential, list[nn.Parameter]]:
+    """A model of two sharded layers, and the parameters that it had before."""
+    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
+    before = list(model.parameters())
+    mesh = init_device_mesh("cpu", (1,))
+    for layer in model:
+        fully_shard(layer, mesh=mesh, **options)
+    return fully_shard(model, mesh=mesh), before
+
+
+def test_sharding_replaces_the_parameters():
+    says("10b_fsdp", "comes after sharding, because sharding replaces the parameters")
+    model, before = sharded()
+    assert {id(p) for p in model.parameters()}.isdisjoint(map(id, before))
+
+
+def test_a_parameter_is_cut_along_its_first_dimension():
+    says("10b_fsdp", "It cuts each tensor along its first dimension")
+    says("glossary", "The parameters are DTensors after `fully_shard`.")
+    model, _ = sharded()
+    assert all(isinstance(p, DTensor) for p in model.parameters())
+    assert {p.placements for p in model.parameters()} == {(Shard(0),)}
+
+
+def test_without_a_mesh_torch_takes_the_accelerator(monkeypatch):
+    says("10b_fsdp", "without one, torch takes the GPU on every machine that has one, even if the")
+    meshes = []
+
+    def note(device: str, *args: object, **kwargs: object) -> None:
+        meshes.append(device)
+        raise RuntimeError("enough seen")
+
+    from torch.distributed.fsdp._fully_shard import _fsdp_init
+
+    monkeypatch.setattr(_fsdp_init, "init_device_mesh", note)
+    monkeypatch.setattr(torch._C, "_get_accelerator", lambda *_: torch.device("cuda"))
+    with pytest.raises(RuntimeError, match="enough seen"):
+        fully_shard(nn.Linear(1, 1))
+    assert meshes == ["cuda"] and dist.get_backend() == "gloo"
+
+
+def test_the_outermost_module_stays_whole_until_its_backward():
+    says("10b_fsdp", "torch's `fully_shard` does the same for the outermost module.")
+    model, _ = sharded()
+    model(torch.ones(1, 4))
+    assert "root" in fully_shard.__doc__ and "reshard_after_forward" in fully_shard.__doc__
+
+
+def test_the_switches_of_fully_shard():
+    says("10b_fsdp", "`model.set_requires_gradient_sync(False)` is your `no_sync`")
+    says("10b_fsdp", "`layer.set_modules_to_forward_prefetch([...])` gathers further ahead")
+    says("10b_fsdp", "`reshard_after_forward=False` keeps a layer whole until its backward")
+    assert hasattr(FSDPModule, "set_requires_gradient_sync")
+    assert hasattr(FSDPModule, "set_modules_to_forward_prefetch")
+    model, _ = sharded(reshard_after_forward=False)
+    model(torch.ones(1, 4))
+    assert not any(isinstance(p, DTensor) for p in model[0].parameters())
+
+
+def test_the_policy_computes_and_adds_up():
+    says("10b_fsdp", "`param_dtype` computes, `reduce_dtype` adds up")
+    says("05_mixed_precision", "`fully_shard` with `MixedPrecisionPolicy(param_dtype=...)`")
+    policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+    model, _ = sharded(mp_policy=policy)
+    seen = []
+    model[0].register_forward_hook(lambda layer, inputs, output: seen.append(output.dtype))
+    model(torch.ones(1, 4)).sum().backward()
+    assert seen == [torch.bfloat16]
+    assert {p.grad.dtype for p in model[0].parameters()} == {torch.float32}
+
+
+def test_torchs_own_norm_knows_that_gradients_are_sharded():
+    says("10b_fsdp", "`clip_grad_norm_` is torch's too: it knows that the gradients are sharded.")
+    model, _ = sharded()
+    model(torch.ones(1, 4)).sum().backward()
+    assert isinstance(nn.utils.clip_grad_norm_(model.parameters(), 1.0), DTensor)
+
+
+def test_states_go_by_the_names_of_the_parameters():
+    says("10b_fsdp", "returns weights and optimizer state under the names of the parameters")
+    model, _ = sharded()
+    optimizer = torch.optim.AdamW(model.parameters())
+    model(torch.ones(1, 4)).sum().backward()
+    optimizer.step()
+    weights, moments = get_state_dict(model, optimizer)
+    assert set(weights) == set(moments["state"]) == {"0.weight", "0.bias", "1.weight", "1.bias"}
+
+
+def test_what_a_distributed_checkpoint_writes(tmp_path: Path):
+    says("10b_fsdp", "DCP writes a file per rank, and `.metadata`, which says what lies where.")
+    says("10b_fsdp", "It is written last")
+    dcp.save({"x": torch.ones(2)}, checkpoint_id=tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {".metadata", "__0_0.distcp"}
+    written = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    assert max(written, key=written.get) == ".metadata"
+
+
+def test_an_asynchronous_save_takes_a_group_of_its_own():
+    says("10b_fsdp", 'own: `process_group=dist.new_group(backend="gloo")`')
+    assert "process_group" in inspect.signature(dcp.async_save).parameters
+
+
+def test_a_model_without_memory():
+    says("10b_fsdp", "`model.to_empty(device=...)` gives each rank memory for its shares")
+    with torch.device("meta"):
+        model = nn.Linear(4, 4)
+    fully_shard(model, mesh=init_device_mesh("cpu", (1,)))
+    assert model.weight.device.type == "meta"
+    model.to_empty(device="cpu")
+    assert isinstance(model.weight, DTensor) and model.weight.device.type == "cpu"
+
+
+def test_a_storage_gives_its_memory_back():
+    says("10b_fsdp", "`untyped_storage().resize_(0)` gives the block back and keeps the tensor.")
+    says("10b_fsdp", "This is how torch's own FSDP does it.")
+    tensor = torch.ones(3)
+    tensor.untyped_storage().resize_(0)
+    assert tensor.shape == (3,) and tensor.untyped_storage().nbytes() == 0
+    from torch.distributed.fsdp._fully_shard import _fsdp_param
+
+    assert "resize_(0)" in inspect.getsource(_fsdp_param)
+
+
+def test_torch_refuses_an_empty_optimizer():
+    says("hints", "return `None`, because torch refuses an empty one")
+    with pytest.raises(ValueError, match="empty parameter list"):
+        torch.optim.SGD([])
+
+
+def test_an_optimizer_of_whole_matrices():
+    says("10_sharding", "(An optimizer that looks at whole matrices, such as Muon, cannot be cut")
+    with pytest.raises(ValueError, match="2D"):
+        torch.optim.Muon([nn.Parameter(torch.ones(4))])
+
+
+def test_adamw_counts_its_steps_on_the_cpu():
+    says("10_sharding", "it is AdamW's count of steps, which torch keeps on the CPU")
+    weight = nn.Parameter(torch.ones(2))
+    weight.grad = torch.ones(2)
+    optimizer = torch.optim.AdamW([weight])
+    optimizer.step()
+    state = optimizer.state[weight]
+    assert {name: tensor.dim() for name, tensor in state.items()} == {
+        "step": 0,
+        "exp_avg": 1,
+        "exp_avg_sq": 1,
+    }
+    assert state["step"].device.type == "cpu"
+
+
+def test_how_a_linear_layer_keeps_its_weight():
+    says("11_splitting", "keeps its weight transposed, as (outputs, inputs)")
+    assert nn.Linear(3, 5).weight.shape == (5, 3)
+
+
+def test_the_schedules_of_torch():
+    says("11b_pipelines", "`torch.distributed.pipelining` has these schedules and more.")
+    names = {"GPipe", "1F1B", "Interleaved1F1B", "InterleavedZeroBubble"}
+    for name in names | {"ZBVZeroBubble", "DualPipeV"}:
+        assert issubclass(
+            pipelining.schedules.get_schedule_class(name), pipelining.schedules._PipelineSchedule
+        )
+
+
+def test_the_two_new_names_come_with_a_warning_of_the_old_ones():
+    says("10_sharding", "torch 2.13 gave these two new names and warns of the old ones.")
+    if (2, 13) <= torch.__version__ < (2, 14):  # 2.15 keeps the old names, and says nothing
+        with pytest.warns(FutureWarning):
+            dist.all_gather_into_tensor(torch.ones(1), torch.ones(1))
+
+
+def test_a_pretended_group_has_any_number_of_ranks():
+    says("11b_pipelines", "A *fake* process group has any number of ranks, of which only this one")
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    dist.destroy_process_group()
+    dist.init_process_group("fake", store=FakeStore(), rank=3, world_size=64)
+    dist.all_reduce(torch.ones(1))
+    assert (dist.get_rank(), dist.get_world_size()) == (3, 64)

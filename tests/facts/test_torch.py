@@ -1,0 +1,147 @@
+"""What the course says of torch itself, and of DataParallel: without ranks."""
+
+import copy
+import inspect
+import threading
+
+import pytest
+import torch
+import torch.nn.functional as F
+from support.said import says
+from torch import nn
+
+
+def test_dataparallel_without_gpus_is_the_bare_model():
+    says("01_data_parallel", "`nn.DataParallel` runs the bare model without saying so")
+    says("07b_six_ways", "Without GPUs it is the bare model.")
+    if not torch.cuda.is_available():
+        assert nn.DataParallel(nn.Linear(1, 1)).device_ids == []
+
+
+def test_the_primitives_refuse_the_cpu():
+    says("01_data_parallel", "Elsewhere torch has none: its primitives refuse the CPU")
+    with pytest.raises((RuntimeError, AssertionError, ValueError)):
+        nn.parallel.scatter(torch.ones(2), [torch.device("cpu")] * 2)
+
+
+def test_dataparallel_is_discouraged_and_not_deprecated():
+    says("01_data_parallel", "Torch discourages `nn.DataParallel`, although it is not deprecated.")
+    says("01_data_parallel", "recommends `DistributedDataParallel` instead, also on one machine")
+    text = " ".join(nn.DataParallel.__doc__.split())
+    assert "It is recommended to use :class:`~torch.nn.parallel.DistributedDataParallel`" in text
+    assert "even if there is only a single node" in text and "deprecated" not in text.lower()
+
+
+def test_the_options_of_dataparallel():
+    says("01_data_parallel", "`nn.DataParallel(model, device_ids=[0, 2], output_device=0)`")
+    assert {"device_ids", "output_device"} <= set(inspect.signature(nn.DataParallel).parameters)
+
+
+def test_gather_warns_of_bare_numbers():
+    says("01_data_parallel", '("all input tensors were scalars")')
+    source = inspect.getsource(nn.parallel._functions.Gather)
+    assert "all input tensors were scalars" in " ".join(source.replace('"', "").split())
+
+
+def test_pieces_are_equal_but_for_the_last():
+    says("01_data_parallel", "5 samples on 4 devices make three pieces, of 2, 2 and 1")
+    assert [len(piece) for piece in torch.arange(5).chunk(4)] == [2, 2, 1]
+
+
+def test_tensor_split_is_nearly_even():
+    says("07_strategies", "Suppose a batch has 10 samples and there are 4 replicas.")
+    says("07_strategies", "a batch of 2 on 4 replicas leaves two of them empty")
+    assert [len(share) for share in torch.arange(10).tensor_split(4)] == [3, 3, 2, 2]
+    assert [len(share) for share in torch.arange(2).tensor_split(4)] == [1, 1, 0, 0]
+
+
+def test_a_setting_of_each_thread():
+    says("01_data_parallel", "a setting that each thread has for itself")
+    seen = []
+    with torch.no_grad():
+        thread = threading.Thread(target=lambda: seen.append(torch.is_grad_enabled()))
+        thread.start()
+        thread.join()
+        assert seen == [True] and not torch.is_grad_enabled()
+
+
+def test_backward_on_the_cpu_runs_in_the_thread_that_calls_it():
+    says("01_data_parallel", "on the CPU, backward runs in the thread that calls it")
+    seen = []
+    x = torch.ones(1, requires_grad=True)
+    x.register_hook(lambda gradient: seen.append(threading.get_ident()))
+    thread = threading.Thread(target=lambda: (x * 2).backward())
+    thread.start()
+    thread.join()
+    assert seen == [thread.ident]
+
+
+def test_labels_that_do_not_count():
+    says("01_data_parallel", "`cross_entropy` leaves out labels of −100 by itself")
+    logits = torch.randn(2, 3)
+    whole, first = (F.cross_entropy(logits, torch.tensor([1, label])) for label in (-100, 2))
+    assert whole == F.cross_entropy(logits[:1], torch.tensor([1])) != first
+
+
+def test_float_of_float32_is_the_same_memory():
+    says("hints", "`.float()` of a float32 tensor returns the same memory")
+    x = torch.ones(1)
+    assert x.float().data_ptr() == x.data_ptr()
+
+
+def test_copy_converts_and_autograd_forbids_it():
+    says("hints", "`copy_` converts on its own", "refuses to write into a weight in place")
+    weight = nn.Parameter(torch.ones(1))
+    with pytest.raises(RuntimeError, match="leaf Variable"):
+        weight.copy_(torch.zeros(1).half())
+    with torch.no_grad():
+        weight.copy_(torch.zeros(1).half())
+    assert weight.dtype == torch.float32 and weight.item() == 0
+
+
+def test_a_state_dict_leaves_some_buffers_out():
+    says("hints", "Do not take `state_dict()`, since it leaves some buffers out.")
+    layer = nn.Linear(1, 1)
+    layer.register_buffer("places", torch.ones(1), persistent=False)
+    assert "places" in dict(layer.named_buffers()) and "places" not in layer.state_dict()
+
+
+def test_a_pair_that_is_copied_together_stays_together():
+    says("07_strategies", "Copy both with one call of `copy.deepcopy`: it keeps the references")
+    says("07_strategies", "moves the parameters and leaves them the same objects")
+    model = nn.Linear(1, 1)
+    optimizer = torch.optim.AdamW(model.parameters())
+    model_2, optimizer_2 = copy.deepcopy((model, optimizer))
+    assert optimizer_2.param_groups[0]["params"][0] is model_2.weight is not model.weight
+    weight = model_2.weight
+    assert model_2.to(torch.float64).weight is weight
+
+
+def test_a_slice_is_not_a_copy():
+    says("11_splitting", "(A slice is not a copy: it would keep the whole layer in memory.)")
+    whole = torch.ones(100)
+    assert (
+        whole[:1].untyped_storage().nbytes() == 400 > whole[:1].clone().untyped_storage().nbytes()
+    )
+
+
+def test_a_module_is_changed_itself():
+    says("04_ddp_in_practice", "A *module's* `.cpu()` changes the module itself")
+    model = nn.Linear(1, 1)
+    assert model.cpu() is model
+
+
+def test_half_a_file_cannot_be_loaded(tmp_path):
+    says("04_ddp_in_practice", "leaves half a file in place of the last good one")
+    path = tmp_path / "state"
+    torch.save({"x": torch.ones(1000)}, path)
+    path.write_bytes(path.read_bytes()[:2000])
+    with pytest.raises(RuntimeError):
+        torch.load(path)
+
+
+def test_join_is_a_context_manager():
+    says("04b_clinic", "`Join`, a context manager of torch")
+    from torch.distributed.algorithms import Join
+
+    assert hasattr(Join, "__enter__") and hasattr(Join, "__exit__")

@@ -1,0 +1,114 @@
+"""What the tests of facts do on each of several ranks over Gloo."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+
+def error_of(attempt: Callable[[], object]) -> str:
+    """The message of the error that an attempt raises, "" if it raises none."""
+    try:
+        attempt()
+    except RuntimeError as error:
+        return str(error)
+    return ""
+
+
+def collectives() -> dict[str, list[float]]:
+    """What two ranks hold after some collectives."""
+    rank = dist.get_rank()
+    column = torch.arange(1.0, 13.0).view(4, 3)[:, 0].clone() if rank else torch.zeros(4)
+    whole = torch.arange(1.0, 13.0).view(4, 3)
+    sent = whole[:, 0] if rank else torch.zeros(4)
+    dist.broadcast(sent, src=1)
+    first, second = torch.tensor([1.0]), torch.tensor([10.0])
+    for tensor in (first, second) if rank else (second, first):
+        dist.all_reduce(tensor)
+    infinite = torch.tensor([float("inf") if rank else 1.0])
+    dist.all_reduce(infinite, dist.ReduceOp.AVG)
+    vote = torch.tensor([float(rank)])
+    dist.all_reduce(vote, dist.ReduceOp.MIN)
+    both = [None, None]
+    dist.all_gather_object(both, rank + 0.5)
+    return {
+        "right": column.tolist(),
+        "of a column": sent.tolist(),
+        "by order": [first.item(), second.item()],
+        "infinite": infinite.tolist(),
+        "vote": vote.tolist(),
+        "objects": both,
+    }
+
+
+def root_of_a_group() -> float:
+    """What rank 1 holds after a broadcast from rank 1 in a group of rank 1 alone."""
+    group = dist.new_group([1])
+    number = torch.tensor([float(dist.get_rank())])
+    if dist.get_rank() == 1:
+        dist.broadcast(number, src=1, group=group)
+    return number.item()
+
+
+def timeouts() -> dict[str, str]:
+    """What rank 0 is told where rank 1 does not come in time."""
+    told = {}
+    calls = {
+        "monitored": lambda: dist.monitored_barrier(groups[0], timedelta(seconds=0.2)),
+        "wait": lambda: dist.all_reduce(torch.ones(1), group=groups[1], async_op=True).wait(
+            timeout=timedelta(seconds=0.2)
+        ),
+        "barrier": lambda: dist.barrier(groups[2], timeout=timedelta(seconds=0.2)),
+    }
+    groups = [dist.new_group() for _ in calls]
+    if dist.get_rank() == 0:
+        for name, call in calls.items():
+            try:
+                told[name] = error_of(call)
+            except TypeError as error:  # barrier, before it took a time-out
+                told[name] = f"TypeError: {error}"
+        dist.distributed_c10d._get_default_store().set("tried", "yes")
+    else:
+        dist.distributed_c10d._get_default_store().wait(["tried"])
+    return told
+
+
+def ddp() -> dict[str, list[float]]:
+    """What DDP makes equal on two ranks: the weights, the buffers, the gradients and their norm."""
+    rank = dist.get_rank()
+    model = nn.Sequential(nn.Linear(1, 1, bias=False), nn.BatchNorm1d(1))
+    with torch.no_grad():
+        model[0].weight.fill_(rank + 1)
+        model[1].running_mean.fill_(rank + 1)
+    wrapped = DistributedDataParallel(model)
+    found = {"weight": model[0].weight.item(), "buffer": model[1].running_mean.item()}
+    model[1].running_mean.fill_(rank + 5)
+    wrapped.eval()
+    wrapped(torch.ones(1, 1))
+    found["before each forward"] = model[1].running_mean.item()
+    plain = DistributedDataParallel(nn.Linear(1, 1, bias=False))
+    for batch in ([[1.0]], [[4.0], [6.0]])[rank], [[float("nan") if rank else 1.0]]:
+        plain.zero_grad()
+        plain(torch.tensor(batch)).mean().backward()
+        gradient = plain.module.weight.grad
+        found[f"gradient {len(found)}"] = gradient.item()
+    found["norm"] = nn.utils.clip_grad_norm_(plain.parameters(), 1.0).item()
+    return found
+
+
+def evaluation_on_rank_0() -> bool:
+    """Whether rank 0 alone comes through a forward of DDP without buffers."""
+    model = DistributedDataParallel(nn.Linear(1, 1)).eval()
+    if dist.get_rank() == 0:
+        with torch.no_grad():
+            model(torch.ones(1, 1))
+    return True
+
+
+def everything() -> dict[str, object]:
+    """All of it, in one launch."""
+    jobs = (collectives, root_of_a_group, timeouts, ddp, evaluation_on_rank_0)
+    return {job.__name__: job() for job in jobs}

@@ -1,0 +1,24 @@
+"""Whether the course still says what a test of a fact holds it to."""
+
+import functools
+from pathlib import Path
+
+from course.core.files import ROOT
+
+OTHERS = {"glossary": ROOT / "labs" / "glossary.md", "README": ROOT / "README.md"}
+
+
+def says(page: str, *quoted: str) -> None:
+    """Fail unless a page has these words: a lesson by its name, "hints", "glossary" or "README".
+
+    How lines are broken, and the `#` and `>` that begin them, make no difference.
+    """
+    text = _text(OTHERS.get(page, ROOT / "course" / "lessons" / f"{page}.md"))
+    for words in quoted:
+        assert " ".join(words.split()) in text, f"{page} does not say {words!r} any more"
+
+
+@functools.cache
+def _text(path: Path) -> str:
+    lines = (line.strip().removeprefix("> ").removeprefix("# ") for line in path.open())
+    return " ".join(" ".join(lines).split())
