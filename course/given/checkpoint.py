@@ -12,6 +12,7 @@ def save(path: Path, step: int, model: nn.Module, optimizer: torch.optim.Optimiz
     """Save on rank 0, under another name first: a crash in between leaves the old checkpoint."""
     if dist.get_rank() == 0:
         parts = {"model": model.module.state_dict(), "optimizer": optimizer.state_dict()}
+        path.parent.mkdir(parents=True, exist_ok=True)
         torch.save({"step": step, **parts}, path.with_suffix(".new"))
         os.replace(path.with_suffix(".new"), path)
 

@@ -35,6 +35,12 @@ def test_more_devices_than_gpus_are_refused_in_a_sentence(lab_01, monkeypatch):
         devices.devices(3)
 
 
+def test_more_ranks_than_gpus_share_the_cpu(lab_01, monkeypatch):
+    devices = importlib.import_module("devices")
+    monkeypatch.setattr(devices, "GPUS", 2)
+    assert {device.type for device in devices.devices(4, on_gpus=False)} == {"cpu"}
+
+
 def test_the_clock_waits_for_every_gpu_that_takes_part(lab_01, monkeypatch):
     """Of each stage of anatomy.py: all of them for the master's, its own for a replica's."""
     waited, readings, rows = defaultdict(set), [], []  # GPUs by thread; by reading; what is logged
