@@ -7,6 +7,7 @@ rest.
 from course.core import log
 
 __all__ = ["log"]
+__version__ = "0.1.0"  # CHANGELOG.md says what is in it
 
 
 def load_ipython_extension(shell: object) -> None:

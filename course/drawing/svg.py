@@ -9,6 +9,7 @@ import html
 import math
 import re
 from collections.abc import Iterator, Sequence
+from unicodedata import east_asian_width
 
 from course.core import words
 from course.drawing import palette
@@ -79,9 +80,14 @@ def text(
     )
 
 
+def columns(content: str) -> int:
+    """How many letters wide a text is: a Hangul or a kanji is as wide as two."""
+    return sum(2 if east_asian_width(character) in "FW" else 1 for character in content)
+
+
 def text_width(content: str, size: float = SIZE, bold: bool = False) -> float:
     """About how wide a text is in pixels, a little generous: enough to know whether it fits."""
-    return len(content) * size * (0.68 if bold else 0.6)
+    return columns(content) * size * (0.68 if bold else 0.6)
 
 
 def rect(

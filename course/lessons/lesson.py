@@ -27,9 +27,6 @@ NO_END = "BEGIN SOLUTION without an END SOLUTION after it in this cell"
 NO_MARKER = (
     "not a marker: write `### BEGIN SOLUTION hint: ...` or `### END SOLUTION`, and nothing else"
 )
-NEEDS = re.compile(r"^> - \*\*You need\*\* ([^;.]*)", re.MULTILINE)  # what follows helps only
-LAB_NUMBER = re.compile(r"\b\d\d[a-z]?\b")
-MINUTES = re.compile(r"^> - \*\*Time:\*\* about (\d+) minutes", re.MULTILINE)
 START = "start"  # the lesson that is not a lab: where a learner begins, and comes back to
 
 
@@ -61,11 +58,16 @@ class Cell:
 
 @dataclass(frozen=True)
 class Lesson:
-    """A lesson file, read: its name is that of its notebooks."""
+    """A lesson file, read: its name is that of its notebooks.
+
+    `header` is the part ``course`` of its YAML. The first cell shows its numbers, as in
+    ``about {{ minutes }} minutes``.
+    """
 
     path: Path
     lines: list[str]
     cells: list[Cell]
+    header: dict = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -84,15 +86,18 @@ class Lesson:
 
     @property
     def minutes(self) -> int:
-        """How long its "Time" line says that it takes; 0 without one."""
-        found = MINUTES.search(self.cells[0].source)
-        return int(found[1]) if found else 0
+        """How long it takes a newcomer; 0 where its header does not say."""
+        return self.header.get("minutes", 0)
+
+    @property
+    def seconds(self) -> int:
+        """How long its solved cells run; 0 where its header does not say."""
+        return self.header.get("seconds", 0)
 
     @property
     def needs(self) -> list[str]:
-        """The numbers of the labs that it builds on, from its "You need" line."""
-        found = NEEDS.search(self.cells[0].source)
-        return LAB_NUMBER.findall(found[1]) if found else []
+        """The numbers of the labs that it builds on."""
+        return self.header.get("needs", [])
 
     @property
     def exercises(self) -> list[str]:
@@ -134,11 +139,23 @@ def read(path: Path) -> Lesson:
     except (MystMetadataParsingError, ValidationError) as error:
         line, reason = _unreadable(error, lines)
         raise CourseError(f"course/lessons/{path.name}:{line}: {reason}") from error
+    header = notebook.metadata.get("course", {})
+    if not isinstance(header, dict):
+        reason = "what is below `course:` in the header has names, such as `minutes: 60`"
+        raise CourseError(f"course/lessons/{path.name}:1: {reason}")
     cells = []
     for cell, start in zip(notebook.cells, notebook.metadata["source_map"], strict=True):
         line = _first_line(lines, cell.source, start)
-        cells.append(Cell(cell.cell_type, cell.source, line, dict(cell.metadata)))
-    return Lesson(path, lines, cells)
+        source = cell.source if cells else _with_numbers(cell.source, header)
+        cells.append(Cell(cell.cell_type, source, line, dict(cell.metadata)))
+    return Lesson(path, lines, cells, header)
+
+
+def _with_numbers(source: str, header: dict) -> str:
+    """The first cell with what the header says in the place of ``{{ name }}``."""
+    for name, value in header.items():
+        source = source.replace(f"{{{{ {name} }}}}", str(value))
+    return source
 
 
 def _unreadable(error: Exception, lines: list[str]) -> tuple[int, str]:

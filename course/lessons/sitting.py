@@ -3,7 +3,7 @@
 The rates are for a newcomer: 180 words of prose a minute, 20 lines of code a minute; 3 minutes for
 a TODO and half a minute for each line that solves it; 2 minutes for each check, its mending
 included; half a minute to look at a run, and a minute to play with an explorable. To these come the
-seconds that its cells run, from its "Time" line. Cells whose input is hidden are not read.
+seconds that its cells run, as its header says. Cells whose input is hidden are not read.
 """
 
 import math
@@ -16,7 +16,6 @@ MOST_MINUTES, MOST_TODOS, MOST_CHARACTERS = 70, 8, 45_000
 WORDS_PER_MINUTE, LINES_PER_MINUTE = 180, 20
 RUN = re.compile(r"%(?:torchrun|accelerate|python|timeout)\b")
 PLAYED = re.compile(r"^explore\.\w+\(", re.MULTILINE)
-SECONDS = re.compile(r"run in about (\d+) s\b")
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class Sitting:
     checks: int
     runs: int
     explorables: int
-    seconds: int  # that the solved cells run, as the "Time" line says
+    seconds: int  # that the solved cells run, as its header says
     characters: int  # of the lesson's file
 
     @property
@@ -46,7 +45,6 @@ def sitting(lab: Lesson) -> Sitting:
     """Count what there is to do in a lab."""
     prose = [cell for cell in lab.cells if cell.kind == "markdown"]
     code = [cell for cell in lab.cells if cell.kind == "code"]
-    seconds = SECONDS.search(lab.cells[0].source)
     solved = [_solved(cell) for cell in code]
     return Sitting(
         words=sum(len(cell.source.split()) for cell in prose),
@@ -56,7 +54,7 @@ def sitting(lab: Lesson) -> Sitting:
         checks=len(lab.exercises),
         runs=sum(bool(RUN.search(cell.source)) for cell in code),
         explorables=sum(bool(PLAYED.search(cell.source)) for cell in code),
-        seconds=int(seconds[1]) if seconds else 0,
+        seconds=lab.seconds,
         characters=len("\n".join(lab.lines)),
     )
 

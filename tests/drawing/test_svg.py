@@ -4,6 +4,7 @@ import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
+from support.pictures import assert_fits
 
 from course.drawing import svg
 
@@ -51,3 +52,19 @@ def test_words_are_escaped():
     assert ElementTree.fromstring(picture)[0].text == "a < b & c" and picture.alt.startswith(
         "a < b & c"
     )
+
+
+def test_a_hangul_or_a_kanji_takes_the_room_of_two_letters():
+    assert svg.columns("rank 0 → 1") == 10
+    assert svg.columns("순위 0") == svg.columns("順位 0") == 6
+    assert svg.text_width("순위") == svg.text_width("rank")
+
+
+def test_wide_letters_that_run_into_each_other_are_seen():
+    def picture(label: str) -> str:
+        marks = [svg.text(40, 60, label), svg.text(90, 60, "bucket")]
+        return svg.card(100, "Two labels side by side", marks)
+
+    assert_fits(picture("ranks"))
+    with pytest.raises(AssertionError):
+        assert_fits(picture("순위순위순"))

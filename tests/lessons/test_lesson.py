@@ -23,6 +23,14 @@ def test_lines_of_cells_are_those_of_the_file(tmp_path):
     assert [cell.kind for cell in lesson.cells] == ["markdown", *["code"] * 3, "markdown", "code"]
 
 
+def test_the_first_cell_shows_the_numbers_of_the_header(tmp_path):
+    header = "---\ncourse:\n  minutes: 60\n  seconds: 5\n  needs: ['04b']\n---\n"
+    lesson = only(tmp_path, f"{header}# Title\n\nIt takes {{{{ minutes }}}} minutes.\n")
+    assert (lesson.minutes, lesson.seconds, lesson.needs) == (60, 5, ["04b"])
+    assert lesson.cells[0].source == "# Title\n\nIt takes 60 minutes."
+    assert lesson.lines[lesson.cells[0].line - 1] == "# Title"
+
+
 def test_magics_and_script_lines_are_left_as_they_are(tmp_path):
     lesson = only(
         tmp_path, code("%load_ext course", "run = %torchrun --standalone src/a.py", "%check ring")
@@ -61,6 +69,7 @@ def test_the_solved_script_is_the_cell_without_its_first_line(tmp_path):
     ("text", "line"),
     [
         ("---\na: [\n---\n# Title\n", 1),
+        ("---\ncourse: 60\n---\n# Title\n", 1),
         (code(":tags: [a", "", "1"), 10),
         (code(":tags: raises-exception", "", "1"), 11),
         (code(":tags: [no]", "", "1"), 11),  # YAML's `no` is False

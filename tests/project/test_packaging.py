@@ -12,6 +12,7 @@ import yaml
 from packaging.requirements import Requirement
 from support.house import PATHS, room_of
 
+import course
 from course.commands.lab import SETTINGS
 from course.core.files import ROOT
 
@@ -112,3 +113,18 @@ def test_the_licence_is_the_one_that_the_package_names():
     # Of the text at https://www.apache.org/licenses/LICENSE-2.0.txt.
     digest = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
     assert hashlib.sha256(text).hexdigest() == digest
+
+
+def test_the_version_is_told_in_one_place_and_the_changes_begin_with_it():
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert pyproject["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "course.__version__"}
+    newest = re.search(r"^## (\S+?),? ", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[1]
+    assert course.__version__ == newest
+
+
+def test_the_notice_names_all_that_the_site_brings():
+    notice = (ROOT / "NOTICE").read_text()
+    brought = {"Pyodide", "Sphinx", "Furo", "MyST-NB", "Python"}
+    assert {name for name in brought if name not in notice} == set()
+    extra = {Requirement(text).name for text in PROJECT["optional-dependencies"]["site"]}
+    assert extra <= {name.lower() for name in brought}

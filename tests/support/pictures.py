@@ -3,7 +3,7 @@
 import itertools
 import xml.etree.ElementTree as ElementTree
 
-from course.drawing import palette
+from course.drawing import palette, svg
 
 TITLE_CHARACTERS = 76  # what fits in the title of a card
 
@@ -18,16 +18,15 @@ def assert_fits(picture: str) -> None:
         and root.find(f"{names}title").text
         and root.find(f"{names}desc").text
     )
-    assert len(root.find(f"{names}title").text) <= TITLE_CHARACTERS
+    assert svg.columns(root.find(f"{names}title").text) <= TITLE_CHARACTERS
     for rectangle in root.iter(f"{names}rect"):
         x, w = float(rectangle.get("x")), float(rectangle.get("width"))
         assert x >= 0 and x + w <= width
     boxes = []
     for words in root.iter(f"{names}text"):
         size, x, y = float(words.get("font-size")), float(words.get("x")), float(words.get("y"))
-        wide = (
-            len(words.text) * size * 0.5
-        )  # narrower than true, so that only real collisions count
+        # Narrower than true, so that only real collisions count.
+        wide = svg.columns(words.text) * size * 0.5
         left = x - {"end": wide, "middle": wide / 2}.get(words.get("text-anchor"), 0)
         assert left >= 0 and left + wide <= width and y <= height - 6, words.text
         boxes.append((left, left + wide, y - size * 0.7, y, words.text))

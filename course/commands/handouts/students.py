@@ -13,6 +13,7 @@ from course.lessons import Lesson, notebooks, opened
 
 FILES = (
     "LICENSE",
+    "NOTICE",
     "Makefile",
     "constraints.txt",
     "environment.yml",

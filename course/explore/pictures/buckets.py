@@ -133,7 +133,7 @@ def _tip(mib: float, ms: float) -> str:
 def _number(left: float, right: float, y: float, number: int, ground: str) -> list[str]:
     """A bucket's number between `left` and `right`, if there is room; it stands on `ground`."""
     label, middle = str(number + 1), (left + right) / 2
-    width = 6 + 7.5 * len(label)
+    width = 6 + 7.5 * svg.columns(label)
     if width + 2 > right - left:
         return []
     box = svg.rect(middle - width / 2, y + 9, width, 16, ground, rx=3)
