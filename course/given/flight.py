@@ -5,9 +5,12 @@ import threading
 from pathlib import Path
 
 import torch.distributed as dist
-from torch._C._distributed_c10d import _dump_fr_trace
+
+from course.core import insides
 
 FOLDER = Path("runs/flight")
+# Only NCCL has a public way to write the recorder's entries.
+_recorded = insides.inside(insides.module("torch._C._distributed_c10d"), "_dump_fr_trace")
 
 
 def dump_after(seconds: float) -> None:
@@ -19,7 +22,7 @@ def dump_after(seconds: float) -> None:
 
 def dump() -> None:
     """Write ``runs/flight/rank_N``, in which `torchfrtrace` can compare the ranks."""
-    trace = pickle.loads(_dump_fr_trace())
+    trace = pickle.loads(_recorded())
     everyone = str(list(range(dist.get_world_size())))
     # With Gloo the group has no name in the dump.
     trace["pg_config"] = {"0": {"name": "0", "desc": "default_pg", "ranks": everyone}}

@@ -7,7 +7,11 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+
+from course.core import insides
+
+# What is in nested lists and dictionaries; torch has no public name for it.
+tree_leaves = insides.inside(insides.module("torch.utils._pytree"), "tree_leaves")
 
 
 def held(tensors: Iterable[Tensor]) -> int:
@@ -39,7 +43,7 @@ class Account(TorchDispatchMode):
         leaves = tree_leaves((args, kwargs, result))
         tensors = [t for t in leaves if type(t) in (Tensor, torch.nn.Parameter)]
         if function.namespace == "c10d":  # torch runs each collective as an operation c10d::...
-            halves = 2 if function._schema.name == "c10d::allreduce_" else 1
+            halves = 2 if function.overloadpacket.__name__ == "allreduce_" else 1
             self.sent += halves * self._share * max((t.nbytes for t in tensors), default=0)
         self._storages.update(map(_storage, tensors))
         self.peak = max(self.peak, self.alive)

@@ -49,8 +49,7 @@ def ledger(mesh: DeviceMesh, size: str, microbatches: int, schedule: Callable) -
 
 def count(tensors: Iterable[Tensor]) -> int:
     """Bytes, each storage once, however many tensors look into it; tensors may be fake."""
-    storages = [tensor.untyped_storage() for tensor in tensors]
-    return sum({storage._cdata: storage.nbytes() for storage in storages}.values())
+    return sum(storage.nbytes() for storage in {tensor.untyped_storage() for tensor in tensors})
 
 
 @contextmanager

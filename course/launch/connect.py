@@ -8,12 +8,11 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from course.launch import interpreter, process_tree
+from course.launch import forked, interpreter, process_tree
 from course.launch.channel import Channel
 from course.launch.warm_imports import SINGLE_THREADED
 
@@ -74,14 +73,14 @@ def warm_ranks_promised() -> bool:
 
 
 def warm_up() -> None:
-    """Start the warm server if this system can fork one safely (Linux) and none is alive.
+    """Start the warm server if its forks are safe here and none is alive.
 
     One that a parent of this process has started will do.
     """
     global _warm
     if _warm is None and warm_ranks_promised():
         return
-    if sys.platform == "linux" and (_warm is None or not _warm.alive):
+    if forked.possible() and (_warm is None or not _warm.alive):
         if _warm:
             shutil.rmtree(os.path.dirname(_warm.path), ignore_errors=True)
         _warm = WarmHandle()

@@ -18,8 +18,15 @@ from typing import NoReturn
 
 from course.launch import process_tree
 
+# What Python itself does at its end, and `be_process` in its place; no release promises the names.
+END = ((threading, "_shutdown"), (atexit, "_run_exitfuncs"))
 RECURSION_LIMIT = sys.getrecursionlimit()  # before a script may set another
 OWN = os.path.dirname(__file__) + os.sep
+
+
+def possible() -> bool:
+    """Whether a fork can be as a new interpreter here: on Linux, where this Python has `END`."""
+    return sys.platform == "linux" and all(hasattr(home, name) for home, name in END)
 
 
 class Forked(BaseException):
@@ -73,7 +80,8 @@ def _reread_environment() -> None:
         level = os.environ.get(f"{library.upper()}_VERBOSITY")
         if level is not None and library in sys.modules:
             logging = sys.modules[library].utils.logging
-            logging.set_verbosity(logging.log_levels.get(level, logging.get_verbosity()))
+            levels = getattr(logging, "log_levels", {})
+            logging.set_verbosity(levels.get(level, logging.get_verbosity()))
 
 
 def run_as_main(argv: list[str] | tuple[str, ...]) -> None:

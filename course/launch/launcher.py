@@ -48,7 +48,7 @@ def _have_the_supervisor_start(ranks: Ranks) -> None:
     """Whatever rank torch's agent starts, `ranks` starts it."""
 
     def start(handler: Any, args: tuple[str, ...], env: dict[str, str]) -> Process:
-        files = [insides.inside(handler, name) for name in ("_stdout", "_stderr")]
+        files = insides.inside(handler, "_stdout"), insides.inside(handler, "_stderr")
         return ranks.start(args, env, *(file and file.name for file in files))
 
     handlers = insides.module("torch.distributed.elastic.multiprocessing.subprocess_handler")

@@ -20,6 +20,7 @@ from course.pretended.tensors import (
     complain,
     device_of,
     gpus,
+    name_of,
     replace,
 )
 
@@ -57,7 +58,7 @@ def backends(group: ProcessGroup) -> dict[str, str]:
 
 def collective(function: Any, args: tuple, tensors: list[Tensor]) -> None:
     """Refuse what NCCL would refuse of one operation of torch.distributed."""
-    name, group = function._schema.name, _group(args)
+    name, group = name_of(function), _group(args)
     if group.group_name in broken:
         raise RuntimeError("Connection closed by peer [127.0.0.1]")
     devices = {device for device in map(device_of, tensors) if device}

@@ -1,12 +1,25 @@
 """Begin to pretend, or say that this torch is not known."""
 
 import torch
+from torch.distributed import ProcessGroup, distributed_c10d
 
-from course.core import UnknownTorch
+from course.core import UnknownTorch, insides
+
+# What is used later, when it could only be missed by a traceback; `replace` asks for the rest.
+USED = (
+    (torch.ScriptObject, "_type"),
+    (torch._C._nn, "_parse_to"),
+    (distributed_c10d, "_new_process_group_helper"),
+    (distributed_c10d, "_get_object_coll_device"),
+    (ProcessGroup, "_get_backend"),
+    (ProcessGroup, "_register_backend"),
+)
 
 
 def pretend_gpus(count: int) -> None:
     """Be a process that sees `count` GPUs; raises `UnknownTorch` where torch is not as expected."""
+    for home, name in USED:
+        insides.inside(home, name)
     try:
         from course.pretended import install  # imports names that another torch may not have
     except ImportError as error:

@@ -78,6 +78,11 @@ def replace(home: Any, **names: Any) -> None:
         ours.append(new)
 
 
+def name_of(function: Any) -> str:
+    """The name of an operation without that of its overload, such as ``aten::copy_``."""
+    return f"{function.namespace}::{function.overloadpacket.__name__}"
+
+
 # -- the device of a tensor ------------------------------------------------------------------------
 
 
@@ -136,7 +141,7 @@ class Devices(TorchDispatchMode):
             device = None
             self.collective(function, args, tensors)
         else:
-            device = agreed(function._schema.name, tensors)
+            device = agreed(name_of(function), tensors)
         wanted = kwargs.get("device")
         if wanted is not None and (tensors or wanted.type == "cuda"):
             device, kwargs["device"] = gpus.use(wanted), CPU

@@ -10,7 +10,6 @@ from unittest.mock import patch
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.distributed import distributed_c10d
 from torch.nn.parallel import DistributedDataParallel
 
 from course.checks.tools.interceptor import intercepted
@@ -31,7 +30,7 @@ def impatient() -> Iterator[None]:
     All ranks enter and leave together. The learner's code may make one process group and keep it.
     """
     dist.barrier()
-    distributed_c10d._set_pg_timeout(timedelta(seconds=PATIENCE_S))
+    dist.group.WORLD.set_timeout(timedelta(seconds=PATIENCE_S))
     try:
         yield
         dist.barrier()
@@ -42,7 +41,7 @@ def impatient() -> Iterator[None]:
             "the ranks wait for each other: not all of them make the same calls"
         ) from None
     finally:
-        distributed_c10d._set_pg_timeout(timedelta(seconds=60))
+        dist.group.WORLD.set_timeout(timedelta(seconds=60))
     made = process_groups() - 1
     assert made <= 1, f"there are {made} new process groups: each call makes one and leaves it"
 

@@ -12,6 +12,7 @@ from torch.distributed import distributed_c10d
 from course.checks.lab_04.on_rank_files import difference
 from course.checks.lab_04b.on_rank_clinic import impatient, normed
 from course.checks.tools.recorder import recorded
+from course.core import insides
 
 FEW = 4096  # bytes
 
@@ -90,7 +91,7 @@ def cost() -> tuple[int, str]:
     torch.manual_seed(0)
     model, objects = nn.Linear(100, 1000), []
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    real = distributed_c10d._object_to_tensor
+    real = insides.inside(distributed_c10d, "_object_to_tensor")
 
     def measured(*given: object) -> tuple:
         tensor, size = real(*given)

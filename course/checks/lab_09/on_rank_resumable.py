@@ -11,6 +11,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.utils.data import TensorDataset
 
+from course.checks.tools.memory import process_groups
 from course.checks.tools.reference import furthest, weights
 
 SIZE, BATCH = 480, 48  # samples in all, and of a step
@@ -44,16 +45,11 @@ def agreement(cases: tuple[tuple[int, ...], ...]) -> tuple[list[bool], int]:
     """What `all_stop` answers on this rank, for each case of which ranks have had the signal, and
     how many process groups it makes for that.
     """
-    module, answers, before = script(), [], groups()
+    module, answers, before = script(), [], process_groups()
     for told in cases:
         module.told_to_stop = dist.get_rank() in told
         answers.append(bool(module.all_stop()))
-    return answers, groups() - before
-
-
-def groups() -> int:
-    """How many process groups this rank has made."""
-    return len(dist.distributed_c10d._world.pg_names)
+    return answers, process_groups() - before
 
 
 def run(path: str, steps: int) -> list[Tensor]:

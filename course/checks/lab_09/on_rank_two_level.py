@@ -5,12 +5,8 @@ import importlib
 import torch
 import torch.distributed as dist
 
+from course.checks.tools.memory import process_groups
 from course.checks.tools.recorder import recorded
-
-
-def groups() -> int:
-    """How many process groups this rank has made."""
-    return len(dist.distributed_c10d._world.pg_names)
 
 
 def two_level(cases: tuple[tuple[int, torch.dtype, float], ...]) -> list[dict]:
@@ -22,7 +18,7 @@ def two_level(cases: tuple[tuple[int, torch.dtype, float], ...]) -> list[dict]:
     for size, dtype, factor in cases:
         reducer = module.TwoLevel(size)
         numbers = torch.arange(4).view(2, 2) * 10 + dist.get_rank() + 1
-        tensor, before = numbers.to(dtype) * factor, groups()
+        tensor, before = numbers.to(dtype) * factor, process_groups()
         with recorded() as calls:
             reducer.all_reduce(tensor)
         total = tensor.flatten().tolist()
@@ -32,7 +28,7 @@ def two_level(cases: tuple[tuple[int, torch.dtype, float], ...]) -> list[dict]:
                 "sum": total,
                 "again": tensor.flatten().tolist(),
                 "calls": calls,
-                "groups_in_call": groups() - before,
+                "groups_in_call": process_groups() - before,
             }
         )
     return results

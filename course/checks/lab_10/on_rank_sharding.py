@@ -8,10 +8,10 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from course.checks.tools.memory import settled
 from course.checks.tools.reference import OPTIMIZERS, Small, batch, loss_of, weights
+from course.checks.tools.traffic import tree_leaves
 from course.given import memory as counted
 
 ADAMW = "AdamW"
@@ -30,8 +30,8 @@ class Traffic(TorchDispatchMode):
         self.calls: list[tuple[str, int]] = []
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        space, _, name = function._schema.name.partition("::")
-        if space == "c10d" and name != "barrier":
+        name = function.overloadpacket.__name__
+        if function.namespace == "c10d" and name != "barrier":
             tensors = [[t for t in tree_leaves(arg) if isinstance(t, Tensor)] for arg in args]
             self.calls.append((name, max(sum(t.nbytes for t in each) for each in tensors)))
         return function(*args, **(kwargs or {}))

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from torch import Tensor
 from torch.distributed import distributed_c10d
 
+from course.core import insides
+
 FIRST, CALLS = 2, 10  # what the first calls make once, they may keep
 LEAST = CALLS // 2  # tensors that count as a leak
 PATIENCE_S, PAUSE_S = 5.0, 0.01
@@ -47,4 +49,4 @@ def _tensors() -> int:
 
 def process_groups() -> int:
     """How many process groups this rank is in, that of all ranks among them."""
-    return len(distributed_c10d._world.pg_map)
+    return len(insides.inside(insides.inside(distributed_c10d, "_world"), "pg_map"))

@@ -1,0 +1,148 @@
+"""The private names of other projects that the course uses: where they are, and what without them.
+
+A name begins with an underscore, which says that the next release may drop it.
+"""
+
+import ast
+import functools
+from collections.abc import Iterable
+from enum import Enum
+from pathlib import Path
+
+from course.core.files import ROOT
+from course.lessons.lesson import lessons
+from course.lessons.rules import runnable
+
+ASK = ("inside", "module", "replace", "replace_if_there", "getattr", "hasattr")
+
+
+class Without(Enum):
+    """What happens where a release no longer has the name."""
+
+    REFUSED = "asked for first: one sentence, or `not judged on this torch`"
+    SLOWER = "asked for first: all works, and takes longer"
+    DOCUMENTED = "promised by the project's documentation, for all its underscore"
+    SHOWN = "a traceback in the lesson: what the lesson is about has no public name"
+
+
+R, SLOWER, DOC, SHOWN = Without.REFUSED, Without.SLOWER, Without.DOCUMENTED, Without.SHOWN
+C10D = "torch.distributed.distributed_c10d"
+ELASTIC = "torch.distributed.elastic"
+HANDLER = f"{ELASTIC}.multiprocessing.subprocess_handler.SubprocessHandler"
+GROUP = "torch.distributed.ProcessGroup"
+
+# name: (where it is, what happens without it, why there is no public way)
+CODE = {
+    # launch
+    "_popen": (HANDLER, R, "torch has no other hook for who starts a rank"),
+    "_stdout": ("", R, "where --redirects sends a rank's output; on an object of torch's"),
+    "_stderr": ("", R, "the same"),
+    "_delay": (f"{ELASTIC}.rendezvous.dynamic_rendezvous", SLOWER, "0.15 s a launch"),
+    "_registry": ("weakref.finalize", SLOWER, "a third of a launch's processor time"),
+    "_shutdown": ("threading", SLOWER, "the end of a fork; no warm ranks without it"),
+    "_run_exitfuncs": ("atexit", SLOWER, "the end of a fork; no warm ranks without it"),
+    "_getframe": ("sys", DOC, "Python's library reference"),
+    "_exit": ("os", DOC, "Python's library reference"),
+    # checks
+    "_world": (C10D, R, "the process groups that there are"),
+    "_resolve_process_group": (C10D, R, "the group that a functional collective names"),
+    "_object_to_tensor": (C10D, R, "the bytes of an object that travels"),
+    "_type": ("torch.ScriptObject", R, "whether an argument of an operation is a group"),
+    "_python_dispatch": ("torch.utils", DOC, "TorchDispatchMode: torch's notes on extending it"),
+    "_pytree": ("torch.utils", R, "the tensors in nested arguments"),
+    # given
+    "_dump_fr_trace": ("torch._C._distributed_c10d", R, "only NCCL's recorder has a public way"),
+    "_distributed_c10d": ("torch._C", R, "holds the former"),
+    "_C": ("torch", R, "holds the former"),
+    "_replace": ("", DOC, "Python's library reference"),
+    # pretended GPUs: none of torch's own parts has a public place for another device
+    "_device": ("torch.utils", R, "holds the next"),
+    "_device_constructors": ("torch.utils._device", R, "the functions that make tensors"),
+    "_nn": ("torch._C", R, "holds the next"),
+    "_parse_to": ("torch._C._nn", R, "the arguments of Tensor.to"),
+    "_get_accelerator": ("torch._C", R, "which device a box has"),
+    "_utils": ("torch.cuda", R, "holds the next"),
+    "_get_device_index": ("torch.cuda._utils", R, "what counts as a device of CUDA"),
+    "_lazy_init": ("torch.cuda", R, "that CUDA begins at the first use"),
+    "_NCCL_AVAILABLE": (C10D, R, "that torch was built with NCCL"),
+    "_new_process_group_helper": (C10D, R, "what makes a group"),
+    "_get_split_source": (C10D, R, "that Gloo cannot split a group"),
+    "_get_object_coll_device": (C10D, R, "through which device objects travel"),
+    "_get_backend": (GROUP, R, "what carries a group's messages"),
+    "_register_backend": (GROUP, R, "the same, for another device"),
+    "_timeout": ("", R, "torch puts it on the options that it gives to a backend"),
+}
+LESSONS = {
+    "_exit": ("os", DOC, "Python's library reference"),
+    "_dynamo": ("torch", DOC, "torch's notes on DDP name torch._dynamo.config.optimize_ddp"),
+    "_replicate_for_data_parallel": ("torch.nn.Module", SHOWN, "what DataParallel is made of"),
+    "_former_parameters": ("", SHOWN, "the same: where replicas keep the weights"),
+    "_modules": ("", SHOWN, "the same"),
+    "_buffers": ("", SHOWN, "the same"),
+    "_parameters": ("", SHOWN, "the same"),
+    "_foreach_copy_": ("torch", SHOWN, "many copies in one call; a loop of copy_ is slower"),
+    "_subclasses": ("torch", SHOWN, "tensors without memory, for a model of billions"),
+    "_internal": ("torch.testing", SHOWN, "a group of 64 ranks that is not there"),
+}
+
+
+def private(name: str) -> bool:
+    """Whether a name is private by Python's custom."""
+    return name.startswith("_") and not name.startswith("__") and name != "_"
+
+
+@functools.cache
+def modules() -> dict[Path, ast.Module]:
+    """The syntax tree of each file of the course."""
+    return {path: ast.parse(path.read_text()) for path in sorted((ROOT / "course").rglob("*.py"))}
+
+
+@functools.cache
+def scripts() -> dict[Path, ast.Module]:
+    """The syntax tree of all code of each lesson."""
+    return {
+        lesson.path: ast.parse(
+            "\n".join(runnable(cell.source) for cell in lesson.cells if cell.kind == "code")
+        )
+        for lesson in lessons(ROOT)
+    }
+
+
+def own(trees: Iterable[ast.Module]) -> set[str]:
+    """The names that this code itself defines: functions, classes, variables, attributes."""
+    found = set()
+    for node in (node for tree in trees for node in ast.walk(tree)):
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.arg(arg=name):
+                found.add(name)
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                found.add(name)
+    return found
+
+
+def used(tree: ast.Module) -> set[str]:
+    """The private names that code relies on: a traceback follows where one of them is gone."""
+    found = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(attr=name):
+                found.add(name)
+            case ast.Import(names=names):
+                found |= {part for one in names for part in one.name.split(".")}
+            case ast.ImportFrom(module=module, names=names):
+                found |= {*(module or "").split("."), *(one.name for one in names)}
+    return set(filter(private, found))
+
+
+def asked(tree: ast.Module) -> set[str]:
+    """The private names that code asks for: as a string, or as a keyword of `replace`."""
+    found = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(attr=asks) | ast.Name(id=asks)) if asks in ASK:
+                constants = [one.value for one in node.args if isinstance(one, ast.Constant)]
+                found |= {part for text in constants for part in str(text).split(".")}
+                found |= {keyword.arg for keyword in node.keywords if keyword.arg}
+            case ast.Tuple(elts=[_, ast.Constant(value=str(name))]):
+                found.add(name)
+    return set(filter(private, found))
