@@ -30,6 +30,8 @@ NO_MARKER = (
 NEEDS = re.compile(r"^> - \*\*You need\*\* ([^;.]*)", re.MULTILINE)  # what follows helps only
 LAB_NUMBER = re.compile(r"\b\d\d[a-z]?\b")
 MINUTES = re.compile(r"^> - \*\*Time:\*\* about (\d+) minutes", re.MULTILINE)
+# What the course is about; the other labs go on from there.
+CORE = ("00", "01", "02", "03", "03b", "05", "06", "07", "07b")
 START = "start"  # the lesson that is not a lab: where a learner begins, and comes back to
 
 

@@ -7,6 +7,8 @@ from docutils import nodes
 from myst_nb.core.lexers import AnsiColorLexer
 from sphinx.application import Sphinx
 
+from course.commands.web.previews import FOLDER
+
 TRUE_COLOUR = re.compile(r"([34]8);2;(\d+);(\d+);(\d+)m")
 CUBE = (0, 95, 135, 175, 215, 255)  # the levels of red, green and blue in a palette of 256
 DESCRIPTION_CHARACTERS = 200
@@ -40,6 +42,7 @@ def finish(app: Sphinx, name: str, template: str, context: dict, page: nodes.Nod
     words = first.astext() if first else ABOUT
     context["description"] = textwrap.shorten(words, DESCRIPTION_CHARACTERS, placeholder=" …")
     context["site_address"] = app.config.html_baseurl
+    context["preview"] = f"{FOLDER}/{name}.png"
     context["body"] = context.get("body", "").replace(NO_NAME, "")
 
 

@@ -1,0 +1,101 @@
+"""The gallery: a page for each explorable, and one that shows them all.
+
+What it says of each stands in texts/explorables.md, whose links are states: ``#ranks=64&cap=8``.
+"""
+
+import html
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from course.commands.web.living import living, state
+from course.drawing import Picture
+from course.lessons import Lesson
+
+TEXTS = Path(__file__).parent / "texts" / "explorables.md"
+TRY = re.compile(r"\[(?P<words>[^\]]+)\]\((?P<state>#[^)]*)\)")
+EXPLORABLE = re.compile(r"\bexplore\.(\w+)\(")
+GALLERY = "gallery"  # the name of the page that shows all
+CARD = """<a class="exhibit" href="{page}.html"><img src="_static/previews/{page}.svg" alt="">
+<b>{question}</b> <span>{words}</span></a>"""
+PAGE = """# {question}
+
+{about}
+
+{living}
+
+## What to try
+
+{tries}
+
+{lab}"""
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """One explorable as the gallery shows it: `question`, `about` it, and `tries`, a list."""
+
+    name: str
+    question: str
+    about: str
+    tries: str
+
+    @property
+    def page(self) -> str:
+        """The name of its page."""
+        return f"explore_{self.name}"
+
+    @property
+    def picture(self) -> Picture:
+        """How it looks at first."""
+        drawn = state(self.name)
+        return drawn.picture(drawn.first)
+
+
+def exhibits() -> list[Exhibit]:
+    """Every explorable, in the order of the labs."""
+    parts = re.split(r"^# (\w+)$", TEXTS.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    found = []
+    for name, text in zip(parts[::2], parts[1::2], strict=True):
+        question, about, tries = text.strip().split("\n\n", 2)
+        found.append(Exhibit(name, question, about, tries))
+    return found
+
+
+def exhibit_page(exhibit: Exhibit, labs: Sequence[Lesson]) -> str:
+    """The page of an explorable, as Markdown: question, figure, what to try, its lab."""
+    used = [lab for lab in labs if exhibit.name in EXPLORABLE.findall("\n".join(lab.lines))]
+    named = ", ".join(f"[{lab.number} · {lab.title}]({lab.name}.ipynb)" for lab in used)
+    return PAGE.format(
+        question=exhibit.question,
+        about=exhibit.about,
+        living=living(exhibit.name, {}, "data-address"),
+        tries=TRY.sub(_link, exhibit.tries),
+        lab=f"What it shows is written and measured in a lab: {named}",
+    )
+
+
+def _link(found: re.Match) -> str:
+    """A link that moves the figure; for Sphinx, it would be one to a heading."""
+    return f'<a href="{html.escape(found["state"])}">{found["words"]}</a>'
+
+
+def gallery_page() -> str:
+    """The page that shows all explorables, as Markdown."""
+    found = exhibits()
+    cards = "\n".join(
+        CARD.format(page=one.page, question=one.question, words=_title(one)) for one in found
+    )
+    pages = "\n".join(one.page for one in found)
+    return (
+        f"# {len(found)} figures that move\n\nEach is run by the same Python as its lab, here in "
+        "your browser. Each has an address of its own, and what you set is in it: copy it to "
+        f'show others what you see.\n\n<div class="gallery">\n{cards}\n</div>\n\n'
+        f"```{{toctree}}\n:hidden:\n\n{pages}\n```\n"
+    )
+
+
+def _title(exhibit: Exhibit) -> str:
+    """What its picture finds at first, as HTML."""
+    return re.search(r"<title>(.*?)</title>", exhibit.picture)[1]
