@@ -74,7 +74,7 @@ def collectives() -> Description:
 
     return draw, {
         "collective": Choice("Collective", names, "all-reduce"),
-        "moment": Steps("Before, on the way, after", 3, after),
+        "moment": Steps("Moment", 3, after, ("before", "on the way", "after")),
         "ranks": Slider("Ranks", 2, most, 4),
         "root": Slider("Root", 0, most - 1, 0),
         "op": Choice("Reduction", ops, "sum"),

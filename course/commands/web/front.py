@@ -21,7 +21,6 @@ HANG_LAB, HANG = "04b", re.compile(r"rank 0 waits in all_reduce")
 CHECK_LAB, CHECK = "02", "%check ring"
 RANK = re.compile(r"^ *rank (\d)", re.MULTILINE)
 NO_ADDRESS = "URL-OF-THIS-REPOSITORY"  # in texts/start.md
-LICENCE = '<a href="{code}/blob/main/LICENSE">Apache License 2.0</a>'
 
 
 def front_page(

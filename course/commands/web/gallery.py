@@ -4,10 +4,13 @@ What it says of each stands in texts/explorables.md, whose links are states: ``#
 """
 
 import html
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
 
 from course.commands.web.living import living, state
 from course.drawing import Picture
@@ -17,8 +20,9 @@ TEXTS = Path(__file__).parent / "texts" / "explorables.md"
 TRY = re.compile(r"\[(?P<words>[^\]]+)\]\((?P<state>#[^)]*)\)")
 EXPLORABLE = re.compile(r"\bexplore\.(\w+)\(")
 GALLERY = "gallery"  # the name of the page that shows all
-CARD = """<a class="exhibit" href="{page}.html"><img src="_static/previews/{page}.svg" alt="">
-<b>{question}</b> <span>{words}</span></a>"""
+CARD = """<a class="exhibit" href="{page}.html">
+<span class="frame"><img src="_static/previews/{page}.svg" alt="{words}"></span>
+<b>{question}</b></a>"""
 PAGE = """# {question}
 
 {about}
@@ -47,10 +51,25 @@ class Exhibit:
         return f"explore_{self.name}"
 
     @property
-    def picture(self) -> Picture:
-        """How it looks at first."""
+    def states(self) -> list[dict[str, Any]]:
+        """The values that each of its tries gives to controls."""
         drawn = state(self.name)
-        return drawn.picture(drawn.first)
+        kinds = {spec["name"]: spec["kind"] for spec in drawn.specs(drawn.first)}
+        return [
+            {name: _value(kinds[name], text) for name, text in parse_qsl(found["state"][1:])}
+            for found in TRY.finditer(self.tries)
+        ]
+
+    @property
+    def picture(self) -> Picture:
+        """Its first try, which its page begins with."""
+        drawn = state(self.name)
+        return drawn.picture(drawn.accepted(self.states[0]))
+
+
+def _value(kind: str, text: str) -> Any:
+    """A control's value from an address; static/alive.js reads it the same way."""
+    return text if kind == "Choice" else json.loads(text)
 
 
 def exhibits() -> list[Exhibit]:
@@ -70,7 +89,7 @@ def exhibit_page(exhibit: Exhibit, labs: Sequence[Lesson]) -> str:
     return PAGE.format(
         question=exhibit.question,
         about=exhibit.about,
-        living=living(exhibit.name, {}, "data-address"),
+        living=living(exhibit.name, exhibit.states[0], "data-address"),
         tries=TRY.sub(_link, exhibit.tries),
         lab=f"What it shows is written and measured in a lab: {named}",
     )
@@ -97,5 +116,5 @@ def gallery_page() -> str:
 
 
 def _title(exhibit: Exhibit) -> str:
-    """What its picture finds at first, as HTML."""
+    """What its picture finds, as HTML."""
     return re.search(r"<title>(.*?)</title>", exhibit.picture)[1]

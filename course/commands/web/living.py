@@ -22,7 +22,8 @@ def living(name: str, values: dict[str, Any], mark: str = "", ahead: str = "") -
     """
     drawn = state(name)
     every = drawn.accepted(values)
-    shown = html.escape(json.dumps({"values": every, "controls": drawn.specs(every)}))
+    begun = {"values": every, "controls": drawn.specs(every), "first": drawn.first}
+    shown = html.escape(json.dumps(begun))
     ready = list(_ahead(drawn, every, ahead)) if ahead else []
     script = f'<script type="application/json">{json.dumps(ready)}</script>' if ready else ""
     return (

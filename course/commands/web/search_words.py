@@ -29,8 +29,3 @@ def of_lab(number: str, glossary: str) -> list[str]:
         if labs and number in NUMBER.findall(labs[1]):
             terms += [term.strip("`") for term in entry["term"].split(", ")]
     return terms
-
-
-def directives(terms: list[str]) -> str:
-    """The terms as entries of Sphinx's index, which its search puts first."""
-    return "\n\n".join(f"```{{index}} ! {term}\n```" for term in terms)

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import nbformat
 
-from course.commands.web import search_words
 from course.commands.web.front import front_page, start_page
 from course.commands.web.gallery import GALLERY, exhibit_page, exhibits, gallery_page
 from course.commands.web.hosted import Repository
@@ -38,8 +37,6 @@ def write_sources(root: Path, out: Path, repository: Repository | None = None) -
         write_whole(out / f"{name}.md", text)
     for lab in found:
         node = page(lab, solved[lab.number], repository)
-        words = search_words.of_lab(lab.number, texts["glossary"])
-        node.cells.append(nbformat.v4.new_markdown_cell(search_words.directives(words)))
         write_whole(out / f"{lab.name}.ipynb", nbformat.writes(node))
     shutil.copytree(root / "images", out / "images")
     shutil.copytree(root / "course" / "given", out / "course" / "given", ignore=UNREAD)

@@ -108,9 +108,9 @@ function bringToLife(place) {
   if ("address" in place.dataset) followAddress(model);
 }
 
-// The state in the address, as #ranks=64&cap=8: what differs from the state that the page has.
+// The state in the address, as #ranks=64&cap=8: what differs from where the controls begin.
 function followAddress(model) {
-  const first = { ...model.get("values") };
+  const first = model.get("first");
   const read = {
     Slider: Number,
     Steps: Number,
@@ -119,10 +119,9 @@ function followAddress(model) {
   };
   const follow = () => {
     const asked = { ...first }, given = new URLSearchParams(location.hash.slice(1));
-    for (const { name, kind } of model.get("controls")) {
-      if (given.has(name)) asked[name] = read[kind](given.get(name));
-    }
-    if (JSON.stringify(asked) !== JSON.stringify(model.get("values"))) model.move(asked);
+    const named = model.get("controls").filter(({ name }) => given.has(name));
+    for (const { name, kind } of named) asked[name] = read[kind](given.get(name));
+    if (named.length) model.move(asked);
   };
   model.moved = (values) => {
     const moved = Object.entries(values).filter(([name, value]) => value !== first[name]);
