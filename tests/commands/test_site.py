@@ -35,6 +35,7 @@ OVERFLOW = "() => document.documentElement.scrollWidth - window.innerWidth"
 # Pictures of which a part lies outside the screen.
 CUT = """() => [...document.querySelectorAll('article img, .explorable-picture svg')]
     .filter(picture => picture.getBoundingClientRect().right > window.innerWidth).length"""
+PYTHON_IS_THERE = "place => !place.querySelector('.explorable-status').textContent"
 AXE_RUN = """() => axe.run(document, {
         runOnly: ['wcag2a', 'wcag2aa', 'wcag22aa', 'best-practice']
     }).then(found => found.violations.map(each => each.id + ': ' +
@@ -274,9 +275,9 @@ def moves(page, place) -> bool:
         page.keyboard.press(
             "Space" if control.get_attribute("type") == "checkbox" else "ArrowRight"
         )
-        page.wait_for_function("place => place.dataset.alive", arg=place.element_handle())
         for _ in range(30):  # a picture takes up to a second on a busy machine
+            page.wait_for_timeout(100)
+            page.wait_for_function(PYTHON_IS_THERE, arg=place.element_handle())
             if place.locator("svg").first.inner_html() != before:
                 return True
-            page.wait_for_timeout(100)
     return False
