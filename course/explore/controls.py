@@ -99,12 +99,13 @@ class Toggle:
 class Steps:
     """An animation of pictures 0 … count-1, played at one step per second.
 
-    `count` may depend on the other values.
+    `count` may depend on the other values. `names` are what the reader sees in place of "1 of 2".
     """
 
     label: str
     count: int | Callable[[dict[str, Any]], int]
     value: int = 0
+    names: tuple[str, ...] = ()
 
     def last(self, values: dict[str, Any]) -> int:
         """The number of the last picture while the other controls have `values`."""
@@ -112,7 +113,7 @@ class Steps:
 
     def spec(self, values: dict[str, Any]) -> dict[str, Any]:
         """What the front end needs to show it."""
-        return {"last": self.last(values)}
+        return {"last": self.last(values), "names": list(self.names)}
 
     def accept(self, value: Any, values: dict[str, Any]) -> int:
         """`value`, or the last step if another control left fewer.

@@ -74,7 +74,7 @@ def collectives() -> Description:
 
     return draw, {
         "collective": Choice("Collective", names, "all-reduce"),
-        "moment": Steps("Before, on the way, after", 3, after),
+        "moment": Steps("Moment", 3, after, ("before", "on the way", "after")),
         "ranks": Slider("Ranks", 2, most, 4),
         "root": Slider("Root", 0, most - 1, 0),
         "op": Choice("Reduction", ops, "sum"),
@@ -97,14 +97,15 @@ def hierarchy() -> Description:
 
 
 @explorable
-def loss_scale(metrics) -> Description:
+def loss_scale(metrics=None) -> Description:
     """The gradients of a run, in a format of your choice, under a loss scale of your choice.
 
     `metrics` is the table of a run (`run.metrics`) with rows of `where`, `exponent` and `count`: a
-    histogram. A table without such rows is a `CourseError`. The controls are `where`, `format`
-    and `power`.
+    histogram; without it, a run of lab 05 is shown. A table without such rows is a `CourseError`.
     """
-    measured = models.loss_scale.histograms(metrics.to_dict("records"))
+    model = models.loss_scale
+    rows = None if metrics is None else metrics.to_dict("records")
+    measured = model.recorded() if rows is None else model.histograms(rows)
 
     def draw(where: str, format: str, power: int) -> Picture:
         return pictures.loss_scale.draw(measured[where], where, format, power)

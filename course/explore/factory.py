@@ -45,8 +45,6 @@ def explorable(describe: Callable[..., Description]) -> Callable[..., Explorable
 def _signature(describe: Callable[..., Description]) -> Signature:
     """What Jupyter shows for the function: its data, then each control with its first value."""
     data = list(inspect.signature(describe).parameters.values())
-    if any(parameter.default is Parameter.empty for parameter in data):
-        return Signature([*data, Parameter("values", Parameter.VAR_KEYWORD)])  # not known yet
     _, controls = describe()
     values = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=control.value)

@@ -50,7 +50,7 @@ const builders = {
     return [element, (value) => (input.checked = value)];
   },
 
-  Steps({ label, last }, change) {
+  Steps({ label, last, names }, change) {
     let at = 0, timer = null;
     const output = make("output");
     const range = make("input", { type: "range", min: 0, max: last, step: 1, "aria-label": label });
@@ -59,7 +59,8 @@ const builders = {
     const back = button("Back", "‹"), play = button("Play", "▶"), forward = button("Forward", "›");
     const show = (value) => {
       range.value = at = value;
-      output.textContent = `${value} of ${last}`;
+      output.textContent = names[value] ?? `${value} of ${last}`;
+      range.setAttribute("aria-valuetext", output.textContent);
       back.disabled = value === 0;
       forward.disabled = value === last;
     };
@@ -88,8 +89,12 @@ const builders = {
   },
 };
 
+// JupyterLab gives this class to the element of a widget whose kernel is gone.
+const GONE = "jupyter-widgets-disconnected";
+
 function render({ model, el }) {
-  const panel = make("div", { className: "explorable-controls" });
+  const panel = make("fieldset", { className: "explorable-controls", "aria-label": "Controls" });
+  const gone = make("p", { className: "explorable-gone" }, "Run this cell to move the picture.");
   const picture = make("div", { className: "explorable-picture" });
   const spoken = make("p", { className: "explorable-spoken", "aria-live": "polite" });
   // By name: the control's spec as text, its element, and how to show a value and to end it.
@@ -125,11 +130,16 @@ function render({ model, el }) {
     values = { ...model.get("values") };
     for (const [name, { show }] of Object.entries(parts)) show(values[name]);
   };
+  const showLife = () => {
+    panel.disabled = el.classList.contains(GONE);
+    gone.hidden = !panel.disabled;
+  };
   const draw = () => {
     picture.innerHTML = model.get("picture");
     const title = picture.querySelector("svg > title"), desc = picture.querySelector("svg > desc");
     if (!title) return;
-    spoken.textContent = title.textContent;
+    const [, subtitle] = picture.querySelectorAll("svg > text:is([y='32'], [y='52'])");
+    spoken.replaceChildren(make("b", {}, title.textContent), " ", subtitle?.textContent ?? "");
     const label = `${title.textContent} ${desc?.textContent ?? ""}`;
     title.parentElement.setAttribute("aria-label", label);
     title.remove(); // or it would pop up wherever the pointer rests
@@ -140,8 +150,12 @@ function render({ model, el }) {
   model.on("change:picture", draw);
   build();
   draw();
-  el.append(make("div", { className: "explorable" }, panel, picture, spoken));
+  showLife();
+  const life = new MutationObserver(showLife);
+  life.observe(el, { attributes: true, attributeFilter: ["class"] });
+  el.append(make("div", { className: "explorable" }, panel, gone, spoken, picture));
   return () => {
+    life.disconnect();
     Object.values(parts).forEach(({ end }) => end?.());
     model.off("change:controls", build);
     model.off("change:values", showValues);

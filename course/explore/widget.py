@@ -12,6 +12,7 @@ from course.explore.controls import Control
 from course.explore.state import State
 
 HERE = Path(__file__).parent
+STYLES = ("widget.css", "dark.css")
 
 
 class Explorable(anywidget.AnyWidget):
@@ -22,7 +23,7 @@ class Explorable(anywidget.AnyWidget):
     """
 
     _esm = (HERE / "widget.js").read_text(encoding="utf-8")
-    _css = (HERE / "widget.css").read_text(encoding="utf-8")
+    _css = "".join((HERE / name).read_text(encoding="utf-8") for name in STYLES)
     controls = traitlets.List().tag(sync=True)
     values = traitlets.Dict().tag(sync=True)
     picture = traitlets.Unicode().tag(sync=True)

@@ -1,7 +1,7 @@
 """The source of every notebook, the rules it keeps to, and the making of the notebooks."""
 
 from course.lessons.hints import read as read_hints
-from course.lessons.lesson import Lesson, labs, lessons, opened, read
+from course.lessons.lesson import CORE, Lesson, labs, lessons, opened, read
 from course.lessons.notebooks import build, rewrite_prose, write_scripts
 from course.lessons.rules import select
 from course.lessons.sitting import sitting
@@ -10,6 +10,7 @@ from course.lessons.sources import read as read_sources
 from course.lessons.up_to_date import stale, stale_beside
 
 __all__ = [
+    "CORE",
     "Lesson",
     "build",
     "labs",

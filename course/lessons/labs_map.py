@@ -1,6 +1,6 @@
 """The labs as a map: what builds on what, how long each takes, which exercises have passed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from course.core import words
@@ -17,17 +17,24 @@ LETTERS = 15  # of a name, in one line of a box
 
 
 def draw(
-    labs: Sequence["Lesson"], states: Mapping[str, str] | None = None, following: str = ""
+    labs: Sequence["Lesson"],
+    states: Mapping[str, str] | None = None,
+    following: str = "",
+    page: Callable[["Lesson"], str] | None = None,
 ) -> svg.Picture:
-    """The map of `labs`; `states` of exercises by name, `following` the lab to go on with."""
+    """The map of `labs`; `states` of exercises by name, `following` the lab to go on with.
+
+    If `page` says where a lab's page is, its box is a link, and says nothing of exercises.
+    """
     states = states or {}
     places = _places(labs)
-    parts = [svg.legend(svg.MARGIN, 84, LEGEND)]
+    parts = [] if page else [svg.legend(svg.MARGIN, 84, LEGEND)]
     for lab in labs:
         for needed in _direct(lab, {one.number: one for one in labs}):
             parts.append(_path(places[needed], places[lab.number]))
     for lab in labs:
-        parts += _box(lab, places[lab.number], states, lab.number == following)
+        box = _box(lab, places[lab.number], states, lab.number == following, dots=not page)
+        parts += [svg.element("a", *box, href=page(lab), aria_label=_named(lab))] if page else box
     exercises = [name for lab in labs for name in lab.exercises]
     passed = sum(states.get(name) == PASSED for name in exercises)
     hours = words.long_duration(60 * sum(lab.minutes for lab in labs))
@@ -95,7 +102,11 @@ def _path(start: tuple[float, float], end: tuple[float, float]) -> str:
 
 
 def _box(
-    lab: "Lesson", place: tuple[float, float], states: Mapping[str, str], following: bool
+    lab: "Lesson",
+    place: tuple[float, float],
+    states: Mapping[str, str],
+    following: bool,
+    dots: bool,
 ) -> list[str]:
     x, y = place
     done = all(states.get(name) == PASSED for name in lab.exercises)
@@ -112,7 +123,7 @@ def _box(
         parts.append(svg.text(x, y - 6, "go on here", size=10, bold=True, colour=colour))
     for row, line in enumerate(_lines(_name(lab))):
         parts.append(svg.text(x + 8, y + 28 + 12 * row, line, size=10.5))
-    for at, name in enumerate(lab.exercises):
+    for at, name in enumerate(lab.exercises if dots else []):
         parts.append(_dot(x + 12 + 12 * at, y + HIGH - 9, states.get(name)))
     return parts
 
@@ -126,6 +137,10 @@ def _dot(x: float, y: float, state: str | None) -> str:
 def _name(lab: "Lesson") -> str:
     """The words of a lab's file name: 'distributed data parallel'."""
     return lab.name.partition("_")[2].replace("_", " ")
+
+
+def _named(lab: "Lesson") -> str:
+    return f"{lab.number} · {lab.title} {lab.minutes} minutes"
 
 
 def _lines(name: str) -> list[str]:

@@ -27,6 +27,8 @@ NO_END = "BEGIN SOLUTION without an END SOLUTION after it in this cell"
 NO_MARKER = (
     "not a marker: write `### BEGIN SOLUTION hint: ...` or `### END SOLUTION`, and nothing else"
 )
+# What the course is about; the other labs go on from there.
+CORE = ("00", "01", "02", "03", "03b", "05", "06", "07", "07b")
 START = "start"  # the lesson that is not a lab: where a learner begins, and comes back to
 
 

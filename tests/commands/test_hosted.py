@@ -1,5 +1,6 @@
 """The labs where others host notebooks: links that are well formed, and a first cell that works."""
 
+import html
 import json
 import os
 import re
@@ -18,7 +19,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from support.clones import git
 
 from course.commands import site
-from course.commands.web import hosted, sources
+from course.commands.web import front, hosted, lab_page
 from course.commands.web.hosted import Repository
 from course.core import ROOT, CourseError
 from course.lessons import labs
@@ -99,22 +100,22 @@ def test_the_links_open_the_lab_where_each_host_looks_for_it():
 def test_a_page_shows_the_links_where_the_repository_is_known():
     lesson = next(lesson for lesson in labs(ROOT) if lesson.name == NAME)
 
-    def box(repository: Repository | None) -> str:
+    def row(repository: Repository | None) -> str:
         solved = nbformat.read(ROOT / "solutions" / f"{NAME}.ipynb", 4)
-        return sources.page(lesson, solved, repository).cells[1].source
+        return lab_page.page(lesson, solved, repository).cells[1].source
 
-    assert "Open this lab" in box(None) and "http" not in box(None)
+    assert "on your machine" in row(None) and "http" not in row(None)
     for link in REPOSITORY.links(NAME).values():
-        assert f"]({link})" in box(REPOSITORY)
-    assert f"git clone {REPOSITORY.address} a-course\n    cd a-course && make lab" in box(
-        REPOSITORY
-    )
+        assert f'href="{html.escape(link)}"' in row(REPOSITORY)
 
 
-def test_the_front_page_names_the_repository(tmp_path):
-    sources.write_sources(ROOT, tmp_path / "sources", REPOSITORY)
-    front = (tmp_path / "sources" / "index.md").read_text()
-    assert f"git clone {REPOSITORY.address} " in front
+def test_the_front_page_and_the_start_page_name_the_repository():
+    every = labs(ROOT)
+    solved = {lab.number: nbformat.read(ROOT / f"solutions/{lab.name}.ipynb", 4) for lab in every}
+    code = f'<a href="{REPOSITORY.address}">'
+    assert code in front.front_page(every, solved, REPOSITORY)
+    assert code not in front.front_page(every, solved)
+    assert f"git clone {REPOSITORY.address} " in front.start_page(every, REPOSITORY)
 
 
 @pytest.mark.parametrize(

@@ -1,26 +1,32 @@
-"""A solved notebook as a page: nothing of it needs a kernel, and solutions are folded away."""
+"""The sources of the site's pages: labs that need no kernel, the gallery, the front page."""
 
+import html
 import json
 import re
 
 import nbformat
 import pytest
 
-from course import explore
-from course.commands.web import sources
-from course.core import ROOT
+from course.commands.web import front, gallery, lab_page, living, references, search_words
+from course.core import ROOT, CourseError
 from course.drawing import ansi, palette, widget_view
-from course.lessons import lessons
+from course.explore import pictures
+from course.lessons import CORE, labs
 
 pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
-LESSONS = lessons(ROOT)
+LESSONS = labs(ROOT)
+GLOSSARY = (ROOT / "labs" / "glossary.md").read_text(encoding="utf-8")
 
 
 def page_of(lesson):
     """A lab's page."""
-    solved = nbformat.read(ROOT / "solutions" / f"{lesson.name}.ipynb", as_version=4)
-    return sources.page(lesson, solved)
+    return lab_page.page(lesson, solved_of(lesson))
+
+
+def solved_of(lesson):
+    """A lab's solved notebook."""
+    return nbformat.read(ROOT / "solutions" / f"{lesson.name}.ipynb", as_version=4)
 
 
 @pytest.fixture(scope="module", params=LESSONS, ids=lambda lesson: lesson.name)
@@ -37,46 +43,96 @@ def test_no_widget_is_left_that_would_ask_for_a_script_elsewhere(node):
 
 
 def test_each_solution_is_folded_and_stands_behind_its_blank_form(node):
-    solved = [number for number, cell in enumerate(node.cells) if "BEGIN SOLUTION" in cell.source]
-    for number in solved:
+    folded = [
+        number
+        for number, cell in enumerate(node.cells)
+        if cell.metadata.get("mystnb", {}).get("code_prompt_show") == "Show the solution"
+    ]
+    for number in folded:
         assert "hide-input" in node.cells[number].metadata["tags"]
         assert "raise NotImplementedError" in node.cells[number - 1].source
+    blank = [cell for cell in node.cells if "raise NotImplementedError" in cell.source]
+    assert len(folded) == len([cell for cell in blank if cell.cell_type == "markdown"])
+    assert "END SOLUTION" not in nbformat.writes(node)
+
+
+def test_a_page_begins_with_the_lab_and_not_with_its_machine(node):
+    code = [cell for cell in node.cells if cell.cell_type == "code"]
+    assert "%load_ext course" in code[0].source and "hide-input" in code[0].metadata["tags"]
+    assert not any("%load_ext" in cell.source for cell in code[1:])
+    shown = [output for cell in code for output in cell.outputs]
+    assert not any(output.get("text", "").startswith("Writing src/") for output in shown)
+    number = node.cells[0].source.removeprefix("# ").partition(" ")[0]
+    cards = [cell for cell in code if "hardware.card()" in cell.source and cell.outputs]
+    assert len(cards) == (number == lab_page.FIRST)
 
 
 def test_what_comes_alive_begins_as_it_was_in_the_lab(node):
-    living = re.compile(r'data-name="(\w+)" data-values="([^"]*)"')
+    begun = re.compile(r'data-name="(\w+)" data-state="([^"]*)"')
     for cell in node.cells:
         for output in cell.get("outputs", []):
-            for name, values in living.findall(
-                "".join(output.get("data", {}).get("text/html", ""))
-            ):
-                given = json.loads(sources.html.unescape(values))
-                state = explore.State(*getattr(explore, name).__wrapped__())
+            shown = "".join(output.get("data", {}).get("text/html", ""))
+            for name, text in begun.findall(shown):
+                given = json.loads(html.unescape(text))["values"]
+                state = living.state(name)
                 assert state.accepted(given) == given
-                assert str(state.picture(given)) in output["data"]["text/html"]
+                assert str(state.picture(given)) in shown
 
 
-def test_every_explorable_without_a_learners_data_comes_alive_on_some_page():
-    text = "".join(nbformat.writes(page_of(lesson)) for lesson in LESSONS)
-    alone = {
-        name
-        for name in explore.__all__
-        if name not in ("Quiz", "State", "figures") and sources.moves_alone(name)
-    }
-    assert len(alone) > 12
-    assert alone - set(re.findall(r'data-name=\\"(\w+)', text)) == set()
+def test_the_gallery_shows_every_explorable_and_each_of_its_states_is_one():
+    exhibits = gallery.exhibits()
+    assert sorted(exhibit.name for exhibit in exhibits) == sorted(pictures.__all__)
+    for exhibit in exhibits:
+        state = living.state(exhibit.name)
+        assert exhibit.question.endswith("?") and len(exhibit.states) > 1
+        drawn = [str(state.picture(state.accepted(values))) for values in exhibit.states]
+        assert len(set(drawn)) == len(drawn), f"{exhibit.name}: two of its tries look the same"
+        page = gallery.exhibit_page(exhibit, LESSONS)
+        assert drawn[0] in page and page.index(drawn[0]) < page.index("## What to try")
+        assert re.search(r"\]\(\d\d\w*\.ipynb\)", page), "no lab is named"
+
+
+def test_a_state_that_no_control_can_take_is_refused():
+    with pytest.raises(CourseError, match="GPUs takes a number"):
+        living.living("scaling", {"gpus": 5000})
+
+
+def test_the_front_page_counts_what_is_there_and_shows_real_runs():
+    text = front.front_page(LESSONS, {lab.number: solved_of(lab) for lab in LESSONS})
+    exercises = sum(len(lab.exercises) for lab in LESSONS)
+    assert f"<b>{len(LESSONS)}</b> labs" in text and f"<b>{exercises}</b> exercises" in text
+    assert f"{len(CORE)} labs, about 10 hours" in text
+    assert "waits in all_reduce at" in text and "checks hold" in text
+    assert "{{" not in text
+    ready = json.loads(re.search(r'<script type="application/json">(.*?)</script>', text)[1])
+    stops = next(spec for spec in living.state("scaling").specs({}) if spec["name"] == "gpus")
+    assert [state["values"]["gpus"] for state in ready] == stops["stops"]
+    assert len({state["picture"] for state in ready}) == len(ready)
+
+
+def test_each_box_of_the_map_opens_its_lab():
+    found = re.findall(r'<a href="(\w+)\.html" aria-label="(\w+) · ', front.start_page(LESSONS))
+    assert sorted(found) == [(lab.name, lab.number) for lab in LESSONS]
+
+
+def test_the_glossary_says_by_which_words_a_lab_is_found():
+    assert "ring" in search_words.of_lab("02", GLOSSARY)
+    assert "ZeRO-3" in search_words.of_lab("10b", GLOSSARY)
+    found = [lab for lab in LESSONS if search_words.of_lab(lab.number, GLOSSARY)]
+    assert len(found) > len(LESSONS) / 2
+    assert search_words.of_lab("glossary", GLOSSARY) == []
 
 
 def test_the_references_have_every_source_once_in_each_lab():
     for lesson in LESSONS:
-        text = sources.references([lesson])
+        text = references.references([lesson])
         named = [
             address
             for cell in lesson.cells
             if cell.kind == "markdown"
-            for address in sources.LINK.findall(cell.source)
+            for address in references.LINK.findall(cell.source)
         ]
-        assert set(sources.LINK.findall(text)) == set(named)
+        assert set(references.LINK.findall(text)) == set(named)
         assert all(text.count(f"({address})") == 1 for address in named)
 
 

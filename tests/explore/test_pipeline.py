@@ -90,7 +90,7 @@ def test_the_timeline_of_a_run_is_drawn_below_the_prediction():
     metrics = pd.DataFrame([{"stage": 0, "most_alive": 3}, *rows])
     shown = explore.pipeline(metrics, policy=model.ONE_F_ONE_B)
     assert (shown.values["stages"], shown.values["microbatches"]) == (3, 5)
-    assert "the bubble is 29% of the ranks' time, measured 29%" in shown.picture
+    assert "the bubble is 29 % of the ranks' time, measured 29 %" in shown.picture
     assert_fits(shown.picture)
     with pytest.raises(CourseError, match=r"src/pipeline_times\.py"):
         explore.pipeline(pd.DataFrame([{"loss": 0.5}]))

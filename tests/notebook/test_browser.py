@@ -4,7 +4,6 @@ All cells are run, an explorable is moved, a run is interrupted. Needs Chromium 
 and playwright; without them these tests are skipped.
 """
 
-import contextlib
 import html
 import json
 import re
@@ -13,13 +12,12 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.request
-from pathlib import Path
 
 import nbformat
 import psutil
 import pytest
 from support.chromium import CHROMIUM
+from support.jupyterlab import RUN_S, errors, menu, open_notebook, run_all, wait_for
 from support.launching import PATIENCE_S, clean_environment, until
 
 from course.commands.lab import SETTINGS, trust
@@ -36,7 +34,6 @@ DRAWINGS = """() => [
     ...[...document.querySelectorAll('.explorable svg')].map(drawing => drawing.ariaLabel),
     ...[...document.querySelectorAll('.widget-html svg > title')].map(title => title.textContent),
 ].join('')"""
-IDLE = "() => document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'"
 HEIGHT = "() => document.querySelector('.jp-WindowedPanel-outer').scrollHeight"
 SCROLL = "y => document.querySelector('.jp-WindowedPanel-outer').scrollTo(0, y)"
 REDRAWN = """([before]) => [...document.querySelectorAll('.jp-CodeCell svg[role=img]')]
@@ -49,8 +46,8 @@ CUT = """() => [...document.querySelectorAll('.jp-OutputArea-output')]
     .filter(part => part.scrollWidth > part.clientWidth + 1 ||
         (part.matches('.jp-OutputArea-output') && part.scrollHeight > part.clientHeight))
     .map(part => part.className + ': ' + part.textContent.slice(0, 40))"""
+KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
 WIDTHS = (1400, 1024, 640)  # of a window, in pixels; 640 is 1280 at a zoom of 200 %
-RUN_S = 420  # for all cells of a notebook
 
 SOLUTIONS = sorted((ROOT / "solutions").glob("*.ipynb"))
 DRAWN = [path.stem for path in SOLUTIONS if SVG in path.read_text()]  # nearly all of them
@@ -106,19 +103,6 @@ def server(course_folder):
     assert not left, f"of JupyterLab's processes these outlive it: {left}"
 
 
-def wait_for(url: str) -> None:
-    """Wait until the server answers."""
-    until(lambda: answers(url), every=0.1)
-
-
-def answers(url: str) -> bool:
-    """Whether the server answers already."""
-    with contextlib.suppress(OSError):
-        urllib.request.urlopen(f"{url}api?token=learner", timeout=10)
-        return True
-    return False
-
-
 @pytest.fixture
 def page(browser):
     """A page as wide as a laptop's screen."""
@@ -126,52 +110,6 @@ def page(browser):
     page.set_default_timeout(PATIENCE_S * 1000)
     yield page
     page.close()
-
-
-def open_notebook(page, server, path: str) -> None:
-    """Open a notebook in JupyterLab and wait for its kernel: what is run before is lost."""
-
-    def is_kernel(socket) -> bool:
-        return "/api/kernels/" in socket.url
-
-    with page.expect_websocket(is_kernel) as kernel:
-        page.goto(f"{server}lab/tree/{path}?token=learner&reset")
-    kernel.value.wait_for_event("framereceived")
-    page.wait_for_selector(".jp-Notebook .jp-CodeCell")
-    page.wait_for_function(IDLE)
-
-
-def menu(page, name: str, entry: str) -> None:
-    """Choose an entry of JupyterLab's menu bar."""
-    page.click(f"text={name} >> nth=0")
-    page.click(f".lm-Menu-itemLabel:text-is('{entry}')")
-
-
-def run_all(page, folder: Path, path: str) -> list[dict]:
-    """Run all cells, wait for the last one, save; return the code cells as saved."""
-    menu(page, "Run", "Run All Cells")
-    deadline = time.monotonic() + RUN_S
-    while True:  # a kernel may look idle before it has begun
-        page.wait_for_timeout(1000)
-        page.wait_for_function(IDLE, timeout=RUN_S * 1000)
-        page.keyboard.press("Control+s")
-        page.wait_for_timeout(1500)
-        every = json.loads((folder / path).read_text())["cells"]
-        cells = [cell for cell in every if cell["cell_type"] == "code"]
-        done = all(cell["execution_count"] for cell in cells)
-        if done or errors(cells) or time.monotonic() > deadline:
-            return cells
-
-
-def errors(cells: list[dict]) -> list[str]:
-    """The error outputs of cells that are not there to raise."""
-    meant = [cell for cell in cells if "raises-exception" not in cell["metadata"].get("tags", [])]
-    return [
-        output["evalue"]
-        for cell in meant
-        for output in cell["outputs"]
-        if output["output_type"] == "error"
-    ]
 
 
 # With open exercises and without; `pytest --nbval` runs the cells of all the others.
@@ -243,6 +181,34 @@ def test_an_explorable_moves_its_sliders_have_names_and_nothing_is_cut(page, ser
         assert page.evaluate(CUT) == [], width
 
 
+def test_a_notebook_of_yesterday_still_shows_its_picture_and_says_that_it_sleeps(
+    page, server, course_folder
+):
+    """Run, saved, closed; its kernel ended; opened again, and its cell run again."""
+    path = "labs/yesterday.ipynb"
+    sources = ["from course import explore", "explore.buckets()"]
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=KERNEL), course_folder / path)
+    open_notebook(page, server, path)
+    ran = run_all(page, course_folder, path)
+    assert errors(ran) == []
+    sessions = page.request.get(f"{server}api/sessions?token=learner").json()
+    [yesterday] = [one["id"] for one in sessions if one["path"] == path]
+    page.request.delete(f"{server}api/sessions/{yesterday}?token=learner")
+    open_notebook(page, server, path)
+    picture = page.locator(".explorable svg")
+    picture.wait_for()
+    title = TITLE.search("".join(ran[1]["outputs"][0]["data"][SVG]))[1]
+    assert title in picture.get_attribute("aria-label")
+    page.locator("text=Run this cell to move the picture").wait_for()
+    assert page.locator(".explorable input:enabled").count() == 0
+    for text in sources:
+        page.locator(".jp-CodeCell", has_text=text).first.locator(".cm-content").click()
+        page.keyboard.press("Control+Enter")
+    page.wait_for_function("() => document.querySelector('.explorable input:enabled')")
+    assert not page.locator("text=Run this cell to move the picture").is_visible()
+
+
 def test_the_start_notebook_shows_the_map_and_its_links_open_labs(page, server, course_folder):
     """Built here, so that it is seen as the lesson has it."""
     [lesson] = [one for one in lessons(ROOT) if one.name == START]
@@ -267,10 +233,8 @@ def test_an_interrupt_ends_the_ranks(page, server, course_folder):
         "run = %torchrun --standalone --nproc-per-node 2 src/sleeps.py",
         "print('alive')",
     ]
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     notebook = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_code_cell(source) for source in cells],
-        metadata={"kernelspec": kernel},
+        cells=[nbformat.v4.new_code_cell(source) for source in cells], metadata=KERNEL
     )
     nbformat.write(notebook, course_folder / "labs" / "interrupt.ipynb")
     open_notebook(page, server, "labs/interrupt.ipynb")

@@ -1,31 +1,66 @@
-"""The README names what is there: the labs, the commands, the files."""
+"""The README and INSTALL.md name what is there: the labs, the commands, the files."""
 
 import re
 
 from course.__main__ import COMMANDS
 from course.core.files import ROOT
+from course.lessons import CORE, labs
 
-README = (ROOT / "README.md").read_text()
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+INSTALL = (ROOT / "INSTALL.md").read_text(encoding="utf-8")
+BOTH = README + INSTALL
+LAB = re.compile(
+    r"^\| \[(?P<name>\w+)\]\(labs/(?P=name)\.ipynb\)(?P<core> ●)? \| (?P<title>.+?) "
+    r"\| (?P<minutes>\d+) \| \[solved\]\(solutions/(?P=name)\.ipynb\) \|$",
+    re.MULTILINE,
+)
+WORDS = 800  # of the README without its table of labs, at most: one reads it in some minutes
 
 
-def test_every_command_of_the_course_is_in_the_readme():
-    listed = re.findall(r"^\| `(\w+)` \|", README, re.MULTILINE)
+def test_every_command_of_the_course_is_told():
+    listed = re.findall(r"^\| `(\w+)` \|", INSTALL, re.MULTILINE)
     assert sorted(listed) == sorted(COMMANDS)
 
 
-def test_the_readme_counts_the_commands_and_names_only_targets_that_make_has():
+def test_commands_are_counted_and_only_targets_named_that_make_has():
     numbers = ("seven", "eight", "nine", "ten")
-    assert f"has {numbers[len(COMMANDS) - 7]} commands" in README
+    assert f"has {numbers[len(COMMANDS) - 7]} commands" in INSTALL
     targets = re.search(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1]
-    assert set(re.findall(r"(?:`|^)make (\w+)", README, re.MULTILINE)) <= set(targets.split())
+    assert set(re.findall(r"(?:`|^)make (\w+)", BOTH, re.MULTILINE)) <= set(targets.split())
 
 
-def test_the_readmes_map_links_the_labs_that_are_there_and_no_others():
-    lessons = sorted(path.stem for path in (ROOT / "course/lessons").glob("[0-9]*.md"))
-    assert re.findall(r"^\| \[(\w+)\]\(labs/\1\.ipynb\)", README, re.MULTILINE) == lessons
-    assert {int(name[:2]) for name in lessons} == set(range(12))
+def test_the_readmes_table_has_the_labs_that_are_there_and_no_others():
+    found = labs(ROOT)
+    rows = [row.groupdict() for row in LAB.finditer(README)]
+    assert [row["name"] for row in rows] == [lab.name for lab in found]
+    assert README.count("](labs/") == len(rows)
+    assert [row["title"] for row in rows] == [lab.title for lab in found]
+    assert [int(row["minutes"]) for row in rows] == [lab.minutes for lab in found]
+    assert [bool(row["core"]) for row in rows] == [lab.number in CORE for lab in found]
+    assert {int(lab.name[:2]) for lab in found} == set(range(12))
 
 
-def test_every_file_that_the_readme_links_is_there():
-    links = [link for link in re.findall(r"\]\(([^)]+)\)", README) if "://" not in link]
+def test_the_readme_adds_up():
+    found = labs(ROOT)
+    hours = round(sum(lab.minutes for lab in found) / 60)
+    core_hours = sum(lab.minutes for lab in found if lab.number in CORE) / 60
+    exercises = sum(len(lab.exercises) for lab in found)
+    assert f"these {len(found)} Jupyter labs" in README
+    assert f"All labs take {hours} hours and have {exercises} exercises" in README
+    assert "about ten hours" in README and round(core_hours) == 10
+
+
+def test_the_hang_in_the_readme_is_the_one_of_its_lab():
+    shown = re.search(r"^\$ %.*?^```$", README, re.MULTILINE | re.DOTALL)[0]
+    solved = (ROOT / "solutions" / "04b_clinic.ipynb").read_text(encoding="utf-8")
+    for line in shown.removesuffix("```").strip().splitlines()[1:]:
+        assert line in solved
+
+
+def test_the_readme_is_short():
+    assert len(LAB.sub("", README).split()) <= WORDS
+
+
+def test_every_file_that_is_linked_is_there():
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", BOTH) if "://" not in link]
     assert [link for link in links if not (ROOT / link).is_file()] == []

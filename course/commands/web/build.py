@@ -7,14 +7,15 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 import zipfile
 from pathlib import Path
 
+from course.commands.web import npm, previews
+from course.commands.web.gallery import exhibits
 from course.commands.web.hosted import BRANCH, Repository, write_hosted
 from course.commands.web.sources import write_sources
-from course.core import CourseError
+from course.core import CourseError, write_whole
 
 HERE = Path(__file__).parent
 PYODIDE = "pyodide@314.0.7"  # Python for browsers, from npm
@@ -26,6 +27,14 @@ PYODIDE_FILES = (
     "pyodide-lock.json",
 )
 NAMELESS = re.compile(r'alt="(_images/\w+\.(?:svg|png))"')
+DRAWING = re.compile(r'<img [^>]*src="(_images/[^"]+\.svg)"[^>]*>')
+# What assistive software goes by: names of the parts of a page, a heading on each.
+FOR_READERS_OF_SCREENS = {
+    '<aside class="sidebar-drawer"': '<aside aria-label="All pages" class="sidebar-drawer"',
+    '<aside class="toc-drawer': '<aside aria-label="This page" class="toc-drawer',
+    '<div id="search-results">': '<h1>Search</h1><div id="search-results">',
+}
+EMPTY_HEADER = re.compile(r"<th([^>]*)>(?:&nbsp;|\s)*</th>")  # pandas', above the index
 TITLE = re.compile(r"<title>(.*?)</title>")
 ROOMS = ("core", "drawing", "charts", "explore")  # what explorables are made of
 
@@ -41,11 +50,14 @@ def build(root: Path, out: Path, repository: Repository | None = None) -> None:
         static = sources / "_static"
         shutil.copytree(HERE / "static", static)
         shutil.copytree(HERE / "templates", sources / "_templates")
-        for name in ("widget.js", "widget.css"):
+        for name in ("widget.js", "widget.css", "dark.css"):
             shutil.copyfile(root / "course" / "explore" / name, static / name)
+        for exhibit in exhibits():
+            write_whole(sources / previews.FOLDER / f"{exhibit.page}.svg", exhibit.picture)
         _zip_python(root, static / "course.zip")
         _add_pyodide(static / "pyodide", Path(folder))
         _run_sphinx(sources, pages)
+        previews.write_previews(pages, Path(folder))
         for page in pages.glob("*.html"):
             text = _finished(page.read_text(encoding="utf-8"), pages)
             page.write_text(text, encoding="utf-8")
@@ -65,9 +77,19 @@ def _finished(page: str, folder: Path) -> str:
     A picture that is an output is named by its own title; its files lie below `folder`.
     """
     page = NAMELESS.sub(lambda found: f'alt="{_title(folder / found[1])}"', page)
+    page = DRAWING.sub(lambda found: _framed(found[0], folder / found[1], found[1]), page)
+    page = EMPTY_HEADER.sub(r"<td\1></td>", page)
     page = page.replace("<img ", '<img loading="lazy" ')
+    for before, after in FOR_READERS_OF_SCREENS.items():
+        page = page.replace(before, after)
     page = page.replace("<pre", '<pre tabindex="0"')  # or its end is out of a keyboard's reach
     return page.replace('class="caption" role="heading"', 'class="caption"')
+
+
+def _framed(image: str, picture: Path, address: str) -> str:
+    """An image that opens alone at a click, and its title as text, which a phone shows above it."""
+    title = f'<span class="picture-title" aria-hidden="true">{_title(picture)}</span>'
+    return f'{title}<a class="picture" href="{address}">{image}</a>'
 
 
 def _title(picture: Path) -> str:
@@ -88,19 +110,10 @@ def _zip_python(root: Path, path: Path) -> None:
 
 def _add_pyodide(out: Path, folder: Path) -> None:
     """Pyodide's own files, as npm has them."""
-    npm = shutil.which("npm")
-    if npm is None:
-        raise CourseError("The site needs npm, which brings Pyodide: install Node.js.")
-    done = subprocess.run(
-        [npm, "pack", PYODIDE, "--silent"], cwd=folder, capture_output=True, text=True
-    )
-    if done.returncode:
-        raise CourseError(f"npm could not bring {PYODIDE}: {done.stderr.strip()[-300:]}")
+    package = npm.unpack(PYODIDE, folder)
     out.mkdir()
-    with tarfile.open(next(folder.glob("pyodide-*.tgz"))) as archive:
-        for name in PYODIDE_FILES:
-            member = archive.extractfile(f"package/{name}")
-            (out / name).write_bytes(member.read())
+    for name in PYODIDE_FILES:
+        shutil.copyfile(package / name, out / name)
 
 
 def _run_sphinx(sources: Path, pages: Path) -> None:

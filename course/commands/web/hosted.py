@@ -3,6 +3,7 @@
 The copies lie in the branch ``hosted`` of the repository, from which Colab and Kaggle open them.
 """
 
+import html
 import re
 import tomllib
 from dataclasses import dataclass
@@ -46,21 +47,12 @@ if [int(part) for part in have.split(".")[:2]] < {oldest}:  # too old; the same 
 %pip install -q {needs}
 %pip install -q --no-deps --force-reinstall git+{address}@{commit}"""
 
-OPEN = """```{{admonition}} Open this lab
-:class: tip
-You read it solved. To do it yourself, clone the repository, and open `labs/{name}.ipynb`:
-
-    git clone {address} {folder}
-    cd {folder} && make lab
-
-Or open it where others lend you a machine:
-
-- [Kaggle]({kaggle}), the one with two GPUs: choose *GPU T4 x2*, and switch *Internet* on.
-- [Colab]({colab}): one GPU or none, so the ranks compute on the CPU.
-- [Binder]({binder}): no account, no GPU, and little memory; it may take minutes to start.
-- [A JupyterHub]({hub}), if you have one: the page makes a link for it. In a terminal there, type
-  `pip install -e {folder}` once.
-```"""
+OPEN = """<p class="ways">You read it solved. To do it yourself, open it
+<a href="start.html">on your machine</a>
+<a href="{kaggle}" title="Two GPUs, if you choose GPU T4 x2 and switch Internet on">on Kaggle</a>
+<a href="{colab}" title="One GPU or none, so the ranks compute on the CPU">in Colab</a>
+<a href="{binder}" title="No account, no GPU, little memory">on Binder</a>
+<a href="{hub}" title="The page makes a link for your own hub">in a JupyterHub</a></p>"""
 
 
 @dataclass(frozen=True)
@@ -101,10 +93,9 @@ class Repository:
 
 
 def ways_to_open(lesson: Lesson, repository: Repository) -> str:
-    """What a lab's page says about how to open the lab, in MyST Markdown."""
-    links = repository.links(lesson.name)
-    folder = repository.path.partition("/")[2]
-    return OPEN.format(name=lesson.name, address=repository.address, folder=folder, **links)
+    """The row of links on a lab's page that open the lab, as HTML."""
+    links = {place: html.escape(link) for place, link in repository.links(lesson.name).items()}
+    return OPEN.format(**links)
 
 
 def write_hosted(root: Path, out: Path, repository: Repository) -> None:

@@ -44,7 +44,7 @@ def draw(
         subtitle=_subtitle(stages, microbatches),
         alt=f"{policy} on {words.plural(stages, 'rank')} with "
         f"{words.plural(microbatches, 'micro-batch')}: "
-        f"{idle:.0%} of the ranks' time is bubble, and the ranks keep the activations of "
+        f"{100 * idle:.0f} % of the ranks' time is bubble, and the ranks keep the activations of "
         f"{', '.join(_kept(steps, policy) for steps in plan)} micro-batches.",
     )
 
@@ -53,8 +53,8 @@ def _title(policy: str, stages: int, idle: float, measured: model.Schedule | Non
     if stages == 1:
         return "One stage has nobody to wait for"
     name = policy[0].upper() + policy[1:]
-    title = f"{name}: the bubble is {idle:.0%} of the ranks' time"
-    return f"{title}, measured {model.bubble(measured):.0%}" if measured else title
+    title = f"{name}: the bubble is {100 * idle:.0f} % of the ranks' time"
+    return f"{title}, measured {100 * model.bubble(measured):.0f} %" if measured else title
 
 
 def _subtitle(stages: int, microbatches: int) -> str:

@@ -37,16 +37,16 @@ def draw(by: str, ranks: int, parts: int) -> svg.Picture:
         _title(by, ranks, time, idle),
         body,
         subtitle=_subtitle(by, ranks, parts),
-        alt=f"{ranks} ranks, split by {by}. A step takes {time:.0%} of one process's time; "
-        f"{idle:.0%} of the ranks' time is spent waiting.",
+        alt=f"{ranks} ranks, split by {by}. A step takes {100 * time:.0f} % of one process's time; "
+        f"{100 * idle:.0f} % of the ranks' time is spent waiting.",
     )
 
 
 def _title(by: str, ranks: int, time: float, idle: float) -> str:
     if ranks == 1:
         return "One rank has nobody to share with"
-    wait = f"ranks wait {idle:.0%}" if idle > 1e-9 else "nobody waits"
-    return f"Split by {by}: a step takes {time:.0%} of one process's time, {wait}"
+    wait = f"ranks wait {100 * idle:.0f} %" if idle > 1e-9 else "nobody waits"
+    return f"Split by {by}: a step takes {100 * time:.0f} % of one process's time, {wait}"
 
 
 def _subtitle(by: str, ranks: int, parts: int) -> str:

@@ -1,9 +1,13 @@
-// Explorables on a page: a picture at first, and at the first touch the lab's own widget over
-// Python in the browser (Pyodide), which lies beside this file.
+// Explorables on a page: the lab's own widget, whose moves Python in the browser (Pyodide) answers.
+// It lies beside this file, and starts at the first move, or where a page is marked as eager, when
+// the browser has nothing else to do.
 import widget from "./widget.js";
 
 const here = new URL(".", import.meta.url);
-let python = null; // one for the page, and only if something is touched
+const WAKING = "Python is starting in your browser …";
+const ASLEEP = "Python did not start here.";
+const states = {}; // by name: a promise of what draws an explorable, in Python
+let python = null; // one for the page
 
 async function start() {
   const { loadPyodide } = await import(new URL("pyodide/pyodide.mjs", here));
@@ -13,34 +17,70 @@ async function start() {
   return pyodide;
 }
 
-async function open(name) {
-  python ??= start();
-  const pyodide = await python;
+function started() {
+  python ??= start().catch((error) => {
+    python = null; // the next move tries again
+    throw error;
+  });
+  return python;
+}
+
+async function stateOf(name) {
+  const pyodide = await started();
   pyodide.globals.set("name", name);
-  return pyodide.runPython(`
+  return (states[name] ??= pyodide.runPython(`
 from course import explore
 explore.State(*getattr(explore, name).__wrapped__())
-`);
+`));
 }
 
 // What the widget calls its model: in the lab a kernel answers, here Python in the browser.
 class Model {
-  constructor(state, values) {
-    this.state = state;
+  constructor(place, say) {
+    this.place = place;
+    this.say = say;
     this.listeners = {};
-    this.shown = JSON.parse(state.as_json(JSON.stringify(values)));
+    this.shown = JSON.parse(place.dataset.state);
+    this.shown.picture = place.querySelector("svg").outerHTML;
+    const ready = JSON.parse(place.querySelector("script")?.textContent ?? "[]");
+    this.ready = new Map(ready.map((state) => [JSON.stringify(state.values), state]));
   }
   get(key) {
     return this.shown[key];
   }
   set(key, value) {
-    this.asked = { ...this.shown, [key]: value };
+    this.asked = { [key]: value };
   }
-  save_changes() {
-    this.shown = JSON.parse(this.state.as_json(JSON.stringify(this.asked.values)));
+  async save_changes() {
+    const asked = this.asked, text = JSON.stringify(asked.values);
+    if (this.ready.has(text)) return this.show(this.ready.get(text));
+    this.say(WAKING);
+    let state;
+    try {
+      state = await stateOf(this.place.dataset.name);
+    } catch (error) {
+      console.error(error);
+      return this.say(ASLEEP, () => this.save_changes());
+    }
+    if (asked !== this.asked) return; // the hand is ahead
+    try {
+      this.show(JSON.parse(state.as_json(text)));
+      this.place.dataset.alive = "true";
+    } catch (error) {
+      this.say(error.message.trim().split("CourseError: ").at(-1)); // of a wrong address
+    }
+  }
+  show(state) {
+    this.say("");
+    Object.assign(this.shown, state);
     for (const key of ["controls", "values", "picture"]) {
       for (const listener of this.listeners[`change:${key}`] ?? []) listener();
     }
+    this.moved?.(this.shown.values);
+  }
+  move(values) {
+    this.set("values", values);
+    return this.save_changes();
   }
   on(event, listener) {
     (this.listeners[event] ??= []).push(listener);
@@ -50,28 +90,50 @@ class Model {
   }
 }
 
-async function bringToLife(place) {
-  const button = place.querySelector("button");
-  button.disabled = true;
-  button.textContent = "Starting Python in your browser …";
-  try {
-    const state = await open(place.dataset.name);
-    const el = document.createElement("div");
-    widget.render({ model: new Model(state, JSON.parse(place.dataset.values)), el });
-    place.replaceChildren(el);
-    place.dataset.alive = "true";
-    el.querySelector("input, button")?.focus({ preventScroll: true });
-  } catch (error) {
-    button.disabled = false;
-    button.textContent = "Python did not start here. Try again";
-    console.error(error);
-  }
+function bringToLife(place) {
+  const el = document.createElement("div"), status = document.createElement("p");
+  status.className = "explorable-status";
+  status.setAttribute("role", "status");
+  const model = new Model(place, (text, again) => {
+    status.textContent = text;
+    if (!again) return;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = "Try again";
+    button.onclick = again;
+    status.append(" ", button);
+  });
+  widget.render({ model, el });
+  place.replaceChildren(el, status);
+  if ("address" in place.dataset) followAddress(model);
 }
 
-for (const place of document.querySelectorAll(".explorable-page")) {
-  const button = place.querySelector("button");
-  button.hidden = false; // without JavaScript there is only the picture
-  place.addEventListener("click", () => {
-    if (button.isConnected && !button.disabled) bringToLife(place);
-  });
+// The state in the address, as #ranks=64&cap=8: what differs from where the controls begin.
+function followAddress(model) {
+  const first = model.get("first");
+  const read = {
+    Slider: Number,
+    Steps: Number,
+    Choice: String,
+    Toggle: (text) => text === "true",
+  };
+  const follow = () => {
+    const asked = { ...first }, given = new URLSearchParams(location.hash.slice(1));
+    const named = model.get("controls").filter(({ name }) => given.has(name));
+    for (const { name, kind } of named) asked[name] = read[kind](given.get(name));
+    if (named.length) model.move(asked);
+  };
+  model.moved = (values) => {
+    const moved = Object.entries(values).filter(([name, value]) => value !== first[name]);
+    const hash = new URLSearchParams(moved.map(([name, value]) => [name, String(value)]));
+    history.replaceState(null, "", moved.length ? `#${hash}` : location.pathname + location.search);
+  };
+  addEventListener("hashchange", follow);
+  follow();
+}
+
+document.querySelectorAll(".explorable-page").forEach(bringToLife);
+if (document.querySelector("[data-eager], [data-address]") && !navigator.connection?.saveData) {
+  const idle = window.requestIdleCallback ?? setTimeout;
+  addEventListener("load", () => idle(() => started().catch(() => {})));
 }

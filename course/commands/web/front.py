@@ -1,0 +1,97 @@
+"""The pages on which a visitor begins: the front page, and the map of the labs."""
+
+import html
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from nbformat import NotebookNode
+
+from course.commands.web.gallery import exhibits
+from course.commands.web.hosted import Repository
+from course.commands.web.living import living
+from course.drawing import palette
+from course.lessons import CORE, Lesson, labs_map
+
+TEXTS = Path(__file__).parent / "texts"
+FIGURE = "scaling"
+FIGURE_VALUES = {"gpus": 128, "network": "10 Gbit/s"}
+FIGURE_AHEAD = "gpus"  # the slider that moves before Python has come
+HANG_LAB, HANG = "04b", re.compile(r"rank 0 waits in all_reduce")
+CHECK_LAB, CHECK = "02", "%check ring"
+RANK = re.compile(r"^ *rank (\d)", re.MULTILINE)
+NO_ADDRESS = "URL-OF-THIS-REPOSITORY"  # in texts/start.md
+
+
+def front_page(
+    labs: Sequence[Lesson],
+    solved: Mapping[str, NotebookNode],
+    repository: Repository | None = None,
+) -> str:
+    """The front page, as Markdown; `solved` are the solved notebooks by the labs' numbers."""
+    core = [lab for lab in labs if lab.number in CORE]
+    exercises = sum(len(lab.exercises) for lab in labs)
+    text = (TEXTS / "index.md").read_text(encoding="utf-8")
+    code = repository.address if repository else ""
+    given = {
+        "labs": str(len(labs)),
+        "exercises": str(exercises),
+        "hours": _hours(labs),
+        "core": str(len(core)),
+        "core_hours": _hours(core),
+        "figures": str(len(exhibits())),
+        "code": f' <a href="{code}">The code</a>' if code else "",
+        "figure": living(FIGURE, FIGURE_VALUES, "data-eager", FIGURE_AHEAD),
+        "hang": hang_card(solved[HANG_LAB]),
+        "check": _check(solved[CHECK_LAB]),
+        "table": table(labs),
+        "pages": "\n".join(lab.name for lab in labs),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: given[found[1]], text)
+
+
+def _hours(labs: Sequence[Lesson]) -> str:
+    return str(round(sum(lab.minutes for lab in labs) / 60))
+
+
+def table(labs: Sequence[Lesson]) -> str:
+    """A row for each lab, as Markdown: its question and its minutes, those of the core marked."""
+    rows = ["| lab | the question | minutes |", "|---|---|---|"]
+    for lab in labs:
+        mark = " ●" if lab.number in CORE else ""
+        rows.append(f"| {lab.number}{mark} | [{lab.title}]({lab.name}.ipynb) | {lab.minutes} |")
+    return "\n".join(rows)
+
+
+def hang_card(solved: NotebookNode) -> str:
+    """The first run of a notebook that hung in an all-reduce: its command, what it was told."""
+    for cell in solved.cells:
+        for output in cell.get("outputs", []):
+            if HANG.search(told := output.get("text", "")):
+                command = cell.source.partition("\n")[0].partition("= ")[2]
+                lines = RANK.sub(_in_colour, html.escape(told.strip()))
+                return f'<pre class="terminal">{html.escape(command)}\n{lines}</pre>'
+    raise LookupError("no run of this notebook hangs in an all-reduce")
+
+
+def _in_colour(found: re.Match) -> str:
+    """A rank's name on its colour."""
+    ground = palette.rank_colour(int(found[1]))
+    style = f"background:{ground};color:{palette.on(ground)}"
+    return f'<span style="{style}">{found[0].strip()}</span>'
+
+
+def _check(solved: NotebookNode) -> str:
+    """The verdict on an exercise, as its lab shows it."""
+    [cell] = [cell for cell in solved.cells if cell.source.strip() == CHECK]
+    return cell.outputs[-1].data["text/html"]
+
+
+def start_page(labs: Sequence[Lesson], repository: Repository | None = None) -> str:
+    """Where to begin, as Markdown: the map, whose boxes are links, and how to open a lab."""
+    text = (TEXTS / "start.md").read_text(encoding="utf-8")
+    if repository:
+        text = text.replace(NO_ADDRESS, repository.address)
+    drawing = labs_map.draw(labs, page=lambda lab: f"{lab.name}.html")
+    # What is in an image is not offered to be clicked; a group says its name and what is in it.
+    return text.replace("{{map}}", drawing.replace('role="img"', 'role="group"', 1))

@@ -1,0 +1,120 @@
+"""The gallery: a page for each explorable, and one that shows them all.
+
+What it says of each stands in texts/explorables.md, whose links are states: ``#ranks=64&cap=8``.
+"""
+
+import html
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+from course.commands.web.living import living, state
+from course.drawing import Picture
+from course.lessons import Lesson
+
+TEXTS = Path(__file__).parent / "texts" / "explorables.md"
+TRY = re.compile(r"\[(?P<words>[^\]]+)\]\((?P<state>#[^)]*)\)")
+EXPLORABLE = re.compile(r"\bexplore\.(\w+)\(")
+GALLERY = "gallery"  # the name of the page that shows all
+CARD = """<a class="exhibit" href="{page}.html">
+<span class="frame"><img src="_static/previews/{page}.svg" alt="{words}"></span>
+<b>{question}</b></a>"""
+PAGE = """# {question}
+
+{about}
+
+{living}
+
+## What to try
+
+{tries}
+
+{lab}"""
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """One explorable as the gallery shows it: `question`, `about` it, and `tries`, a list."""
+
+    name: str
+    question: str
+    about: str
+    tries: str
+
+    @property
+    def page(self) -> str:
+        """The name of its page."""
+        return f"explore_{self.name}"
+
+    @property
+    def states(self) -> list[dict[str, Any]]:
+        """The values that each of its tries gives to controls."""
+        drawn = state(self.name)
+        kinds = {spec["name"]: spec["kind"] for spec in drawn.specs(drawn.first)}
+        return [
+            {name: _value(kinds[name], text) for name, text in parse_qsl(found["state"][1:])}
+            for found in TRY.finditer(self.tries)
+        ]
+
+    @property
+    def picture(self) -> Picture:
+        """Its first try, which its page begins with."""
+        drawn = state(self.name)
+        return drawn.picture(drawn.accepted(self.states[0]))
+
+
+def _value(kind: str, text: str) -> Any:
+    """A control's value from an address; static/alive.js reads it the same way."""
+    return text if kind == "Choice" else json.loads(text)
+
+
+def exhibits() -> list[Exhibit]:
+    """Every explorable, in the order of the labs."""
+    parts = re.split(r"^# (\w+)$", TEXTS.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    found = []
+    for name, text in zip(parts[::2], parts[1::2], strict=True):
+        question, about, tries = text.strip().split("\n\n", 2)
+        found.append(Exhibit(name, question, about, tries))
+    return found
+
+
+def exhibit_page(exhibit: Exhibit, labs: Sequence[Lesson]) -> str:
+    """The page of an explorable, as Markdown: question, figure, what to try, its lab."""
+    used = [lab for lab in labs if exhibit.name in EXPLORABLE.findall("\n".join(lab.lines))]
+    named = ", ".join(f"[{lab.number} · {lab.title}]({lab.name}.ipynb)" for lab in used)
+    return PAGE.format(
+        question=exhibit.question,
+        about=exhibit.about,
+        living=living(exhibit.name, exhibit.states[0], "data-address"),
+        tries=TRY.sub(_link, exhibit.tries),
+        lab=f"What it shows is written and measured in a lab: {named}",
+    )
+
+
+def _link(found: re.Match) -> str:
+    """A link that moves the figure; for Sphinx, it would be one to a heading."""
+    return f'<a href="{html.escape(found["state"])}">{found["words"]}</a>'
+
+
+def gallery_page() -> str:
+    """The page that shows all explorables, as Markdown."""
+    found = exhibits()
+    cards = "\n".join(
+        CARD.format(page=one.page, question=one.question, words=_title(one)) for one in found
+    )
+    pages = "\n".join(one.page for one in found)
+    return (
+        f"# {len(found)} figures that move\n\nEach is run by the same Python as its lab, here in "
+        "your browser. Each has an address of its own, and what you set is in it: copy it to "
+        f'show others what you see.\n\n<div class="gallery">\n{cards}\n</div>\n\n'
+        f"```{{toctree}}\n:hidden:\n\n{pages}\n```\n"
+    )
+
+
+def _title(exhibit: Exhibit) -> str:
+    """What its picture finds, as HTML."""
+    return re.search(r"<title>(.*?)</title>", exhibit.picture)[1]

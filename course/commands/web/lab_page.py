@@ -1,0 +1,90 @@
+"""A solved notebook as a page: explorables that move, folded solutions, no trace of its machine."""
+
+import re
+
+import nbformat
+from nbformat import NotebookNode
+
+from course.commands.web.hosted import Repository, ways_to_open
+from course.commands.web.living import living
+from course.core import lesson_marks
+from course.drawing import widget_view
+from course.lessons import Lesson
+
+EXPLORABLE = re.compile(r"\bexplore\.(\w+)\(")
+STATE = "application/vnd.jupyter.widget-state+json"
+SVG = "image/svg+xml"
+FIRST = "00"  # the lab that explains the card of the machine
+WRITING = re.compile(r"(Writing|Overwriting) src/")
+LOCAL = (
+    '<p class="ways">You read it solved. To do it yourself, open it '
+    '<a href="start.html">on your machine</a></p>'
+)
+
+
+def page(
+    lesson: Lesson, solved: NotebookNode, repository: Repository | None = None
+) -> NotebookNode:
+    """The page of a lab."""
+    widgets = solved.metadata.pop("widgets", {}).get(STATE, {}).get("state", {})
+    blank = lesson.sources(solved=False)
+    cells = []
+    for cell, as_handed_out in zip(solved.cells, blank, strict=True):
+        if cell.cell_type == "markdown":
+            cell.source = links(cell.source)
+        else:
+            cell.outputs = [_output(cell.source, output, widgets) for output in cell.outputs]
+            if lesson_marks.BEGIN in cell.source:
+                cells.append(nbformat.v4.new_markdown_cell(f"```python\n{as_handed_out}\n```"))
+                cell.source = "\n".join(lesson_marks.unmarked(cell.source.splitlines()))
+                _fold(cell, "Show the solution")
+            if WRITING.match("".join(output.get("text", "") for output in cell.outputs)):
+                cell.outputs = []
+        cells.append(cell)
+    cells[0].source = cells[0].source.replace("# ", f"# {lesson.number} · ", 1)
+    _fold_setup(lesson, cells)
+    known = ways_to_open(lesson, repository) if repository else LOCAL
+    cells.insert(1, nbformat.v4.new_markdown_cell(known))
+    solved.cells = cells
+    return solved
+
+
+def _fold(cell: NotebookNode, words: str) -> None:
+    """Show of a cell its output alone, and its source at a click on `words`."""
+    cell.metadata["tags"] = [*cell.metadata.get("tags", []), "hide-input"]
+    cell.metadata["mystnb"] = {"code_prompt_show": words}
+
+
+def _fold_setup(lesson: Lesson, cells: list[NotebookNode]) -> None:
+    """Make one folded cell of what each lab begins with: its imports, and a card of the machine.
+
+    The machine is the author's, so its card goes, except from the lab that explains it.
+    """
+    setup = cells[1]
+    if "hardware.card()" in cells[2].source and lesson.number != FIRST:
+        setup.source += f"\n\n{cells.pop(2).source}"
+    _fold(setup, "Show the imports")
+
+
+def _output(source: str, output: NotebookNode, widgets: dict) -> NotebookNode:
+    """An output that needs no kernel: of an explorable its picture, and what can move it."""
+    data = output.get("data", {})
+    view = data.pop(widget_view.MIMETYPE, None)
+    state = widgets.get(view["model_id"], {}).get("state", {}) if view else {}
+    name = EXPLORABLE.search(source)
+    if SVG in data and "values" in state and name:
+        text = living(name[1], state["values"])
+        if data[SVG] in text:  # else it shows what was measured in that run
+            return nbformat.v4.new_output("display_data", {"text/html": text})
+    if "text/markdown" in data:  # Sphinx leaves the links of an output as they are
+        data["text/markdown"] = "".join(data["text/markdown"]).replace(".ipynb)", ".html)")
+    return output
+
+
+def links(text: str) -> str:
+    """Links as they are where all pages lie in one folder."""
+    return (
+        text.replace("../images/", "images/")
+        .replace("../labs/", "")
+        .replace("](../course/", "](course/")
+    )

@@ -1,0 +1,40 @@
+"""An explorable on a page: its picture and its controls, which Python in the browser moves."""
+
+import html
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from course import explore
+
+
+def state(name: str) -> explore.State:
+    """What draws the explorable of this name, and its controls."""
+    return explore.State(*getattr(explore, name).__wrapped__())
+
+
+def living(name: str, values: dict[str, Any], mark: str = "", ahead: str = "") -> str:
+    """HTML of an explorable with these `values`; controls not named stand where they begin.
+
+    `mark` is an attribute that static/alive.js knows: ``data-eager`` (Python starts when the page
+    is idle) or ``data-address`` (that, too, and the state is read from the address). Pictures of
+    the control that `ahead` names lie ready, so that it moves before Python has come.
+    """
+    drawn = state(name)
+    every = drawn.accepted(values)
+    begun = {"values": every, "controls": drawn.specs(every), "first": drawn.first}
+    shown = html.escape(json.dumps(begun))
+    ready = list(_ahead(drawn, every, ahead)) if ahead else []
+    script = f'<script type="application/json">{json.dumps(ready)}</script>' if ready else ""
+    return (
+        f'<div class="explorable-page" data-name="{name}" data-state="{shown}" {mark}>'
+        f"{drawn.picture(every)}{script}</div>"
+    )
+
+
+def _ahead(drawn: explore.State, values: dict[str, Any], name: str) -> Iterator[dict[str, Any]]:
+    """The picture at each stop of the slider `name`."""
+    [spec] = [spec for spec in drawn.specs(values) if spec["name"] == name]
+    for stop in spec["stops"]:
+        moved = values | {name: stop}
+        yield {"values": moved, "picture": str(drawn.picture(moved))}

@@ -1,0 +1,71 @@
+"""JupyterLab in a browser, as a learner uses it: notebooks opened, cells run, notebooks saved."""
+
+import contextlib
+import json
+import time
+import urllib.request
+from pathlib import Path
+
+from support.launching import until
+
+IDLE = "() => document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'"
+RUN_S = 420  # for all cells of a notebook
+
+
+def wait_for(url: str) -> None:
+    """Wait until the server answers."""
+    until(lambda: answers(url), every=0.1)
+
+
+def answers(url: str) -> bool:
+    """Whether the server answers already."""
+    with contextlib.suppress(OSError):
+        urllib.request.urlopen(f"{url}api?token=learner", timeout=10)
+        return True
+    return False
+
+
+def open_notebook(page, server, path: str) -> None:
+    """Open a notebook in JupyterLab and wait for its kernel: what is run before is lost."""
+
+    def is_kernel(socket) -> bool:
+        return "/api/kernels/" in socket.url
+
+    with page.expect_websocket(is_kernel) as kernel:
+        page.goto(f"{server}lab/tree/{path}?token=learner&reset")
+    kernel.value.wait_for_event("framereceived")
+    page.wait_for_selector(".jp-Notebook .jp-CodeCell")
+    page.wait_for_function(IDLE)
+
+
+def menu(page, name: str, entry: str) -> None:
+    """Choose an entry of JupyterLab's menu bar."""
+    page.click(f"text={name} >> nth=0")
+    page.click(f".lm-Menu-itemLabel:text-is('{entry}')")
+
+
+def run_all(page, folder: Path, path: str) -> list[dict]:
+    """Run all cells, wait for the last one, save; return the code cells as saved."""
+    menu(page, "Run", "Run All Cells")
+    deadline = time.monotonic() + RUN_S
+    while True:  # a kernel may look idle before it has begun
+        page.wait_for_timeout(1000)
+        page.wait_for_function(IDLE, timeout=RUN_S * 1000)
+        page.keyboard.press("Control+s")
+        page.wait_for_timeout(1500)
+        every = json.loads((folder / path).read_text())["cells"]
+        cells = [cell for cell in every if cell["cell_type"] == "code"]
+        done = all(cell["execution_count"] for cell in cells)
+        if done or errors(cells) or time.monotonic() > deadline:
+            return cells
+
+
+def errors(cells: list[dict]) -> list[str]:
+    """The error outputs of cells that are not there to raise."""
+    meant = [cell for cell in cells if "raises-exception" not in cell["metadata"].get("tags", [])]
+    return [
+        output["evalue"]
+        for cell in meant
+        for output in cell["outputs"]
+        if output["output_type"] == "error"
+    ]

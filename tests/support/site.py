@@ -1,0 +1,48 @@
+"""The built site, served as a host would, and the links of its pages."""
+
+import contextlib
+import functools
+import http.server
+import threading
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    """Serves a folder below ``/sub/``, and says nothing."""
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+    def do_GET(self) -> None:
+        """Answer with a file of the folder."""
+        if not self.path.startswith("/sub/"):
+            return self.send_error(404)
+        self.path = self.path.removeprefix("/sub")
+        return super().do_GET()
+
+
+@contextlib.contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address of the folder while it is served."""
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Handler, directory=folder)
+    )
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/sub/"
+    server.shutdown()
+
+
+class Links(HTMLParser):
+    """The links of a page, and what can be linked to on it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links, self.names = [], set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list) -> None:
+        given = dict(attributes)
+        self.links += [given[key] for key in ("href", "src") if given.get(key)]
+        self.names |= {given["id"]} if "id" in given else set()
