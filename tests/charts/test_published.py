@@ -132,11 +132,11 @@ def test_a_sentence_says_where_one_stands():
     said = published.stands("Your 2 ranks at 16 MiB", 2**24, 0.5, behind)
     assert said == (
         "Your 2 ranks at 16 MiB: 0.5 GB/s. Published: 2 V100 over TCP 0.95, 8 H200 240 GB/s; "
-        "8 H200 has 481 times as much."
+        "that is 481 times as much."
     )
     between = published.stands("Mine", 2**24, 10.0, behind)
     assert "4 GPUs over PCIe 4.9, 16 A100, 2 nodes 26, 8 H200 240" in between
-    assert published.stands("Mine", 2**24, 500.0, behind).endswith("; 2.1 times 8 H200.")
+    assert published.stands("Mine", 2**24, 500.0, behind).endswith("; yours is 2.1 times that.")
 
 
 @pytest.mark.parametrize(("at", "value", "says"), [(2**24, 0.0, "above 0"), (3, 1.0, "near 3")])

@@ -23,10 +23,9 @@ def stands(name: str, at: float, value: float, published: Sequence[Line]) -> str
     higher = [one for one in found if one[0] > value][:1]
     beside = dict.fromkeys([*lower, *higher, found[-1]])
     others = ", ".join(f"{other} {words.significant(there)}" for there, other in beside)
-    top, best = found[-1]
+    top, unit = found[-1][0], published[0].unit
     times = words.significant(max(top, value) / min(top, value))
-    than = f"{best} has {times} times as much" if top > value else f"{times} times {best}"
-    unit = published[0].unit
+    than = f"that is {times} times as much" if top > value else f"yours is {times} times that"
     return f"{name}: {words.significant(value)} {unit}. Published: {others} {unit}; {than}."
 
 
