@@ -1,4 +1,4 @@
-"""The α–β model: its fit, the crossover of two algorithms, bus bandwidth."""
+"""The α–β model: its fit, bus bandwidth."""
 
 import math
 import random
@@ -8,7 +8,7 @@ import pytest
 
 from course.core.errors import CourseError
 from course.explore.models.all_reduce import plan
-from course.explore.models.alpha_beta import AlphaBeta, bus_gb_per_s, crossover, fit
+from course.explore.models.alpha_beta import AlphaBeta, bus_gb_per_s, fit
 
 
 def test_a_fit_finds_the_numbers_that_made_the_times():
@@ -46,18 +46,6 @@ def test_a_fit_is_never_negative():
 def test_a_fit_without_measurements_is_refused(points, says):
     with pytest.raises(CourseError, match=says):
         fit(points)
-
-
-def test_the_crossover_of_tree_and_ring():
-    network = AlphaBeta.of(20, 10)
-
-    def ring(size):
-        return plan("ring", 8).seconds(network, size)
-
-    size = crossover(lambda size: plan("tree", 8).seconds(network, size), ring)
-    # 6 α + 6 βS = 14 α + 1.75 βS
-    assert size == pytest.approx(8 * network.alpha / (4.25 * network.beta))
-    assert crossover(ring, ring) is None and crossover(ring, lambda size: 1e9) is None
 
 
 def test_bus_bandwidth_of_a_perfect_ring_is_that_of_its_links():

@@ -6,9 +6,8 @@ algorithm whose longest chain is a messages that carry b bytes in all then takes
 model.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
 
 from course.core import CourseError
 
@@ -70,25 +69,6 @@ def fit(points: Iterable[Point]) -> AlphaBeta:
     if beta < 0:
         return AlphaBeta(a / aa, 0.0)
     return AlphaBeta(alpha, beta)
-
-
-def crossover(first: Callable[[float], float], second: Callable[[float], float]) -> float | None:
-    """The size in bytes from which on `second` takes less time than `first`.
-
-    Both give seconds for a size in bytes. None if there is no such size from 1 B to 16 GiB.
-    """
-    sizes = [2.0 ** (i / 4) for i in range(34 * 4 + 1)]
-    for small, large in pairwise(sizes):
-        if first(small) <= second(small) and first(large) > second(large):
-            return _bisect(lambda size: first(size) - second(size), small, large)
-    return None
-
-
-def _bisect(rises_through_0: Callable[[float], float], low: float, high: float) -> float:
-    for _ in range(50):
-        middle = (low + high) / 2
-        low, high = (low, middle) if rises_through_0(middle) > 0 else (middle, high)
-    return high
 
 
 def bus_gb_per_s(size: float, seconds: float, ranks: int) -> float:

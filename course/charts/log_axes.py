@@ -1,0 +1,102 @@
+"""Two logarithmic axes, and the marks that plots of measurements on them share."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+from course.core import words
+from course.drawing import palette, svg
+
+LEFT, RIGHT = 84, svg.WIDTH - 176  # right of it stand the names
+TOP, HEIGHT = 84, 300
+BOTTOM = TOP + HEIGHT
+CARD_HEIGHT = BOTTOM + 52
+GREY = palette.MUTED
+APART = 17  # pixels between two names
+
+Points = Sequence[tuple[float, float]]  # (across, upright), both above 0, by rising first number
+
+
+class LogAxes:
+    """Both axes logarithmic, with room for all points: powers of two across, of ten upright."""
+
+    def __init__(
+        self, points: Points, across: str, unit: str, label: Callable[[float], str] = words.size
+    ) -> None:
+        """`across` and `unit` name the axes; `label` writes a number of the one across."""
+        firsts, values = ([point[i] for point in points] for i in (0, 1))
+        self.ends = min(firsts), max(max(firsts), 2 * min(firsts))
+        self.decades = (
+            math.floor(math.log10(min(values))),
+            math.ceil(math.log10(max(values) * 1.001)),
+        )
+        self.across, self.unit, self.label = across, unit, label
+
+    def at(self, first: float, value: float) -> tuple[float, float]:
+        """Where (first, value) lies on the card."""
+        share = math.log(first / self.ends[0]) / math.log(self.ends[1] / self.ends[0])
+        low, high = self.decades
+        up = (math.log10(value) - low) / (high - low)
+        return LEFT + share * (RIGHT - LEFT), BOTTOM - HEIGHT * up
+
+    def draw(self) -> list[str]:
+        """Guides and their labels."""
+        return [
+            *self._across(),
+            *self._upright(),
+            svg.text(RIGHT, BOTTOM + 38, self.across, anchor="end", colour=GREY),
+            svg.text(LEFT - 10, TOP - 14, self.unit, anchor="end", colour=GREY),
+        ]
+
+    def _across(self) -> list[str]:
+        """A guide for every power of ten of the values."""
+        parts = []
+        for power in range(self.decades[0], self.decades[1] + 1):
+            y = self.at(self.ends[0], 10.0**power)[1]
+            parts.append(svg.line(LEFT, y, RIGHT, y))
+            parts.append(svg.text(LEFT - 10, y + 4, _plain(10.0**power), anchor="end", colour=GREY))
+        return parts
+
+    def _upright(self) -> list[str]:
+        """A guide for every power of two, or of many for every second or fourth."""
+        first, last = (math.log2(end) for end in self.ends)
+        every = next((step for step, most in ((1, 6), (2, 16)) if last - first <= most), 4)
+        parts = []
+        for power in range(math.ceil(first), math.floor(last) + 1, every):
+            x = self.at(2.0**power, 10.0 ** self.decades[0])[0]
+            parts.append(svg.line(x, TOP, x, BOTTOM + 4))
+            label = self.label(2.0**power)
+            parts.append(svg.text(x, BOTTOM + 19, label, anchor="middle", colour=GREY))
+        return parts
+
+
+def _plain(value: float) -> str:
+    """A power of ten, written out."""
+    return f"{value:,.0f}" if value >= 1 else f"{value:.{-math.floor(math.log10(value))}f}"
+
+
+def measured_line(name: str, line: Points, axes: LogAxes, colour: str, width: float) -> list[str]:
+    """A measured line and its dots, whose values the pointer shows; a single point is a dot."""
+    places = [axes.at(*point) for point in line]
+    parts = [svg.polyline(places, colour=colour, width=width)]
+    for (first, value), (x, y) in zip(line, places, strict=True):
+        tip = f"{name}, {axes.label(first)}: {words.significant(value)} {axes.unit}"
+        dot = svg.circle(x, y, 1.75 * width, colour)
+        parts.append(svg.element("g", svg.element("title", tip), dot))
+    return parts
+
+
+def named_ends(
+    ends: Mapping[str, tuple[float, float]], colours: Mapping[str, str], bold: frozenset[str]
+) -> list[str]:
+    """Each line's name right of its end, moved apart where ends are close."""
+    order = sorted(ends, key=lambda name: ends[name][1])
+    parts, y = [], -math.inf
+    lowest = BOTTOM - APART * (len(order) - 1)
+    for number, name in enumerate(order):
+        x = ends[name][0]
+        y = max(y + APART, min(ends[name][1], lowest + number * APART))
+        pale = palette.tint(colours[name], 0.4)
+        parts.append(svg.line(x + 6, ends[name][1], RIGHT + 16, y, colour=pale))
+        strong = name in bold
+        parts.append(svg.text(RIGHT + 20, y + 4, name, colour=colours[name], bold=strong))
+    return parts

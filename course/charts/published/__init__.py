@@ -1,0 +1,7 @@
+"""What others measured and published, each figure with its source, to hold one's own against."""
+
+from course.charts.published.figures import UNITS, Line, all_reduces, lines, speedups
+from course.charts.published.picture import draw
+from course.charts.published.standing import stands
+
+__all__ = ["UNITS", "Line", "all_reduces", "draw", "lines", "speedups", "stands"]

@@ -1,0 +1,99 @@
+"""The published figures and their sources, read from the TOML files beside this one.
+
+A file lists its sources: who measured, the address of the page, the dates of the page and of our
+reading, and its licence. Each source has lines: what was measured on which machine, and a row per
+figure, copied as it stands there. Nothing is in a file that was not read at its address.
+"""
+
+import tomllib
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import cache
+from pathlib import Path
+
+from course.core import CourseError
+
+UNITS = {  # each with the factor from a published time to seconds, where it is one
+    "GB/s": None,
+    "ms": 1e-3,
+    "sequences/s": None,
+    "images/s": None,
+    "tokens/s per GPU": None,
+    "TFLOP/s": None,
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """Figures of one machine: `unit` against `along`, which is bytes, GPUs, or n of a matrix.
+
+    `ranks` is how many took part, where that is the same for all figures of the line.
+    """
+
+    name: str  # as it stands at the line's end in a picture
+    machine: str
+    link: str
+    measured: str
+    along: str
+    unit: str
+    figures: tuple[tuple[float, float], ...]
+    by: str
+    address: str
+    published: date
+    read: date
+    licence: str
+    ranks: int | None = None
+
+
+@cache
+def _all() -> tuple[Line, ...]:
+    """Every line of every file."""
+    found = []
+    for path in sorted(Path(__file__).parent.glob("*.toml")):
+        for source in tomllib.loads(path.read_text())["source"]:
+            rows = source.pop("line")
+            found += [Line(**source, **row | {"figures": _pairs(row["figures"])}) for row in rows]
+    return tuple(found)
+
+
+def _pairs(figures: list[list[float]]) -> tuple[tuple[float, float], ...]:
+    return tuple((first, value) for first, value in figures)
+
+
+def lines(measured: str = "") -> tuple[Line, ...]:
+    """The lines of what was `measured`, as published; all of them without a name.
+
+    Raises `CourseError` with the names that there are, if there is none of this one.
+    """
+    found = tuple(line for line in _all() if measured in ("", line.measured))
+    if not found:
+        names = ", ".join(sorted({line.measured for line in _all()}))
+        raise CourseError(f"Nothing published here is called {measured!r}: choose from {names}.")
+    return found
+
+
+def all_reduces() -> tuple[Line, ...]:
+    """The all-reduces by size, all as bus bandwidth in GB/s: times are converted as nccl-tests do.
+
+    The bus bandwidth is 2(N−1)/N of the buffer by the time, with N ranks.
+    """
+    return tuple(_bandwidth(line) for line in lines("all-reduce"))
+
+
+def _bandwidth(line: Line) -> Line:
+    if (second := UNITS[line.unit]) is None:
+        return line
+    share = 2 * (line.ranks - 1) / line.ranks
+    figures = ((size, share * size / (time * second) / 1e9) for size, time in line.figures)
+    return replace(line, unit="GB/s", figures=tuple(figures))
+
+
+def speedups(measured: str) -> tuple[Line, ...]:
+    """The trainings called `measured` as speed-ups over one GPU, where one GPU was measured."""
+    alone = (line for line in lines(measured) if line.figures[0][0] == 1)
+    return tuple(_speedup(line) for line in alone)
+
+
+def _speedup(line: Line) -> Line:
+    one = line.figures[0][1]
+    return replace(line, unit="×", figures=tuple((n, rate / one) for n, rate in line.figures))

@@ -1,0 +1,47 @@
+"""The picture: a learner's own points in front, the published lines grey behind them."""
+
+from collections.abc import Mapping, Sequence
+
+from course.charts.log_axes import CARD_HEIGHT, LogAxes, Points, measured_line, named_ends
+from course.charts.published.figures import Line
+from course.core import CourseError, words
+from course.drawing import Picture, palette, svg
+
+BEHIND = palette.tint(palette.MUTED, 0.45)
+
+
+def draw(
+    mine: Mapping[str, Points], published: Sequence[Line], *, title: str, subtitle: str = ""
+) -> Picture:
+    """Own points by name before published lines, both axes logarithmic.
+
+    `mine` holds what the published lines hold: the same quantity across, the same unit upright.
+    Raises `CourseError` where there are no own points, a name is taken, lines differ in what they
+    show, or a value is one that a logarithm cannot take.
+    """
+    behind = {line.name: line.figures for line in published}
+    points = [point for lines in (mine, behind) for line in lines.values() for point in line]
+    if not all(mine.values()) or not mine or not behind:
+        raise CourseError("This picture needs points of your own, and published lines behind them.")
+    if not all(first > 0 and value > 0 for first, value in points):
+        raise CourseError("Both axes are logarithmic: every number must be above 0.")
+    if len({(line.along, line.unit) for line in published}) > 1 or set(mine) & set(behind):
+        raise CourseError("All lines must show the same, each under a name of its own.")
+    along, unit = published[0].along, published[0].unit
+    label = words.size if along == "bytes" else "{:,.0f}".format
+    axes = LogAxes(points, "buffer" if along == "bytes" else along, unit, label)
+    colours = dict.fromkeys(behind, palette.MUTED)
+    colours |= {name: palette.rank_colour(i) for i, name in enumerate(mine)}
+    parts = axes.draw()
+    for name, line in behind.items():
+        parts += measured_line(name, line, axes, BEHIND, width=1.2)
+    for name, line in mine.items():
+        parts += measured_line(name, line, axes, colours[name], width=2.4)
+    ends = {name: axes.at(*line[-1]) for name, line in (behind | dict(mine)).items()}
+    parts += named_ends(ends, colours, bold=frozenset(mine))
+    told = f"{unit} against {along}. " + "; ".join(
+        f"{name}: up to {words.significant(max(value for _, value in line))}"
+        for name, line in (dict(mine) | behind).items()
+    )
+    own = subtitle or "In colour: yours; grey: published, not ours. Both axes are logarithmic"
+    return svg.card(CARD_HEIGHT, title, parts, subtitle=own, alt=f"{told}.")

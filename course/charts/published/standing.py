@@ -1,0 +1,38 @@
+"""Where one stands: a measured number in one sentence with its published neighbours."""
+
+from collections.abc import Sequence
+
+from course.charts.published.figures import Line
+from course.core import CourseError, words
+
+NEAR = 1.5  # figures whose number across differs by this factor at the most are compared
+
+
+def stands(name: str, at: float, value: float, published: Sequence[Line]) -> str:
+    """A sentence: `name` has `value` at `at`, the next published figures and the highest have ...
+
+    `value` is in the unit of the lines. Raises `CourseError` if it is not above 0, or if no line
+    has a figure near `at`.
+    """
+    if not value > 0:
+        raise CourseError(f"{name} has {value}: only numbers above 0 can be compared.")
+    found = sorted((_nearest(line, at), line.name) for line in published if _reaches(line, at))
+    if not found:
+        raise CourseError(f"Nothing was published near {at:,.0f} {published[0].along}.")
+    lower = [one for one in found if one[0] <= value][-1:]
+    higher = [one for one in found if one[0] > value][:1]
+    beside = dict.fromkeys([*lower, *higher, found[-1]])
+    others = ", ".join(f"{other} {words.significant(there)}" for there, other in beside)
+    top, unit = found[-1][0], published[0].unit
+    times = words.significant(max(top, value) / min(top, value))
+    than = f"that is {times} times as much" if top > value else f"yours is {times} times that"
+    return f"{name}: {words.significant(value)} {unit}. Published: {others} {unit}; {than}."
+
+
+def _nearest(line: Line, at: float) -> float:
+    """The figure of the line whose number across is nearest, by factor, to `at`."""
+    return min(line.figures, key=lambda figure: max(figure[0], at) / min(figure[0], at))[1]
+
+
+def _reaches(line: Line, at: float) -> bool:
+    return any(max(first, at) / min(first, at) <= NEAR for first, _ in line.figures)

@@ -1,0 +1,145 @@
+"""What others published: every figure has its source, and the picture shows the figures."""
+
+import html
+import re
+from datetime import date
+
+import pytest
+from support.pictures import assert_fits, assert_legible
+
+from course.charts import published
+from course.core import words
+from course.core.errors import CourseError
+
+LINES = published.lines()
+LICENCES = {"MIT", "MIT-0", "BSD-3-Clause", "Apache-2.0", "CC BY-SA 4.0", "not stated"}
+MINE = {"2 ranks, torch": [(1024.0, 0.003), (2.0**20, 0.25), (2.0**24, 0.41)]}
+by_line = pytest.mark.parametrize("line", LINES, ids=lambda line: f"{line.measured}: {line.name}")
+
+
+@by_line
+def test_every_line_has_its_source_dates_and_unit(line):
+    assert re.fullmatch(r"https://(?:gist\.)?github\.com/[\w./+-]+", line.address)
+    assert line.by and line.machine and line.link and line.licence in LICENCES
+    assert date(2017, 1, 1) < line.published < line.read <= date.today()
+    assert line.unit in published.UNITS and line.along in ("bytes", "GPUs", "n")
+    assert published.UNITS[line.unit] is None or line.ranks
+
+
+@by_line
+def test_its_figures_rise_along_the_line_and_its_name_fits(line):
+    firsts = [first for first, _ in line.figures]
+    assert firsts == sorted(set(firsts)) and min(firsts) > 0
+    assert all(value > 0 for _, value in line.figures)
+    assert len(line.name) <= 22
+
+
+def test_a_file_of_a_repository_is_named_at_a_commit():
+    files = {line.address for line in LINES if "/blob/" in line.address}
+    assert files and all(re.search(r"/blob/[0-9a-f]{40}/", address) for address in files)
+
+
+def test_there_are_enough_and_no_line_is_twice():
+    assert sum(len(line.figures) for line in LINES) >= 100
+    assert len({line.address for line in LINES}) >= 8
+    assert len({(line.measured, line.name) for line in LINES}) == len(LINES)
+
+
+def test_what_is_not_there_is_refused_with_what_is():
+    with pytest.raises(CourseError, match=r"'broadcast': choose from .*all-reduce"):
+        published.lines("broadcast")
+
+
+def test_a_time_becomes_a_bandwidth_as_nccl_tests_define_it():
+    (line,) = (one for one in published.lines("all-reduce") if one.name.endswith("Gloo"))
+    (same,) = (one for one in published.all_reduces() if one.name == line.name)
+    (size, milliseconds), (_, gb_per_s) = line.figures[-1], same.figures[-1]
+    assert (line.unit, same.unit) == ("ms", "GB/s")
+    assert gb_per_s == pytest.approx(2 * (2 - 1) / 2 * size / (milliseconds * 1e-3) / 1e9)
+
+
+def test_a_bandwidth_stays_as_it_was_published():
+    as_published = {line.name: line for line in published.lines("all-reduce")}
+    for line in published.all_reduces():
+        before = as_published[line.name]
+        assert before.unit == "ms" or line == before
+
+
+def test_a_speedup_is_over_one_gpu():
+    (line,) = (
+        one for one in published.speedups("BERT-base, fine-tuning") if one.name == "H100 SXM, fp16"
+    )
+    assert dict(line.figures) == {
+        1: 1,
+        2: pytest.approx(1630 / 812),
+        4: pytest.approx(3219 / 812),
+        8: pytest.approx(9176 / 812),
+    }
+    with pytest.raises(CourseError, match="Nothing published"):
+        published.speedups("GPT-4")
+
+
+def test_every_figure_in_the_picture_is_its_row():
+    picture = published.draw(MINE, published.all_reduces(), title="Yours, and others'")
+    shown = [html.unescape(tip) for tip in re.findall(r"<g><title>(.*?)</title>", picture)]
+    rows = [
+        f"{line.name}, {words.size(size)}: {words.significant(value)} GB/s"
+        for line in published.all_reduces()
+        for size, value in line.figures
+    ]
+    own = [
+        f"{name}, {words.size(size)}: {words.significant(value)} GB/s"
+        for name, line in MINE.items()
+        for size, value in line
+    ]
+    assert shown == rows + own
+
+
+@pytest.mark.parametrize(
+    ("mine", "behind"),
+    [
+        (MINE, published.all_reduces()),
+        ({"yours": [(1, 1.0), (2, 1.7)]}, published.speedups("BERT-base, fine-tuning")),
+        ({"yours": [(256.0, 0.03)]}, published.lines("matmul in fp16")),
+    ],
+    ids=["all-reduces", "speed-ups", "one point"],
+)
+def test_the_picture_fits_and_is_legible(mine, behind):
+    picture = published.draw(mine, behind, title="Your points, and what others published")
+    assert_fits(picture)
+    assert_legible(picture)
+    assert all(f">{name}<" in picture for name in [*mine, *(line.name for line in behind)])
+
+
+@pytest.mark.parametrize(
+    ("mine", "behind", "says"),
+    [
+        ({}, published.all_reduces(), "points of your own"),
+        ({"yours": []}, published.all_reduces(), "points of your own"),
+        (MINE, [], "published lines"),
+        ({"yours": [(1024.0, 0.0)]}, published.all_reduces(), "above 0"),
+        ({"8 H200": [(1024.0, 1.0)]}, published.all_reduces(), "name of its own"),
+        (MINE, published.lines(), "show the same"),
+    ],
+)
+def test_a_picture_that_would_mislead_is_refused(mine, behind, says):
+    with pytest.raises(CourseError, match=says):
+        published.draw(mine, behind, title="")
+
+
+def test_a_sentence_says_where_one_stands():
+    behind = published.all_reduces()
+    said = published.stands("Your 2 ranks at 16 MiB", 2**24, 0.5, behind)
+    assert said == (
+        "Your 2 ranks at 16 MiB: 0.5 GB/s. Published: 2 V100 over TCP 0.95, 8 H200 240 GB/s; "
+        "that is 481 times as much."
+    )
+    between = published.stands("Mine", 2**24, 10.0, behind)
+    assert "4 GPUs over PCIe 4.9, 16 A100, 2 nodes 26, 8 H200 240" in between
+    assert published.stands("Mine", 2**24, 500.0, behind).endswith("; yours is 2.1 times that.")
+
+
+@pytest.mark.parametrize(("at", "value", "says"), [(2**24, 0.0, "above 0"), (3, 1.0, "near 3")])
+def test_what_cannot_be_compared_is_refused(at, value, says):
+    with pytest.raises(CourseError, match=says):
+        published.stands("Mine", at, value, published.all_reduces())
