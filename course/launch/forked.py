@@ -1,7 +1,7 @@
 """In a forked launcher or rank: look like a process of its own, from first to last.
 
 From the first instruction to the exit code nothing tells a fork of the warm server from a new
-interpreter.
+interpreter. `forked.md` says how this fails.
 """
 
 import atexit

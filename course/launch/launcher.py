@@ -93,7 +93,7 @@ def _torchrun(ranks: Ranks, argv: list[str]) -> None:
     if args.nnodes in ("1", "1:1"):
         # The ranks of one box meet on loopback, whatever this box is called.
         args.local_addr = args.local_addr or "127.0.0.1"
-        _stay_on_loopback()
+        loopback.stay_there()
         # Nor do they need to wait a random time, up to 0.3 s, in case many boxes meet at once ...
         rendezvous = insides.module("torch.distributed.elastic.rendezvous.dynamic_rendezvous")
         insides.replace_if_there(rendezvous, "_delay", _do_not_wait_at_random)
@@ -102,13 +102,6 @@ def _torchrun(ranks: Ranks, argv: list[str]) -> None:
     run.record(run.run)(args)
     if not ranks.started:
         raise insides.unknown(run, "starts ranks in another way than by SubprocessHandler._popen")
-
-
-def _stay_on_loopback() -> None:
-    """Let nobody on another box reach the ranks of this one, neither their store nor Gloo."""
-    loopback.stores_on_loopback()
-    if sys.platform == "linux":
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
 
 
 def _do_not_wait_at_random(seconds: float | tuple[float, float]) -> None:
@@ -139,7 +132,7 @@ def _accelerate(ranks: Ranks, argv: list[str]) -> None:
                 + shlex.join(["accelerate", "launch", *options, *script])
             )
         if (args.num_machines or 1) == 1:
-            _stay_on_loopback()
+            loopback.stay_there()
         if wanted > 1 and args.main_process_port is None:
             options += ["--main_process_port", "0"]  # any free one: two runs at once must not meet
         sys.argv = ["accelerate", "launch", *options, *script]

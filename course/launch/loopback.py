@@ -1,4 +1,4 @@
-"""In the launcher: have the stores of a run on one box listen on its loopback interface alone.
+"""In the launcher: have a run on one box listen on the loopback interface alone.
 
 A store is where ranks find one another. torch's binds a port on every interface, whatever host it
 is told (pytorch issue 173909), and asks nobody who connects for a password. It also takes a socket
@@ -7,6 +7,7 @@ that listens already, so it is given one.
 
 import contextlib
 import ipaddress
+import os
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -21,11 +22,23 @@ HOMES = (
 )
 
 
-def stores_on_loopback() -> None:
-    """From now on, the stores that this process makes for its own box are bound to loopback.
+INTERFACES = ("lo", "lo0")  # what Linux and macOS call it
 
-    Raises `CourseError` where this torch makes them elsewhere.
+
+def stay_there() -> None:
+    """Let nobody on another box reach the ranks of this one, neither their store nor Gloo.
+
+    Gloo would look for the address of this box by its name, which the resolver of a MacBook may
+    not know. Raises `CourseError` where this torch makes its stores in some other way.
     """
+    stores_on_loopback()
+    there = {name for _, name in socket.if_nameindex()}
+    for name in there.intersection(INTERFACES):
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", name)
+
+
+def stores_on_loopback() -> None:
+    """From now on, the stores that this process makes for its own box are bound to loopback."""
     ours = _on_loopback(insides.module("torch.distributed").TCPStore)
     for home in HOMES:
         insides.replace(insides.module(home), "TCPStore", ours)

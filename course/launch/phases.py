@@ -4,7 +4,7 @@
        └──────── the time limit comes ─────────────────────────────> STACKS ──┐        │
                                                                      STACKS_S └────────┴─> KILLING
 
-A run is over, in whatever phase, when no process of it is left. `supervisor.md` says how it fails.
+A run is over, in whatever phase, when no process of it is left.
 """
 
 from enum import Enum, auto

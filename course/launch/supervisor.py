@@ -4,7 +4,7 @@ Each run has one supervisor, in a session of its own. It is the parent of the la
 own elastic agent, or accelerate's) and of every rank, and on Linux the "child subreaper" that
 adopts whatever they leave behind, so the tree below it holds every process of the run. When the
 client (a notebook's kernel) hangs up, dies or asks, when the time limit comes, or when the launcher
-dies, that tree is ended.
+dies, that tree is ended. `supervisor.md` says how this fails.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""NCCL as Gloo: what NCCL refuses is refused before Gloo sees it."""
+"""NCCL as Gloo: what NCCL refuses is refused before Gloo sees it. `nccl.md` says how this fails."""
 
 import functools
 import os

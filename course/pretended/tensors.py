@@ -1,7 +1,7 @@
 """CPU tensors with a pretended device, and the rule that an operation has all of them on one.
 
 The device is kept on the storage, so views share it. A tensor that torch's C++ code made has none
-until something is written into it, and goes with every device.
+until something is written into it, and goes with every device. `tensors.md` says how this fails.
 """
 
 import os

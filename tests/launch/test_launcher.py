@@ -97,7 +97,7 @@ def accelerated(monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[list[str]
     monkeypatch.setattr(launcher, "_need_script", lambda script: None)
     monkeypatch.setattr(accelerate_cli, "main", lambda: None)
     monkeypatch.setattr(launch, "simple_launcher", None)
-    monkeypatch.setattr(launcher, "_stay_on_loopback", lambda: None)
+    monkeypatch.setattr(launcher.loopback, "stay_there", lambda: None)
     monkeypatch.setattr("sys.argv", [])
     monkeypatch.setenv("ACCELERATE_USE_CPU", "")
     notes = Notes()
@@ -169,7 +169,7 @@ def test_ranks_that_start_beside_the_supervisor_are_told_of(monkeypatch) -> None
     monkeypatch.setattr(launcher.preflight, "missing", lambda script: None)
     monkeypatch.setattr(torchrun, "run", lambda args: None)
     monkeypatch.setattr(dynamic_rendezvous, "_delay", dynamic_rendezvous._delay)
-    monkeypatch.setattr(launcher, "_stay_on_loopback", lambda: None)
+    monkeypatch.setattr(launcher.loopback, "stay_there", lambda: None)
     words = ["--standalone", "--nproc-per-node", "2", "script.py"]
     with pytest.raises(CourseError, match="starts ranks in another way than by SubprocessHandler"):
         launcher._torchrun(ranks, words)

@@ -1,5 +1,6 @@
 """While a run on one box goes on, nothing of it can be reached from another box."""
 
+import os
 import socket
 import subprocess
 import sys
@@ -137,3 +138,17 @@ def test_without_ipv6_a_name_that_means_both_is_bound_to_ipv4(monkeypatch) -> No
     monkeypatch.setattr(loopback.socket, "create_server", create)
     with loopback._listening("localhost", 0) as listener:
         assert listener.getsockname()[0] == "127.0.0.1"
+
+
+def test_gloo_is_told_the_interface_by_the_name_that_this_system_has(monkeypatch) -> None:
+    monkeypatch.setattr(loopback, "stores_on_loopback", lambda: None)
+    for names, told in ((["lo", "eth0"], "lo"), (["en0", "lo0"], "lo0"), (["en0"], None)):
+        monkeypatch.setenv("GLOO_SOCKET_IFNAME", "one that is set")
+        loopback.stay_there()
+        assert os.environ["GLOO_SOCKET_IFNAME"] == "one that is set"
+        monkeypatch.delenv("GLOO_SOCKET_IFNAME")
+        monkeypatch.setattr(
+            loopback.socket, "if_nameindex", lambda names=names: list(enumerate(names))
+        )
+        loopback.stay_there()
+        assert os.environ.get("GLOO_SOCKET_IFNAME") == told

@@ -1,5 +1,6 @@
 """What the checks of lab 04's snapshots do on each rank."""
 
+import fcntl
 import importlib
 import os
 import signal
@@ -100,6 +101,15 @@ def left_over() -> tuple[list[str], str, int]:
     return files, _unlike_both(path) or "", longer
 
 
+def path_of(descriptor: int) -> Path:
+    """The file behind a descriptor, as Linux or macOS tells it."""
+    if hasattr(fcntl, "F_GETPATH"):
+        return Path(
+            os.fsdecode(fcntl.fcntl(descriptor, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0"))
+        )
+    return Path(f"/proc/self/fd/{descriptor}").resolve()
+
+
 def happened() -> list[str]:
     """What happens at the name of a snapshot while it is written, in order; well: `RENAMED`."""
     module, path, seen = importlib.import_module("snapshot"), _path() / "model.pt", []
@@ -110,7 +120,7 @@ def happened() -> list[str]:
         def sync(file: object) -> None:
             real(file)
             descriptor = file if isinstance(file, int) else file.fileno()
-            name = Path(f"/proc/self/fd/{descriptor}").resolve()
+            name = path_of(descriptor)
             if name.is_file() and _unlike_both(name) is None:
                 synced.add(os.fstat(descriptor).st_ino)
 

@@ -1,6 +1,5 @@
 """What the checks of `benchmark` do on each rank: steps whose true rate is known."""
 
-import functools
 import importlib
 import time
 import timeit
@@ -8,6 +7,8 @@ from collections.abc import Callable
 
 import torch
 import torch.distributed as dist
+
+from course.checks.tools.interceptor import intercepted
 
 SAMPLES = 10  # of a step
 STEP_S = 0.01
@@ -26,9 +27,8 @@ class Clock:
 
     def __init__(self) -> None:
         self.now = 0.0
-        self._all_reduce = dist.all_reduce
-        for name in MEETINGS:
-            setattr(dist, name, self.meeting(getattr(dist, name)))
+        self._meetings = intercepted(self.meet, MEETINGS, homes=(dist,))
+        self._meetings.__enter__()  # for good
         for name in CLOCKS:
             setattr(time, name, lambda: self.now)
             setattr(time, f"{name}_ns", lambda: round(self.now * 1e9))
@@ -38,21 +38,12 @@ class Clock:
         """Let time pass."""
         self.now += seconds
 
-    def meet(self) -> None:
-        """Wait for the rank that is latest."""
+    def meet(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+        """A call of a meeting: first wait for the rank that is latest."""
         latest = torch.tensor(self.now, dtype=torch.float64)
-        self._all_reduce(latest, dist.ReduceOp.MAX)
+        dist.all_reduce(latest, dist.ReduceOp.MAX)
         self.now = latest.item()
-
-    def meeting(self, real: Callable) -> Callable:
-        """A function of torch.distributed in which ranks meet."""
-
-        @functools.wraps(real)
-        def call(*args: object, **kwargs: object) -> object:
-            self.meet()
-            return real(*args, **kwargs)
-
-        return call
+        return real(*args, **kwargs)
 
 
 def measure(

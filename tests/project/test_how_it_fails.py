@@ -1,0 +1,37 @@
+"""The pages that say how a hard part fails lie beside it, and name what is there."""
+
+import re
+
+import pytest
+
+from course.core.files import ROOT
+
+HARD = ["launch/forked", "launch/warm_server", "launch/supervisor"]
+HARD += ["pretended/tensors", "pretended/nccl"]
+PAGES = {name: (ROOT / "course" / f"{name}.md") for name in HARD}
+
+
+def test_there_is_one_for_each_hard_part_and_its_code_names_it() -> None:
+    there = {
+        path for room in ("launch", "pretended") for path in (ROOT / "course" / room).glob("*.md")
+    }
+    assert there == set(PAGES.values())
+    for name, page in PAGES.items():
+        code = (ROOT / "course" / f"{name}.py").read_text()
+        assert f"`{page.name}` says how this fails" in " ".join(code.split())
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_what_it_names_is_there(name: str) -> None:
+    """Files, tests, and names of the code; a page that nobody keeps is worse than none."""
+    code = "\n".join(path.read_text() for path in sorted((ROOT / "course").rglob("*.py")))
+    missing = []
+    for word in re.findall(r"`([\w./]+)`", PAGES[name].read_text()):
+        if "/" in word and not word.startswith("/"):
+            found = (ROOT / word).exists()
+        elif word.endswith(".py"):
+            found = any((ROOT / "course").rglob(word))
+        else:
+            found = word.rpartition(".")[2] in code
+        missing += [] if found else [word]
+    assert missing == []
