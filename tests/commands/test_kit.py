@@ -1,6 +1,7 @@
 """``python -m course kit``: editions without and with solutions, and what graders make of them."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from course.__main__ import main
 from course.core import ROOT
 from course.core.todo import OPEN
 from course.exercises import exercises
-from course.lessons import lessons
+from course.lessons import labs, lessons
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +51,17 @@ def test_students_get_no_solution(kit):
         for line in solution_lines(lesson):
             if "\n".join(lesson.lines).count(line) == 1:  # and stands nowhere outside a solution
                 assert line not in blank[lesson.name], (lesson.name, line)
-    assert "solutions/" not in (students / "README.md").read_text()
+
+
+def test_the_students_texts_name_only_what_they_have(kit):
+    students = kit / "students"
+    for name in ("README.md", "INSTALL.md"):
+        text = (students / name).read_text()
+        assert "solutions/" not in text
+        links = [link for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link]
+        assert [link for link in links if not (students / link).is_file()] == []
+    rows = re.findall(r"^\| \[\w+\]\(labs/", (students / "README.md").read_text(), re.MULTILINE)
+    assert len(rows) == len(labs(ROOT))
 
 
 def solution_lines(lesson) -> list[str]:

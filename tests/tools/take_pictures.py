@@ -1,13 +1,13 @@
-"""Take the two pictures that no code of the course draws.
+"""Take the one picture that no code of the course draws.
 
     PYTHONPATH=tests python tests/tools/take_pictures.py
 
-images/lab_03.png is the README's: JupyterLab with the solved lab 03, an explorable on the left, a
-script and its run on the right. course/commands/web/static/preview.png is what a link to the site
-shows elsewhere. Needs Chromium and playwright; look at both before you commit them.
+images/lab_03.png is the README's: JupyterLab with the solved lab 03b, an explorable on the left, a
+script and its run on the right. Needs Chromium and playwright; look at it before you commit it.
 """
 
 import contextlib
+import json
 import os
 import shutil
 import socket
@@ -23,20 +23,8 @@ from support.launching import PATIENCE_S, until
 from course.commands.lab import SETTINGS, trust
 from course.core import ROOT
 
-LAB = "03_distributed_data_parallel.ipynb"
+LAB = "03b_overlap.ipynb"
 SCREEN = {"width": 1400, "height": 900}
-PREVIEW = {"width": 1200, "height": 630}  # what Open Graph and the sites that read it ask for
-PREVIEW_PAGE = """<style>
-    body {{ margin: 0; padding: 46px 60px; font-family: "DejaVu Sans", sans-serif; color: #fff;
-           background: #0b5c99; box-sizing: border-box; height: 630px; overflow: hidden; }}
-    h1 {{ font-size: 46px; margin: 0 0 10px; }}
-    p {{ font-size: 25px; margin: 0 0 28px; }}
-    div {{ height: 400px; overflow: hidden; border-radius: 14px; }}
-    svg {{ width: 1080px; height: auto; display: block; }}
-</style>
-<h1>Training on several GPUs, by doing it</h1>
-<p>Labs in Jupyter: pictures that move, scripts that run, checks.</p>
-<div>{drawing}</div>"""
 # Scroll one of the two views of the notebook until the element that holds a text is near its top.
 SHOW = """([view, selector, text, below]) => {
     const panel = document.querySelectorAll('.jp-NotebookPanel')[view];
@@ -49,17 +37,15 @@ SHOW = """([view, selector, text, below]) => {
     scroller.scrollBy(0, gap);
     return scroller.scrollTop === before;
 }"""
-RUN_LINE = "stages = %torchrun"
+RUN_LINE = "real = %torchrun"
+# Teachers have nbgrader, whose buttons no learner sees.
+OFF = {"disabledExtensions": {"@jupyter/nbgrader": True}}
 
 
 def main() -> None:
-    """Write both pictures."""
+    """Write the picture."""
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        page = chromium.new_page(viewport=PREVIEW)
-        drawing = (ROOT / "images" / "buckets.svg").read_text(encoding="utf-8")
-        page.set_content(PREVIEW_PAGE.format(drawing=drawing))
-        page.screenshot(path=ROOT / "course" / "commands" / "web" / "static" / "preview.png")
         with tempfile.TemporaryDirectory(prefix="course-pictures-") as folder:
             _take_lab(chromium.new_page(viewport=SCREEN), Path(folder))
         chromium.close()
@@ -70,6 +56,10 @@ def _take_lab(page: Page, folder: Path) -> None:
     for name in ("labs", "solutions", "images"):
         shutil.copytree(ROOT / name, folder / name)
     trust(folder / "solutions")
+    page_config = folder / "settings" / "labconfig" / "page_config.json"
+    page_config.parent.mkdir(parents=True)
+    page_config.write_text(json.dumps(OFF))
+    settings = f"{folder / 'settings'}{os.pathsep}{SETTINGS}"
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -77,7 +67,7 @@ def _take_lab(page: Page, folder: Path) -> None:
     server = subprocess.Popen(
         [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", *options],
         cwd=folder,
-        env=os.environ | {"JUPYTER_CONFIG_PATH": str(SETTINGS)},
+        env=os.environ | {"JUPYTER_CONFIG_PATH": settings},
         stderr=subprocess.DEVNULL,
     )
     page.set_default_timeout(PATIENCE_S * 1000)

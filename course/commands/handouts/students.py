@@ -22,9 +22,22 @@ FILES = (
 )
 FOLDERS = ("course", "images", "labs")
 MADE = ("__pycache__", ".ipynb_checkpoints", "*.egg-info", "runs", "traces", "*.py[co]")
-# Sections and lines of README that speak of what this edition does not have.
-SECTION = re.compile(r"^## For (teachers|contributors)\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
-ABSENT = ("solutions/", "make test", "make report", "git+ADDRESS", ".devcontainer")
+# What README and INSTALL say of things that this edition does not have: links to solved labs,
+# sections and lines.
+SOLVED = re.compile(r" \[solved\]\(solutions/\w+\.ipynb\) \|$", re.MULTILINE)
+SECTION = re.compile(
+    r"^## On (GPUs|a machine that someone lends you)\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL
+)
+TEXTS = ("README.md", "INSTALL.md")
+ABSENT = (
+    "solutions/",
+    "make test",
+    "make report",
+    "git+ADDRESS",
+    ".devcontainer",
+    "TEACHING.md",
+    "CONTRIBUTING.md",
+)
 LINE = re.compile(rf"^.*({'|'.join(map(re.escape, ABSENT))}).*\n", re.MULTILINE)
 
 
@@ -36,8 +49,9 @@ def write(root: Path, wanted: Sequence[Lesson], out: Path) -> None:
         path.unlink()  # the teacher's own
     for name in FILES:
         shutil.copyfile(root / name, out / name)
-    text = (root / "README.md").read_text(encoding="utf-8")
-    write_whole(out / "README.md", LINE.sub("", SECTION.sub("", text)))
+    for name in TEXTS:
+        text = SOLVED.sub("", (root / name).read_text(encoding="utf-8"))
+        write_whole(out / name, LINE.sub("", SECTION.sub("", text)))
     for lesson in wanted:
         (blank,) = opened(["\n".join(lesson.lines)])
         write_whole(out / "course" / "lessons" / lesson.path.name, blank + "\n")
