@@ -6,7 +6,7 @@ PINS = -c constraints.txt
 PIP = .venv/bin/python -m pip
 
 .PHONY: lab update test test-rest quick base install notebooks prose scripts site report doctor \
-	lint pins clean
+	lint exercise pins clean
 
 lab: base                # JupyterLab at the start notebook; ARGS="--ip 0.0.0.0" passes options on
 	.venv/bin/python -m course lab $(ARGS)
@@ -27,6 +27,9 @@ quick: lint              # for the edit loop: style, built files, every test tha
 
 notebooks: install       # labs/, solutions/ and images/ from the lessons; ARGS="02_all_reduce" builds one
 	.venv/bin/python -m course build $(ARGS)
+
+exercise: install        # the frame of a new exercise: NAME=my_barrier LAB=00_start_here
+	.venv/bin/python tests/tools/new_exercise.py "$(NAME)" "$(LAB)"
 
 prose: base              # the same where only prose has changed: in a second, and nothing is run
 	.venv/bin/python -m course build --prose $(ARGS)

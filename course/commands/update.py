@@ -55,8 +55,8 @@ def main(argv: Sequence[str]) -> None:
             "If Jupyter asks, choose Revert: Overwrite brings the old notebook back."
         )
     print("Restart the kernels that run, because they still have the old version.")
-    if "pyproject.toml" in coming:
-        print("The course may need other packages now: `make install` installs them.")
+    if coming & {"pyproject.toml", "constraints.txt"}:
+        print("The course may need other packages now: `make base` installs them.")
 
 
 def _go(clone: Clone, new: str, edited: list[str], kept: Path) -> None:

@@ -4,6 +4,7 @@ The same lesson makes the same bytes outside the outputs, so that a test can tel
 committed is current.
 """
 
+import hashlib
 import re
 import shutil
 import sysconfig
@@ -25,6 +26,7 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"file_extension": ".py", "name": "python", "pygments_lexer": "ipython3"},
 }
+WIDGET_STATES = "application/vnd.jupyter.widget-state+json"
 ALL_HOLD = re.compile(r"(\d+) of \1 checks hold\.")
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -124,8 +126,9 @@ def execute(lesson: Lesson, root: Path) -> NotebookNode:
     for index, cell in enumerate(node.cells):
         if said := check_that_fails(cell):
             raise Failed(f"{_place(lesson, index)}: its solution is not right: {said}")
-    node.metadata = nbformat.from_dict(METADATA | _widgets(node))  # nbclient adds more
-    return _without_this_machine(node, root)
+    widgets = _widgets(node)
+    node.metadata = nbformat.from_dict(METADATA | widgets)  # nbclient adds more
+    return _without_this_run(node, lesson, widgets, root)
 
 
 def _run(node: NotebookNode, lesson: Lesson, folder: Path) -> None:
@@ -177,10 +180,18 @@ def _reason(error: Exception) -> str:
     return "\n  ".join([f"{error.ename}: {error.evalue}", *said[-6:-1]])
 
 
-def _without_this_machine(node: NotebookNode, root: Path) -> NotebookNode:
-    """The notebook without this machine's paths to the course and to Python."""
+def _without_this_run(
+    node: NotebookNode, lesson: Lesson, widgets: dict, root: Path
+) -> NotebookNode:
+    """The notebook without this machine's paths to the course and to Python, and without chance:
+    the ids of its widgets are the same after every run.
+    """
     python = Path(sysconfig.get_path("stdlib"))
     content = text(node).replace(f"{root}/", "./").replace(f"{python}/", f"…/{python.name}/")
+    states = widgets["widgets"][WIDGET_STATES]["state"] if widgets else {}
+    for number, model_id in enumerate(states):  # in the order in which they were made
+        steady = hashlib.sha256(f"{lesson.name} {number}".encode()).hexdigest()[: len(model_id)]
+        content = content.replace(model_id, steady)
     return nbformat.reads(content, as_version=4)
 
 

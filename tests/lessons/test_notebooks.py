@@ -103,6 +103,13 @@ def test_widgets_are_stored_so_that_they_show_without_a_kernel(finished):
     assert states[view["model_id"]].state.value == 7
 
 
+def test_a_widget_has_the_same_id_after_every_run(copied):
+    path = copied / "solutions" / "02_widget.ipynb"
+    before = path.read_bytes()
+    assert built(copied, "02_widget") == []
+    assert path.read_bytes() == before
+
+
 def test_the_paths_of_this_machine_are_not_stored(finished):
     output = notebook(finished, "solutions", "03_elsewhere").cells[1].outputs[0]
     python = f"python{sys.version_info.major}.{sys.version_info.minor}"

@@ -1,0 +1,85 @@
+"""`make exercise` writes an exercise that already holds: its parts fit each other, and its lab."""
+
+import importlib
+import os
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.launching import clean_environment
+
+from course.checks.runner.session import Session
+from course.core.errors import CourseError
+from course.core.files import ROOT
+
+pytestmark = [pytest.mark.slow, pytest.mark.rest]
+
+LAB = "00_start_here"
+TOOL = "tests/tools/new_exercise.py"
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the course and its tests."""
+    root = tmp_path_factory.mktemp("copy")
+    unwanted = shutil.ignore_patterns("__pycache__", "runs", "traces", "*.py[co]")
+    for name in ("course", "tests", "labs"):
+        shutil.copytree(ROOT / name, root / name, ignore=unwanted)
+    for name in ("conftest.py", "pyproject.toml", "CONTRIBUTING.md"):
+        shutil.copyfile(ROOT / name, root / name)
+    return root
+
+
+def run(root: Path, *arguments: str) -> subprocess.CompletedProcess:
+    """Run Python in the copy, whose `course` is the one that is imported."""
+    path = os.pathsep.join([str(root), str(root / "tests")])
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=root,
+        env=clean_environment() | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.mark.timeout(600)
+def test_the_frame_holds_and_its_wrong_answer_does_not(copy):
+    done = run(copy, TOOL, "my_barrier", LAB)
+    assert done.returncode == 0, done.stderr
+    named = re.findall(r"(?:course|tests)/[\w/]+\.(?:md|py)", done.stdout)
+    assert len(named) > 5 and all((copy / name).is_file() for name in named)
+    answers = [f"tests/checks/test_{kind}.py" for kind in ("mutants", "right_answers")]
+    tested = run(copy, "-m", "pytest", "-q", "-n", "0", "-k", "my_barrier", *answers)
+    assert re.search(r"^4 passed", tested.stdout, re.MULTILINE), tested.stdout + tested.stderr
+    built = run(copy, "-m", "course", "build", "--scripts", LAB)  # the lesson keeps to its rules
+    assert built.returncode == 0, built.stderr
+    assert "TODO" in (copy / "labs/src/my_barrier.py").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "lab", "why"),
+    [
+        ("My-Barrier", LAB, "is no new name"),
+        ("start_here", LAB, "is no new name"),
+        ("my_fence", "99_nothing", "There is no lab '99_nothing'"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_sentence(copy, name, lab, why):
+    write = runpy.run_path(ROOT / TOOL)["main"]
+    with pytest.raises(CourseError, match=why):
+        write(copy, name, lab)
+
+
+def test_the_page_about_checks_names_only_what_there_is():
+    text = (ROOT / "course/checks/README.md").read_text()
+    named = re.findall(r"^\| `(\w+)\.(\w+)\(", text, re.MULTILINE)
+    assert len(named) > 5
+    for module, name in named:
+        assert hasattr(importlib.import_module(f"course.checks.tools.{module}"), name)
+    given = text.partition("## What a check is given")[2].partition("## What a check says")[0]
+    fixtures = re.findall(r"^\| `(\w+)", given, re.MULTILINE)
+    assert set(fixtures) == {"ranks", "alone", "tmp_path"} <= set(dir(Session))
