@@ -96,9 +96,10 @@ def put(tensor: Tensor, device: torch.device | None) -> Tensor:
 
 def _storage(tensor: Tensor) -> torch.UntypedStorage | None:
     try:
-        return tensor.untyped_storage()
+        storage = tensor.untyped_storage()
     except NotImplementedError:  # it has none, like a sparse tensor
         return None
+    return None if storage.device.type == "meta" else storage  # it has shapes, and lies nowhere
 
 
 def agreed(name: str, tensors: list[Tensor]) -> torch.device | None:
@@ -130,6 +131,8 @@ class Devices(TorchDispatchMode):
     def __torch_dispatch__(
         self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None
     ) -> Any:
+        if any(hasattr(kind, "__tensor_flatten__") for kind in types):
+            return NotImplemented  # a DTensor: what it does with its parts comes here again
         kwargs = dict(kwargs or {})
         tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
         if function.namespace == "c10d":
