@@ -22,6 +22,8 @@ from course.core import UnknownTorch
 CPU = torch.device("cpu")
 # Operations that may read from one device and write to another, or take CPU indices on a GPU.
 MAY_MIX = {"aten::copy_", "aten::_foreach_copy_", "aten::index", "aten::index_put_"}
+# Called by autograd's C++ code when it copies a gradient, with the device that it sees there: CPU.
+FROM_C = {"aten::new_empty_strided"}
 
 
 class Gpus:
@@ -141,6 +143,8 @@ class Devices(TorchDispatchMode):
         else:
             device = agreed(function._schema.name, tensors)
         wanted = kwargs.get("device")
+        if wanted == CPU and function._schema.name in FROM_C:
+            wanted = None
         if wanted is not None and (tensors or wanted.type == "cuda"):
             device, kwargs["device"] = gpus.use(wanted), CPU
         made = function(*args, **kwargs)

@@ -50,7 +50,6 @@ SMALL = {
     "10b_fsdp/fsdp_ways.py": "race --rounds 1 --size tiny --pairs 4 --ways ddp my_fsdp torch_fsdp",
     "10b_fsdp/hsdp.py": "--replicas 1 --until 2",
     "10b_fsdp/resume.py": "",
-    "11_splitting/tp_compare.py": "",
     "11_splitting/train_split.py": "",
     "11b_pipelines/pipeline_times.py": "--microbatches 2",
     "11b_pipelines/three_ways.py": "--mesh 1 2 1 --steps 1",
@@ -61,6 +60,7 @@ LEFT_OUT = {
     "06b_horovod_engine/stall.py": "a stall on purpose, with tensors of the CPU",
     "06b_horovod_engine/hvd_sweep.py": "messages of tensors of the CPU, as by_name.py has",
     "06b_horovod_engine/hvd_trace.py": "messages of tensors of the CPU, as by_name.py has",
+    "11_splitting/tp_compare.py": "autograd asks a build for CUDA what torch's split layers return",
     "11b_pipelines/torch_pipeline.py": "torch's stages tell their shapes in single messages",
     "course/bench_on_ranks.py": "tests/commands runs it with scripts of several lessons",
 }

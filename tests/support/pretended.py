@@ -31,7 +31,6 @@ SHRUNK = {
         ("real.py", '["train"].map(', '["train"].select(range(128)).map('),
     ],
     "06_horovod_style": [("digits_hvd.py", "3, 20, 0.02", "1, 200, 0.02")],
-    "11_splitting": [("tp_compare.py", "4096 if on_gpus", "64 if on_gpus")],
     "07_strategies": [
         ("strategy_race.py", "(8192, 4096, 4, 7) if", "(8, 8, 1, 1) if"),
         ("train_any.py", "epochs: int = 2", "epochs: int = 1"),
