@@ -8,9 +8,7 @@ The file grows as the command goes on: an interrupt, or a part that fails, takes
 
 import argparse
 import importlib.util
-import os
 import platform
-import re
 import shlex
 import shutil
 import signal
@@ -22,18 +20,21 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import combinations
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from course import hardware
-from course.commands import bench, report_scripts, report_terminal
+from course.commands import bench, report_facts, report_scripts, report_terminal
+from course.commands.report_terminal import Ended
 from course.core import ROOT, words
 from course.hardware.doctor import BROKEN, CHECKS, examine
 from course.launch import warm_up
-from course.lessons import lessons
+
+if TYPE_CHECKING:
+    from course.lessons import Lesson
 
 ON_RANKS = Path(__file__).with_name("report_on_ranks.py")
-TOOL_LIMIT_S, LINK_LIMIT_S, SCRIPT_LIMIT_S, NOTEBOOK_LIMIT_S = 30, 120, 600, 1800
-NVIDIA_SMI = ("nvidia-smi", "nvidia-smi topo -m")
-VARIABLES = re.compile(r"(CUDA|NVIDIA|NCCL|GLOO|TORCH|PYTORCH|OMP|ACCELERATE|LD)_\w+")
+TOOL_LIMIT_S, LINK_LIMIT_S, SCRIPT_LIMIT_S, NOTEBOOK_LIMIT_S = 120, 300, 600, 1800
+SHOWN = 3  # lines at the end of a script that went well: its figures
 
 
 class Report:
@@ -75,7 +76,7 @@ class Report:
 
 
 def box(report: Report) -> None:
-    """The findings of the doctor, versions, GPUs and their links, settings."""
+    """The findings of the doctor, versions, GPUs with links and clocks, settings."""
     facts = examine()
     for check in CHECKS:
         if finding := check(facts):
@@ -87,40 +88,58 @@ def box(report: Report) -> None:
     report.item(", ".join(f"{name} {version}" for name, version in facts.packages.items()))
     for link in facts.box.links:
         report.item(f"GPU {link.first} and GPU {link.second}: {link.words} ({link.kind})")
-    for command in NVIDIA_SMI:
-        if shutil.which("nvidia-smi"):
-            ended = report_terminal.run(command.split(), ROOT, TOOL_LIMIT_S)
-            report.item(f"`{command}`", lines=ended.lines)
-    for name, value in sorted(os.environ.items()):
-        if VARIABLES.fullmatch(name):
-            report.item(f"`{name}={value}`")
+    for command in report_facts.tools():
+        ended = report_terminal.run(command, ROOT, TOOL_LIMIT_S)
+        report.item(f"`{shlex.join(command)}`", lines=ended.lines)
+    for setting in report_facts.settings():
+        report.item(f"`{setting}`")
 
 
 def links(report: Report) -> None:
     """An all-reduce over each pair of GPUs, and over all of them: is it right, how fast is it?"""
     gpus = range(hardware.gpu_count())
-    groups = list(combinations(gpus, 2)) + ([tuple(gpus)] if len(gpus) > 2 else [])
-    if not groups:
-        report.add(
-            "There are no two GPUs, so NCCL is not tried; two ranks on the CPU, with Gloo:\n"
-        )
-    for group in groups or [()]:
-        ranks = str(len(group) or 2)
-        torchrun = ["torchrun", "--standalone", "--nproc-per-node", ranks, str(ON_RANKS)]
-        command = ["env", "NCCL_DEBUG=WARN", *torchrun, *map(str, group)]
-        ended = report_terminal.run(command, ROOT, LINK_LIMIT_S)
-        who = f"GPUs {', '.join(map(str, group))}" if group else "CPU"
-        if ended.code == 0:
-            speeds = next(line for line in ended.lines if "GB/s" in line)
-            report.item(f"{who}: right; {speeds}")
-        else:
-            report.item(f"{who}: ended {ended.how}", fault=True, lines=ended.last)
-        report.warn(ended.warnings)
+    groups = list(combinations(gpus, 2)) + ([tuple(gpus)] if len(gpus) != 2 else [])
+    if not gpus:
+        report.add("There is no GPU, so NCCL is not tried; two ranks on the CPU, with Gloo:\n")
+    if len(gpus) == 1:
+        report.add("There is one GPU, so NCCL is tried by one rank, which sends nothing:\n")
+    for group in groups:
+        if ended := _on_ranks(report, "sums", group):
+            speeds = next(line for line in ended.lines if " MB in " in line)
+            report.item(f"{_named(group)}: right; {speeds}")
+            report.warn(ended.warnings)
+
+
+def bandwidth(report: Report) -> None:
+    """Times by size as nccl-tests prints them, over all GPUs or two ranks on the CPU."""
+    gpus = tuple(range(hardware.gpu_count()))
+    if len(gpus) == 1:
+        report.add("There is one GPU, so nothing is sent from one to another.")
+    elif ended := _on_ranks(report, "table", gpus):
+        start = next(i for i, line in enumerate(ended.lines) if "busbw" in line)
+        report.item(_named(gpus), lines=ended.lines[start:])
+
+
+def _on_ranks(report: Report, measure: str, group: tuple[int, ...]) -> Ended | None:
+    """Measure on these GPUs, without any on the CPU; None, and a fault, if that goes wrong."""
+    ranks = str(len(group) or 2)
+    torchrun = ["torchrun", "--standalone", "--nproc-per-node", ranks, str(ON_RANKS), measure]
+    command = ["env", "NCCL_DEBUG=WARN", *torchrun, *map(str, group)]
+    ended = report_terminal.run(command, ROOT, LINK_LIMIT_S)
+    if ended.code == 0:
+        return ended
+    report.item(f"{_named(group)}: ended {ended.how}", fault=True, lines=ended.last)
+    report.warn(ended.warnings)
+    return None
+
+
+def _named(group: tuple[int, ...]) -> str:
+    return f"GPUs {', '.join(map(str, group))}" if group else "CPU"
 
 
 def scripts(report: Report) -> None:
     """The scripts of the lessons, solved, each by the command in its docstring."""
-    gpus, wanted = hardware.gpu_count(), lessons(ROOT)
+    gpus, wanted, spent = hardware.gpu_count(), _lessons(), Counter()
     report.add("Ranks run on GPUs where there is one for each of them, else on the CPU.\n")
     with tempfile.TemporaryDirectory(prefix="course-") as name:
         folder = Path(name)
@@ -131,12 +150,17 @@ def scripts(report: Report) -> None:
                 continue
             on_this_box = command.on(gpus)
             ended = report_terminal.run(on_this_box, folder, SCRIPT_LIMIT_S)
+            spent[command.lesson] += ended.seconds
             line = f"`{shlex.join(on_this_box)}` ({command.lesson}), {ended.seconds:.1f} s"
             if ended.code != command.code:
                 report.item(f"{line}: ended {ended.how}", fault=True, lines=ended.last)
             else:
-                report.item(f"{line}, ended {ended.how}, as it is meant to" if ended.code else line)
+                line += f", ended {ended.how}, as it is meant to" if ended.code else ""
+                report.item(line, lines=ended.lines[-SHOWN:])
             report.warn(ended.warnings)
+    report.add("\nSeconds per lab:\n")
+    for lesson, seconds in spent.items():
+        report.item(f"{lesson}: {seconds:.0f} s")
 
 
 def against_torch(report: Report) -> None:
@@ -147,7 +171,7 @@ def against_torch(report: Report) -> None:
     report.add("which values half of them lie. 1.0: equal.\n")
     warm_up()
     with tempfile.TemporaryDirectory(prefix="course-") as name:
-        report_scripts.write(lessons(ROOT), Path(name))
+        report_scripts.write(_lessons(), Path(name))
         for contest in bench.CONTESTS:
             result = bench.compete(contest, ranks, Path(name) / "src")
             what = f"{result.first} relative to {result.second}: {result.measured}"
@@ -169,9 +193,16 @@ def notebooks(report: Report) -> None:
             report.item(f"{line}: ended {ended.how}", fault=True, lines=ended.last)
 
 
+def _lessons() -> list["Lesson"]:
+    from course.lessons import lessons  # with all of Jupyter, which the first parts do without
+
+    return lessons(ROOT)
+
+
 PARTS: dict[str, Callable[[Report], None]] = {
     "box": box,
     "links": links,
+    "bandwidth": bandwidth,
     "scripts": scripts,
     "bench": against_torch,
     "notebooks": notebooks,

@@ -8,9 +8,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from course.commands import report_terminal
-from course.lessons import Lesson
+
+if TYPE_CHECKING:
+    from course.lessons import Lesson
 
 # An indented line; a note may follow after several spaces.
 COMMAND = re.compile(
@@ -68,7 +71,7 @@ class Command:
         return None
 
 
-def commands(lessons: Iterable[Lesson]) -> Iterator[Command]:
+def commands(lessons: Iterable["Lesson"]) -> Iterator[Command]:
     """The commands of the scripts, in the order of the lessons."""
     for lesson in lessons:
         for source in lesson.scripts(solved=True).values():
@@ -77,7 +80,7 @@ def commands(lessons: Iterable[Lesson]) -> Iterator[Command]:
                 yield Command(lesson.name, match[1])
 
 
-def write(lessons: Iterable[Lesson], folder: Path) -> None:
+def write(lessons: Iterable["Lesson"], folder: Path) -> None:
     """Write the solved scripts of the lessons into a folder that is the place to run them from."""
     (folder / "src").mkdir()
     for lesson in lessons:

@@ -88,6 +88,11 @@ class Box:
         return None
 
     @property
+    def rocm(self) -> bool:
+        """Whether torch is built for AMD's GPUs, which the labs do not use."""
+        return "+rocm" in (self.torch_version or "")
+
+    @property
     def driver_too_old(self) -> bool:
         """Whether torch's CUDA is of a later major version than the driver's.
 

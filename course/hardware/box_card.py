@@ -89,9 +89,8 @@ def _torch(box: Box) -> str:
     if box.torch_version is None:
         return "not installed"
     phrases = [box.torch_version]
-    phrases.append(
-        f"built for CUDA {box.torch_cuda}" if box.torch_cuda else "built for the CPU only"
-    )
+    without_cuda = "built for AMD's GPUs" if box.rocm else "built for the CPU only"
+    phrases.append(f"built for CUDA {box.torch_cuda}" if box.torch_cuda else without_cuda)
     if box.nvidia.driver:
         phrases.append(f"NVIDIA driver {box.nvidia.driver}")
     if box.nvidia.driver_cuda:

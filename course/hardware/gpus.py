@@ -19,6 +19,7 @@ NO_LIBRARY, NOT_LOADED, MISMATCH = 12, 9, 18  # NVML_ERROR_* in nvml.h
 LEVELS = {0: "PIX", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
 P2P_NVLINK = 2  # nvmlGpuP2PCapsIndex_t
 P2P_OK = 0  # nvmlGpuP2PStatus_t
+EXCLUSIVE_PROCESS = 3  # nvmlComputeMode_t
 TO_SWITCH = 2  # nvmlIntNvLinkDeviceType_t
 NO_PACKAGE = (
     "The package nvidia-ml-py, which finds the GPUs, is missing: "
@@ -39,7 +40,8 @@ KINDS = {
 class Gpu:
     """One GPU, as CUDA numbers it (`index`) and as nvidia-smi does (`nvml_index`).
 
-    Memory is in bytes, None where the driver does not tell.
+    Memory is in bytes, None where the driver does not tell. `exclusive` says that the GPU takes
+    only one process at a time (compute mode EXCLUSIVE_PROCESS).
     """
 
     index: int
@@ -47,6 +49,7 @@ class Gpu:
     name: str
     memory: int | None
     free: int | None
+    exclusive: bool = False
 
 
 @dataclass(frozen=True)
@@ -166,7 +169,9 @@ def _asker(nvml: Any) -> Callable[..., Any]:
 def _gpu(index: int, number: int, handle: Any, ask: Callable[..., Any], nvml: Any) -> Gpu:
     memory = ask(nvml.nvmlDeviceGetMemoryInfo, handle)  # not told where GPU and CPU share it
     total, free = (memory.total, memory.free) if memory else (None, None)
-    return Gpu(index, number, ask(nvml.nvmlDeviceGetName, handle) or "NVIDIA GPU", total, free)
+    name = ask(nvml.nvmlDeviceGetName, handle) or "NVIDIA GPU"
+    exclusive = ask(nvml.nvmlDeviceGetComputeMode, handle) == EXCLUSIVE_PROCESS
+    return Gpu(index, number, name, total, free, exclusive)
 
 
 def visible(variable: str | None, uuids: list[str]) -> tuple[list[int], str | None]:

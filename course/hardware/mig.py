@@ -46,7 +46,9 @@ def shown(
         return instances, None
     lead = "MIG is on, and CUDA shows a process only one of the instances"
     name = "`export CUDA_VISIBLE_DEVICES=MIG-...` chooses it (`nvidia-smi -L` lists them)"
-    return instances[:1], f"{lead}: {name}; {off}."
+    # Before CUDA starts, torch counts the cards, and a script would give each of them a rank.
+    terminal = "do so before you start scripts from a terminal"
+    return instances[:1], f"{lead}: {name}, and {terminal}; {off}."
 
 
 def _instances(handle: Any, ask: Callable[..., Any], nvml: Any) -> list[Any]:

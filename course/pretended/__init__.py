@@ -2,8 +2,9 @@
 
 The tensors are CPU tensors that remember a pretended device. What CUDA and NCCL refuse is refused;
 what is only slow or wrong there is a warning. Streams, timing, memory and numerics are not
-modelled, nor DataParallel, autocast, and the shares of `fully_shard`. `pretend_gpus` begins it, for
-good, in its own process; nothing else does.
+modelled, nor DataParallel, autocast, `ZeroRedundancyOptimizer`, and layers that
+`parallelize_module` splits. `pretend_gpus` begins it, for good, in its own process; nothing else
+does.
 """
 
 from course.pretended.start import pretend_gpus

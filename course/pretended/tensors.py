@@ -22,6 +22,8 @@ from course.core import UnknownTorch
 CPU = torch.device("cpu")
 # Operations that may read from one device and write to another, or take CPU indices on a GPU.
 MAY_MIX = {"aten::copy_", "aten::_foreach_copy_", "aten::index", "aten::index_put_"}
+# Called by autograd's C++ code when it copies a gradient, with the device that it sees there: CPU.
+FROM_C = {"aten::new_empty_strided"}
 
 
 class Gpus:
@@ -101,9 +103,10 @@ def put(tensor: Tensor, device: torch.device | None) -> Tensor:
 
 def _storage(tensor: Tensor) -> torch.UntypedStorage | None:
     try:
-        return tensor.untyped_storage()
+        storage = tensor.untyped_storage()
     except NotImplementedError:  # it has none, like a sparse tensor
         return None
+    return None if storage.device.type == "meta" else storage  # it has shapes, and lies nowhere
 
 
 def agreed(name: str, tensors: list[Tensor]) -> torch.device | None:
@@ -135,6 +138,8 @@ class Devices(TorchDispatchMode):
     def __torch_dispatch__(
         self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None
     ) -> Any:
+        if any(hasattr(kind, "__tensor_flatten__") for kind in types):
+            return NotImplemented  # a DTensor: what it does with its parts comes here again
         kwargs = dict(kwargs or {})
         tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
         if function.namespace == "c10d":
@@ -143,6 +148,8 @@ class Devices(TorchDispatchMode):
         else:
             device = agreed(name_of(function), tensors)
         wanted = kwargs.get("device")
+        if wanted == CPU and function._schema.name in FROM_C:
+            wanted = None
         if wanted is not None and (tensors or wanted.type == "cuda"):
             device, kwargs["device"] = gpus.use(wanted), CPU
         made = function(*args, **kwargs)

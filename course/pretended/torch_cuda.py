@@ -38,6 +38,25 @@ class Device:
         gpus.current = self.before
 
 
+class Event:
+    """`torch.cuda.Event`: it has always happened."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        pass
+
+    def record(self, stream: "Stream | None" = None) -> None:
+        """It happens at once."""
+
+    def wait(self, stream: "Stream | None" = None) -> None:
+        """Nothing has to wait."""
+
+    def query(self) -> bool:
+        return True
+
+    def synchronize(self) -> None:
+        """Nor does the CPU."""
+
+
 class Stream:
     """`torch.cuda.Stream`: what is given to it is done at once."""
 
@@ -49,6 +68,16 @@ class Stream:
 
     def synchronize(self) -> None:
         """Wait for what is done already."""
+
+    def wait_stream(self, other: "Stream") -> None:
+        """As `synchronize`, for another stream."""
+
+    def wait_event(self, event: Event) -> None:
+        """As `wait_stream`, for an event."""
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """An event that has happened."""
+        return event or Event()
 
 
 class OnStream(Device):
@@ -94,6 +123,7 @@ def install() -> None:
         stream=OnStream,
         is_current_stream_capturing=lambda: False,
         Stream=Stream,
+        Event=Event,
         get_device_properties=lambda device=None: PROPERTIES,
         is_bf16_supported=lambda *_: True,
         reset_peak_memory_stats=reset_peak_memory_stats,

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 from support.launching import runs, until
 from support.lesson_samples import code, course
+from support.python import run_python
 
 from course import hardware
 from course.commands import bench, report, report_scripts, report_terminal
@@ -54,12 +56,13 @@ def test_the_scripts_are_run_by_their_own_commands(small, capsys):
     assert report.main(["--only", "scripts"]) == 1
     text = written(small)
     assert "No GPU takes part." in text and "## scripts: " in text and "## box" not in text
-    assert re.search(r"^- `python src/well\.py` \(00_well\), [\d.]+ s$", text, re.MULTILINE)
+    well = r"^- `python src/well\.py` \(00_well\), [\d.]+ s\n  ~~~\n  fine\n  ~~~$"
+    assert re.search(well, text, re.MULTILINE) and re.search(r"- 00_well: \d+ s\n", text)
     wrong = (
         r"- \*\*`python src/wrong\.py` \(01_wrong\), [\d.]+ s: ended with exit code 1\*\*\n  ~~~\n"
     )
     assert re.search(wrong + r"  before\n(  .+\n)+  ValueError: no such thing\n  ~~~", text)
-    assert re.search(r"warns\.py --loud` .+ s\n  - warns: UserWarning: look out", text)
+    assert re.search(r"warns\.py --loud` .+ s\n(  .+\n)+  - warns: UserWarning: look out", text)
     assert "ended with exit code 1, as it is meant to" in text
     needs = "`python src/needs.py runs/table.csv` needs runs/table.csv, which a cell of its lesson"
     assert f"- not run: {needs} writes" in text
@@ -111,27 +114,44 @@ def ran(commands: list, **ends: Ended):
 def test_every_pair_of_gpus_and_all_of_them_add_up(small, monkeypatch):
     commands = []
     fast, slow = (
-        Ended(0, 3.0, ["NCCL version 2.28", "1 MB in 1 ms (1 GB/s)"]),
+        Ended(0, 3.0, ["NCCL version 2.28", "1 MB in 1 ms (1 GB/s)", "size (B) busbw", "1024"]),
         Ended(None, 9, ["…"]),
     )
     monkeypatch.setattr(hardware, "gpu_count", lambda: 3)
     monkeypatch.setattr(report_terminal, "run", ran(commands, else_=fast))
-    assert report.main(["--only", "links"]) == 0
+    assert report.main(["--only", "links", "bandwidth"]) == 0
     on_ranks = [command for command in commands if "torchrun" in command]
     groups = [command[command.index(str(report.ON_RANKS)) + 1 :] for command in on_ranks]
-    assert groups == [["0", "1"], ["0", "2"], ["1", "2"], ["0", "1", "2"]]
-    assert [command[command.index("--nproc-per-node") + 1] for command in on_ranks] == list("2223")
+    pairs = [["sums", "0", "1"], ["sums", "0", "2"], ["sums", "1", "2"]]
+    assert groups == [*pairs, ["sums", "0", "1", "2"], ["table", "0", "1", "2"]]
+    assert [command[command.index("--nproc-per-node") + 1] for command in on_ranks] == list("22233")
     assert "- GPUs 1, 2: right; 1 MB in 1 ms (1 GB/s)" in written(small)
+    assert "- GPUs 0, 1, 2\n  ~~~\n  size (B) busbw\n  1024\n  ~~~" in written(small)
     monkeypatch.setattr(report_terminal, "run", ran([], else_=slow))
     told = report.Report(small / "slow.md")
     report.links(told)
     assert told.faults[0] == "GPUs 0, 1: ended at the time limit" and len(told.faults) == 4
 
 
+def test_one_gpu_is_tried_by_one_rank(small, monkeypatch):
+    commands = []
+    monkeypatch.setattr(hardware, "gpu_count", lambda: 1)
+    monkeypatch.setattr(report_terminal, "run", ran(commands, else_=Ended(0, 3, ["1 MB in 1 ms"])))
+    assert report.main(["--only", "links", "bandwidth"]) == 0
+    (command,) = (command for command in commands if "torchrun" in command)
+    assert command[-3:] == [str(report.ON_RANKS), "sums", "0"]
+    assert "- GPUs 0: right; 1 MB in 1 ms" in written(small)
+
+
 @pytest.mark.slow
-def test_the_sums_of_two_ranks_on_the_cpu_are_right_and_timed(small):
-    assert report.main(["--only", "links"]) == 0
-    assert re.search(r"- CPU: right; 1 MB in [\d.e+]+ ms \([\d.e+]+ GB/s\); 16 MB", written(small))
+def test_the_sums_of_two_ranks_on_the_cpu_are_right_and_timed_by_size(small):
+    assert report.main(["--only", "links", "bandwidth"]) == 0
+    text = written(small)
+    assert re.search(r"- CPU: right; 1 MB in [\d.e+]+ ms \([\d.e+]+ GB/s\); 16 MB", text)
+    sizes = re.findall(r"^ +(\d+) all_reduce +[\d.]+ +([\d.]+) +([\d.]+)$", text, re.MULTILINE)
+    assert [int(size) for size, *_ in sizes] == [2**10, 2**13, 2**16, 2**19, 2**22]
+    assert all(speed == bus for _, speed, bus in sizes)  # 2 (N - 1) / N is 1 for two ranks
+    assert len(re.findall(r"^ +\d+ (?:all_gather|reduce_scatter) ", text, re.MULTILINE)) == 10
 
 
 def test_the_bench_tells_ratios_and_why_there_is_none(small, monkeypatch):
@@ -168,6 +188,30 @@ def test_the_box_is_described(small):
     report.main(["--only", "box"])
     text = written(small)
     assert "- ok: Linux" in text and "Labs    Here the labs use" in text and ", nbval" in text
+    assert "PyTorch version: " in text and "torch.utils.collect_env`" in text
+
+
+SECRETS = ("NVIDIA_API_KEY", "NCCL_TOKEN", "TORCH_HUB_SECRET", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY")
+
+
+def test_no_secret_is_told(small, monkeypatch):
+    for name in SECRETS:
+        monkeypatch.setenv(name, "do-not-tell")
+    monkeypatch.setenv("NCCL_P2P_DISABLE", "1")
+    report.main(["--only", "box"])
+    text = written(small)
+    assert "do-not-tell" not in text and not [name for name in SECRETS if name in text]
+    assert "`NCCL_P2P_DISABLE=1`" in text
+
+
+def test_a_box_without_jupyter_is_described_too():
+    code = """
+        import sys
+        sys.modules |= dict.fromkeys(("IPython", "ipywidgets", "jupytext", "nbformat"))
+        from course.commands import report
+    """
+    done = run_python(textwrap.dedent(code))
+    assert done.returncode == 0, done.stderr
 
 
 # -- commands, as in a terminal

@@ -35,7 +35,13 @@ BOXES = [
     (4, "MIG-aa", 1),
     (4, "MIG-aa,MIG-bb", 1),
     (4, "-1", 0),
+    (8, None, 8),
+    (8, "7", 1),
 ]
+
+
+# Cards with MIG on, by the number of their instances: NVML counts cards, CUDA shows one instance.
+DIVIDED = [{0: 1, 1: 1}, {0: 2, 1: 0}, {1: 3}]
 
 
 class Notes(list):
@@ -50,9 +56,11 @@ def uuids(count: int) -> list[str]:
     return [FakeNvml().nvmlDeviceGetUUID(number) for number in range(count)]
 
 
-def enter(monkeypatch: pytest.MonkeyPatch, count: int, variable: str | None) -> None:
+def enter(
+    monkeypatch: pytest.MonkeyPatch, count: int, variable: str | None, mig: dict | None = None
+) -> None:
     """Be on such a box, with a torch built for CUDA that counts the GPUs itself."""
-    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(*[H100] * count))
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(*[H100] * count, mig=mig))
     monkeypatch.setattr(hardware.box, "torch_build", lambda: ("2.13.0", "13.0"))
     monkeypatch.setattr(torch.cuda, "_is_compiled", lambda: True)
     monkeypatch.setattr(torch.cuda, "_raw_device_count_nvml", lambda: count)
@@ -99,6 +107,17 @@ def test_where_the_labs_start_ranks_on_gpus_the_scripts_use_them(
     enter(monkeypatch, count, variable)
     for ranks in range(2, hardware.ranks() + 1):
         assert chosen(monkeypatch, ranks) == hardware.device()
+
+
+@pytest.mark.parametrize("mig", DIVIDED)
+def test_a_cell_knows_of_mig_and_a_terminal_once_an_instance_is_named(monkeypatch, mig):
+    enter(monkeypatch, 2, None, mig)
+    assert hardware.gpu_count() == 1 and chosen(monkeypatch, 2) == "cuda"  # the cards are counted
+    assert "from a terminal" in hardware.Box.here().nvidia.divided
+    assert launcher._prepare(Notes(), 2) == 0 and chosen(monkeypatch, 2) == "cpu"
+    enter(monkeypatch, 2, "MIG-aa", mig)
+    assert hardware.gpu_count() == torch.cuda.device_count() == 1
+    assert chosen(monkeypatch, 2) == "cpu"
 
 
 @pytest.mark.parametrize("nodes_count", [2, 4])

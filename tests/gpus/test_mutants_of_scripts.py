@@ -20,6 +20,7 @@ LAZY = '"nccl" if on_gpus else "gloo")'
 SET = "    torch.cuda.set_device(device)\n"
 UNSET = "    pass\n"
 THE_TEST = 'torch.cuda.device_count() >= int(os.environ["LOCAL_WORLD_SIZE"])'
+ALONE_TOO = THE_TEST.replace('["LOCAL_WORLD_SIZE"]', '.get("LOCAL_WORLD_SIZE", 1)')
 ANY_GPU = "torch.cuda.is_available()"
 EARLY, LATE = "value = loss.item()", "value = loss"
 
@@ -54,6 +55,13 @@ READ = [
     ("08_scaling/where.py", JOIN, LAZY, "as `device_id`"),
     ("08_scaling/benchmark.py", "        synchronize()\n        times", "        times", "clock"),
     ("09_clusters/resumable.py", "told_to_stop), device=device)", "told_to_stop))", "gets it"),
+    ("10b_fsdp/fsdp_ways.py", "(layer, mesh=mesh)", "(layer)", "give `fully_shard` its `mesh`"),
+    (
+        "05b_autocast/amp_bert.py",
+        "gpus.capability() <",
+        "torch.cuda.get_device_capability() <",
+        "ranks on unlike GPUs decide differently",
+    ),
 ]
 # Found by a run of a script, which its line has too, on two ranks that see so many GPUs.
 DDP, HELLO = "03_distributed_data_parallel/ddp.py", "09_clusters/hello_nodes.py"
@@ -62,7 +70,7 @@ SINGLE = "(dist.send if direction is dist.isend else dist.recv)(tensor, other)\n
 RUN = [
     (DDP, "", 2, DDP, JOIN, LAZY, "barrier(): using the device under current context"),
     (DDP, "", 2, DDP, "bert().to(device)", "bert()", "only work with single-device"),
-    (HELLO, "", 1, HELLO, THE_TEST, ANY_GPU, "CUDA error: invalid device ordinal"),
+    (HELLO, "", 1, HELLO, ALONE_TOO, ANY_GPU, "CUDA error: invalid device ordinal"),
     (HELLO, "", 2, HELLO, SET, UNSET, "a tensor on cuda:1 while cuda:0 is current"),
     (HELLO, "", 2, HELLO, GPU, 'torch.device("cuda", 0)', "Duplicate GPU detected"),
     (

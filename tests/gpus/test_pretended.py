@@ -54,6 +54,8 @@ SAMPLES = {
     "torch.cuda.device_count(), torch.accelerator.device_count()": "(2, 2)",
     "w = torch.ones(2, requires_grad=True); (w.cuda() * x[0]).sum().backward(); w.grad": "cpu",
     "m = nn.Linear(2, 2).cuda(); m(x).sum().backward(); m.weight.grad": "cuda:0",
+    "w = torch.ones(2, device='cuda').requires_grad_(); w.t().backward(x[0]); w.grad": "cuda:0",
+    "x.new_empty_strided((2,), (1,), device='cpu')": "cuda:0",
 }
 # On which ranks something is said of a wrong use, and what.
 WRONG = {

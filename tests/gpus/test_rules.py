@@ -92,6 +92,13 @@ WRONG = {
         ("def f(x):\n    dist.irecv(x, 1).wait()\n", "NCCL warns of a `irecv`"),
     ],
     "shards_on_a_mesh": [(GLOO + "fully_shard(model)\n", "give `fully_shard` its `mesh`")],
+    "decides_alike_on_all_ranks": [
+        (
+            START + "new = torch.cuda.get_device_capability() >= (8, 0)\n",
+            "`course.given.gpus.capability()`",
+        ),
+        (START + "if torch.cuda.is_bf16_supported():\n    pass\n", "ranks on unlike GPUs"),
+    ],
 }
 RIGHT = {
     "joins_with_its_gpu": [START, GLOO, ALONE + "b = 'gloo'\ndist.init_process_group(b)\n"],
@@ -136,6 +143,10 @@ RIGHT = {
         START + "socket.send(data)\n",
     ],
     "shards_on_a_mesh": [GLOO + 'fully_shard(model, mesh=init_device_mesh("cpu", (2,)))\n'],
+    "decides_alike_on_all_ranks": [
+        START + "from course.given import gpus\nnew = gpus.capability() >= (8, 0)\n",
+        ALONE + "new = torch.cuda.get_device_capability() >= (8, 0)\n",
+    ],
 }
 
 

@@ -14,8 +14,8 @@ from course.launch import connect
 
 pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
-# Not torch's own: `fully_shard` and the module of `ZeroRedundancyOptimizer` refuse pretended GPUs.
-OWN_ZERO, OWN_FSDP = "--ways ddp zero_one zero_two", "--ways ddp my_fsdp"
+# Not torch's own: the module of `ZeroRedundancyOptimizer` refuses pretended GPUs.
+OWN_ZERO = "--ways ddp zero_one zero_two"
 SMALL = {
     "00_start_here/backends.py": "",
     "00_start_here/data_or_layers.py": "",
@@ -47,7 +47,8 @@ SMALL = {
     "09_clusters/levels.py": "",
     "09_clusters/resumable.py": "--steps 10",
     "10_sharding/zero_ways.py": f"race --rounds 1 --size tiny --pairs 4 {OWN_ZERO}",
-    "10b_fsdp/fsdp_ways.py": f"race --rounds 1 --size tiny --pairs 4 {OWN_FSDP}",
+    "10b_fsdp/fsdp_ways.py": "race --rounds 1 --size tiny --pairs 4 --ways ddp my_fsdp torch_fsdp",
+    "10b_fsdp/hsdp.py": "--replicas 1 --until 2",
     "10b_fsdp/resume.py": "",
     "11_splitting/train_split.py": "",
     "11b_pipelines/pipeline_times.py": "--microbatches 2",
@@ -59,8 +60,7 @@ LEFT_OUT = {
     "06b_horovod_engine/stall.py": "a stall on purpose, with tensors of the CPU",
     "06b_horovod_engine/hvd_sweep.py": "messages of tensors of the CPU, as by_name.py has",
     "06b_horovod_engine/hvd_trace.py": "messages of tensors of the CPU, as by_name.py has",
-    "10b_fsdp/hsdp.py": "the shares of `fully_shard` have no pretended device",
-    "11_splitting/tp_compare.py": "torch's `DTensor`s have no pretended device",
+    "11_splitting/tp_compare.py": "autograd asks a build for CUDA what torch's split layers return",
     "11b_pipelines/torch_pipeline.py": "torch's stages tell their shapes in single messages",
     "course/bench_on_ranks.py": "tests/commands runs it with scripts of several lessons",
 }

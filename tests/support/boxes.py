@@ -15,6 +15,7 @@ from support.fake_nvml import FakeNvml
 
 H100 = "NVIDIA H100 80GB HBM3"
 NO_GPU = {"refusal": pynvml.NVML_ERROR_LIBRARY_NOT_FOUND}
+ROCM_BUILD = {"torch_cuda": None, "torch_version": "2.13.0+rocm6.4"}
 CPU_BUILD = {"torch_cuda": None, "torch_version": "2.13.0+cpu"}
 
 

@@ -12,7 +12,8 @@ class FakeNvml:
     `levels` (a, b) -> PCIe level as in nvml.h (50, across sockets, where not named); `refusal` is
     the error code of nvmlInit; `unsupported` names functions that this driver does not know;
     `free` bytes of each GPU's 80 GiB; `mig` GPU -> how many instances it has, for those on which
-    MIG is on (place 0 is empty, as after an instance was destroyed).
+    MIG is on (place 0 is empty, as after an instance was destroyed); `exclusive` the GPUs that take
+    one process at a time.
     """
 
     NVMLError = pynvml.NVMLError
@@ -29,10 +30,11 @@ class FakeNvml:
         unsupported=(),
         free=79 * 2**30,
         mig=None,
+        exclusive=(),
     ):
         self.names, self.switched, self.levels, self.cuda = names, switched, levels or {}, cuda
         self.refusal, self.free, self.open = refusal, free, 0
-        self.mig = mig or {}
+        self.mig, self.exclusive = mig or {}, exclusive
         self.ends = {gpu: ["switch"] * switched for gpu in range(len(names))}
         for (a, b), count in (wires or {}).items():
             self.ends[a] += [b] * count
@@ -86,6 +88,10 @@ class FakeNvml:
 
     def nvmlDeviceGetUUID(self, gpu):
         return f"GPU-{gpu}{gpu}{gpu}{gpu}"
+
+    def nvmlDeviceGetComputeMode(self, gpu):
+        exclusive = pynvml.NVML_COMPUTEMODE_EXCLUSIVE_PROCESS
+        return exclusive if gpu in self.exclusive else pynvml.NVML_COMPUTEMODE_DEFAULT
 
     def nvmlDeviceGetMemoryInfo(self, gpu):
         return SimpleNamespace(total=80 * 2**30, free=self.free)

@@ -130,6 +130,15 @@ def shards_on_a_mesh(program: Program) -> Faults:
             yield file, call, "give `fully_shard` its `mesh`, or it takes the GPUs under Gloo too."
 
 
+def decides_alike_on_all_ranks(program: Program) -> Faults:
+    """What depends on the kind of the GPU is decided by the oldest one, the same on every rank."""
+    if not program.launched:
+        return
+    why = "ranks on unlike GPUs decide differently, and wait for one another"
+    for file, call in program.calls("get_device_capability", "is_bf16_supported"):
+        yield file, call, f"ask `course.given.gpus.capability()`: {why}."
+
+
 RULES: tuple[Rule, ...] = (
     joins_with_its_gpu,
     asks_for_a_gpu_per_rank,
@@ -139,6 +148,7 @@ RULES: tuple[Rule, ...] = (
     sends_what_lies_on_its_gpu,
     batches_its_messages,
     shards_on_a_mesh,
+    decides_alike_on_all_ranks,
 )
 
 

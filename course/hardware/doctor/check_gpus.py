@@ -7,6 +7,7 @@ from course.hardware.doctor.facts import Facts
 from course.hardware.doctor.findings import BROKEN, NOTE, Finding, broken, note, ok
 from course.hardware.doctor.requirements import PACKAGES
 
+TF32 = "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"  # set in some of NVIDIA's containers
 CUDA_FIXES = {  # what stands in torch's error -> what to do; the last fits every error
     "no kernel image": "this build has no code for it; choose one at pytorch.org that has",
     "not yet initialized": "GPUs on an NVSwitch need `sudo systemctl start nvidia-fabricmanager`",
@@ -21,6 +22,10 @@ CUDA_FIXES = {  # what stands in torch's error -> what to do; the last fits ever
 def driver(facts: Facts) -> Finding:
     """An NVIDIA driver that runs torch's CUDA."""
     box, nvidia = facts.box, facts.box.nvidia
+    if box.rocm:
+        lead = f"torch {box.torch_version} is built for AMD's GPUs, which the labs do not use"
+        hide = "`export CUDA_VISIBLE_DEVICES= HIP_VISIBLE_DEVICES=` keeps their scripts on the CPU"
+        return note(f"{lead}: {hide}, with Gloo.")
     if nvidia.failure:
         return _idle(box, f"{nvidia.failure} Until then the labs run on the CPU.")
     if not nvidia.installed:
@@ -66,6 +71,26 @@ def alike(facts: Facts) -> Finding | None:
         )
     links = f", {gpus.links_in_words(box.links)}" if box.links else ""
     return ok(f"{len(box.gpus)} × {names[0]}{links}")
+
+
+def shared(facts: Facts) -> Finding | None:
+    """GPUs that let several processes in, where there are several GPUs."""
+    exclusive = [gpu.index for gpu in facts.box.gpus if gpu.exclusive]
+    if not exclusive or len(facts.box.gpus) < 2:
+        return None
+    lead = f"One process at a time may use {_numbered(exclusive)} (mode EXCLUSIVE_PROCESS)"
+    races = 'the races of labs 01 and 07, where one process uses all GPUs, fail as "busy"'
+    return note(f"{lead}, so {races}: an administrator's `nvidia-smi -c DEFAULT` lets more in.")
+
+
+def precision(facts: Facts) -> Finding | None:
+    """Products in float32 that are not rounded to TF32 by an image's setting."""
+    if not facts.box.gpus or facts.environ.get(TF32) != "1":
+        return None
+    return note(
+        f"{TF32}=1 rounds float32 products to TF32, so weights that labs compare may differ: "
+        f"`unset {TF32}` before starting JupyterLab."
+    )
 
 
 def room(facts: Facts) -> Finding | None:
@@ -114,7 +139,7 @@ def backend(facts: Facts) -> Finding | None:
     return ok(f"NCCL {torch.nccl} and Gloo" if torch.nccl else "Gloo")
 
 
-GPUS = (driver, visible, divided, alike, room, cuda, backend)
+GPUS = (driver, visible, divided, alike, shared, precision, room, cuda, backend)
 
 
 def _idle(box: Box, text: str) -> Finding:

@@ -6,6 +6,7 @@ import pytest
 from support.boxes import (
     CPU_BUILD,
     H100,
+    ROCM_BUILD,
     assert_finds,
     assert_passes,
     box,
@@ -176,6 +177,25 @@ SICK = [  # check, facts, level, what the sentence says
         "built without Gloo",
     ),
     (gpus.backend, facts(box(EIGHT), torch=Torch(gloo=True)), BROKEN, "built without NCCL"),
+    (
+        gpus.driver,
+        facts(box(**ROCM_BUILD)),
+        NOTE,
+        "built for AMD's GPUs, which the labs do not use",
+    ),
+    (
+        gpus.divided,
+        facts(box(FakeNvml("A", "A", mig={0: 1, 1: 2}))),
+        BROKEN,
+        "and do so before you start scripts from a terminal",
+    ),
+    (
+        gpus.shared,
+        facts(box(FakeNvml("A", "A", exclusive=(1,)))),
+        NOTE,
+        "One process at a time may use GPU 1 (mode EXCLUSIVE_PROCESS)",
+    ),
+    (gpus.precision, facts(box(EIGHT), environ={gpus.TF32: "1"}), NOTE, "rounds float32 products"),
 ]
 WELL = [  # check, facts, what the sentence says; None: nothing to look at
     (gpus.driver, facts(), "no NVIDIA GPU: the labs run on the CPU with Gloo"),
@@ -193,6 +213,10 @@ WELL = [  # check, facts, what the sentence says; None: nothing to look at
     ),
     (gpus.divided, facts(box(EIGHT)), None),
     (gpus.divided, facts(box(FakeNvml("A", mig={0: 1}))), None),
+    (gpus.shared, facts(box(EIGHT)), None),
+    (gpus.shared, facts(box(FakeNvml("A", exclusive=(0,)))), None),
+    (gpus.precision, facts(box(EIGHT), environ={gpus.TF32: "0"}), None),
+    (gpus.precision, facts(environ={gpus.TF32: "1"}), None),
     (gpus.alike, facts(), None),
     (gpus.alike, facts(box(FakeNvml("A"))), "1 × A"),
     (gpus.alike, facts(box(EIGHT)), f"8 × {H100}, each pair connected by NVLink (NV18)"),
