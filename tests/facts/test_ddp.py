@@ -224,7 +224,7 @@ def test_sync_batch_norm_needs_gpus():
 
 
 def test_how_to_keep_buffers_apart():
-    says("07_strategies", "unless you set `broadcast_buffers=False` (since torch 2.13: `forward_sync")
+    says("07_strategies", "`broadcast_buffers=False` (since torch 2.13: `forward_sync_buffers`)")
     renamed = "forward_sync_buffers" in inspect.signature(DistributedDataParallel).parameters
     assert renamed == (torch.__version__ >= (2, 13))
     option = {"forward_sync_buffers" if renamed else "broadcast_buffers": False}
