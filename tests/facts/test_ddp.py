@@ -221,3 +221,18 @@ def test_sync_batch_norm_needs_gpus():
     norm = nn.SyncBatchNorm.convert_sync_batchnorm(nn.BatchNorm1d(2))
     with pytest.raises(ValueError, match="SyncBatchNorm expected input tensor to be on"):
         norm(torch.ones(2, 2))
+
+
+def test_how_to_keep_buffers_apart():
+    says("07_strategies", "`broadcast_buffers=False` (since torch 2.13: `forward_sync_buffers`)")
+    renamed = "forward_sync_buffers" in inspect.signature(DistributedDataParallel).parameters
+    assert renamed == (torch.__version__ >= (2, 13))
+    option = {"forward_sync_buffers" if renamed else "broadcast_buffers": False}
+    quiet = DistributedDataParallel(nn.BatchNorm1d(2), **option)
+    told = DistributedDataParallel(nn.BatchNorm1d(2))
+    says("08_scaling", "model.broadcast_buffers = False")
+    told.broadcast_buffers = False
+    for ddp in (quiet, told):
+        with torch.no_grad(), Messages() as messages:
+            ddp(torch.ones(2, 2))
+        assert messages.names == []

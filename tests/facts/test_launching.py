@@ -100,7 +100,9 @@ def test_the_debug_server():
     from torch.distributed import debug
 
     options = inspect.signature(debug.start_debug_server).parameters
-    assert {"dump_dir", "dump_interval"} <= set(options)
+    assert {"dump_dir", "dump_interval", "enabled_dumps"} <= set(options)
+    files = Path(debug.__file__).parent.glob("*.py")
+    assert any("aiohttp" in file.read_text() for file in files)
 
 
 def test_numbers_that_two_processes_agree_on():
@@ -195,3 +197,9 @@ DistributedDataParallel(torch.nn.Linear(1, 1))
         env = os.environ | {"TORCH_DISTRIBUTED_DEBUG": level}
         done = subprocess.run([sys.executable, "-c", asked], capture_output=True, env=env)
         assert bool(done.returncode) == crashes, done.stderr.decode()
+
+
+def test_a_rank_near_its_gpu(monkeypatch):
+    says("04_ddp_in_practice", "`torchrun --numa-binding node` keeps each rank on the cores")
+    bound = config(monkeypatch, "--numa-binding", "node")
+    assert bound.numa_options.affinity_mode.value == "node"

@@ -187,6 +187,8 @@ def test_the_older_fsdp_has_a_scaler_of_its_own():
     assert issubclass(ShardedGradScaler, torch.amp.GradScaler)
 
 
+@pytest.mark.slow
+@pytest.mark.rest
 def test_products_are_full_float32_until_one_asks():
     says("05b_autocast", "For matrix products torch leaves it off until you ask for it with")
     asked = "import torch; print(torch.get_float32_matmul_precision())"

@@ -1,0 +1,70 @@
+"""What the course says of torch's collectives, their time-outs and what is noted of them."""
+
+import inspect
+import pickle
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+from support.said import says
+from torch._C._distributed_c10d import _dump_fr_trace
+from torch.distributed import constants
+
+
+def test_the_time_outs():
+    says("00_start_here", "the default limit of Gloo (NCCL's is ten minutes)")
+    says("04b_clinic", "(ten minutes, unless `init_process_group(timeout=...)` says otherwise)")
+    says("07c_asynchronous", "30 minutes with Gloo and 10 minutes with [NCCL]")
+    says("09_clusters", "half an hour with Gloo and ten minutes with NCCL")
+    assert constants.default_pg_timeout == timedelta(minutes=30)
+    if constants.default_pg_nccl_timeout:  # None where torch was built without NCCL
+        assert constants.default_pg_nccl_timeout == timedelta(minutes=10)
+    assert "timeout" in inspect.signature(dist.init_process_group).parameters
+
+
+def test_the_names_of_the_two_halves():
+    says("02_all_reduce", "use `reduce_scatter_single` and `all_gather_single`")
+    says("02_all_reduce", "(Before torch 2.13 they were called `reduce_scatter_tensor` and")
+    new = {"reduce_scatter_single", "all_gather_single"}
+    assert (new <= set(dir(dist))) == (torch.__version__ >= (2, 13))
+    assert {"reduce_scatter_tensor", "all_gather_into_tensor"} <= set(dir(dist))
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_detached_parameter_shares_its_memory():
+    says("hints", "Hand over `.detach()`: it shares the parameter's memory")
+    parameter = torch.nn.Parameter(torch.ones(1))
+    parameter.detach().zero_()
+    dist.broadcast(parameter.detach(), src=0)
+    assert parameter.item() == 0 and parameter.requires_grad
+
+
+def test_float32_cannot_hold_every_length():
+    says("hints", "as a tensor with one integer (float32 cannot hold every length)")
+    length = 16 * 2**20 + 1
+    assert torch.tensor(float(length)).item() != length == torch.tensor([length]).item()
+
+
+@pytest.mark.usefixtures("alone")
+def test_the_flight_recorder_keeps_2000_collectives():
+    says("04b_clinic", "each rank keeps its last 2000")
+    for _ in range(2010):
+        dist.all_reduce(torch.ones(1))
+    assert len(pickle.loads(_dump_fr_trace())["entries"]) == 2000
+
+
+def test_what_the_watchdog_reads():
+    says("04b_clinic", "`TORCH_FR_DUMP_TEMP_FILE` says where to")
+    says("04b_clinic", "(older name: `TORCH_NCCL_DEBUG_INFO_TEMP_FILE`), `TORCH_FR_BUFFER_SIZE`")
+    says("04b_clinic", "`TORCH_NCCL_DUMP_ON_TIMEOUT=1` makes sure that it is on")
+    says("09_clusters", "`Watchdog caught collective operation timeout`")
+    built = Path(torch.__file__).parent / "lib"
+    if not (built / "libtorch_cuda.so").exists():
+        pytest.skip("this torch was built without CUDA")
+    code = b"".join((built / name).read_bytes() for name in ("libtorch_cpu.so", "libtorch_cuda.so"))
+    names = ("FR_DUMP_TEMP_FILE", "NCCL_DEBUG_INFO_TEMP_FILE", "FR_BUFFER_SIZE")
+    for name in (*names, "NCCL_DUMP_ON_TIMEOUT"):
+        assert f"TORCH_{name}".encode() in code
+    assert b"Watchdog caught collective operation timeout" in code
