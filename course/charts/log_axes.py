@@ -17,7 +17,7 @@ Points = Sequence[tuple[float, float]]  # (across, upright), both above 0, by ri
 
 
 class LogAxes:
-    """Both axes logarithmic, with room for all points: powers of two across, of ten upright."""
+    """Both axes logarithmic, with room for all points; guides at powers of two across."""
 
     def __init__(
         self, points: Points, across: str, unit: str, label: Callable[[float], str] = words.size
@@ -25,17 +25,14 @@ class LogAxes:
         """`across` and `unit` name the axes; `label` writes a number of the one across."""
         firsts, values = ([point[i] for point in points] for i in (0, 1))
         self.ends = min(firsts), max(max(firsts), 2 * min(firsts))
-        self.decades = (
-            math.floor(math.log10(min(values))),
-            math.ceil(math.log10(max(values) * 1.001)),
-        )
+        self.guides = _guides(min(values), max(values))
         self.across, self.unit, self.label = across, unit, label
 
     def at(self, first: float, value: float) -> tuple[float, float]:
         """Where (first, value) lies on the card."""
         share = math.log(first / self.ends[0]) / math.log(self.ends[1] / self.ends[0])
-        low, high = self.decades
-        up = (math.log10(value) - low) / (high - low)
+        low, high = self.guides[0], self.guides[-1]
+        up = math.log(value / low) / math.log(high / low)
         return LEFT + share * (RIGHT - LEFT), BOTTOM - HEIGHT * up
 
     def draw(self) -> list[str]:
@@ -48,12 +45,13 @@ class LogAxes:
         ]
 
     def _across(self) -> list[str]:
-        """A guide for every power of ten of the values."""
+        """The guides of the values, with their numbers."""
         parts = []
-        for power in range(self.decades[0], self.decades[1] + 1):
-            y = self.at(self.ends[0], 10.0**power)[1]
+        for guide in self.guides:
+            y = self.at(self.ends[0], guide)[1]
             parts.append(svg.line(LEFT, y, RIGHT, y))
-            parts.append(svg.text(LEFT - 10, y + 4, _plain(10.0**power), anchor="end", colour=GREY))
+            number = words.significant(guide, 1)
+            parts.append(svg.text(LEFT - 10, y + 4, number, anchor="end", colour=GREY))
         return parts
 
     def _upright(self) -> list[str]:
@@ -62,16 +60,21 @@ class LogAxes:
         every = next((step for step, most in ((1, 6), (2, 16)) if last - first <= most), 4)
         parts = []
         for power in range(math.ceil(first), math.floor(last) + 1, every):
-            x = self.at(2.0**power, 10.0 ** self.decades[0])[0]
+            x = self.at(2.0**power, self.guides[0])[0]
             parts.append(svg.line(x, TOP, x, BOTTOM + 4))
             label = self.label(2.0**power)
             parts.append(svg.text(x, BOTTOM + 19, label, anchor="middle", colour=GREY))
         return parts
 
 
-def _plain(value: float) -> str:
-    """A power of ten, written out."""
-    return f"{value:,.0f}" if value >= 1 else f"{value:.{-math.floor(math.log10(value))}f}"
+def _guides(low: float, high: float) -> list[float]:
+    """Round numbers around `low` and `high`: powers of ten, in less than two decades 1-2-5."""
+    steps = (1, 2, 5) if high / low <= 100 else (1,)
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    numbers = [step * 10.0**power for power in powers for step in steps]
+    below = max(number for number in numbers if number <= low * 1.0001)
+    above = min(number for number in numbers if number >= high * 0.9999 and number > below)
+    return [number for number in numbers if below <= number <= above]
 
 
 def measured_line(name: str, line: Points, axes: LogAxes, colour: str, width: float) -> list[str]:

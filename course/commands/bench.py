@@ -1,14 +1,13 @@
 """``python -m course bench``: the code of the labs against torch's own, on this box."""
 
 import argparse
-import json
-import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import quantiles
 
 from course import hardware
+from course.commands.bench_results import Result, side_by_side, write
 from course.core import CourseError, todo
 from course.launch import Reason, Run, launch, warm_up
 
@@ -33,34 +32,6 @@ CONTESTS = (
     Contest("horovod", "your Horovod style, per step", "torch's DDP", HOROVOD),
     Contest("ddp", "torch's DDP, per step", "no communication", ()),
 )
-
-
-@dataclass(frozen=True)
-class Result:
-    """The time of `first` relative to `second` (1.0 = equal), or a note why there is none.
-
-    `ratio` is the median over the rounds; half of the rounds lie between `low` and `high`.
-    """
-
-    contest: str
-    first: str
-    second: str
-    ranks: int
-    ratio: float | None = None
-    low: float | None = None
-    high: float | None = None
-    note: str = ""
-
-    @property
-    def measured(self) -> str:
-        """The ratio and the middle half, or the note."""
-        if self.ratio is None:
-            return self.note
-        return f"{self.ratio:.2f} × ({self.low:.2f} – {self.high:.2f})"
-
-    def row(self) -> str:
-        """One line of the table."""
-        return f"{self.first:31} {self.second:20} {self.ranks:5}   {self.measured}"
 
 
 def compete(contest: Contest, ranks: int, src: Path) -> Result:
@@ -96,6 +67,9 @@ def _failure(run: Run) -> str:
 def main(argv: Sequence[str]) -> int:
     """Print the table; 1 if a contest could not be held."""
     args = _parser().parse_args(argv)
+    if args.compare:
+        print(side_by_side(args.compare))
+        return 0
     if not args.src.is_dir():
         fix = "give --src the folder that holds the labs' scripts"
         raise CourseError(f"There is no folder {args.src}: {fix}.")
@@ -110,18 +84,8 @@ def main(argv: Sequence[str]) -> int:
         results.append(compete(contest, ranks, args.src.resolve()))
         print(results[-1].row(), flush=True)
     if args.json:
-        _write(results, args.json)
+        write(results, args.json)
     return 1 if any(result.ratio is None for result in results) else 0
-
-
-def _write(results: Sequence[Result], path: Path) -> None:
-    """Write the results with the box and the day they come from."""
-    facts = {
-        "box": str(hardware.card()),
-        "date": time.strftime("%Y-%m-%d"),
-        "results": [asdict(result) for result in results],
-    }
-    path.write_text(json.dumps(facts, indent=1) + "\n")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -133,4 +97,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--ranks", type=int, help="how many (default: as many as the labs use)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there as well")
+    parser.add_argument(
+        "--compare",
+        type=Path,
+        nargs="+",
+        metavar="FILE",
+        help="hold no contest: show what --json wrote on several machines side by side",
+    )
     return parser

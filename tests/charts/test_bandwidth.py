@@ -4,6 +4,7 @@ import pytest
 from support.pictures import assert_fits
 
 from course.charts.bandwidth import bandwidth
+from course.charts.log_axes import LogAxes
 from course.core.errors import CourseError
 from course.explore.models.all_reduce import ALGORITHMS
 
@@ -23,3 +24,19 @@ def test_a_bandwidth_plot_fits_and_names_its_lines():
 def test_a_bandwidth_plot_of_nothing_is_refused(lines):
     with pytest.raises(CourseError, match="above 0"):
         bandwidth(lines)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "guides"),
+    [
+        (1.0, 11.3, [1, 2, 5, 10, 20]),
+        (0.3, 0.3, [0.2, 0.5]),
+        (1.0, 1.0, [1, 2]),
+        (0.0005, 480.0, [10.0**power for power in range(-4, 4)]),
+        (3.0, 1000.0, [1, 10, 100, 1000]),
+    ],
+)
+def test_the_guides_of_the_values_are_round_numbers_around_them(low, high, guides):
+    axes = LogAxes([(1024.0, low), (2048.0, high)], "buffer", "GB/s")
+    assert axes.guides == pytest.approx(guides)
+    assert axes.at(1024, guides[0])[1] > axes.at(1024, guides[-1])[1]

@@ -96,4 +96,6 @@ def speedups(measured: str) -> tuple[Line, ...]:
 
 def _speedup(line: Line) -> Line:
     one = line.figures[0][1]
-    return replace(line, unit="×", figures=tuple((n, rate / one) for n, rate in line.figures))
+    return replace(
+        line, unit="× one GPU", figures=tuple((n, rate / one) for n, rate in line.figures)
+    )
