@@ -13,7 +13,7 @@ from torch import nn
 from torch.distributed import distributed_c10d
 from torch.nn.parallel import DistributedDataParallel
 
-from course.checks.tools.interceptor import intercepted
+from course.core.interceptor import intercepted
 from course.checks.tools.memory import process_groups
 from course.checks.tools.recorder import RECORDED
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
 from course.checks.runner.outcomes import Undecided
-from course.checks.tools.interceptor import intercepted
+from course.core.interceptor import intercepted
 from course.checks.tools.memory import CALLS, left_by
 from course.checks.tools.recorder import RECORDED
 

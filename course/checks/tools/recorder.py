@@ -10,7 +10,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
-from course.checks.tools.interceptor import HOMES, intercepted
+from course.core.interceptor import HOMES, intercepted
 
 PREFIXES = ("all_", "_all_", "reduce", "_reduce", "broadcast", "_broadcast", "gather", "scatter")
 COLLECTIVES = tuple(
