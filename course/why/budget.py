@@ -99,7 +99,9 @@ class Budget:
         if lines:
             return lines.most_common(1)[0][0]
         asked = self.ranks if rank is None else [self.ranks[rank]]
-        return next((each.lines[kind] for each in asked for kind in kinds if kind in each.lines), "")
+        return next(
+            (each.lines[kind] for each in asked for kind in kinds if kind in each.lines), ""
+        )
 
     def traffic(self, slice_: Slice) -> str:
         """What a wait is for, one of `TRAFFIC`, but for ``early``."""
@@ -112,9 +114,12 @@ class Budget:
 def of(ranks: list[Rank]) -> Budget:
     """The budget of what the ranks have told; needs `FEWEST` steps of each."""
     senders = _senders(ranks)
-    sliced = [list(step) for step in zip(
-        *([_cut(step) for step in judged(ranks, rank)] for rank in ranks), strict=True
-    )]
+    sliced = [
+        list(step)
+        for step in zip(
+            *([_cut(step) for step in judged(ranks, rank)] for rank in ranks), strict=True
+        )
+    ]
     steps = [[_share(slices, senders) for slices in step] for step in sliced]
     return Budget(ranks, steps, sliced)
 

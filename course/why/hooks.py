@@ -19,7 +19,7 @@ from torch.optim.optimizer import (
 )
 from torch.utils.data import DataLoader, dataloader
 
-from course.core.interceptor import intercepted
+from course.core import interceptor
 from course.why import samples
 from course.why.ddp import Ddp
 from course.why.recorder import WARM_UP, Recorder
@@ -74,7 +74,7 @@ class Hooks:
         self._all.close()
 
     def _between(self, around: Callable, names: tuple[str, ...], *homes: object) -> None:
-        self._all.enter_context(intercepted(around, names, *([homes] if homes else [])))
+        self._all.enter_context(interceptor.intercepted(around, names, *([homes] if homes else [])))
 
     # -- messages ----------------------------------------------------------------------------------
 

@@ -14,8 +14,11 @@ OVERLAPS = 0.25  # of what could be hidden; less is no overlap
 
 def causes(budget: Budget) -> Iterator[Cause]:
     """Those that shorten a step, in any order."""
-    for name, traffic in (("accumulation", "early"), ("buffers", "buffers"),
-                          ("synchronization", "synchronization")):
+    for name, traffic in (
+        ("accumulation", "early"),
+        ("buffers", "buffers"),
+        ("synchronization", "synchronization"),
+    ):
         if price := budget.price(traffic):
             kinds = ("buffers",) if traffic == "buffers" else ("collective", "tail")
             wanted = "gradients" if traffic == "early" else traffic

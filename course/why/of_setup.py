@@ -48,9 +48,7 @@ def _same_samples(budget: Budget) -> bool:
     ]
     if same and min(same) >= SAME:
         return True
-    return bool(pairs) and all(
-        _from_all(budget.ranks[i], budget.ranks[j]) for i, j in pairs
-    )
+    return bool(pairs) and all(_from_all(budget.ranks[i], budget.ranks[j]) for i, j in pairs)
 
 
 def _from_all(one: Rank, other: Rank) -> bool:

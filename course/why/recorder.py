@@ -200,6 +200,4 @@ class Recorder(Kind):
 
 def _again(outer: Slice) -> Slice:
     """A slice that goes on after another one was within it."""
-    return Slice(
-        outer.kind, 0.0, 0.0, 0.0, outer.where, outer.name, outer.nbytes, outer.within
-    )
+    return Slice(outer.kind, 0.0, 0.0, 0.0, outer.where, outer.name, outer.nbytes, outer.within)

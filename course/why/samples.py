@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 ROWS, BYTES = 64, 2048  # looked at, of a batch and of a row
+PLAIN = (int, float, str, bytes)  # a list that begins so may be long, and has no tensor
 
 
 def rows(batch: object) -> list[int]:
@@ -29,6 +30,6 @@ def tensors(batch: object) -> Iterator[Tensor]:
     elif isinstance(batch, Mapping):
         for value in batch.values():
             yield from tensors(value)
-    elif isinstance(batch, (list, tuple)):
+    elif isinstance(batch, (list, tuple)) and not isinstance(next(iter(batch), 0), PLAIN):
         for value in batch:
             yield from tensors(value)

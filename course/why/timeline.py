@@ -111,10 +111,13 @@ def read(path: Path) -> Rank:
     """What `write` wrote."""
     raw = json.loads(path.read_text())
     steps = [
-        Step(**step | {
-            "slices": [Slice(**each) for each in step["slices"]],
-            "passes": [Pass(**each) for each in step["passes"]],
-        })
+        Step(
+            **step
+            | {
+                "slices": [Slice(**each) for each in step["slices"]],
+                "passes": [Pass(**each) for each in step["passes"]],
+            }
+        )
         for step in raw["steps"]
     ]
     return Rank(**raw | {"steps": steps})

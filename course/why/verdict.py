@@ -10,8 +10,10 @@ from course.why.cause import Cause
 from course.why.timeline import Rank
 
 MATTERS = 0.15  # of a step, for the first cause; less is "computing"
+NEAR = 1.5  # times as large, or two causes cannot be told apart by size
 SHOWN = 0.05  # ... for what else is seen
 FACTS = ("not sharded", "threads")  # true whatever the rest takes, and what changes the rest
+SEARCH = "unused parameters"  # part of it lies inside backward, where it cannot be seen
 BUSY = 0.2  # of the cores, that other programs had
 
 
@@ -36,14 +38,16 @@ def of(ranks: list[Rank]) -> Verdict:
     _demand(ranks)
     whole = budget.of(ranks)
     found = [*of_work.causes(whole), *of_messages.causes(whole), *of_setup.causes(whole)]
+    searched = [cause for cause in found if cause.cause == SEARCH]
     found = [cause for cause in found if cause.share >= SHOWN]
     found.sort(key=lambda cause: cause.share, reverse=True)
-    # What is smaller than what counts is after "computing".
     first = [cause for cause in found if cause.cause in FACTS and cause.share >= MATTERS]
     rest = [cause for cause in found if cause not in first]
     if not first and not (rest and rest[0].share >= MATTERS):
-        first = [_computing(whole)]
-    return Verdict([*first, *rest], whole, _undecided(whole, first or rest), _elsewhere(ranks))
+        # A setting that nobody may need comes before "nothing is wrong", however little is seen.
+        first = searched or [_computing(whole)]
+        rest = [cause for cause in rest if cause not in first]
+    return Verdict([*first, *rest], whole, _undecided(whole, [*first, *rest]), _elsewhere(ranks))
 
 
 def _demand(ranks: list[Rank]) -> None:
@@ -88,14 +92,24 @@ def _undecided(whole: Budget, causes: list[Cause]) -> list[str]:
     share = pairs / (whole.net_s + pairs)
     if share >= MATTERS:
         found.append(
-            f"Ranks spend {share:.0%} of a step in messages from one to another (send, recv). "
-            "These do not tell who was late: for that, look at a trace of all ranks (lab 03b)."
+            f"who is late where ranks send to one another (send, recv; {share:.0%} of a step): "
+            "such messages do not tell. Look at a trace of all ranks (lab 03b)."
         )
-    if len(causes) > 1 and causes[0].share < 1.5 * causes[1].share:
+    if any(rank.device == "cuda" for rank in whole.ranks):
         found.append(
-            f"{causes[0].cause} and {causes[1].cause} are too near each other to say which "
-            "is the larger: cure one and ask again."
+            "what the GPUs do in this time: the clocks are those of the Python that feeds them, "
+            "and it runs ahead. torch.profiler shows the GPUs themselves (lab 03b)."
+        )
+    if any(ddp["finds_unused"] for ddp in whole.ranks[0].ddp):
+        found.append(
+            "how much the search for unused parameters takes in all: a part of it is inside the "
+            "backward pass. Run once without find_unused_parameters=True and compare."
+        )
+    if len(causes) > 1 and causes[0].share < NEAR * causes[1].share:
+        found.append(
+            f"which of {causes[0].cause} and {causes[1].cause} is the larger: they are too near "
+            "each other. Cure one and ask again."
         )
     if any(rank.world > rank.local for rank in whole.ranks):
-        found.append("Only the ranks of this machine were watched; those elsewhere are unknown.")
+        found.append("what the ranks of other machines do: only those of this one were watched.")
     return found

@@ -13,9 +13,9 @@ from torch import nn
 from torch.distributed import distributed_c10d
 from torch.nn.parallel import DistributedDataParallel
 
-from course.core.interceptor import intercepted
 from course.checks.tools.memory import process_groups
 from course.checks.tools.recorder import RECORDED
+from course.core import interceptor
 
 PATIENCE_S = 6.0  # within a collective, once all ranks have arrived; also on a busy machine
 # Gloo's words for a rank that never comes.
@@ -80,7 +80,7 @@ def held(folder: Path) -> Iterator[Callable[[], None]]:
     mark(0)
     dist.barrier()
     with (
-        intercepted(marked, (*RECORDED, "barrier", "monitored_barrier")),
+        interceptor.intercepted(marked, (*RECORDED, "barrier", "monitored_barrier")),
         patch.object(time, "sleep", lambda seconds: None),
     ):
         try:

@@ -11,9 +11,9 @@ from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
 from course.checks.runner.outcomes import Undecided
-from course.core.interceptor import intercepted
 from course.checks.tools.memory import CALLS, left_by
 from course.checks.tools.recorder import RECORDED
+from course.core import interceptor
 
 SENDS = ("isend",)
 WRONG = "the result is wrong"  # of a call without any delay
@@ -83,7 +83,7 @@ def late() -> Iterator[list[Late]]:
         begun.append(Late(name, real, args, kwargs))
         return begun[-1]
 
-    with intercepted(begin, (*CAN_WAIT, *MESSAGES)):
+    with interceptor.intercepted(begin, (*CAN_WAIT, *MESSAGES)):
         yield begun
 
 

@@ -9,6 +9,7 @@ from torch import nn
 from torch.utils.data import Dataset
 
 RANK = int(os.environ["RANK"])
+LARGE = torch.zeros(30_000_000)  # what is saved; zeros take no memory until they are read
 LATE_S = 0.08  # what a planted delay takes, in a step of some 40 ms
 WIDTH = 256
 
@@ -60,7 +61,7 @@ class Net(nn.Module):
         narrow = cause in ("latency", "unused parameters")
         deep = 150 if narrow else 2
         wide = 4096 if cause in ("bandwidth", "accumulation") else WIDTH
-        wide = {"no overlap": 1024}.get(cause, wide)
+        wide = {"no overlap": 2048}.get(cause, wide)
         wide = 16 if narrow else wide
         layers = [nn.Linear(WIDTH, wide)]
         layers += [layer for _ in range(deep) for layer in (nn.Linear(wide, wide), nn.ReLU())]
@@ -81,7 +82,7 @@ def batch_size(cause: str) -> int:
     """Samples of a rank in a step: many where computing should be what takes long."""
     if cause in ("latency", "bandwidth", "accumulation", "unused parameters"):
         return 8
-    return {"no overlap": 256}.get(cause, 1024)
+    return {"no overlap": 64}.get(cause, 1024)
 
 
 class Slow(torch.optim.SGD):
@@ -102,7 +103,7 @@ def optimizer(cause: str, model: nn.Module) -> torch.optim.Optimizer:
 def after_step(cause: str, model: nn.Module, folder: str) -> None:
     """What the script does between its steps."""
     if cause == "saving" and RANK == 0:
-        torch.save(torch.zeros(30_000_000), f"{folder}/all.pt")
+        torch.save(LARGE, f"{folder}/all.pt")
     if cause == "saving":
         dist.barrier()
     if cause == "python":
