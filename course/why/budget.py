@@ -67,6 +67,12 @@ class Budget:
         """Seconds per step that such messages take where nobody waits for anyone."""
         return mean(_price(step, traffic) for step in self.steps)
 
+    @property
+    def averages(self) -> bool:
+        """Whether ranks send one another gradients, in however short a time."""
+        sent = self.slices(("collective", "tail"))
+        return any(self.traffic(each) == "gradients" for each in sent)
+
     def waited(self, rank: int) -> float:
         """Seconds per step that a rank waits for others."""
         return mean(

@@ -31,7 +31,7 @@ class RunQueue:
 
 
 class NetworkQueues:
-    """The same for the threads that send and receive for torch, whichever waited longest."""
+    """The same for the threads that send and receive for torch, and how long these ran."""
 
     NAMES = ("gloo", "pt_gloo")  # as Gloo and torch call them
 
@@ -47,12 +47,13 @@ class NetworkQueues:
                     flags = os.O_RDONLY | os.O_CLOEXEC
                     self._files.append(os.open(thread / "schedstat", flags))
 
-    def seconds(self) -> list[float]:
-        """So far, of each."""
+    def seconds(self) -> list[tuple[float, float]]:
+        """So far, of each: waited for a core, and ran."""
         found = []
         for file in self._files:
             with contextlib.suppress(OSError):
-                found.append(int(os.pread(file, 64, 0).split()[1]) / 1e9)
+                ran, waited, _ = os.pread(file, 64, 0).split()
+                found.append((int(waited) / 1e9, int(ran) / 1e9))
         return found
 
     def close(self) -> None:

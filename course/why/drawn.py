@@ -20,8 +20,9 @@ def picture(verdict: Verdict, stretches: dict[int, list[Stretch]]) -> Picture:
         f"rank {rank} waits {words.duration(verdict.budget.waited(index))} for others"
         for index, rank in enumerate(stretches)
     ]
-    alt = f"{said.title(verdict.first)} Of a step, {'; '.join(waits)}."
-    return lanes.draw([section], said.title(verdict.first), subtitle, alt)
+    alt = f"Of a step, {'; '.join(waits)}."
+    title = said.title(verdict.first)
+    return lanes.draw([section], f"{title[0].upper()}{title[1:]}", subtitle, alt)
 
 
 def _span(stretch: Stretch) -> Span:

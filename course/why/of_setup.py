@@ -16,21 +16,24 @@ def causes(budget: Budget) -> Iterator[Cause]:
     """Those that are true of this run."""
     if cause := _threads(budget):
         yield cause
-    if (budget.price("gradients") or budget.price("early")) and _same_samples(budget):
+    if budget.averages and _same_samples(budget):
         line = budget.where("input")
         world = budget.ranks[0].world
         yield Cause("not sharded", 1 - 1 / world, None, line, line)
 
 
 def _threads(budget: Budget) -> Cause | None:
-    """More than one thread in each rank, and more of them than cores."""
+    """More than one thread in each rank, and more of them than cores.
+
+    At the end of an operation all its threads wait for the last. So what counts is the time in
+    which any of them waits for a core; no more can be saved than the share that has none.
+    """
     first = budget.ranks[0]
-    if first.threads < 2 or first.threads * first.local <= first.cores:
+    threads = first.threads * first.local
+    if first.threads < 2 or threads <= first.cores:
         return None
-    waited = mean(
-        rank.queued_s / rank.threads / rank.watched_s for rank in budget.ranks if rank.watched_s
-    )
-    return Cause("threads", min(waited, 0.99))
+    waits = mean(min(1.0, rank.queued_s / rank.watched_s) for rank in budget.ranks)
+    return Cause("threads", waits * (1 - first.cores / threads))
 
 
 def _same_samples(budget: Budget) -> bool:

@@ -18,7 +18,12 @@ KINDS = {
     "search": "unused parameters",
     "copies": "copies",
 }
-PARTS = {"python": "outside the step", "saving": "outside the step", "search": "forward"}
+PARTS = {
+    "gradients": "backward",
+    "python": "outside the step",
+    "saving": "outside the step",
+    "search": "forward",
+}
 
 
 def causes(budget: Budget) -> Iterator[Cause]:

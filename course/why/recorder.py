@@ -31,7 +31,8 @@ class Recorder(Kind):
         self._thread = threading.get_ident()
         self._queue = RunQueue()
         self._turns = dict.fromkeys(CLOCKS, 0)
-        # What is done when nothing in particular is: python, or forward before a backward pass.
+        # What is done when nothing in particular is: python; forward before a backward pass, and
+        # gradients after it.
         self._base = "python"
         self._passes = 0  # backward passes that have begun in this step
         self._stack: list[Slice] = []
@@ -58,6 +59,8 @@ class Recorder(Kind):
         if not self.listening:
             yield None
             return
+        if kind in ("input", "optimizer"):
+            self._base = "python"
         self._stack.append(self._now)
         where = "" if kind == "watching" else self.lines.here()
         self._turn(Slice(kind, 0.0, 0.0, 0.0, where, name, nbytes, within or self.kind))
@@ -83,12 +86,13 @@ class Recorder(Kind):
     @contextmanager
     def backward(self) -> Iterator[None]:
         """While it is entered, a backward pass goes on."""
+        self._end_if_full()
         if not self.listening:
             yield
             return
-        if self._base == "python":
+        if self._base != "forward":
             self._was_forward()
-        self._base = "python"
+        self._base = "gradients"
         with self.during("backward"):
             self._passes += 1
             yield
@@ -113,6 +117,8 @@ class Recorder(Kind):
 
     def turn(self, clock: str) -> None:
         """One of `CLOCKS` has come round: a step ends, if it is by this one that they are told."""
+        if clock == "loader":
+            self._end_if_full()
         if not self.listening:
             return
         self._turns[clock] += 1
@@ -134,13 +140,14 @@ class Recorder(Kind):
         now.queued = min(after[1] - before[1], now.end - now.start)
         now.cpu = after[2] - before[2]
         if len(after[3]) == len(before[3]):
-            gone = (late - early for late, early in zip(after[3], before[3], strict=True))
-            now.stalled = max(gone, default=0.0)
+            both = zip(after[3], before[3], strict=True)
+            gone = [(late[0] - early[0], late[1] - early[1]) for late, early in both]
+            now.stalled, now.sent = max(gone, default=(0.0, 0.0))
         self._step.slices.append(now)
         self._last, self._moment, self._now = after, after[0], next_
         self.kind = next_.kind
 
-    def _look(self) -> tuple[float, float, float, list[float]]:
+    def _look(self) -> tuple[float, float, float, list[tuple[float, float]]]:
         """The clocks: of the wall, of the run queue, of this thread's work, of other threads."""
         network = self._network.seconds()
         return time.perf_counter(), self._queue.seconds(), time.thread_time(), network
@@ -150,9 +157,9 @@ class Recorder(Kind):
         for slice_ in reversed(self._step.slices):
             if slice_.kind in ("input", "backward", "optimizer"):
                 break
-            if slice_.kind == "python":
+            if slice_.kind in ("python", "gradients"):
                 slice_.kind = "forward"
-        if self._now.kind == "python":
+        if self._now.kind in ("python", "gradients"):
             self._now.kind = "forward"
 
     def _end_step(self) -> None:
@@ -165,7 +172,13 @@ class Recorder(Kind):
             self._begin_to_watch()
         elif self.seen < WARM_UP:
             self.steps = self.steps[-1:]
-        elif len(self.steps) == self._wanted + 1:  # what DDP says of the last comes one step late
+
+    def _end_if_full(self) -> None:
+        """End where nobody goes through a list of hooks, from which ours are then taken away.
+
+        What DDP says of the last step comes one step late.
+        """
+        if self.listening and self.seen >= WARM_UP and len(self.steps) > self._wanted:
             self.stop()
 
     def _begin_to_watch(self) -> None:

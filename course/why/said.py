@@ -10,8 +10,8 @@ WIDTH = 100
 
 
 def title(cause: Cause) -> str:
-    """The cause in a line: 'input: 70 % of a step'."""
-    rank = "" if cause.rank is None else f" of rank {cause.rank}"
+    """The cause in a line: 'straggler, rank 1: 70 % of a step'."""
+    rank = "" if cause.rank is None else f", rank {cause.rank}"
     return f"{cause.cause}{rank}: {percent(cause.share)} of a step"
 
 

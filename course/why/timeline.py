@@ -13,7 +13,8 @@ class Slice:
     seconds passed while the thread waited for a core. `where` is a line of the user's, as
     ``train.py:88``. For messages: `name` of the operation, `nbytes`, and `within` which kind
     they were begun. `turn` counts the backward passes of the step that have begun. `cpu` is what
-    the thread computed, `stalled` how long the threads that send and receive waited for a core.
+    the thread computed. The thread that sends and receives was held up for `stalled` seconds,
+    since it had no core, and ran for `sent`.
     """
 
     kind: str
@@ -27,19 +28,28 @@ class Slice:
     turn: int = 0
     cpu: float = 0.0
     stalled: float = 0.0
+    sent: float = 0.0
 
     @property
     def seconds(self) -> float:
         """How long it lasted, without the time in which threads waited for a core.
 
-        Those that send and receive count only where the main thread waits for them.
+        The threads that send count where the main thread waits for them: by the time that they
+        were held up, and at most by the share of their own time that they were. Some of it may
+        have passed before the main thread waited, or at another rank.
         """
-        lost = self.queued + (self.stalled if self.kind in WAITS else 0.0)
-        return max(0.0, self.end - self.start - lost)
+        length = max(0.0, self.end - self.start - self.queued)
+        if self.kind not in WAITS or not self.stalled:
+            return length
+        share = self.sent / (self.sent + self.stalled)
+        least = self.cpu if self.kind == "collective" else 0.0
+        return max(least, length - self.stalled, length * share)
 
 
-# What a rank does itself; `search` is for unused parameters, `python` all that has no other name.
-OWN = ("input", "forward", "backward", "optimizer", "python", "saving", "search", "copies")
+# What a rank does itself. `gradients` is between backward and the optimizer, `search` is for unused
+# parameters, `python` all that has no other name.
+OWN = ("input", "forward", "backward", "gradients", "optimizer", "python", "saving")
+OWN += ("search", "copies")
 # Where it waits, for messages and so for other ranks; `tail` is the end of DDP's backward pass.
 WAITS = ("collective", "buffers", "tail")
 ASYNC = "begun earlier"  # marks the wait for a message that was begun with `async_op`

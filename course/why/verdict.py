@@ -14,6 +14,7 @@ NEAR = 1.5  # times as large, or two causes cannot be told apart by size
 SHOWN = 0.05  # ... for what else is seen
 FACTS = ("not sharded", "threads")  # true whatever the rest takes, and what changes the rest
 SEARCH = "unused parameters"  # part of it lies inside backward, where it cannot be seen
+STARVED = 0.4  # of a step is left without waiting for a core
 BUSY = 0.2  # of the cores, that other programs had
 
 
@@ -73,7 +74,7 @@ def _demand(ranks: list[Rank]) -> None:
 
 
 def _computing(whole: Budget) -> Cause:
-    work = sum(whole.mean_own(kind) for kind in ("forward", "backward", "optimizer"))
+    work = sum(whole.mean_own(kind) for kind in ("forward", "backward", "gradients", "optimizer"))
     return Cause("computing", min(1.0, work / whole.net_s))
 
 
@@ -94,6 +95,11 @@ def _undecided(whole: Budget, causes: list[Cause]) -> list[str]:
         found.append(
             f"who is late where ranks send to one another (send, recv; {share:.0%} of a step): "
             "such messages do not tell. Look at a trace of all ranks (lab 03b)."
+        )
+    if whole.net_s < STARVED * whole.step_s:
+        found.append(
+            "what a free machine would show: for most of a step ranks waited for a core, and how "
+            "much of the messages' time was such waiting can only be estimated."
         )
     if any(rank.device == "cuda" for rank in whole.ranks):
         found.append(

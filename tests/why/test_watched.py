@@ -6,13 +6,13 @@ tests/tools/measure_why.py; here stand those that no load has hidden.
 
 import json
 import tempfile
-import threading
 from pathlib import Path
 
 import pytest
 
 from course.commands import why
 from course.core import CourseError
+from course.notebook.magics import CourseMagics
 from course.why import watch
 from course.why.watching import _watched
 
@@ -53,11 +53,8 @@ FAILS = "import torch.distributed as dist\ndist.init_process_group('gloo')\n1 / 
         ("plain_ddp", "straggler in backward", "straggler", 1, "backward"),
         ("with_trainer", "straggler outside", "straggler", 1, "outside the step"),
         ("with_accelerate", "input", "input", None, "with_accelerate.py"),
-        ("by_hand", "latency", "latency", None, "by_hand.py"),
-        ("by_hand", "saving", "saving", 0, "planted.py"),
         ("with_accelerate", "not sharded", "not sharded", None, "with_accelerate.py"),
         ("plain_ddp", "python", "python", None, "planted.py"),
-        ("plain_ddp", "optimizer", "optimizer", None, "plain_ddp.py"),
     ],
 )
 def test_the_first_cause_is_the_one_that_was_planted(
@@ -110,7 +107,20 @@ def test_a_run_is_ended_when_it_was_watched(
     shares = [cause["share"] for cause in answer["causes"]]
     assert all(0 <= share <= 1 for share in shares)
     assert not list(tmp_path.glob("course-why-*"))
-    assert "why" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_in_a_notebook_it_is_a_picture(
+    warm_ranks: None, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    script = tmp_path / "leaves.py"
+    script.write_text(LEAVES)
+    line = f"--steps 5 torchrun --standalone --nproc-per-node 2 {script}"
+    answer = CourseMagics(None).why(line)
+    assert "Cure: " in capsys.readouterr().out
+    shown = answer._repr_mimebundle_()
+    assert shown["image/svg+xml"].startswith("<svg") and "Rank 1" in shown["image/svg+xml"]
+    with pytest.raises(CourseError, match="at least 3 steps"):
+        CourseMagics(None).why("--steps 2 torchrun x.py")
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ RANK = int(os.environ["RANK"])
 LARGE = torch.zeros(30_000_000)  # what is saved; zeros take no memory until they are read
 LATE_S = 0.08  # what a planted delay takes, in a step of some 40 ms
 WIDTH = 256
+LARGE_MODELS = ("bandwidth", "accumulation")
 
 
 class Digits(Dataset):
@@ -59,13 +60,14 @@ class Net(nn.Module):
         torch.manual_seed(0)
         self.cause = cause
         narrow = cause in ("latency", "unused parameters")
-        deep = 150 if narrow else 2
-        wide = 4096 if cause in ("bandwidth", "accumulation") else WIDTH
-        wide = {"no overlap": 2048}.get(cause, wide)
+        deep = 60 if narrow else 2
+        wide = {"no overlap": 2048}.get(cause, WIDTH)
         wide = 16 if narrow else wide
         layers = [nn.Linear(WIDTH, wide)]
         layers += [layer for _ in range(deep) for layer in (nn.Linear(wide, wide), nn.ReLU())]
         self.layers = nn.Sequential(*layers, nn.Linear(wide, 10))
+        # Cheap to compute, and long to send.
+        self.large = nn.Parameter(torch.zeros(12_000_000)) if cause in LARGE_MODELS else None
         if cause == "buffers":
             self.register_buffer("table", torch.zeros(12_000_000))
 
@@ -75,12 +77,13 @@ class Net(nn.Module):
             time.sleep(LATE_S)
         if self.cause == "straggler in backward" and RANK == 1:
             x = Late.apply(x.requires_grad_())
-        return self.layers(x)
+        scores = self.layers(x)
+        return scores if self.large is None else scores + self.large.mean()
 
 
 def batch_size(cause: str) -> int:
     """Samples of a rank in a step: many where computing should be what takes long."""
-    if cause in ("latency", "bandwidth", "accumulation", "unused parameters"):
+    if cause in ("latency", "unused parameters", *LARGE_MODELS):
         return 8
     return {"no overlap": 64}.get(cause, 1024)
 
@@ -90,7 +93,7 @@ class Slow(torch.optim.SGD):
 
     def step(self, closure: object = None) -> None:
         """A step, and work."""
-        for _ in range(40):
+        for _ in range(15):
             torch.mm(torch.ones(512, 512), torch.ones(512, 512))
         super().step(closure)
 
@@ -115,7 +118,8 @@ def after_step(cause: str, model: nn.Module, folder: str) -> None:
             dist.barrier()
     if cause == "objects":
         seen = [None] * dist.get_world_size()
-        dist.all_gather_object(seen, list(range(300_000)))
+        for _ in range(20):
+            dist.all_gather_object(seen, {"loss": 0.5})
 
 
 def threads(cause: str) -> None:
