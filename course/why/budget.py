@@ -206,7 +206,12 @@ def _cut(step: Step) -> list[Slice]:
 
 
 def _is_early(slice_: Slice, slices: list[Slice]) -> bool:
-    """Whether another backward pass follows before the optimizer takes a step."""
+    """Whether another backward pass follows its own before the optimizer takes a step.
+
+    What a forward pass needs, such as FSDP's parameters, every pass needs.
+    """
+    if slice_.turn == 0 or slice_.within == "forward":
+        return False
     later = (each for each in slices if each.start >= slice_.end)
     for each in later:
         if each.kind == "optimizer":

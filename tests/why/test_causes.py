@@ -133,6 +133,12 @@ def test_passes_that_take_no_step_average_gradients() -> None:
     assert first(same(*[*computed(), averaging] * 4, STEP)).cause == "accumulation"
 
 
+def test_parameters_gathered_for_forward_are_no_accumulation() -> None:
+    gathered = message("all_gather_into_tensor", 40, 10 * MIB, "train.py:7", within="forward")
+    told = same(*[gathered, *computed()] * 2, STEP)
+    assert "accumulation" not in {cause.cause for cause in Answer(told).causes}
+
+
 def test_several_optimizers_in_a_step_are_no_accumulation() -> None:
     told = same(*computed(), STEP, *computed(), STEP, tail=40.0, overlap=20.0)
     assert {cause.cause for cause in Answer(told).causes} == {"bandwidth"}
