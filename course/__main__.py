@@ -15,6 +15,7 @@ COMMANDS = {  # each is a file of the same name in course/commands/
     "update": "fetch the new version, and keep what you wrote",
     "check": "check the code that a learner wrote",
     "grade": "check the code of a class, and write pages, tables and points",
+    "why": "say where the time of your own training on several ranks goes",
     "bench": "compare the code of the labs with torch's own, on this machine",
     "doctor": "say what this machine has and whether the labs will run on it",
     "report": "try all of the course on this machine, and write down what came of it",

@@ -3,6 +3,7 @@
 %load_ext course
 %torchrun --standalone --nproc-per-node 2 src/ddp.py --epochs 2
 %timeout 20 torchrun --standalone --nproc-per-node 2 src/may_hang.py
+%why torchrun --standalone --nproc-per-node 2 src/ddp.py
 %check my_ddp
 %hint my_ddp
 """
@@ -22,6 +23,7 @@ from course.notebook.check_display import CheckDisplay
 from course.notebook.curves_display import CurvesDisplay
 from course.notebook.diff import Diff
 from course.notebook.live import Live
+from course.why import Answer, options, watch
 
 SHOW = "--show"
 
@@ -62,6 +64,19 @@ class CourseMagics(Magics):
                 "%timeout 20 torchrun --nproc-per-node 2 src/NAME.py."
             )
         return _show(words, limit, may_hang=True)
+
+    @line_magic
+    def why(self, line: str) -> Answer:
+        """Run a script of anyone's on several ranks, and say where the time of a step goes."""
+        args = options.read(_words(line), "%why")
+        run, told = watch(args.command, args.steps, args.stop, Live(LIMIT_S, CurvesDisplay()))
+        if not told and not run.ok:
+            raise CourseError(f"{run.command} failed; the message above says why.")
+        answer = Answer(told)
+        if args.json:
+            answer.write(args.json)
+        print(answer)
+        return answer
 
     @line_magic
     def check(self, line: str):

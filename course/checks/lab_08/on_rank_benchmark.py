@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 import torch.distributed as dist
 
-from course.checks.tools.interceptor import intercepted
+from course.core.interceptor import intercepted
 
 SAMPLES = 10  # of a step
 STEP_S = 0.01

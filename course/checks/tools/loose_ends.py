@@ -10,10 +10,9 @@ import torch.distributed as dist
 from torch import Tensor
 
 from course.checks.runner.outcomes import Undecided
-from course.checks.tools.interceptor import intercepted
 from course.checks.tools.memory import CALLS, left_by
 from course.checks.tools.recorder import RECORDED
-from course.core import insides
+from course.core import insides, interceptor
 
 tree_map_only = insides.inside(insides.module("torch.utils._pytree"), "tree_map_only")
 SENDS = ("isend",)
@@ -107,7 +106,7 @@ def late() -> Iterator[list[Late]]:
         begun.append(Late(name, real, args, kwargs))
         return begun[-1]
 
-    with intercepted(begin, (*CAN_WAIT, *MESSAGES)):
+    with interceptor.intercepted(begin, (*CAN_WAIT, *MESSAGES)):
         yield begun
 
 

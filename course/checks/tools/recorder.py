@@ -10,7 +10,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
-from course.checks.tools.interceptor import HOMES, intercepted
+from course.core import interceptor
 
 PREFIXES = ("all_", "_all_", "reduce", "_reduce", "broadcast", "_broadcast", "gather", "scatter")
 COLLECTIVES = tuple(
@@ -52,13 +52,15 @@ def recorded(*names: str, within: ModuleType | None = None) -> Iterator[list[Cal
         calls.append(_described(name, real, args, kwargs))
         return real(*args, **kwargs)
 
-    with intercepted(noted, names or RECORDED, HOMES if within is None else (within,)):
+    with interceptor.intercepted(
+        noted, names or RECORDED, interceptor.HOMES if within is None else (within,)
+    ):
         yield calls
 
 
 @contextmanager
 def forbidden(
-    names: Iterable[str], message: str, homes: Iterable[object] = HOMES
+    names: Iterable[str], message: str, homes: Iterable[object] = interceptor.HOMES
 ) -> Iterator[None]:
     """While it is entered, these functions of torch.distributed raise an `AssertionError`.
 
@@ -68,7 +70,7 @@ def forbidden(
     def refuse(name: str, real: Callable, args: tuple, kwargs: dict) -> None:
         raise AssertionError(message.format(name=name))
 
-    with intercepted(refuse, names, homes):
+    with interceptor.intercepted(refuse, names, homes):
         yield
 
 

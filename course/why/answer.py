@@ -1,0 +1,53 @@
+"""What `why` answers: the verdict in words, as a picture, and as plain data."""
+
+import json
+from pathlib import Path
+
+from course.core import write_whole
+from course.drawing import Picture
+from course.why import drawn, said, typical, verdict
+from course.why.cause import Cause
+from course.why.timeline import Rank
+
+
+class Answer:
+    """The verdict on what the ranks have told; a terminal shows its text, a notebook a picture."""
+
+    def __init__(self, ranks: list[Rank]) -> None:
+        self.verdict = verdict.of(ranks)
+        self._lanes = typical.lanes(self.verdict.budget)
+
+    @property
+    def causes(self) -> list[Cause]:
+        """What was found, the cause to cure first at the beginning."""
+        return self.verdict.causes
+
+    @property
+    def picture(self) -> Picture:
+        """A typical step, a lane for each rank."""
+        return drawn.picture(self.verdict, self._lanes)
+
+    def plain(self) -> dict:
+        """As JSON; times in seconds."""
+        return {
+            "causes": [cause.plain() for cause in self.causes],
+            "step_s": round(self.verdict.budget.step_s, 6),
+            "net_s": round(self.verdict.budget.net_s, 6),
+            "elsewhere": round(self.verdict.elsewhere, 4),
+            "undecided": self.verdict.undecided,
+            "lanes": typical.plain(self._lanes),
+        }
+
+    def write(self, path: Path) -> None:
+        """Write it as JSON."""
+        write_whole(path, json.dumps(self.plain(), indent=1) + "\n")
+
+    def __str__(self) -> str:
+        return said.text(self.verdict)
+
+    def __repr__(self) -> str:
+        first = self.causes[0]
+        return f"<Answer: {first.cause}, {first.share:.0%} of a step>"
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return {"image/svg+xml": str(self.picture), "text/plain": self.picture.alt}

@@ -1,0 +1,82 @@
+"""On a rank: how long a thread waited for a core, and how busy the whole machine was."""
+
+import contextlib
+import os
+from pathlib import Path
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class RunQueue:
+    """Seconds that the thread which made it has been ready to run, and waited for a core.
+
+    Linux counts them for each thread (Documentation/scheduler/sched-stats.rst); elsewhere it is 0.
+    """
+
+    def __init__(self) -> None:
+        self._file: int | None = None
+        with contextlib.suppress(OSError):
+            self._file = os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+
+    def seconds(self) -> float:
+        """So far."""
+        if self._file is None:
+            return 0.0
+        return int(os.pread(self._file, 64, 0).split()[1]) / 1e9
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            os.close(self._file)
+
+
+class NetworkQueues:
+    """The same for the threads that send and receive for torch, and how long these ran."""
+
+    NAMES = ("gloo", "pt_gloo")  # as Gloo and torch call them
+
+    def __init__(self) -> None:
+        self._files: list[int] = []
+
+    def find(self) -> None:
+        """Look for the threads, which start when the ranks join."""
+        self.close()
+        for thread in Path("/proc/self/task").glob("*"):
+            with contextlib.suppress(OSError):
+                if (thread / "comm").read_text().startswith(self.NAMES):
+                    flags = os.O_RDONLY | os.O_CLOEXEC
+                    self._files.append(os.open(thread / "schedstat", flags))
+
+    def seconds(self) -> list[tuple[float, float]]:
+        """So far, of each: waited for a core, and ran."""
+        found = []
+        for file in self._files:
+            with contextlib.suppress(OSError):
+                ran, waited, _ = os.pread(file, 64, 0).split()
+                found.append((int(waited) / 1e9, int(ran) / 1e9))
+        return found
+
+    def close(self) -> None:
+        """Close the files."""
+        for file in self._files:
+            os.close(file)
+        self._files = []
+
+
+def queued_threads() -> float:
+    """Seconds that all living threads of this process have waited for a core."""
+    total = 0.0
+    for thread in Path("/proc/self/task").glob("*/schedstat"):
+        with contextlib.suppress(OSError):  # it has ended
+            total += int(thread.read_text().split()[1]) / 1e9
+    return total
+
+
+def machine_busy() -> float:
+    """Seconds that the cores of this machine have been busy, all together; 0 outside of Linux."""
+    try:
+        with open("/proc/stat") as file:
+            user, nice, system, _, _, irq, softirq, *_ = map(int, file.readline().split()[1:])
+    except OSError:
+        return 0.0
+    return (user + nice + system + irq + softirq) / TICKS

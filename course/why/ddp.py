@@ -1,0 +1,85 @@
+"""On a rank: what `DistributedDataParallel` does inside, which runs in C++.
+
+After each backward pass it can tell when the last gradient was there and when messages went: "for
+debugging and analysis", says torch, which promises none of these names. Where one is gone, the
+evidence is gone with it, and nothing else.
+"""
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+from course.why.recorder import Recorder
+from course.why.timeline import Pass
+
+NS = 1e-9
+
+
+class Ddp:
+    """Asks every DDP module of the script for the times of each of its passes."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._asked: dict[int, int] = {}  # by module: the end of the last pass that was told
+        self.facts: list[dict] = []
+
+    def install(self, between: Callable) -> None:
+        """Begin; `between` steps between callers and functions."""
+        between(self._forward, ("forward",), DistributedDataParallel)
+        between(self._buffers, ("_sync_buffers",), DistributedDataParallel)
+        between(self._search, ("prepare_for_backward",), dist.Reducer)
+
+    def _forward(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+        self._recorder.forward()
+        result = real(*args, **kwargs)
+        if self._recorder.listening:
+            with self._recorder.during("watching"), suppress(AttributeError, KeyError):
+                self._ask(args[0])
+        return result
+
+    def _buffers(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+        nbytes = sum(buffer.nbytes for buffer in args[0].modules_buffers)
+        with self._recorder.during("buffers", "broadcast", nbytes):
+            return real(*args, **kwargs)
+
+    def _search(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+        with self._recorder.during("search"):
+            return real(*args, **kwargs)
+
+    def _ask(self, ddp: DistributedDataParallel) -> None:
+        if id(ddp) not in self._asked:
+            self._asked[id(ddp)] = 0
+            self.facts.append(_facts(ddp))
+            ddp._set_ddp_runtime_logging_sample_rate(1)
+            return
+        told = ddp._get_ddp_logging_data()
+        ended = told.get("backward_compute_time_end", 0)
+        if ended <= self._asked[id(ddp)]:
+            return
+        self._asked[id(ddp)] = ended
+        # Its clock is that of the calendar.
+        apart = time.perf_counter() - time.time()
+        start = told["backward_compute_time_start"] * NS + apart
+        buckets = str(told.get("rebuilt_bucket_sizes") or told.get("bucket_sizes", ""))
+        self._recorder.passed(
+            Pass(
+                id(ddp),
+                start,
+                ended * NS + apart,
+                told["backward_compute_time"] * NS,
+                told.get("backward_comm_time", 0) * NS,
+                told.get("backward_compute_comm_overlap_time", 0) * NS,
+                [int(each) for each in buckets.split(",") if each.strip()],
+            )
+        )
+
+
+def _facts(ddp: DistributedDataParallel) -> dict:
+    return {
+        "finds_unused": bool(ddp.find_unused_parameters),
+        "buffers": sum(buffer.nbytes for buffer in ddp.modules_buffers),
+        "ranks": dist.get_world_size(ddp.process_group),
+    }

@@ -1,0 +1,73 @@
+"""Causes that lie in messages: what they take where nobody waits for anyone."""
+
+from collections.abc import Iterator
+from statistics import mean
+
+from course.why.budget import Budget
+from course.why.cause import Cause
+from course.why.timeline import ASYNC, Slice
+
+SMALL = 1 << 17  # bytes: up to here a message takes about the same time, however small it is
+MANY = 8  # messages a step, fewer are few
+OVERLAPS = 0.25  # of what could be hidden; less is no overlap
+
+
+def causes(budget: Budget) -> Iterator[Cause]:
+    """Those that shorten a step, in any order."""
+    for name, traffic in (
+        ("accumulation", "early"),
+        ("buffers", "buffers"),
+        ("synchronization", "synchronization"),
+    ):
+        if price := budget.price(traffic):
+            kinds = ("buffers",) if traffic == "buffers" else ("collective", "tail")
+            wanted = "gradients" if traffic == "early" else traffic
+            line = budget.where(*kinds, traffic=wanted)
+            yield Cause(name, price / budget.net_s, None, line, line)
+    if price := budget.price("gradients"):
+        yield from _gradients(budget, price)
+
+
+def _gradients(budget: Budget, price: float) -> Iterator[Cause]:
+    """What makes the gradients' messages long: their number, their beginning, or their size."""
+    line = budget.where("collective", "tail", traffic="gradients")
+    small = price * _small(budget)
+    late = min(price - small, _hideable(budget))
+    large = price - small - late
+    for name, seconds in (("latency", small), ("no overlap", late), ("bandwidth", large)):
+        if seconds > 0:
+            yield Cause(name, seconds / budget.net_s, None, line, line)
+
+
+def _small(budget: Budget) -> float:
+    """The share of their time that goes into small messages, if there are many of these."""
+    sent = [each for each in budget.slices(["collective"]) if budget.traffic(each) == "gradients"]
+    runs = len(budget.steps) * len(budget.ranks)
+    little = [each for each in sent if each.nbytes < SMALL]
+    if sum(each.seconds for each in sent):
+        if len(little) < MANY * runs:
+            return 0.0
+        return sum(each.seconds for each in little) / sum(each.seconds for each in sent)
+    # DDP's own: it says how large its buckets are, and how long all of them took together.
+    buckets = [bucket for pass_ in budget.passes for bucket in pass_.buckets]
+    little = [bucket for bucket in buckets if bucket < SMALL]
+    many = len(little) >= MANY * len(budget.passes)
+    return len(little) / len(buckets) if buckets and many else 0.0
+
+
+def _hideable(budget: Budget) -> float:
+    """Seconds per step of the last backward pass that could hide messages, and hide none."""
+    if budget.passes:
+        least = [min(p.computing, p.communicating) for p in budget.passes]
+        if sum(p.overlap for p in budget.passes) > OVERLAPS * sum(least):
+            return 0.0
+    elif any(_begun_early(budget, each) for each in budget.slices(["collective"])):
+        return 0.0
+    passes = max((each.turn for each in budget.slices(["backward"])), default=1)
+    return mean(share.own["backward"] for step in budget.steps for share in step) / passes
+
+
+def _begun_early(budget: Budget, slice_: Slice) -> bool:
+    """Whether a message of gradients went on while the backward pass did."""
+    inside = slice_.within == "backward" and slice_.name.endswith(ASYNC)
+    return inside and budget.traffic(slice_) == "gradients"

@@ -1,0 +1,70 @@
+"""Causes that are facts of how the run was set up, and no matter of time alone."""
+
+from collections.abc import Iterator
+from itertools import combinations, pairwise
+from statistics import mean
+
+from course.why.budget import Budget, judged
+from course.why.cause import Cause
+from course.why.timeline import Rank
+
+SAME = 0.9  # of all steps, in which ranks draw the same batch
+ENOUGH = 8  # samples that two ranks would have in common if both drew from all
+
+
+def causes(budget: Budget) -> Iterator[Cause]:
+    """Those that are true of this run."""
+    if cause := _threads(budget):
+        yield cause
+    if budget.averages and _same_samples(budget):
+        line = budget.where("input")
+        world = budget.ranks[0].world
+        yield Cause("not sharded", 1 - 1 / world, None, line, line)
+
+
+def _threads(budget: Budget) -> Cause | None:
+    """More than one thread in each rank, and more of them than cores.
+
+    At the end of an operation all its threads wait for the last. So what counts is the time in
+    which any of them waits for a core; no more can be saved than the share that has none.
+    """
+    first = budget.ranks[0]
+    threads = first.threads * first.local
+    if first.threads < 2 or threads <= first.cores:
+        return None
+    waits = mean(min(1.0, rank.queued_s / rank.watched_s) for rank in budget.ranks)
+    return Cause("threads", waits * (1 - first.cores / threads))
+
+
+def _same_samples(budget: Budget) -> bool:
+    """Whether ranks draw the same samples, judged by checksums of what their loaders gave."""
+    drawn = [[step.rows for step in judged(budget.ranks, rank)] for rank in budget.ranks]
+    if not all(any(rows) for rows in drawn):
+        return False
+    if any(len(set(rows)) < len(rows) / 2 for steps in drawn for rows in steps):
+        return False  # samples that are alike anyway
+    pairs = list(combinations(range(len(drawn)), 2))
+    same = [
+        mean(set(a) == set(b) for a, b in zip(drawn[i], drawn[j], strict=True) if a and b)
+        for i, j in pairs
+        if any(a and b for a, b in zip(drawn[i], drawn[j], strict=True))
+    ]
+    if same and min(same) >= SAME:
+        return True
+    return bool(pairs) and all(_from_all(budget.ranks[i], budget.ranks[j]) for i, j in pairs)
+
+
+def _from_all(one: Rank, other: Rank) -> bool:
+    """Whether two ranks have as many samples of an epoch in common as if both drew from all."""
+    mine, theirs = _epoch(one), _epoch(other)
+    expected = len(mine) * len(theirs) / max(one.loaded, 1)
+    return one.loaded > 0 and expected >= ENOUGH and len(mine & theirs) >= expected / 2
+
+
+def _epoch(rank: Rank) -> set[int]:
+    """The samples that a rank drew in the longest part of an epoch that was watched."""
+    opens = [n for n, step in enumerate(rank.steps) if step.opens]
+    bounds = [-1, *opens, len(rank.steps)]
+    parts = [rank.steps[begin + 1 : end] for begin, end in pairwise(bounds)]
+    longest = max(parts, key=len)
+    return {row for step in longest for row in step.rows}

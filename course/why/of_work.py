@@ -1,0 +1,92 @@
+"""Causes that lie in what a rank does itself: how much shorter would a step be without it?"""
+
+from collections.abc import Iterator
+from statistics import mean
+
+from course.why.budget import Budget, Share, evened, length, others, without
+from course.why.cause import Cause
+from course.why.timeline import OWN
+
+STEADY = 0.7  # of all steps, in which a straggler has more to do than any other
+LEAST = 0.05  # of a step: what is smaller is no straggler, but chance
+IN_TURNS = 0.3  # ... or, where each time it is another rank
+KINDS = {
+    "input": "input",
+    "python": "python",
+    "optimizer": "optimizer",
+    "saving": "saving",
+    "search": "unused parameters",
+    "copies": "copies",
+}
+PARTS = {
+    "gradients": "backward",
+    "python": "outside the step",
+    "saving": "outside the step",
+    "search": "forward",
+}
+
+
+def causes(budget: Budget) -> Iterator[Cause]:
+    """Those that shorten a step, in any order."""
+    steps = budget.steps
+    late = _late(budget)
+    if late:
+        cause, kind = late
+        yield cause
+        steps = evened(steps, cause.rank, kind)
+    for kind, name in KINDS.items():
+        gain = length(steps) - length(without(steps, kind))
+        searched = kind == "search" and any(ddp["finds_unused"] for ddp in budget.ranks[0].ddp)
+        if gain > 0 and (kind != "search" or searched):
+            line = budget.where(kind)
+            yield Cause(name, gain / budget.net_s, _alone(steps, kind), line, line)
+    if not late and (cause := _in_turns(budget)):
+        yield cause
+
+
+def _late(budget: Budget) -> tuple[Cause, str] | None:
+    """The rank that is later than the others in most steps, and by which kind of work."""
+    steps = budget.steps
+    ranks = range(len(budget.ranks))
+    if len(ranks) < 2:
+        return None
+    work = [mean(step[rank].work for step in steps) for rank in ranks]
+    rank = max(ranks, key=work.__getitem__)
+    ahead = mean(step[rank].work >= max(share.work for share in step) for step in steps)
+    excess = {
+        kind: mean(step[rank].own[kind] - others(step, rank, kind) for step in steps)
+        for kind in OWN
+    }
+    kind = max(excess, key=excess.__getitem__)
+    gain = length(steps) - length(evened(steps, rank, kind))
+    share = gain / budget.net_s
+    if kind == "saving" or ahead < STEADY or share < LEAST:
+        return None
+    line = budget.where(kind, rank=rank)
+    where = PARTS.get(kind, kind)
+    number = budget.ranks[rank].rank
+    return Cause("straggler", share, number, where, line), kind
+
+
+def _in_turns(budget: Budget) -> Cause | None:
+    """Ranks that are late in turns: each step waits for another one."""
+    steps = without(budget.steps, "saving")
+    gain = mean(_spread(step) for step in steps)
+    if gain / budget.net_s < IN_TURNS:
+        return None
+    kind = max(OWN, key=lambda kind: mean(_spread(step, kind) for step in steps))
+    where = PARTS.get(kind, kind)
+    return Cause("straggler", gain / budget.net_s, None, where, budget.where(kind))
+
+
+def _spread(step: list[Share], kind: str = "") -> float:
+    """How far the rank with most work is above the mean."""
+    work = [share.own[kind] if kind else share.work for share in step]
+    return max(work) - mean(work)
+
+
+def _alone(steps: list[list[Share]], kind: str) -> int | None:
+    """The rank that has nearly all of a kind of work, None where several have it."""
+    totals = [sum(step[rank].own[kind] for step in steps) for rank in range(len(steps[0]))]
+    most = max(range(len(totals)), key=totals.__getitem__)
+    return most if len(totals) > 1 and totals[most] > 0.9 * sum(totals) else None

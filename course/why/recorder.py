@@ -1,0 +1,216 @@
+"""On a rank: what its main thread does, as slices of time, step by step."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from course.why.clocks import NetworkQueues, RunQueue, machine_busy, queued_threads
+from course.why.lines import Kind, Lines, Sampler
+from course.why.timeline import Pass, Slice, Step
+
+WARM_UP = 5  # steps: DDP makes its buckets anew in the second, loaders start, memory is allocated
+IN_VAIN = 12  # backward passes without an optimizer's step: then these end a step
+CLOCKS = ("optimizer", "backward", "loader")  # what may end a step, the best first
+
+
+class Recorder(Kind):
+    """Takes in what the hooks tell, and ends by itself after `wanted` steps.
+
+    `ended` is then called, once. Only the thread that made it is watched.
+    """
+
+    def __init__(self, wanted: int, script: str, ended: Callable[[], None]) -> None:
+        self.lines = Lines(script)
+        self.steps: list[Step] = []
+        self.seen = 0  # steps that have ended
+        self.clock = ""
+        self.active = True
+        self.loaded = 0
+        self._wanted, self._ended = wanted, ended
+        self._thread = threading.get_ident()
+        self._queue = RunQueue()
+        self._turns = dict.fromkeys(CLOCKS, 0)
+        # What is done when nothing in particular is: python; forward before a backward pass, and
+        # gradients after it.
+        self._base = "python"
+        self._passes = 0  # backward passes that have begun in this step
+        self._stack: list[Slice] = []
+        self._network = NetworkQueues()
+        self._last = self._look()
+        self._moment = self._last[0]
+        self._now = Slice("python", self._moment, 0.0)
+        self._step, self._passes = Step(self._moment, 0.0), 0
+        self._sampler: Sampler | None = None
+        self._at_start: tuple[float, ...] = ()
+
+    # -- what the hooks tell -----------------------------------------------------------------------
+
+    @property
+    def listening(self) -> bool:
+        """Whether what happens in this thread is of interest."""
+        return self.active and threading.get_ident() == self._thread
+
+    @contextmanager
+    def during(
+        self, kind: str, name: str = "", nbytes: int = 0, within: str = ""
+    ) -> Iterator[Slice | None]:
+        """While it is entered, this kind of thing is done; `within` is where it was begun."""
+        if not self.listening:
+            yield None
+            return
+        if kind in ("input", "optimizer"):
+            self._base = "python"
+        self._stack.append(self._now)
+        where = "" if kind == "watching" else self.lines.here()
+        self._turn(Slice(kind, 0.0, 0.0, 0.0, where, name, nbytes, within or self.kind))
+        try:
+            yield self._now
+        finally:
+            if self._stack and self.active:
+                outer = self._stack.pop()
+                base = not self._stack
+                self._turn(Slice(self._base, 0, 0) if base else _again(outer))
+
+    @property
+    def outside(self) -> bool:
+        """Whether nothing in particular is being done."""
+        return self.listening and not self._stack and self._base != "forward"
+
+    def forward(self) -> None:
+        """A model is called: all up to the backward pass is forward."""
+        if self.outside:
+            self._base = "forward"
+            self._turn(Slice("forward", 0.0, 0.0, 0.0, self.lines.here()))
+
+    @contextmanager
+    def backward(self) -> Iterator[None]:
+        """While it is entered, a backward pass goes on."""
+        self._end_if_full()
+        if not self.listening:
+            yield
+            return
+        if self._base != "forward":
+            self._was_forward()
+        self._base = "gradients"
+        with self.during("backward"):
+            self._passes += 1
+            yield
+        self.turn("backward")
+
+    def loader_started(self, samples: int) -> None:
+        """An epoch begins, of so many samples on all ranks together (0: nobody knows)."""
+        if self.listening:
+            self._step.opens = True
+            self.loaded = max(self.loaded, samples)
+
+    def drew(self, rows: list[int]) -> None:
+        """A loader has given a batch of samples with these checksums."""
+        self._step.rows += rows
+
+    def passed(self, pass_: Pass) -> None:
+        """DDP has said how its last backward pass went, perhaps one of the step before."""
+        for step in (self._step, *self.steps[-1:]):
+            if step.start <= pass_.start:
+                step.passes.append(pass_)
+                return
+
+    def turn(self, clock: str) -> None:
+        """One of `CLOCKS` has come round: a step ends, if it is by this one that they are told."""
+        if clock == "loader":
+            self._end_if_full()
+        if not self.listening:
+            return
+        self._turns[clock] += 1
+        if not self.clock or CLOCKS.index(clock) < CLOCKS.index(self.clock):
+            better = CLOCKS[: CLOCKS.index(clock)]
+            if not better or (self._turns[clock] > IN_VAIN and not self._turns[better[0]]):
+                self.clock, self.steps = clock, []
+                self.seen = 0
+        if clock == self.clock:
+            self._base = "python"
+            self._end_step()
+
+    # -- slices and steps --------------------------------------------------------------------------
+
+    def _turn(self, next_: Slice) -> None:
+        """The current slice ends, and another one begins."""
+        now, before, after = self._now, self._last, self._look()
+        now.start, now.end, now.turn = before[0], after[0], self._passes
+        now.queued = min(after[1] - before[1], now.end - now.start)
+        now.cpu = after[2] - before[2]
+        if len(after[3]) == len(before[3]):
+            both = zip(after[3], before[3], strict=True)
+            gone = [(late[0] - early[0], late[1] - early[1]) for late, early in both]
+            now.stalled, now.sent = max(gone, default=(0.0, 0.0))
+        self._step.slices.append(now)
+        self._last, self._moment, self._now = after, after[0], next_
+        self.kind = next_.kind
+
+    def _look(self) -> tuple[float, float, float, list[tuple[float, float]]]:
+        """The clocks: of the wall, of the run queue, of this thread's work, of other threads."""
+        network = self._network.seconds()
+        return time.perf_counter(), self._queue.seconds(), time.thread_time(), network
+
+    def _was_forward(self) -> None:
+        """No module was called in this step: what came before backward was a hand-made forward."""
+        for slice_ in reversed(self._step.slices):
+            if slice_.kind in ("input", "backward", "optimizer"):
+                break
+            if slice_.kind in ("python", "gradients"):
+                slice_.kind = "forward"
+        if self._now.kind in ("python", "gradients"):
+            self._now.kind = "forward"
+
+    def _end_step(self) -> None:
+        self._turn(_again(self._now) if self._stack else Slice(self._base, 0, 0))
+        self._step.end = self._moment
+        self.steps.append(self._step)
+        self._step, self._passes = Step(self._moment, 0.0), 0
+        self.seen += 1
+        if self.seen == WARM_UP:
+            self._begin_to_watch()
+        elif self.seen < WARM_UP:
+            self.steps = self.steps[-1:]
+
+    def _end_if_full(self) -> None:
+        """End where nobody goes through a list of hooks, from which ours are then taken away.
+
+        What DDP says of the last step comes one step late.
+        """
+        if self.listening and self.seen >= WARM_UP and len(self.steps) > self._wanted:
+            self.stop()
+
+    def _begin_to_watch(self) -> None:
+        self.steps = []
+        self._network.find()
+        self._sampler = Sampler(self.lines, self._thread, self)
+        self._sampler.start()
+        self._at_start = self._counters()
+
+    def _counters(self) -> tuple[float, ...]:
+        return (time.perf_counter(), time.process_time(), machine_busy(), queued_threads())
+
+    def stop(self) -> None:
+        """End watching; the second time does nothing."""
+        if not self.active:
+            return
+        self.active = False
+        if self._sampler:
+            self.where = self._sampler.stop()
+        else:
+            self.where = {}
+        before = self._at_start or self._counters()
+        spent = [now - then for now, then in zip(self._counters(), before, strict=True)]
+        self.watched_s, self.cpu_s, self.busy_s, self.queued_s = spent
+        if self.seen < WARM_UP:
+            self.steps = []
+        self.steps = self.steps[: self._wanted]
+        self._queue.close()
+        self._network.close()
+        self._ended()
+
+
+def _again(outer: Slice) -> Slice:
+    """A slice that goes on after another one was within it."""
+    return Slice(outer.kind, 0.0, 0.0, 0.0, outer.where, outer.name, outer.nbytes, outer.within)

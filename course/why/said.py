@@ -1,0 +1,101 @@
+"""The verdict in words: ten lines that a newcomer understands."""
+
+from textwrap import wrap
+
+from course.core import words
+from course.why.cause import KNOWN, Cause
+from course.why.verdict import BUSY, MATTERS, SEARCH, SHOWN, Verdict
+
+WIDTH = 100
+
+
+def title(cause: Cause) -> str:
+    """The cause in a line: 'straggler, rank 1: 70 % of a step'."""
+    rank = "" if cause.rank is None else f", rank {cause.rank}"
+    return f"{cause.cause}{rank}: {percent(cause.share)} of a step"
+
+
+def percent(share: float) -> str:
+    """A share as one says it: '31 %'."""
+    return f"{100 * share:.0f} %" if share >= 0.01 else "less than 1 %"
+
+
+def text(verdict: Verdict) -> str:
+    """All of it, in lines of at most `WIDTH` characters."""
+    paragraphs = [_verdict(verdict), _cure(verdict), *_more(verdict)]
+    lines = [
+        line
+        for paragraph in paragraphs
+        for line in wrap(paragraph, WIDTH, subsequent_indent="    ", break_long_words=False)
+    ]
+    return "\n".join(lines)
+
+
+def _verdict(verdict: Verdict) -> str:
+    cause, net = verdict.first, verdict.budget.net_s
+    what = KNOWN[cause.cause].seen
+    if cause.cause == "computing":
+        if cause.share < 0.5:
+            what = "no single cause costs much"
+        return f"{title(cause)}. {what[0].upper()}{what[1:]}."
+    parts = f"{title(cause)}, {_place(cause)}." if _place(cause) else f"{title(cause)}."
+    if cause.cause == SEARCH:
+        return f"{parts} {what[0].upper()}{what[1:]}: this is what is seen of it at the least."
+    if cause.cause == "not sharded":
+        world = verdict.budget.ranks[0].world
+        gain = f"With shares of its own, an epoch takes {world} times fewer steps."
+    else:
+        short = words.duration(net * (1 - cause.share))
+        times = 1 / max(1e-3, 1 - cause.share)
+        gain = (
+            f"Without it a step would take {short} in place of {words.duration(net)}: "
+            f"{times:.2g} times as fast at most."
+        )
+    return f"{parts} {what[0].upper()}{what[1:]}. {gain}"
+
+
+def _place(cause: Cause) -> str:
+    """Where it lies: the part of the step, the line of the user's."""
+    part = "" if cause.where == cause.line else _part(cause.where)
+    return ", ".join(filter(None, [part, f"at {cause.line}" if cause.line else ""]))
+
+
+def _part(where: str) -> str:
+    return where if where.startswith("outside") else f"in {where}"
+
+
+def _cure(verdict: Verdict) -> str:
+    known = KNOWN[verdict.first.cause]
+    return f"Cure: {known.cure} Lab {known.lab} teaches it."
+
+
+def _more(verdict: Verdict) -> list[str]:
+    budget = verdict.budget
+    lines = []
+    if rest := verdict.causes[1:]:
+        others = [", ".join(filter(None, [title(each), _place(each)])) for each in rest]
+        lines.append(f"Also seen: {'; '.join(others)}.")
+    found = {cause.cause for cause in verdict.causes}
+    fine = [known.fine for name, known in KNOWN.items() if known.fine and name not in found]
+    lines.append(f"Below {percent(SHOWN)} of a step, so fine: {', '.join(fine)}.")
+    watched = words.plural(len(budget.steps), "step")
+    ranks = words.plural(len(budget.ranks), "rank")
+    lines.append(
+        f"A step takes {words.duration(budget.step_s)}, the mean of {watched} on {ranks}"
+        f"{_apart(verdict)}."
+    )
+    if verdict.elsewhere > BUSY:
+        lines.append(
+            f"Other programs kept {percent(verdict.elsewhere)} of this machine's cores busy: "
+            "close them and ask again, if the answer is close."
+        )
+    return lines + [f"Not decided: {sentence}" for sentence in verdict.undecided]
+
+
+def _apart(verdict: Verdict) -> str:
+    """What of the time by the clock is left out of all figures."""
+    budget = verdict.budget
+    lost = budget.step_s - budget.net_s
+    if lost < MATTERS * budget.step_s:
+        return ""
+    return f"; for {words.duration(lost)} of it ranks waited for a core, which no share counts"

@@ -1,0 +1,133 @@
+"""What was seen of the steps of each rank, as plain data: a rank writes it, `budget` reads it."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+
+@dataclass
+class Slice:
+    """A stretch of a rank's main thread in seconds; slices follow one another without a gap.
+
+    `kind` is one of `OWN`, `WAITS` or ``watching`` (the recorder's own time). `queued` of its
+    seconds passed while the thread waited for a core. `where` is a line of the user's, as
+    ``train.py:88``. For messages: `name` of the operation, `nbytes`, and `within` which kind
+    they were begun. `turn` counts the backward passes of the step that have begun. `cpu` is what
+    the thread computed. The thread that sends and receives was held up for `stalled` seconds,
+    since it had no core, and ran for `sent`.
+    """
+
+    kind: str
+    start: float
+    end: float
+    queued: float = 0.0
+    where: str = ""
+    name: str = ""
+    nbytes: int = 0
+    within: str = ""
+    turn: int = 0
+    cpu: float = 0.0
+    stalled: float = 0.0
+    sent: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """How long it lasted, without the time in which threads waited for a core.
+
+        The threads that send count where the main thread waits for them: by the time that they
+        were held up, and at most by the share of their own time that they were. Some of it may
+        have passed before the main thread waited, or at another rank.
+        """
+        length = max(0.0, self.end - self.start - self.queued)
+        if self.kind not in WAITS or not self.stalled:
+            return length
+        share = self.sent / (self.sent + self.stalled)
+        least = self.cpu if self.kind == "collective" else 0.0
+        return max(least, length - self.stalled, length * share)
+
+
+# What a rank does itself. `gradients` is between backward and the optimizer, `search` is for unused
+# parameters, `python` all that has no other name.
+OWN = ("input", "forward", "backward", "gradients", "optimizer", "python", "saving")
+OWN += ("search", "copies")
+# Where it waits, for messages and so for other ranks; `tail` is the end of DDP's backward pass.
+WAITS = ("collective", "buffers", "tail")
+ASYNC = "begun earlier"  # marks the wait for a message that was begun with `async_op`
+
+
+@dataclass
+class Pass:
+    """What DDP says of one backward pass in which it averaged gradients; times in seconds.
+
+    `module` tells several DDP modules apart. `start` and `end` are those of the computing.
+    `computing` lasts until the last gradient is there, `communicating` from the first message to
+    the end of the last; `overlap` is what these two share.
+    """
+
+    module: int
+    start: float
+    end: float
+    computing: float
+    communicating: float
+    overlap: float
+    buckets: list[int]  # bytes of each
+
+
+@dataclass
+class Step:
+    """One step of one rank: from the end of the optimizer's step to the next such end."""
+
+    start: float
+    end: float
+    slices: list[Slice] = field(default_factory=list)
+    passes: list[Pass] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)  # a checksum for each sample drawn
+    opens: bool = False  # whether a loader was started in it: an epoch began
+
+
+@dataclass
+class Rank:
+    """All that one rank has to tell."""
+
+    rank: int
+    world: int  # ranks of the run
+    local: int  # ... of them on this machine
+    backend: str
+    device: str
+    clock: str  # what ends a step: optimizer, backward or loader
+    threads: int  # of torch, in this rank
+    cores: int  # of this machine
+    gradients: int = 0  # bytes
+    seen: int = 0  # steps altogether, those of the warm-up too
+    # Of each DDP module: bytes of its buffers, and its settings.
+    ddp: list[dict] = field(default_factory=list)
+    loaded: int = 0  # samples in the largest data set that was loaded from
+    lines: dict[str, str] = field(default_factory=dict)  # where a kind spent most, by samples
+    cpu_s: float = 0.0  # of this process while it was watched
+    busy_s: float = 0.0  # of all cores of the machine in that time
+    queued_s: float = 0.0  # that all threads of the process waited for a core
+    watched_s: float = 0.0
+    steps: list[Step] = field(default_factory=list)
+
+
+def write(rank: Rank, path: Path) -> None:
+    """Write it whole or not at all."""
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(asdict(rank)))
+    part.replace(path)
+
+
+def read(path: Path) -> Rank:
+    """What `write` wrote."""
+    raw = json.loads(path.read_text())
+    steps = [
+        Step(
+            **step
+            | {
+                "slices": [Slice(**each) for each in step["slices"]],
+                "passes": [Pass(**each) for each in step["passes"]],
+            }
+        )
+        for step in raw["steps"]
+    ]
+    return Rank(**raw | {"steps": steps})

@@ -1,0 +1,82 @@
+"""Steps of ranks that never ran, as the recorder would have told them: times in ms."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from course.why.timeline import Pass, Rank, Slice, Step
+
+MS = 1e-3
+COUNT = 10  # steps
+
+
+def did(kind: str, ms: float, where: str = "", **more: object) -> Slice:
+    """A slice that lasts so long; `step` gives it its place."""
+    return Slice(kind, 0.0, ms * MS, where=where, **more)
+
+
+def message(name: str, ms: float, nbytes: int, where: str, within: str = "python") -> Slice:
+    """The wait for a message."""
+    return did("collective", ms, where, name=name, nbytes=nbytes, within=within)
+
+
+def computed(backward: float = 40, forward: float = 20) -> list[Slice]:
+    """Forward and backward, of a training by hand."""
+    return [did("forward", forward, "train.py:7"), did("backward", backward, "train.py:8")]
+
+
+def step(
+    slices: Iterable[Slice],
+    start: float = 0.0,
+    tail: float = 0.0,
+    overlap: float = 0.0,
+    buckets: Sequence[int] = (25_000_000,),
+    rows: Sequence[int] = (),
+) -> Step:
+    """A step that begins at `start`; each backward pass ends with a `tail` in DDP, in ms."""
+    moment, turn, placed, passes = start, 0, [], []
+    for slice_ in slices:
+        turn += slice_.kind == "backward"
+        seconds = slice_.end
+        if slice_.kind == "backward" and tail:
+            ready = moment + seconds
+            seconds += tail * MS
+            communicating = (tail + overlap) * MS
+            passes.append(
+                Pass(1, moment, ready, slice_.end, communicating, overlap * MS, list(buckets))
+            )
+        ended = moment + seconds
+        busy = slice_.end if slice_.kind == "backward" else 0.0
+        placed.append(replace(slice_, start=moment, end=ended, turn=turn, cpu=busy))
+        moment = ended
+    return Step(start, moment, placed, passes, list(rows))
+
+
+def rank(number: int, steps: Sequence[Step], world: int = 2, **more: object) -> Rank:
+    """A rank with these steps."""
+    known = {
+        "backend": "gloo",
+        "device": "cpu",
+        "clock": "optimizer",
+        "threads": 1,
+        "cores": world,
+        "gradients": 10_000_000,
+        "seen": COUNT + 6,
+        "watched_s": 1.0,
+    }
+    return Rank(number, world, world, **known | more, steps=list(steps))
+
+
+def ranks(*each: Sequence[Slice], settings: dict | None = None, **of_step: object) -> list[Rank]:
+    """Ranks that do the same in all steps, each its own; settings such as ``{"threads": 4}``.
+
+    `tail`, `overlap`, `buckets` and `rows` may be given for all ranks, or as a list by rank.
+    """
+    found = []
+    for number, slices in enumerate(each):
+        mine = {
+            name: value[number] if isinstance(value, list) else value
+            for name, value in of_step.items()
+        }
+        steps = [step(slices, start=float(n), **mine) for n in range(COUNT)]
+        found.append(rank(number, steps, len(each), **settings or {}))
+    return found

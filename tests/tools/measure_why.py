@@ -1,0 +1,89 @@
+"""How often is `why` right? ``python tests/tools/measure_why.py [--ranks 2 4] [--busy 2]``.
+
+Runs every planted script and every healthy one, and prints what was found of each.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from course.checks.runner.on_ranks import await_warm_ranks
+from course.core import CourseError
+from course.launch import warm_up
+from course.why import Answer, watch
+
+PLANTS = Path(__file__).parents[1] / "why" / "plants"
+STRAGGLERS = tuple(f"straggler {part}" for part in ("in input", "in forward", "in backward"))
+EVERYWHERE = ("healthy", "input", "python", "saving", "optimizer", "synchronization", "objects")
+EVERYWHERE += ("buffers", "bandwidth", "no overlap", "threads", "straggler outside", *STRAGGLERS)
+MAKES = {
+    "plain_ddp": ("latency", "accumulation", "unused parameters", "not sharded"),
+    "by_hand": ("latency", "accumulation", "not sharded"),
+    "with_accelerate": ("latency", "accumulation", "unused parameters", "not sharded"),
+    "with_trainer": ("unused parameters",),
+}
+EXPECTED = {"healthy": "computing", "objects": "synchronization"}
+
+
+@contextmanager
+def busy(loops: int) -> Iterator[None]:
+    """So many processes that only keep a core busy."""
+    command = [sys.executable, "-c", "while True: pass"]
+    running = [subprocess.Popen(command) for _ in range(loops)]
+    try:
+        yield
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+
+
+def main() -> None:
+    """Run all, and count."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ranks", type=int, nargs="+", default=[2])
+    parser.add_argument("--busy", type=int, default=0)
+    parser.add_argument("--makes", nargs="+", default=list(MAKES))
+    args = parser.parse_args()
+    warm_up()
+    await_warm_ranks()
+    right = total = 0
+    with busy(args.busy), tempfile.TemporaryDirectory() as folder:
+        for ranks in args.ranks:
+            for make in args.makes:
+                for planted in (*EVERYWHERE, *MAKES[make]):
+                    good, said = asked(make, planted, ranks, folder)
+                    right, total = right + good, total + 1
+                    mark = "ok   " if good else "WRONG"
+                    print(f"{mark} {make:15} {ranks} ranks  {planted:22} {said}", flush=True)
+    print(f"{right} of {total}: {right / total:.1%}")
+
+
+def asked(make: str, planted: str, ranks: int, folder: str) -> tuple[bool, str]:
+    """Whether the first cause is right, and what was said."""
+    words = ["torchrun", "--standalone", "--nproc-per-node", str(ranks)]
+    run, told = watch([*words, str(PLANTS / f"{make}.py"), planted, folder])
+    if not run.ok:
+        return False, "failed: " + run.raised(run.first_failed or 0)
+    try:
+        answer = Answer(told)
+    except CourseError as error:
+        return False, str(error)
+    first = answer.causes[0]
+    expected = EXPECTED.get(planted, planted.split(" in ")[0].removesuffix(" outside"))
+    # By hand, buffers are a broadcast of the script's own.
+    names = (
+        {expected, "synchronization"} if planted == "buffers" and make == "by_hand" else {expected}
+    )
+    late = first.cause != "straggler" or (first.rank == 1 and first.where.split()[0] in planted)
+    found = "; ".join(f"{each.cause} {each.share:.2f}" for each in answer.causes[:3])
+    away = answer.verdict.elsewhere
+    return first.cause in names and late, f"{found}  (others {away:.0%})"
+
+
+if __name__ == "__main__":
+    main()
