@@ -168,6 +168,7 @@ def accelerated(tmp_path: Path, *options: str, **env: str) -> list[str]:
 
 @pytest.mark.rest
 @pytest.mark.slow
+@pytest.mark.timeout(300)  # fresh interpreters import torch, one after another
 def test_accelerate_on_a_cpu_starts_one_process_unless_told(tmp_path):
     says("00_start_here", "`--num_processes 2` alone makes it start *one* plain process")
     says("07b_six_ways", "`accelerate launch --cpu --num_processes 2` quietly starts a single")
@@ -179,6 +180,7 @@ def test_accelerate_on_a_cpu_starts_one_process_unless_told(tmp_path):
 
 @pytest.mark.rest
 @pytest.mark.slow
+@pytest.mark.timeout(300)  # fresh interpreters import torch, one after another
 def test_ddp_under_detail_over_gloo():
     says("04b_clinic", "As of torch 2.15 you cannot use it with DDP over Gloo")
     asked = """
