@@ -62,7 +62,10 @@ def test_the_outermost_module_stays_whole_until_its_backward():
     says("10b_fsdp", "torch's `fully_shard` does the same for the outermost module.")
     model, _ = sharded()
     model(torch.ones(1, 4))
-    assert "root" in fully_shard.__doc__ and "reshard_after_forward" in fully_shard.__doc__
+    assert all(isinstance(p, DTensor) for p in model[0].parameters())
+    outermost = fully_shard(nn.Linear(4, 4), mesh=init_device_mesh("cpu", (1,)))
+    outermost(torch.ones(1, 4))
+    assert not any(isinstance(p, DTensor) for p in outermost.parameters())
 
 
 def test_the_switches_of_fully_shard():

@@ -5,15 +5,16 @@ from pathlib import Path
 
 from course.core.files import ROOT
 
-OTHERS = {"glossary": ROOT / "labs" / "glossary.md", "README": ROOT / "README.md"}
+GLOSSARY = "glossary"
 
 
 def says(page: str, *quoted: str) -> None:
-    """Fail unless a page has these words: a lesson by its name, "hints", "glossary" or "README".
+    """Fail unless a page has these words: a lesson by its name, "hints" or "glossary".
 
     How lines are broken, and the `#` and `>` that begin them, make no difference.
     """
-    text = _text(OTHERS.get(page, ROOT / "course" / "lessons" / f"{page}.md"))
+    folder = ROOT / "labs" if page == GLOSSARY else ROOT / "course" / "lessons"
+    text = _text(folder / f"{page}.md")
     for words in quoted:
         assert " ".join(words.split()) in text, f"{page} does not say {words!r} any more"
 
