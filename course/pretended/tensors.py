@@ -148,7 +148,7 @@ class Devices(TorchDispatchMode):
         else:
             device = agreed(name_of(function), tensors)
         wanted = kwargs.get("device")
-        if wanted == CPU and function._schema.name in FROM_C:
+        if wanted == CPU and name_of(function) in FROM_C:
             wanted = None
         if wanted is not None and (tensors or wanted.type == "cuda"):
             device, kwargs["device"] = gpus.use(wanted), CPU

@@ -35,8 +35,8 @@ class Ddp:
     def _forward(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
         self._recorder.forward()
         result = real(*args, **kwargs)
-        if self._recorder.listening:
-            with self._recorder.during("watching"), suppress(AttributeError, KeyError):
+        if self._recorder.listening and _tells(args[0]):
+            with self._recorder.during("watching"), suppress(KeyError):
                 self._ask(args[0])
         return result
 
@@ -75,6 +75,12 @@ class Ddp:
                 [int(each) for each in buckets.split(",") if each.strip()],
             )
         )
+
+
+def _tells(ddp: DistributedDataParallel) -> bool:
+    """Whether this torch's DDP can be asked for the times of its passes."""
+    rate = hasattr(ddp, "_set_ddp_runtime_logging_sample_rate")
+    return rate and hasattr(ddp, "_get_ddp_logging_data")
 
 
 def _facts(ddp: DistributedDataParallel) -> dict:

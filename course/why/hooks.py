@@ -19,7 +19,7 @@ from torch.optim.optimizer import (
 )
 from torch.utils.data import DataLoader, dataloader
 
-from course.core import interceptor
+from course.core import insides, interceptor
 from course.why import samples
 from course.why.ddp import Ddp
 from course.why.recorder import WARM_UP, Recorder
@@ -53,7 +53,8 @@ class Hooks:
         self._between(self._collective, (*COLLECTIVES, *OTHERS))
         self._between(self._wait, ("wait",), dist.Work)
         self._between(self._backward, ("backward",), torch.autograd)
-        self._between(self._draw, ("__next__",), dataloader._BaseDataLoaderIter)
+        loaders = insides.inside(dataloader, "_BaseDataLoaderIter")
+        self._between(self._draw, ("__next__",), loaders)
         self._between(self._open, ("__iter__",), DataLoader)
         self._between(self._save, ("save",), torch, dcp)
         if "safetensors.torch" in sys.modules:  # as transformers saves models

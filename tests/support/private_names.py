@@ -21,15 +21,18 @@ class Without(Enum):
 
     REFUSED = "asked for first: one sentence, or `not judged on this torch`"
     SLOWER = "asked for first: all works, and takes longer"
+    LESS = "asked for first: all works, and `why` knows less"
     DOCUMENTED = "promised by the project's documentation, for all its underscore"
     SHOWN = "a traceback in the lesson: what the lesson is about has no public name"
 
 
-R, SLOWER, DOC, SHOWN = Without.REFUSED, Without.SLOWER, Without.DOCUMENTED, Without.SHOWN
+R, SLOWER, LESS = Without.REFUSED, Without.SLOWER, Without.LESS
+DOC, SHOWN = Without.DOCUMENTED, Without.SHOWN
 C10D = "torch.distributed.distributed_c10d"
 ELASTIC = "torch.distributed.elastic"
 HANDLER = f"{ELASTIC}.multiprocessing.subprocess_handler.SubprocessHandler"
 GROUP = "torch.distributed.ProcessGroup"
+DDP = "torch.nn.parallel.DistributedDataParallel"
 
 # name: (where it is, what happens without it, why there is no public way)
 CODE = {
@@ -55,6 +58,11 @@ CODE = {
     "_distributed_c10d": ("torch._C", R, "holds the former"),
     "_C": ("torch", R, "holds the former"),
     "_replace": ("", DOC, "Python's library reference"),
+    # why
+    "_BaseDataLoaderIter": ("torch.utils.data.dataloader", R, "where a loader's batches come from"),
+    "_get_ddp_logging_data": (DDP, LESS, "when DDP's messages went, which C++ sends"),
+    "_set_ddp_runtime_logging_sample_rate": (DDP, LESS, "that each pass is told"),
+    "_current_frames": ("sys", DOC, "Python's library reference"),
     # pretended GPUs: none of torch's own parts has a public place for another device
     "_device": ("torch.utils", R, "holds the next"),
     "_device_constructors": ("torch.utils._device", R, "the functions that make tensors"),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 import torch.distributed as dist
 
-from course.core.interceptor import intercepted
+from course.core import interceptor
 
 SAMPLES = 10  # of a step
 STEP_S = 0.01
@@ -27,7 +27,7 @@ class Clock:
 
     def __init__(self) -> None:
         self.now = 0.0
-        self._meetings = intercepted(self.meet, MEETINGS, homes=(dist,))
+        self._meetings = interceptor.intercepted(self.meet, MEETINGS, homes=(dist,))
         self._meetings.__enter__()  # for good
         for name in CLOCKS:
             setattr(time, name, lambda: self.now)
