@@ -25,8 +25,8 @@ def test_the_time_outs():
 
 
 def test_the_names_of_the_two_halves():
-    says("02_all_reduce", "use `reduce_scatter_single` and `all_gather_single`")
-    says("02_all_reduce", "(Before torch 2.13 they were called `reduce_scatter_tensor` and")
+    says("10_sharding", 'getattr(dist, "all_gather_single", dist.all_gather_into_tensor)')
+    says("10_sharding", 'getattr(dist, "reduce_scatter_single", dist.reduce_scatter_tensor)')
     new = {"reduce_scatter_single", "all_gather_single"}
     assert (new <= set(dir(dist))) == (torch.__version__ >= (2, 13))
     assert {"reduce_scatter_tensor", "all_gather_into_tensor"} <= set(dir(dist))
