@@ -19,7 +19,17 @@ if "get_ipython" in globals():
 
         shell.register_magic_function(magic, magic_name=name)
 
-    _NAMES = ("accelerate", "changes", "check", "hint", "python", "solution", "timeout", "torchrun")
+    _NAMES = (
+        "accelerate",
+        "changes",
+        "check",
+        "hint",
+        "python",
+        "solution",
+        "timeout",
+        "torchrun",
+        "why",
+    )
     for _name in _NAMES:  # all but `%reset`, since IPython has one of its own
         _load_at_the_first(_name)
     del _load_at_the_first, _NAMES, _name

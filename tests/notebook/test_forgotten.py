@@ -61,7 +61,7 @@ def test_the_first_cell_of_a_lab_prints_nothing_and_no_name_is_left_behind(run):
 
 
 def test_it_is_so_for_every_line_magic_of_the_course():
-    names = re.search(r"_NAMES = (\(.*\))", lab.STARTUP.read_text())[1]
+    names = re.search(r"_NAMES = (\(.*?\))", lab.STARTUP.read_text(), re.DOTALL)[1]
     assert set(ast.literal_eval(names)) == CourseMagics.magics["line"].keys() - IPYTHONS_OWN
 
 
