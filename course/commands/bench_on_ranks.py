@@ -7,13 +7,17 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 
+import pandas as pd
 import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from course import log
 from course.data import nli
+from course.given import forecast as lab_08
+from course.given.ways import Trained, Way
 from course.models import bert
 
 WARM_UP, ROUNDS = 3, 15
@@ -21,11 +25,12 @@ MEGABYTES = 16
 STEPS = 3  # of training in a turn
 
 Turn = Callable[[], object]
+Pair = tuple[float, float]  # in one round: the seconds of the first, and of the second
 Model = torch.nn.Module
-Optimizer = torch.optim.Optimizer
+SGD = torch.optim.SGD
 
 
-def ring(device: torch.device) -> tuple[Turn, Turn]:
+def ring(device: torch.device) -> Callable[[], Pair]:
     """The learner's ring against the library's all-reduce, 16 MB."""
     from ring import all_reduce
 
@@ -35,57 +40,172 @@ def ring(device: torch.device) -> tuple[Turn, Turn]:
     def repeated(reduce: Callable[[torch.Tensor], object]) -> Turn:
         return lambda: [reduce(buffer) for _ in range(repeats)]
 
-    return repeated(all_reduce), repeated(dist.all_reduce)
+    return _in_turn(repeated(all_reduce), repeated(dist.all_reduce), device)
 
 
-def buckets(device: torch.device) -> tuple[Turn, Turn]:
+def buckets(device: torch.device) -> Callable[[], Pair]:
     """The learner's buckets against torch's DDP."""
     from my_buckets import Bucketed
 
-    mine = _training(lambda model: Bucketed(model, cap_mb=1), device)
-    return mine, _training(lambda model: DistributedDataParallel(model, bucket_cap_mb=1), device)
+    def mine(model: Model, layers: list[Model]) -> Trained:
+        return _with_sgd(Bucketed(model, cap_mb=1))
+
+    def torchs(model: Model, layers: list[Model]) -> Trained:
+        return _with_sgd(DistributedDataParallel(model, bucket_cap_mb=1))
+
+    return _race(mine, torchs, device)
 
 
-def horovod(device: torch.device) -> tuple[Turn, Turn]:
+def horovod(device: torch.device) -> Callable[[], Pair]:
     """The learner's Horovod-style optimizer and engine against torch's DDP."""
     import hvd
     import hvd_start
 
     hvd_start.init()
 
-    def distributed(optimizer: Optimizer, model: Model) -> Optimizer:
-        return hvd.DistributedOptimizer(optimizer, named_parameters=model.named_parameters())
+    def mine(model: Model, layers: list[Model]) -> Trained:
+        optimizer = SGD(model.parameters(), lr=1e-3)
+        named = model.named_parameters()
+        return model, hvd.DistributedOptimizer(optimizer, named_parameters=named), _nothing
 
-    mine = _training(_alone, device, distributed)
-    return mine, _training(DistributedDataParallel, device)
-
-
-def ddp(device: torch.device) -> tuple[Turn, Turn]:
-    """Torch's DDP against as many processes that never talk."""
-    return _training(DistributedDataParallel, device), _training(_alone, device)
+    return _race(mine, _ddp, device)
 
 
-PAIRS = {"ring": ring, "buckets": buckets, "horovod": horovod, "ddp": ddp}
+def zero_one(device: torch.device) -> Callable[[], Pair]:
+    """The learner's ZeRO-1 against torch's."""
+    from torch.distributed.optim import ZeroRedundancyOptimizer
+    from zero_one import ShardedOptimizer
+
+    def sharded(optimizer: type, model: Model, layers: list[Model]) -> Trained:
+        net = DistributedDataParallel(model, gradient_as_bucket_view=True)
+        return net, optimizer(net.parameters(), torch.optim.AdamW, lr=1e-3), _nothing
+
+    mine, torchs = partial(sharded, ShardedOptimizer), partial(sharded, ZeroRedundancyOptimizer)
+    return _race(mine, torchs, device)
 
 
-def _alone(model: Model) -> Model:
-    """The model as it is, without any communication."""
-    return model
+def fsdp(device: torch.device) -> Callable[[], Pair]:
+    """The learner's FSDP against torch's `fully_shard`."""
+    from my_fsdp import FSDP
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    mesh = init_device_mesh(device.type, (dist.get_world_size(),))
+
+    def mine(model: Model, layers: list[Model]) -> Trained:
+        net = FSDP(model, layers)
+        return net, torch.optim.AdamW(net.shards(), 1e-3), _nothing
+
+    def torchs(model: Model, layers: list[Model]) -> Trained:
+        for layer in [*layers, model]:
+            fully_shard(layer, mesh=mesh)
+        return model, torch.optim.AdamW(model.parameters(), 1e-3), _nothing
+
+    return _race(mine, torchs, device)
 
 
-def _training(
-    wrap: Callable[[Model], Model],
-    device: torch.device,
-    wrap_optimizer: Callable[[Optimizer, Model], Optimizer] = lambda optimizer, model: optimizer,
-) -> Turn:
-    """A few steps of BERT on sentence pairs."""
-    # On GPUs the small model would measure how fast Python starts kernels.
-    size, pairs_in_batch = ("wide", 128) if device.type == "cuda" else ("tiny", 32)
+def pipeline(device: torch.device) -> Callable[[], Pair]:
+    """The learner's 1F1B in the course's runner against torch's."""
+    from my_schedule import one_f_one_b
+
+    from course.given import gpt, torch_pipelines
+
     torch.manual_seed(0)
-    model = wrap(bert(size).to(device))
-    optimizer = wrap_optimizer(torch.optim.SGD(model.parameters(), lr=1e-3), model)
-    pairs = nli.tokenized("train", size=pairs_in_batch)[:]
-    batch = {name: tensor.to(device) for name, tensor in pairs.items()}
+    tokens = torch.randint(256, (16, gpt.SIZES["tiny"][-1] + 1)).to(device)
+    pipelines = torch_pipelines.Pipelines(tokens[:, :-1], tokens[:, 1:])
+    _, mine = pipelines.ours(one_f_one_b)
+    _, torchs = pipelines.theirs("1F1B", dist.get_rank())
+    return _in_turn(mine, torchs, device)
+
+
+def ddp(device: torch.device) -> Callable[[], Pair]:
+    """Torch's DDP against as many processes that never talk."""
+    return _race(_ddp, _alone, device)
+
+
+def exposed(device: torch.device) -> Callable[[], Pair]:
+    """What DDP adds to a step against its all-reduces alone, which nothing hides."""
+    with_ddp, alone = _training(_ddp, device), _training(_alone, device)
+    count = sum(parameter.numel() for parameter in _model(device).parameters())
+    gradients = torch.zeros(count, device=device)
+
+    def pair() -> Pair:
+        added = seconds(with_ddp, device) - seconds(alone, device)
+        bare = seconds(lambda: [dist.all_reduce(gradients) for _ in range(STEPS)], device)
+        return added, bare
+
+    return pair
+
+
+def forecast(device: torch.device) -> Callable[[], Pair]:
+    """A step as the learner's `predict.py` has it, fitted to smaller ones, against the step."""
+    from predict import Link, ring, step_seconds
+
+    ranks, largest = dist.get_world_size(), 64 if device.type == "cpu" else 512
+    batches = (largest // 4, largest // 2, largest)
+    turns = {
+        (name, batch): _training(way, device, batch)
+        for name, way in (("alone", _alone), ("DDP", _ddp))
+        for batch in batches
+    }
+    messages = [torch.zeros(2**power, device=device) for power in (12, 16, 20)]
+    size = 4 * sum(parameter.numel() for parameter in _model(device).parameters())
+
+    def pair() -> Pair:
+        rows = []
+        for (way, batch), turn in turns.items():
+            rate = STEPS * ranks * batch / seconds(turn, device)
+            rows.append({"model": "bert", "way": way, "batch": batch, "rate": rate, "bytes": size})
+        for buffer in messages:
+            took = seconds(partial(dist.all_reduce, buffer), device)
+            rows.append({"message": buffer.nbytes, "seconds": took})
+        table = pd.DataFrame(rows).assign(ranks=ranks)
+        *_, last = lab_08.larger_batches(table, Link, ring, step_seconds)
+        return 1 / last["predicted"], 1 / last["measured"]
+
+    return pair
+
+
+CONTESTS = (ring, buckets, horovod, zero_one, fsdp, pipeline, ddp, exposed, forecast)
+
+
+def _nothing() -> None:
+    """What has to be called after an update of most ways."""
+
+
+def _with_sgd(net: Model) -> Trained:
+    return net, SGD(net.parameters(), lr=1e-3), _nothing
+
+
+def _ddp(model: Model, layers: list[Model]) -> Trained:
+    return _with_sgd(DistributedDataParallel(model))
+
+
+def _alone(model: Model, layers: list[Model]) -> Trained:
+    """The model as it is, without any communication."""
+    return _with_sgd(model)
+
+
+def _model(device: torch.device) -> Model:
+    # On GPUs the small model would measure how fast Python starts kernels.
+    torch.manual_seed(0)
+    return bert("wide" if device.type == "cuda" else "tiny").to(device)
+
+
+def _race(first: Way, second: Way, device: torch.device) -> Callable[[], Pair]:
+    return _in_turn(_training(first, device), _training(second, device), device)
+
+
+def _in_turn(first: Turn, second: Turn, device: torch.device) -> Callable[[], Pair]:
+    return lambda: (seconds(first, device), seconds(second, device))
+
+
+def _training(way: Way, device: torch.device, pairs_in_batch: int = 0) -> Turn:
+    """A few steps of BERT on sentence pairs."""
+    whole = _model(device)
+    model, optimizer, after = way(whole, list(whole.bert.encoder.layer))
+    pairs = nli.tokenized("train", size=pairs_in_batch or (128 if device.type == "cuda" else 32))
+    batch = {name: tensor.to(device) for name, tensor in pairs[:].items()}
 
     def turn() -> None:
         for _ in range(STEPS):
@@ -94,6 +214,7 @@ def _training(
             if hasattr(model, "finish"):
                 model.finish()
             optimizer.step()
+            after()
 
     return turn
 
@@ -122,11 +243,12 @@ def main(name: str) -> None:
     if on_gpus:
         torch.cuda.set_device(device)
     dist.init_process_group("nccl" if on_gpus else "gloo", device_id=device if on_gpus else None)
-    first, second = PAIRS[name](device)
+    contests = {contest.__name__: contest for contest in CONTESTS}
+    one_round = contests[name](device)
     for number in range(-WARM_UP, ROUNDS):
-        pair = {"first": seconds(first, device), "second": seconds(second, device)}
+        first, second = one_round()
         if number >= 0 and dist.get_rank() == 0:
-            log(round=number, **pair)
+            log(round=number, first=first, second=second)
     dist.barrier()
     # Not through the destructors of process groups, which may hang.
     os._exit(0)

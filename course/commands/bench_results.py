@@ -37,7 +37,7 @@ class Result:
 
     def row(self) -> str:
         """One line of the table."""
-        return f"{self.first:31} {self.second:20} {self.ranks:5}   {self.measured}"
+        return f"{self.first:31} {self.second:22} {self.ranks:5}   {self.measured}"
 
 
 def write(results: Sequence[Result], path: Path) -> None:
@@ -60,11 +60,11 @@ def side_by_side(paths: Sequence[Path]) -> str:
     machines = [_read(path) for path in paths]
     lines = [f"{name}  {box}" for name, (box, _) in zip(NAMES, machines, strict=False)]
     header = "".join(f"{name:24}" for name in NAMES[: len(machines)])
-    lines += ["", f"{'time of':31} {'relative to':20} {header}".rstrip()]
+    lines += ["", f"{'time of':31} {'relative to':22} {header}".rstrip()]
     contests = {result.contest: result for _, results in machines for result in results.values()}
     for contest, any_result in contests.items():
         cells = "".join(_cell(results.get(contest)) for _, results in machines)
-        lines.append(f"{any_result.first:31} {any_result.second:20} {cells}".rstrip())
+        lines.append(f"{any_result.first:31} {any_result.second:22} {cells}".rstrip())
     return "\n".join([*lines, "", "1.0 = equal, less: the first is faster; median (middle half)"])
 
 

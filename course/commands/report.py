@@ -172,8 +172,7 @@ def against_torch(report: Report) -> None:
     warm_up()
     with tempfile.TemporaryDirectory(prefix="course-") as name:
         report_scripts.write(_lessons(), Path(name))
-        for contest in bench.CONTESTS:
-            result = bench.compete(contest, ranks, Path(name) / "src")
+        for result in bench.all_results(ranks, Path(name) / "src"):
             what = f"{result.first} relative to {result.second}: {result.measured}"
             report.item(what, fault=result.ratio is None)
 

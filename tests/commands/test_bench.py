@@ -15,7 +15,16 @@ from course.lessons import lesson
 
 pytestmark = pytest.mark.slow
 
-LABS = ("02_all_reduce", "03b_overlap", "06_horovod_style", "06b_horovod_engine")
+LABS = (
+    "02_all_reduce",
+    "03b_overlap",
+    "06_horovod_style",
+    "06b_horovod_engine",
+    "08_scaling",
+    "10_sharding",
+    "10b_fsdp",
+    "11b_pipelines",
+)
 
 
 @pytest.fixture(scope="module")
@@ -30,12 +39,30 @@ def solved(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("contest", bench.CONTESTS, ids=lambda contest: contest.name)
 def test_every_contest_is_held(contest, solved):
     warm_up()
     result = bench.compete(contest, 2, solved)
     assert result.note == ""
-    assert 0 < result.low <= result.ratio <= result.high
+    assert result.low <= result.ratio <= result.high
+    # What DDP adds to a step is a difference of two times, which chance can make negative.
+    assert result.low > 0 or contest.name == "exposed"
+
+
+def test_a_contest_needs_ranks_that_talk(solved):
+    exposed = next(contest for contest in bench.CONTESTS if contest.name == "exposed")
+    assert bench.compete(exposed, 1, solved).note == "needs 2 ranks"
+
+
+def test_every_contest_says_what_its_ratio_means():
+    assert all("{ratio}" in means for means in bench.MEANS.values())
+    assert {contest.name for contest in bench.CONTESTS} == set(bench.MEANS) - {"launch"}
+
+
+def test_launches_race():
+    result = bench.race_of_launches()
+    assert result.note == "" and 0 < result.low <= result.ratio <= result.high
 
 
 def test_the_slower_one_loses(solved, tmp_path):
@@ -71,6 +98,7 @@ def test_what_is_not_written_is_said_and_the_rest_is_measured(tmp_path):
     by_name = {result["contest"]: result for result in written["results"]}
     assert by_name["ring"]["ratio"] is None
     assert by_name["ddp"]["ratio"] > 0
+    assert "ddp: Averaging gradients makes a step" in done.stdout
     assert "cores" in written["box"]
 
 
