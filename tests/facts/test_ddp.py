@@ -1,6 +1,7 @@
 """What the course says of torch's DistributedDataParallel, tried with one rank."""
 
 import inspect
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -145,6 +146,19 @@ def test_what_an_evaluation_sends():
         with torch.no_grad(), Messages() as messages:
             ddp(torch.ones(2, 2))
         assert bool(messages.names) == sent, messages.names
+
+
+def test_the_forward_after_an_evaluation_sends_no_buffers():
+    says("04b_clinic", "forward before it ran under `no_grad` or `no_sync`")
+    ddp = DistributedDataParallel(nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)))
+    sent = []
+    for quiet in (torch.no_grad, nullcontext, nullcontext, ddp.no_sync, nullcontext):
+        with quiet(), Messages() as messages:
+            loss = ddp(torch.ones(2, 2)).sum()
+        if quiet is not torch.no_grad:
+            loss.backward()
+        sent.append(any("broadcast" in name for name in messages.names))
+    assert sent == [True, False, True, True, False]
 
 
 def test_the_second_forward_arranges_the_buckets_with_two_messages():

@@ -90,13 +90,14 @@ def test_the_programme_that_compares_the_recorders():
 
 def test_the_debug_server():
     says("04b_clinic", "has a *debug server* that collects the stacks of all ranks")
-    says("04b_clinic", "needs the package `aiohttp`")
+    says("04b_clinic", "needs the packages `tabulate` and `aiohttp` (or `requests`)")
     from torch.distributed import debug
 
     options = inspect.signature(debug.start_debug_server).parameters
     assert {"dump_dir", "dump_interval", "enabled_dumps"} <= set(options)
-    files = Path(debug.__file__).parent.glob("*.py")
-    assert any("aiohttp" in file.read_text() for file in files)
+    text = "".join(file.read_text() for file in Path(debug.__file__).parent.glob("*.py"))
+    assert "from tabulate import tabulate" in text
+    assert "import aiohttp" in text and "import requests" in text
 
 
 def test_numbers_that_two_processes_agree_on():

@@ -40,6 +40,16 @@ def test_an_average_with_inf_is_inf(collectives):
     assert [rank["infinite"] for rank in collectives] == [[math.inf]] * 2
 
 
+def test_a_reduce_scatter_over_gloo_is_an_all_reduce(ranks):
+    says("10_sharding", "Gloo has none: torch runs a whole")
+    says("10b_fsdp", "over Gloo, whose reduce-scatter is an all-reduce, twice")
+    halves = ranks[0]["halves"]
+    # A ring of two ranks sends 1/2 of the tensor for each half.
+    whole, half = pytest.approx(1, abs=0.1), pytest.approx(0.5, abs=0.1)
+    assert halves["all-reduce"] == whole and halves["all-gather"] == half
+    assert halves["reduce-scatter"] == whole and halves["reduce-scatter of a list"] == whole
+
+
 def test_a_minimum_shows_a_single_0(collectives):
     says("hints", "After an all-reduce with `ReduceOp.MIN` it is 1.0 only if nobody had a 0.")
     assert [rank["vote"] for rank in collectives] == [[0]] * 2

@@ -91,6 +91,18 @@ def test_the_policy_computes_and_adds_up():
     assert {p.grad.dtype for p in model[0].parameters()} == {torch.float32}
 
 
+def test_gradients_that_wait_are_in_the_dtype_that_adds_up():
+    says("10b_fsdp", "is your `no_sync` (it adds up in `reduce_dtype`: with")
+    policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+    model, _ = sharded(mp_policy=policy)
+    model.set_requires_gradient_sync(False)
+    for _ in range(2):  # torch keeps the first pass as it came, and turns it at the second
+        model(torch.ones(1, 4)).sum().backward()
+    group = model[0]._get_fsdp_state()._fsdp_param_group
+    waiting = {param.unsharded_accumulated_grad.dtype for param in group.fsdp_params}
+    assert waiting == {torch.float32}
+
+
 def test_torchs_own_norm_knows_that_gradients_are_sharded():
     says("10b_fsdp", "`clip_grad_norm_` is torch's too: it knows that the gradients are sharded.")
     model, _ = sharded()

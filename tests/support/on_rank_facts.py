@@ -1,5 +1,8 @@
 """What the tests of facts do on each of several ranks over Gloo."""
 
+import os
+import socket
+import sys
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -51,6 +54,42 @@ def root_of_a_group() -> float:
     if dist.get_rank() == 1:
         dist.broadcast(number, src=1, group=group)
     return number.item()
+
+
+def sent(call: Callable[[], object]) -> int:
+    """The bytes that this process's TCP connections carried away, and that arrived, in a call."""
+    before = _acknowledged()
+    call()
+    dist.barrier()
+    return _acknowledged() - before
+
+
+def _acknowledged() -> int:
+    """Bytes acknowledged over all of this process's TCP sockets: see tcp_info in linux/tcp.h."""
+    total = 0
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            with socket.socket(fileno=os.dup(int(name))) as copy:
+                info = copy.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 128)
+        except OSError:  # not a socket, or not one of TCP
+            continue
+        total += int.from_bytes(info[120:128], sys.byteorder)
+    return total
+
+
+def halves() -> dict[str, float]:
+    """What an all-reduce and its halves send, in units of the tensor."""
+    whole, part = torch.zeros(500_000), torch.zeros(250_000)
+    scatter = getattr(dist, "reduce_scatter_single", dist.reduce_scatter_tensor)
+    gather = getattr(dist, "all_gather_single", dist.all_gather_into_tensor)
+    calls = {
+        "all-reduce": lambda: dist.all_reduce(whole),
+        "reduce-scatter": lambda: scatter(part, whole),
+        "reduce-scatter of a list": lambda: dist.reduce_scatter(part, list(whole.chunk(2))),
+        "all-gather": lambda: gather(whole, part),
+    }
+    dist.barrier()
+    return {name: sent(call) / (4 * len(whole)) for name, call in calls.items()}
 
 
 def timeouts() -> dict[str, str]:
@@ -110,5 +149,5 @@ def evaluation_on_rank_0() -> bool:
 
 def everything() -> dict[str, object]:
     """All of it, in one launch."""
-    jobs = (collectives, root_of_a_group, timeouts, ddp, evaluation_on_rank_0)
+    jobs = (collectives, halves, root_of_a_group, timeouts, ddp, evaluation_on_rank_0)
     return {job.__name__: job() for job in jobs}
