@@ -71,6 +71,14 @@ def test_cudas_second_list(name: str):
         assert FULL[name](half).dtype == torch.float32
 
 
+def test_cudas_third_list_takes_the_widest():
+    says("05b_autocast", "a short third list (on CUDA `dot`, for example)")
+    with autocast_of_cuda():
+        half = torch.empty(4, device="cuda", dtype=torch.float16)
+        assert torch.dot(half, half.float()).dtype == torch.float32
+        assert torch.dot(half, half).dtype == torch.float16
+
+
 def test_the_lists_of_the_lesson_are_those_that_were_tried():
     (lesson,) = (lesson for lesson in lessons(ROOT) if lesson.name == "05b_autocast")
     script = lesson.scripts(solved=True)["src/my_autocast.py"]
