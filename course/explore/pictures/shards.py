@@ -35,15 +35,18 @@ def draw(
         body,
         subtitle=_subtitle(ranks, workers, reading),
         alt=f"{words.plural(files, 'file')} as rows of lines, coloured by the ranks that read "
-        f"them: a line is read {_range(reading)} times. The ranks get "
+        f"them: a line is read {_range(reading)}. The ranks get "
         f"{' and '.join(map(str, reading.batches))} batches."
-        + (f" In the run a line is read {_range(measured)} times." if measured else ""),
+        + (f" In the run a line is read {_range(measured)}." if measured else ""),
     )
 
 
 def _range(reading: model.Reading) -> str:
+    """How often a line is read, in words."""
     times = sorted({reading.times(line) for line in reading.lines})
-    return f"{times[0]} to {times[-1]}" if len(times) > 1 else str(times[0])
+    if len(times) > 1:
+        return f"{times[0]} to {times[-1]} times"
+    return "once" if times == [1] else f"{times[0]} times"
 
 
 def _title(reading: model.Reading) -> str:
