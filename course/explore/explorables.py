@@ -214,6 +214,27 @@ def sharding() -> Description:
 
 
 @explorable
+def shards(metrics=None) -> Description:
+    """Files that ranks and loader workers read: change who shares, see who reads which line.
+
+    `metrics` is the table of a run of lab 04d (`run.metrics`), drawn below. A table without the
+    lines that were read is a `CourseError`.
+    """
+    model = models.shards
+    ran = None if metrics is None else model.measured(metrics.to_dict("records"))
+
+    def draw(**state: object) -> Picture:
+        return pictures.shards.draw(measured=ran, **state)
+
+    return draw, {
+        "way": Choice("Who shares", model.WAYS, model.NOBODY),
+        "ranks": Slider("Ranks", 1, 4, 2),
+        "workers": Slider("Loader workers per rank", 0, 3, 2),
+        "files": Slider("Files", 1, len(model.SIZES), 4),
+    }
+
+
+@explorable
 def split() -> Description:
     """One network on several ranks, split by data or by layers: who holds, computes, waits."""
     data, layers = pictures.split.DATA, pictures.split.LAYERS

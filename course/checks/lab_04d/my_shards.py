@@ -1,0 +1,164 @@
+"""Checks of my_shards: a stream that ranks and loader workers share, on real ranks and workers."""
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from course.checks.lab_04d import on_rank_my_shards as on_rank
+from course.checks.lab_04d.on_rank_my_shards import Line, Read
+from course.checks.runner.outcomes import Undecided
+from course.checks.tools.hint import Fault, hint
+from course.core import words
+
+MANY, FEW, ONE = [7, 1, 12, 5, 3, 9, 4, 2, 6], [8, 17], [23]  # lines of each file
+# Files, ranks, loader workers of each rank.
+SETTINGS = ((MANY, 2, 0), (MANY, 2, 2), (FEW, 3, 1), (FEW, 2, 3), (ONE, 4, 0))
+
+
+class TestMyShards:
+    """Exercise 1: a stream that ranks and loader workers share."""
+
+    @hint("Print the number of every reader, and the pieces that it takes.")
+    def test_each_line_once(self, ranks, tmp_path):
+        """All readers together read each line of an epoch once: 2 to 4 ranks with 0 to 3 workers,
+        with many files, with fewer than readers, and with one; three epochs.
+        """
+        for number, (sizes, world_size, workers) in enumerate(SETTINGS):
+            folder = _folder(tmp_path, number, sizes)
+            results = ranks(world_size, on_rank.read, str(folder), workers, [0, 1, 2])
+            for epoch, of_ranks in enumerate(zip(*results, strict=True)):
+                where = f"{_setting(sizes, world_size, workers)}, epoch {epoch}"
+                _once(_lines(of_ranks), sizes, where)
+
+    @hint("Deal whole files as long as there is one for each reader, and cut them only otherwise.")
+    def test_pieces(self, ranks, tmp_path):
+        """With a file for each reader no file is read by two; with fewer files no reader is idle.
+        Each line says which reader it is from.
+        """
+        for number, (sizes, world_size, workers) in enumerate(SETTINGS[1:4]):
+            folder = _folder(tmp_path, number, sizes)
+            results = ranks(world_size, on_rank.read, str(folder), workers, [0])
+            where = _setting(sizes, world_size, workers)
+            readers = world_size * max(workers, 1)
+            by_reader: dict[int, set[str]] = {}
+            of_rank: dict[int, int] = {}
+            for rank, (batches,) in enumerate(results):
+                for reader, lines in batches:
+                    if reader not in range(readers):
+                        raise Fault(
+                            f"{where}: a batch is not of one reader from 0 to {readers - 1}"
+                        )
+                    if of_rank.setdefault(reader, rank) != rank:
+                        raise Fault(
+                            f"{where}: ranks {of_rank[reader]} and {rank} both have a reader "
+                            f"{reader}"
+                        )
+                    by_reader.setdefault(reader, set()).update(file for file, _ in lines)
+            idle = sorted(set(range(readers)) - set(by_reader))
+            assert not idle, f"{where}: reader {idle[0]} has nothing to read"
+            if len(sizes) >= readers:
+                opened = Counter(file for files in by_reader.values() for file in files)
+                file, count = opened.most_common(1)[0]
+                assert count == 1, f"{where}: file {file} is read by {count} readers"
+
+    @hint("The order depends on the seed and on the epoch, and on nothing else.")
+    def test_epochs(self, ranks, tmp_path):
+        """The order of the files changes from epoch to epoch and with the seed, and is the same
+        each time an epoch is read.
+        """
+        folder = _folder(tmp_path, 0, MANY)
+        epochs = [0, 1, 2, 3, 0]
+        first = [_order(read) for read in ranks(1, on_rank.read, str(folder), 0, epochs)[0]]
+        other = [_order(read) for read in ranks(1, on_rank.read, str(folder), 0, epochs, 7)[0]]
+        assert first[0] == first[4], "epoch 0 has another order when it is read once more"
+        distinct = {tuple(order) for order in first}
+        assert len(distinct) == 4, f"epochs 0, 1, 2 and 3 have {len(distinct)} different orders"
+        assert other[:4] != first[:4], "with another seed the files come in the same order"
+
+    @hint("What has been trained on is not read again, and what was only read ahead is.")
+    def test_resume(self, ranks, tmp_path):
+        """Stopped in the middle of a file and continued by a new stream, the two have each line
+        of an epoch once: 2 ranks with 0, 2 and 3 workers, stopped after 0, 1, 4 and 6 batches.
+        """
+        stops = [0, 1, 4, 6]
+        for number, (sizes, workers) in enumerate(((MANY, 0), (MANY, 2), (FEW, 3))):
+            folder = _folder(tmp_path, number, sizes)
+            results = ranks(2, on_rank.resumed, str(folder), workers, stops)
+            if _faults(_lines(after for ((_, after, _), *_) in results), sizes):
+                raise Undecided("first, all readers together must read each line once")
+            for at, of_ranks in zip(stops, zip(*results, strict=True), strict=True):
+                where = f"{_setting(sizes, 2, workers)}, stopped after {words.plural(at, 'batch')}"
+                for rank, (before, _, done) in enumerate(of_ranks):
+                    _counted(before, done, f"{where}: rank {rank}")
+                reads = (read for before, after, _ in of_ranks for read in (before, after))
+                _once(_lines(reads), sizes, where)
+
+    @hint("All ranks must make the same number of calls, also those that have nothing left.")
+    def test_together(self, ranks):
+        """The ranks get equally many batches, the first ones of each rank in order, on 2 and 3
+        ranks; nothing is read further ahead than one batch.
+        """
+        rounds = [[5, 3, 4], [2, 2, 2], [0, 3, 1], [1, 6, 6], [4, 4, 2]]
+        for world_size in (2, 3):
+            counts = [round_[:world_size] for round_ in rounds]
+            for rank, found in enumerate(ranks(world_size, on_rank.together, counts)):
+                for round_, (got, ahead) in zip(counts, found, strict=True):
+                    fewest = min(round_)
+                    assert len(got) == fewest, (
+                        f"the ranks have {round_} batches, and rank {rank} gets {len(got)}"
+                    )
+                    wanted = [(rank, number) for number in range(fewest)]
+                    assert got == wanted, f"of batches 0 to {fewest}, rank {rank} gets {got}"
+                    assert ahead <= 1, (
+                        f"rank {rank} has taken {ahead} batches that nobody has trained on"
+                    )
+
+
+def _folder(tmp_path: Path, number: int, sizes: list[int]) -> Path:
+    folder = tmp_path / str(number)
+    folder.mkdir()
+    on_rank.write(folder, sizes)
+    return folder
+
+
+def _setting(sizes: list[int], world_size: int, workers: int) -> str:
+    each = words.plural(workers, "worker") if workers else "no workers"
+    return f"{words.plural(len(sizes), 'file')}, {world_size} ranks with {each}"
+
+
+def _lines(reads: Iterable[Read]) -> list[Line]:
+    return [line for read in reads for _, lines in read for line in lines]
+
+
+def _order(read: Read) -> list[str]:
+    """The files in the order in which they are begun."""
+    return list(dict.fromkeys(file for _, lines in read for file, _ in lines))
+
+
+def _faults(lines: list[Line], sizes: list[int]) -> str:
+    """What is wrong, if these are not the lines of the files, each once; else nothing."""
+    reads = Counter(lines)
+    wanted = [(f"{number:02}", line) for number, size in enumerate(sizes) for line in range(size)]
+    for file, line in wanted:
+        if reads[file, line] != 1:
+            return f"line {line} of file {file} is read {reads[file, line]} times"
+    strange = reads.keys() - set(wanted)
+    return f"{min(strange)} is no line of the files" if strange else ""
+
+
+def _once(lines: list[Line], sizes: list[int], where: str) -> None:
+    """Fail unless these are the lines of the files, each once."""
+    wrong = _faults(lines, sizes)
+    assert not wrong, f"{where}: {wrong}"
+
+
+def _counted(before: Read, done: dict[int, int], who: str) -> None:
+    """Fail unless `done` counts the lines that were trained on, by reader."""
+    trained: Counter[int] = Counter()
+    for reader, lines in before:
+        trained[reader] += len(lines)
+    for reader in trained | Counter(done):
+        assert done.get(reader, 0) == trained[reader], (
+            f"{who} has trained on {trained[reader]} lines of reader {reader}, "
+            f"and `done` has {done.get(reader, 0)}"
+        )

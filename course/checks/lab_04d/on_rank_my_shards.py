@@ -1,0 +1,111 @@
+"""What the checks of my_shards do on each rank."""
+
+import importlib
+import itertools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch.distributed as dist
+from torch.utils.data import DataLoader
+
+from course.checks.lab_04b.on_rank_clinic import impatient
+
+BATCH = 3
+Line = tuple[str, int]  # the name of its file, and its number there
+Read = list[tuple[int, list[Line]]]  # batches in order: which reader's lines, and which lines
+
+
+def write(folder: Path, sizes: list[int]) -> list[Path]:
+    """Files of so many lines each; every line says which file and line it is."""
+    files = []
+    for number, size in enumerate(sizes):
+        file = folder / f"{number:02}.jsonl"
+        told = ({"file": file.stem, "line": line} for line in range(size))
+        file.write_text("".join(f"{json.dumps(one)}\n" for one in told))
+        files.append(file)
+    return files
+
+
+def _files(folder: str) -> list[Path]:
+    return sorted(Path(folder).glob("*.jsonl"))
+
+
+def _stream(folder: str, seed: int = 0) -> Any:
+    module = importlib.import_module("my_shards")
+    return module.Stream(_files(folder), dist.get_rank(), dist.get_world_size(), seed=seed)
+
+
+def _batches(stream: Any, workers: int) -> Iterator[dict]:
+    """What a loader makes of the stream; its workers are forked, since that is fast."""
+    how = "fork" if workers else None
+    return iter(DataLoader(stream, BATCH, num_workers=workers, multiprocessing_context=how))
+
+
+def _told(batch: dict) -> tuple[int, list[Line]]:
+    """Whose lines a batch has, -1 if of several readers, and which these are."""
+    readers = set(batch["reader"].tolist())
+    lines = zip(batch["file"], batch["line"].tolist(), strict=True)
+    return readers.pop() if len(readers) == 1 else -1, [tuple(line) for line in lines]
+
+
+def read(folder: str, workers: int, epochs: list[int], seed: int = 0) -> list[Read]:
+    """This rank's batches of each of the epochs, of one stream that goes from one to the next."""
+    stream, found = _stream(folder, seed), []
+    for epoch in epochs:
+        stream.at(epoch, {})
+        found.append([_told(batch) for batch in _batches(stream, workers)])
+    return found
+
+
+def resumed(folder: str, workers: int, stops: list[int]) -> list[tuple[Read, Read, dict]]:
+    """For each stop: the batches trained on before it, those of a new stream after it, and `done`.
+
+    The loader of the first has read ahead, as a loader does.
+    """
+    found = []
+    for stop in stops:
+        stream = _stream(folder)
+        stream.at(1, {})
+        before = []
+        for batch in itertools.islice(_batches(stream, workers), stop):
+            stream.trained(batch)
+            before.append(_told(batch))
+        done = {int(reader): int(lines) for reader, lines in stream.done.items()}
+        second = _stream(folder)
+        second.at(1, done)
+        found.append((before, [_told(batch) for batch in _batches(second, workers)], done))
+    return found
+
+
+class Watched:
+    """So many batches, ``(rank, number)``; counts how many were taken."""
+
+    def __init__(self, count: int) -> None:
+        self.count, self.taken = count, 0
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        for number in range(self.count):
+            self.taken += 1
+            yield dist.get_rank(), number
+
+
+def together(counts: list[list[int]]) -> list[tuple[list[tuple[int, int]], int]]:
+    """What this rank gets in each round, in which rank r has ``round[r]`` batches.
+
+    Also, for each round, how many batches were taken at most beyond the one that is trained on.
+    The ranks meet after each batch, as in a training step.
+    """
+    module: ModuleType = importlib.import_module("my_shards")
+    found = []
+    for round_ in counts:
+        batches, got, ahead = Watched(round_[dist.get_rank()]), [], 0
+        with impatient():
+            for batch in module.together(batches):
+                dist.barrier()
+                got.append(tuple(batch))
+                ahead = max(ahead, batches.taken - len(got))
+        found.append((got, ahead))
+    return found

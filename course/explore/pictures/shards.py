@@ -1,0 +1,114 @@
+"""The picture of a stream that several readers share: who reads which line."""
+
+from course.core import words
+from course.drawing import palette, svg
+from course.explore.models import shards as model
+
+LEFT = 104  # where lines and batches begin, in pixels
+RIGHT = svg.WIDTH - svg.MARGIN
+WIDE, HIGH, ROW = 50, 20, 27  # of a line's cell, and from one file to the next, in pixels
+TOP = 112
+
+
+def draw(
+    way: str, files: int, ranks: int, workers: int, measured: model.Reading | None = None
+) -> svg.Picture:
+    """One state of the explorable; `measured` is what a run read, drawn in a second grid."""
+    reading = model.read(way, files, ranks, workers)
+    bottom = TOP + len(reading.sizes) * ROW
+    lanes = bottom + 46
+    end = lanes + ranks * ROW
+    legend = [("solid", palette.rank_colour(rank), f"rank {rank}") for rank in range(ranks)]
+    body = [
+        svg.legend(LEFT, 88, [*legend, ("ring", palette.ALARM, "read, but not trained on")]),
+        *_grid(reading, TOP),
+        svg.text(LEFT, lanes - 14, f"Batches of {model.BATCH} lines", colour=palette.MUTED),
+        *_lanes(reading, lanes),
+    ]
+    if measured:
+        top = end + 46
+        end = top + len(measured.sizes) * ROW
+        body += [svg.text(LEFT, top - 14, "Your run", bold=True), *_grid(measured, top)]
+    return svg.card(
+        end + 16,
+        _title(reading),
+        body,
+        subtitle=_subtitle(ranks, workers, reading),
+        alt=f"{words.plural(files, 'file')} as rows of lines, coloured by the ranks that read "
+        f"them: a line is read {_range(reading)}. The ranks get "
+        f"{' and '.join(map(str, reading.batches))} batches."
+        + (f" In the run a line is read {_range(measured)}." if measured else ""),
+    )
+
+
+def _range(reading: model.Reading) -> str:
+    """How often a line is read, in words."""
+    times = sorted({reading.times(line) for line in reading.lines})
+    if len(times) > 1:
+        return f"{times[0]} to {times[-1]} times"
+    return "once" if times == [1] else f"{times[0]} times"
+
+
+def _title(reading: model.Reading) -> str:
+    most = max(map(reading.times, reading.lines))
+    few, many = min(reading.batches), max(reading.batches)
+    if most > 1:
+        return f"Each line is read {most} times in every epoch"
+    if few == 0:
+        return "Each line is read once, but a rank has no batch at all"
+    if reading.idle:
+        return f"Each line once, but {words.plural(reading.idle, 'reader')} of all have nothing"
+    if few < many:
+        return f"Each line is read once, but ranks have {few} to {many} batches"
+    return f"Each line is read once, and all ranks have {words.plural(few, 'batch')}"
+
+
+def _subtitle(ranks: int, workers: int, reading: model.Reading) -> str:
+    each = f"{ranks} × {workers} loader workers" if workers else f"{ranks} ranks without workers"
+    readers = words.plural(ranks * max(workers, 1), "reader")
+    if reading.left:
+        lost = f"{len(reading.left)} of {len(reading.lines)}"
+        return f"{readers} ({each}); if all ranks stop together, {lost} lines are not trained on"
+    return f"{readers} ({each})"
+
+
+def _grid(reading: model.Reading, top: float) -> list[str]:
+    """A row for each file, a cell for each line, in it a stripe for each time it is read."""
+    parts = []
+    for file, line in reading.lines:
+        x, y = LEFT + line * WIDE, top + file * ROW
+        if line == 0:
+            name = f"file {model.NAMES[file]}"
+            parts.append(svg.text(LEFT - 14, y + 15, name, anchor="end", colour=palette.MUTED))
+        by = reading.readers.get((file, line), ())
+        told = ", ".join(f"rank {rank}" for rank in by) or "nobody"
+        tip = f"line {line} of file {model.NAMES[file]}: {told}"
+        parts.append(svg.rect(x, y, WIDE - 4, HIGH, palette.WAIT, tip=tip))
+        for number, rank in enumerate(by):
+            wide = (WIDE - 4) / len(by)
+            colour = palette.rank_colour(rank)
+            stripe = x + number * wide
+            parts.append(svg.rect(stripe, y, wide - svg.hair(wide), HIGH, colour, tip=tip))
+        if (file, line) in reading.left:
+            middle = x + (WIDE - 4) / 2
+            ring = {"stroke": palette.ALARM, "stroke_width": 2}
+            parts.append(svg.circle(middle, y + HIGH / 2, 5, palette.CARD, **ring))
+    return parts
+
+
+def _lanes(reading: model.Reading, top: float) -> list[str]:
+    """A row for each rank with its batches; those that not all ranks have are pale."""
+    wide = min(WIDE, (RIGHT - LEFT) / max(*reading.batches, 1))
+    steps = min(reading.batches)
+    parts = []
+    for rank, batches in enumerate(reading.batches):
+        y, colour = top + rank * ROW, palette.rank_colour(rank)
+        name = f"rank {rank}"
+        parts.append(svg.text(LEFT - 14, y + 15, name, anchor="end", bold=True, colour=colour))
+        for number in range(batches):
+            pale = number >= steps
+            tip = f"batch {number}" + (": not all ranks have one" if pale else "")
+            fill = palette.WAIT if pale else colour
+            x = LEFT + number * wide
+            parts.append(svg.rect(x, y, wide - 4 * wide / WIDE, HIGH, fill, tip=tip))
+    return parts

@@ -1,0 +1,216 @@
+"""What the course says of streams: torch's iterable data sets, and those of `datasets`."""
+
+import inspect
+import json
+import logging
+import subprocess
+import sys
+from collections import Counter
+from itertools import chain
+from pathlib import Path
+
+import datasets
+import pytest
+import torch.distributed as dist
+from datasets.distributed import split_dataset_by_node
+from support.said import says
+from torch.utils.data import DataLoader, IterableDataset, get_worker_info
+
+LESSON = "04d_streaming"
+
+
+class Stream(IterableDataset):
+    """Tells who reads it: the worker, whether that has a process group, the rank's `epoch`."""
+
+    epoch = 0
+
+    def __iter__(self):
+        info = get_worker_info()
+        for number in range(6):
+            worker = None if info is None else info.id
+            yield {
+                "worker": worker,
+                "group": dist.is_initialized(),
+                "epoch": self.epoch,
+                "n": number,
+            }
+
+
+def loader(stream: IterableDataset, workers: int = 2, how: str = "fork", **options) -> DataLoader:
+    """A loader of lists, with workers that are started in that way."""
+    context = how if workers else None
+    options = {"batch_size": 2, "collate_fn": list, "multiprocessing_context": context} | options
+    return DataLoader(stream, num_workers=workers, **options)
+
+
+def test_every_worker_reads_all_of_it():
+    says(LESSON, "Every loader worker is a process with its own copy of the data set")
+    read = Counter(one["n"] for batch in loader(Stream()) for one in batch)
+    assert read == dict.fromkeys(range(6), 2)
+
+
+def test_who_reads_is_known_only_in_a_worker():
+    says(LESSON, "`get_worker_info()` returns the worker's `id` and `num_workers`, and None where")
+    assert {one["worker"] for batch in loader(Stream(), workers=0) for one in batch} == {None}
+    assert {one["worker"] for batch in loader(Stream()) for one in batch} == {0, 1}
+
+
+@pytest.mark.parametrize("how", ["fork", "spawn", "forkserver"])
+def test_only_a_forked_worker_has_a_process_group(alone, how):
+    says(
+        LESSON, "A worker that was forked has a copy of the process group. In one that was started"
+    )
+    says(
+        LESSON,
+        "by `spawn` or `forkserver` (the default on Linux from Python 3.14 on), `dist.is_init",
+    )
+    assert dist.is_initialized()
+    (first, *_) = loader(Stream(), workers=1, how=how)
+    assert first[0]["group"] == (how == "fork")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the sentence is about Linux")
+def test_how_workers_are_started_by_default():
+    says(LESSON, "(the default on Linux from Python 3.14 on)")
+    ask = "import multiprocessing; print(multiprocessing.get_start_method())"
+    told = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == ("forkserver" if sys.version_info >= (3, 14) else "fork")
+
+
+def test_a_loader_reads_two_batches_ahead_of_each_worker():
+    says(LESSON, "by default two batches per worker wait in the loader")
+    assert DataLoader(Stream(), num_workers=1).prefetch_factor == 2
+
+
+def test_a_batch_is_of_one_worker_and_worker_0_begins():
+    says(LESSON, "A loader makes each batch of lines from one worker")
+    says(LESSON, "After a restart the loader asks worker 0 first")
+    workers = [{one["worker"] for one in batch} for batch in loader(Stream())]
+    assert workers == [{0}, {1}] * 3
+
+
+def test_persistent_workers_keep_the_first_copy():
+    says(LESSON, "with `persistent_workers=True` the workers keep their copy of the data set")
+    for keep in (True, False):
+        stream = Stream()
+        batches = loader(stream, persistent_workers=keep)
+        list(batches)
+        stream.epoch = 1
+        assert {one["epoch"] for batch in batches for one in batch} == {0 if keep else 1}
+
+
+@pytest.fixture
+def files(tmp_path) -> list[str]:
+    """Four files of 12, 9, 6 and 12 lines."""
+    numbers = iter(range(39))
+    for name, size in {"a": 12, "b": 9, "c": 6, "d": 12}.items():
+        text = "".join(json.dumps({"n": next(numbers)}) + "\n" for _ in range(size))
+        Path(tmp_path, f"{name}.jsonl").write_text(text)
+    return sorted(map(str, tmp_path.glob("*.jsonl")))
+
+
+def stream_of(files: list[str]) -> datasets.IterableDataset:
+    return datasets.load_dataset("json", data_files=files, split="train", streaming=True)
+
+
+def numbers(samples) -> list[int]:
+    return [sample["n"] for sample in samples]
+
+
+def through(stream, workers: int = 2, **options) -> list[int]:
+    """The numbers of a stream, through a loader."""
+    return numbers(chain.from_iterable(loader(stream, workers, **options)))
+
+
+def test_loader_workers_share_a_stream_of_datasets(files):
+    says(LESSON, "It calls its files *shards*, and its loader workers share them by themselves")
+    assert stream_of(files).num_shards == 4
+    assert sorted(through(stream_of(files))) == list(range(39))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_whole_files_are_dealt_where_their_number_divides(files, workers):
+    says(LESSON, "If `num_shards` is a multiple of the ranks, each rank gets whole files.")
+    says(LESSON, "the ranks get 18 and 21 pairs: 6 batches of three, and 7")
+    shares = [through(split_dataset_by_node(stream_of(files), rank, 2), workers) for rank in (0, 1)]
+    assert sorted(shares[0]) == [*range(12), *range(21, 27)]
+    assert sorted(shares[1]) == [*range(12, 21), *range(27, 39)]
+
+
+def test_otherwise_each_rank_works_on_all_and_keeps_every_nth(files):
+    says(LESSON, "Otherwise each rank reads *all* files, and keeps every N-th sample.")
+    worked: list[int] = []
+
+    def work(sample):
+        worked.append(sample["n"])
+        return sample
+
+    split = split_dataset_by_node(stream_of(files[:3]), 0, 2)
+    assert numbers(split.map(work)) == list(range(0, 27, 2))
+    assert worked == list(range(27))
+
+
+def test_the_way_can_be_chosen_since_5_2():
+    says(LESSON, 'In `datasets` 5.2 you can also decide yourself, with `strategy="shards"` or')
+    there = "strategy" in inspect.signature(split_dataset_by_node).parameters
+    assert there == (tuple(map(int, datasets.__version__.split(".")[:2])) >= (5, 2))
+
+
+def test_workers_without_a_file_are_idle(files, tmp_path, monkeypatch):
+    says(
+        LESSON,
+        "A rank with more loader workers than files leaves the rest of them idle, and rank 0",
+    )
+    told_of = logging.FileHandler(tmp_path / "told.log")  # the forked workers write there, too
+    monkeypatch.setattr(logging.getLogger("datasets"), "handlers", [told_of])
+    stream = stream_of(files[:1])
+    told = stream.map(lambda sample: sample | {"worker": get_worker_info().id})
+    for rank in (1, 0):
+        own = split_dataset_by_node(told, rank, 2)
+        assert {one["worker"] for batch in loader(own) for one in batch} == {0}
+        warned = "Too many dataloader workers: 2" in (tmp_path / "told.log").read_text()
+        assert warned == (rank == 0)
+    told_of.close()
+
+
+def test_shuffling_needs_the_same_seed_on_all_ranks(files):
+    says(LESSON, "Give it the same `seed` on all ranks, or their shares overlap")
+
+    def shares(seeds):
+        streams = [stream_of(files).shuffle(seed=seed, buffer_size=4) for seed in seeds]
+        return [numbers(split_dataset_by_node(one, rank, 2)) for rank, one in enumerate(streams)]
+
+    equal, unequal = shares([1, 1]), [shares([1, seed]) for seed in range(2, 8)]
+    assert sorted(chain(*equal)) == list(range(39))
+    assert equal[0] != sorted(equal[0])
+    assert any(set(first) & set(second) for first, second in unequal)
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_its_epoch_reaches_the_workers(files, keep):
+    says(LESSON, "`set_epoch(epoch)` changes the order in each epoch")
+    says(LESSON, "(`datasets` shares its epoch through common memory.)")
+    stream = stream_of(files).shuffle(seed=0, buffer_size=4)
+    batches = loader(stream, persistent_workers=keep)
+    first = numbers(chain.from_iterable(batches))
+    stream.set_epoch(1)
+    second = numbers(chain.from_iterable(batches))
+    assert first != second and sorted(first) == sorted(second) == list(range(39))
+
+
+def test_its_state_is_the_place_in_a_file(files):
+    says(LESSON, "Its `state_dict()` holds the place in the file.")
+    stream, again = stream_of(files), stream_of(files)
+    begun = iter(stream)
+    assert [next(begun)["n"] for _ in range(15)] == list(range(15))
+    again.load_state_dict(stream.state_dict())
+    assert numbers(again) == list(range(15, 39))
+
+
+def test_with_workers_the_rank_does_not_see_the_place(files):
+    says(LESSON, "But with workers each worker has such a place of its own")
+    stream = stream_of(files)
+    before = stream.state_dict()
+    batches = iter(loader(stream))
+    next(batches), next(batches)
+    assert stream.state_dict() == before
