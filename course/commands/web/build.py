@@ -36,7 +36,8 @@ FOR_READERS_OF_SCREENS = {
 }
 EMPTY_HEADER = re.compile(r"<th([^>]*)>(?:&nbsp;|\s)*</th>")  # pandas', above the index
 TITLE = re.compile(r"<title>(.*?)</title>")
-ROOMS = ("core", "drawing", "charts", "explore")  # what explorables are made of
+# What explorables are made of, and ranks in the browser.
+ROOMS = ("core", "drawing", "charts", "explore", "commands/web/in_browser")
 
 
 def build(root: Path, out: Path, repository: Repository | None = None) -> None:
@@ -101,9 +102,10 @@ def _title(picture: Path) -> str:
 def _zip_python(root: Path, path: Path) -> None:
     """The Python that the pages run."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        sources = [root / "course" / "__init__.py"]
+        course = root / "course"
+        sources = [course / path / "__init__.py" for path in ("", "commands", "commands/web")]
         for room in ROOMS:
-            sources += sorted((root / "course" / room).rglob("*.py"))
+            sources += sorted((course / room).rglob("*.py"))
         for source in sources:
             archive.write(source, source.relative_to(root))
 
