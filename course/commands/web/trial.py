@@ -20,12 +20,12 @@ autocapitalize="off" autocomplete="off" autocorrect="off">{source}</textarea></d
 <p class="trial-row"><button type="button" class="trial-run" disabled>Run on 4 ranks</button>
 <button type="button" class="trial-again" disabled>Start over</button>
 <span role="status" class="trial-status"></span></p>
+<p id="trial-keys" class="trial-keys">In the editor: Ctrl + Enter runs, Ctrl + ] and Ctrl + [ move \
+lines, Tab goes on to the button.</p>
 <noscript><p>This page needs JavaScript, which runs Python here.</p></noscript>
 <ul class="trial-verdicts"></ul>
 <div class="trial-picture">{picture}</div>
 <pre class="trial-printed" hidden></pre>
-<p id="trial-keys" class="trial-keys">In the editor: Ctrl + Enter runs, Ctrl + ] and Ctrl + [ move \
-lines, Tab goes on to the button.</p>
 <script type="module" src="_static/try_ring.js"></script>
 </div>"""
 

@@ -22,9 +22,7 @@ def answer(source: str) -> str:
             ],
             "pictures": [picture.draw(done, round) for round in rounds],
             "rounds": rounds,
-            "printed": [f"rank {r}: {line}" for r, lines in enumerate(done.printed) for line in lines]
-            if done
-            else [],
+            "printed": _printed(done) if done else [],
             "marks": _marks(done) if done else [],
         }
     )
@@ -34,6 +32,11 @@ def _drawn(done: Run) -> list[int]:
     """The rounds to draw: all, or the first ones and the last."""
     every = list(range(done.world.rounds + 1))
     return every if len(every) <= MOST_DRAWN else [*every[: MOST_DRAWN - 1], every[-1]]
+
+
+def _printed(done: Run) -> list[str]:
+    """What the ranks printed, one after another."""
+    return [f"rank {rank}: {line}" for rank, lines in enumerate(done.printed) for line in lines]
 
 
 def _marks(done: Run) -> list[dict[str, int]]:

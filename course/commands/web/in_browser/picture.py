@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from itertools import pairwise
 
 from course.commands.web.in_browser import hang, ring_check
 from course.commands.web.in_browser.messages import Post
@@ -9,9 +10,9 @@ from course.commands.web.in_browser.replay import Run
 from course.commands.web.in_browser.tensors import shown
 from course.drawing import palette, svg
 
-WIDTH = 600
-CENTRE, RADII, NODE = (300, 136), (150, 52), 15  # of the ellipse on which the ranks stand
-TABLE_Y, ROW, NAME_WIDTH = 246, 34, 62
+WIDTH = 480  # so narrow that its numbers can be read on a phone
+CENTRE, RADII, NODE = (240, 122), (130, 52), 15  # of the ellipse on which the ranks stand
+TABLE_Y, ROW, NAME_WIDTH = 228, 34, 60
 LETTERS = "ABCDEFGHIJ"
 MOST_DIGITS = 6  # of a number in its cell
 
@@ -28,14 +29,12 @@ def draw(run: Run, round: int) -> svg.Picture:
         for i, value in enumerate(vector)
     )
     parts = [*_ring(run, sent, waits=last), *_table(run, states, sent)]
-    done = f"{complete} of {ranks * length} numbers are complete sums"
+    title = f"Round {round} of {run.world.rounds}" if round else "Before"
     if last and run.waits:
-        title = f"{_all_or_some(len(run.waits), ranks)}. {done}"
-    else:
-        title = f"After round {round} of {run.world.rounds}: {done}" if round else f"Before: {done}"
+        title = _all_or_some(len(run.waits), ranks)
     return svg.card(
         TABLE_Y + ranks * ROW + 18,
-        title,
+        f"{title}: {complete} of {ranks * length} sums complete",
         parts,
         width=WIDTH,
         alt=" ".join(_told(run, sent, states, last)),
@@ -43,7 +42,7 @@ def draw(run: Run, round: int) -> svg.Picture:
 
 
 def _all_or_some(waiting: int, ranks: int) -> str:
-    return "All ranks wait forever" if waiting == ranks else f"{waiting} of {ranks} ranks wait"
+    return "All wait forever" if waiting == ranks else f"{waiting} ranks wait forever"
 
 
 def _told(run: Run, sent: list[Post], states: list[list[float]], last: bool) -> Iterator[str]:
@@ -112,7 +111,7 @@ def _chunks(run: Run) -> list[tuple[int, int]]:
     ranks, length = run.world.size, len(run.vectors[0])
     small, more = divmod(length, ranks)
     starts = [chunk * small + min(chunk, more) for chunk in range(ranks + 1)]
-    return list(zip(starts, starts[1:], strict=False))
+    return list(pairwise(starts))
 
 
 def _named(post: Post, run: Run) -> str:

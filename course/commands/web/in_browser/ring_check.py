@@ -134,11 +134,18 @@ def _diagnosis(value: float, wanted: float, i: int) -> str:
     counts = terms(value, i)
     if counts is None:
         return "numbers of other places are in it"
-    missing = [str(rank) for rank, count in enumerate(counts) if count == 0]
-    double = [str(rank) for rank, count in enumerate(counts) if count > 1]
-    said = [f"the number of rank {', '.join(missing)} is missing"] if missing else []
-    said += [f"that of rank {', '.join(double)} is in it more than once"] if double else []
-    return " and ".join(said)
+    missing = [rank for rank, count in enumerate(counts) if count == 0]
+    often = [rank for rank, count in enumerate(counts) if count > 1]
+    said = [f"{_of(missing)} not in it"] if missing else []
+    said += [f"{_of(often)} in it too often, or comes from another place"] if often else []
+    return ", and ".join(said)
+
+
+def _of(ranks: list[int]) -> str:
+    """Whose numbers: "what rank 1 holds is", "what ranks 1, 2 hold is"."""
+    if len(ranks) == 1:
+        return f"what rank {ranks[0]} holds is"
+    return f"what ranks {', '.join(map(str, ranks))} hold is"
 
 
 def terms(value: float, i: int, ranks: int = RANKS) -> list[int] | None:

@@ -157,9 +157,7 @@ class Tensor:
 def _arithmetic(name: str, apply: Callable) -> None:
     """Give tensors the operator `apply` in all its forms."""
     setattr(Tensor, f"__{name}__", lambda self, other: self._with(apply, other))
-    setattr(
-        Tensor, f"__r{name}__", lambda self, other: self._with(lambda a, b: apply(b, a), other)
-    )
+    setattr(Tensor, f"__r{name}__", lambda self, other: self._with(lambda a, b: apply(b, a), other))
     setattr(Tensor, f"__i{name}__", lambda self, other: self._in_place(apply, other))
 
 

@@ -8,6 +8,11 @@ const READY = "Python is here.";
 const ENDLESS = "Stopped after 10 seconds. Is there a loop that never ends?";
 const NO_PYTHON =
   "This browser cannot run Python in a page, so try another one, or lab 02 on your machine.";
+const KINDS = new Map([
+  [true, ["holds", "holds"]],
+  [false, ["fails", "does not hold"]],
+  [null, ["open", "not judged"]],
+]);
 
 const [text, shown, run, again, status, verdicts, picture, printed] = [
   "textarea", ".trial-editor pre", ".trial-run", ".trial-again", ".trial-status",
@@ -99,8 +104,7 @@ function show({ passed, verdicts: lines, pictures, rounds, printed: words, marks
   if (!still) picture.querySelector("[title=Play]")?.click();
 }
 function verdict({ asked, holds, why }) {
-  const [kind, sign] =
-    holds === null ? ["open", "not judged"] : holds ? ["holds", "holds"] : ["fails", "does not hold"];
+  const [kind, sign] = KINDS.get(holds);
   const item = make("li", { className: kind }, make("b", {}, sign), " ", asked);
   if (why.length) item.append(make("ul", {}, ...why.map((line) => make("li", {}, line))));
   return item;
@@ -137,15 +141,15 @@ class Rounds {
 
 // The editor: a text area whose letters cannot be seen, on the same text in colours.
 function draw() {
-  const lines = text.value.split("\n");
+  const lines = colour(text.value);
   shown.replaceChildren(
-    ...colour(text.value).map((parts, i) => {
+    ...lines.map((parts, i) => {
       const at = marks.filter(({ line }) => line === i + 1);
       const chips = at.map(({ rank }) => make("span", { className: `chip rank-${rank}` }, `${rank}`));
       return make("span", { className: "line" }, ...parts, ...chips, "\n");
     }),
   );
-  text.rows = lines.length + 1;
+  text.rows = lines.length;
 }
 function changed() {
   if (marks.length) marks = [];
