@@ -14,7 +14,7 @@ LINK = (
 )
 EDITOR = """<div class="trial">
 <link rel="stylesheet" href="_static/try_ring.css">
-<div class="trial-editor highlight"><pre aria-hidden="true" tabindex="-1"></pre>
+<div class="trial-editor highlight"><div class="trial-shown" aria-hidden="true"></div>
 <textarea aria-label="Your code" aria-describedby="trial-keys" wrap="off" spellcheck="false"
 autocapitalize="off" autocomplete="off" autocorrect="off">{source}</textarea></div>
 <p class="trial-row"><button type="button" class="trial-run" disabled>Run on 4 ranks</button>

@@ -15,7 +15,7 @@ Number = int | float
 class Tensor:
     """Numbers at `start` … `start + length` of a `storage` that several tensors may share."""
 
-    dtype, device = "float64", "cpu"
+    dtype, device = float, "cpu"
 
     def __init__(
         self, storage: list[Number], start: int = 0, length: int | None = None, dim: int = 1

@@ -15,7 +15,7 @@ const KINDS = new Map([
 ]);
 
 const [text, shown, run, again, status, verdicts, picture, printed] = [
-  "textarea", ".trial-editor pre", ".trial-run", ".trial-again", ".trial-status",
+  "textarea", ".trial-shown", ".trial-run", ".trial-again", ".trial-status",
   ".trial-verdicts", ".trial-picture", ".trial-printed",
 ].map((selector) => document.querySelector(`.trial ${selector}`));
 const begun = text.value;
