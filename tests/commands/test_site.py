@@ -4,26 +4,25 @@ import gzip
 import re
 import shutil
 import struct
-import subprocess
-import tarfile
 from pathlib import Path
 
 import pytest
+from support import accessibility
 from support.chromium import CHROMIUM
 from support.launching import PATIENCE_S
-from support.site import Links, served
+from support.site import Links, served, visitor
 
 from course.commands.web.build import build
 from course.commands.web.gallery import TRY, exhibits
 from course.core import ROOT
 
-AXE = "axe-core@4.14.1"  # finds what people who see or move otherwise would stumble over
 FIRST_VIEW_BYTES = 120_000  # of a page, compressed as every web server sends it
 LOOKED_AT = [
     "index.html",
     "start.html",
     "gallery.html",
     "explore_scaling.html",
+    "try_ring.html",
     "03_distributed_data_parallel.html",
     "08_scaling.html",
     "glossary.html",
@@ -37,10 +36,6 @@ OVERFLOW = "() => document.documentElement.scrollWidth - window.innerWidth"
 CUT = """() => [...document.querySelectorAll('article img, .explorable-picture svg')]
     .filter(picture => picture.getBoundingClientRect().right > window.innerWidth).length"""
 PYTHON_IS_THERE = "place => !place.querySelector('.explorable-status').textContent"
-AXE_RUN = """() => axe.run(document, {
-        runOnly: ['wcag2a', 'wcag2aa', 'wcag22aa', 'best-practice']
-    }).then(found => found.violations.map(each => each.id + ': ' +
-        each.nodes.slice(0, 3).map(node => node.html.slice(0, 160)).join(' | ')))"""
 
 pytestmark = [
     pytest.mark.slow,
@@ -73,32 +68,8 @@ def address(site):
 @pytest.fixture
 def visit(browser, address):
     """Open a page; at the end nothing was missing, said on the console, or asked for elsewhere."""
-    wrong, opened = [], []
-
-    def asked(request) -> None:
-        if not request.url.startswith((address, "data:", "blob:")):
-            wrong.append(f"asks for {request.url}")
-
-    def said(message) -> None:
-        if message.type in ("error", "warning"):
-            wrong.append(f"says {message.text}")
-
-    def visit(name: str, scheme: str = "light", width: int = 1280):
-        page = browser.new_page(
-            viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
-        )
-        page.set_default_timeout(PATIENCE_S * 1000)
-        page.on("request", asked)
-        page.on("console", said)
-        page.on("pageerror", lambda error: wrong.append(f"fails: {error}"))
-        opened.append(page)
-        page.goto(address + name)
-        return page
-
-    yield visit
-    for page in opened:
-        page.close()
-    assert wrong == []
+    with visitor(browser, address) as visit:
+        yield visit
 
 
 def test_every_picture_is_named_in_words(site):
@@ -162,8 +133,8 @@ def test_every_page_is_small_and_fits_a_phone(site, visit, address):
         asked = page.evaluate("() => performance.getEntriesByType('resource').map(e => e.name)")
         files = {url.removeprefix(address).partition("?")[0] for url in [address + name, *asked]}
         python = {file for file in files if "pyodide" in file or file.endswith(".zip")}
-        # Only the front page and the figures' own begin to fetch it, when they are idle.
-        assert not python or name.startswith(("index", "explore_")), name
+        # Only the front page, the figures' own and the editor's begin to fetch it, when idle.
+        assert not python or name.startswith(("index", "explore_", "try_")), name
         size = sum(len(gzip.compress((site / file).read_bytes())) for file in files - python)
         too_wide, cut = page.evaluate(OVERFLOW), page.evaluate(CUT)
         if size > FIRST_VIEW_BYTES or too_wide > 0 or cut:
@@ -198,7 +169,7 @@ def test_pages_can_be_read_by_everybody(visit, axe, scheme):
     for name in LOOKED_AT:
         page = visit(name, scheme)
         page.evaluate(axe)
-        if wrong := page.evaluate(AXE_RUN):
+        if wrong := page.evaluate(accessibility.RUN):
             found[name] = wrong
         page.close()
     assert found == {}
@@ -207,10 +178,7 @@ def test_pages_can_be_read_by_everybody(visit, axe, scheme):
 @pytest.fixture(scope="module")
 def axe(tmp_path_factory) -> str:
     """The source of axe-core."""
-    folder = tmp_path_factory.mktemp("axe")
-    subprocess.run(["npm", "pack", AXE, "--silent"], cwd=folder, check=True, capture_output=True)
-    with tarfile.open(next(folder.glob("axe-core-*.tgz"))) as archive:
-        return archive.extractfile("package/axe.min.js").read().decode()
+    return accessibility.source(tmp_path_factory.mktemp("axe"))
 
 
 def test_every_explorable_moves_by_keyboard_alone(site, visit):

@@ -1,12 +1,14 @@
-"""The built site, served as a host would, and the links of its pages."""
+"""The built site, served as a host would, its visitors, and the links of its pages."""
 
 import contextlib
 import functools
 import http.server
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+
+from support.launching import PATIENCE_S
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
@@ -32,6 +34,37 @@ def served(folder: Path) -> Iterator[str]:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/sub/"
     server.shutdown()
+
+
+@contextlib.contextmanager
+def visitor(browser: object, address: str) -> Iterator[Callable]:
+    """What opens a page; at the end nothing was missing, said, or asked for elsewhere."""
+    wrong, opened = [], []
+
+    def asked(request: object) -> None:
+        if not request.url.startswith((address, "data:", "blob:")):
+            wrong.append(f"asks for {request.url}")
+
+    def said(message: object) -> None:
+        if message.type in ("error", "warning"):
+            wrong.append(f"says {message.text}")
+
+    def visit(name: str, scheme: str = "light", width: int = 1280) -> object:
+        page = browser.new_page(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
+        )
+        page.set_default_timeout(PATIENCE_S * 1000)
+        page.on("request", asked)
+        page.on("console", said)
+        page.on("pageerror", lambda error: wrong.append(f"fails: {error}"))
+        opened.append(page)
+        page.goto(address + name)
+        return page
+
+    yield visit
+    for page in opened:
+        page.close()
+    assert wrong == []
 
 
 class Links(HTMLParser):

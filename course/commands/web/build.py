@@ -36,7 +36,8 @@ FOR_READERS_OF_SCREENS = {
 }
 EMPTY_HEADER = re.compile(r"<th([^>]*)>(?:&nbsp;|\s)*</th>")  # pandas', above the index
 TITLE = re.compile(r"<title>(.*?)</title>")
-ROOMS = ("core", "drawing", "charts", "explore")  # what explorables are made of
+# What explorables are made of, and ranks in the browser.
+ROOMS = ("core", "drawing", "charts", "explore", "commands/web/in_browser")
 
 
 def build(root: Path, out: Path, repository: Repository | None = None) -> None:
@@ -47,20 +48,11 @@ def build(root: Path, out: Path, repository: Repository | None = None) -> None:
     with tempfile.TemporaryDirectory(prefix="course-site-") as folder:
         sources, pages = Path(folder) / "sources", Path(folder) / "pages"
         write_sources(root, sources, repository)
-        static = sources / "_static"
-        shutil.copytree(HERE / "static", static)
-        shutil.copytree(HERE / "templates", sources / "_templates")
-        for name in ("widget.js", "widget.css", "dark.css"):
-            shutil.copyfile(root / "course" / "explore" / name, static / name)
         for exhibit in exhibits():
             write_whole(sources / previews.FOLDER / f"{exhibit.page}.svg", exhibit.picture)
-        _zip_python(root, static / "course.zip")
-        _add_pyodide(static / "pyodide", Path(folder))
-        _run_sphinx(sources, pages)
+        write_static(root, sources, Path(folder))
+        write_pages(sources, pages)
         previews.write_previews(pages, Path(folder))
-        for page in pages.glob("*.html"):
-            text = _finished(page.read_text(encoding="utf-8"), pages)
-            page.write_text(text, encoding="utf-8")
         if repository:
             write_hosted(root, pages / BRANCH, repository)
         shutil.rmtree(out, ignore_errors=True)
@@ -69,6 +61,25 @@ def build(root: Path, out: Path, repository: Repository | None = None) -> None:
             out,
             ignore=shutil.ignore_patterns(".doctrees", ".buildinfo*", "_sources", "objects.inv"),
         )
+
+
+def write_static(root: Path, sources: Path, folder: Path) -> None:
+    """Add what the pages are shown with: scripts, styles, Python; `folder` is for downloads."""
+    static = sources / "_static"
+    shutil.copytree(HERE / "static", static, dirs_exist_ok=True)
+    shutil.copytree(HERE / "templates", sources / "_templates")
+    for name in ("widget.js", "widget.css", "dark.css"):
+        shutil.copyfile(root / "course" / "explore" / name, static / name)
+    _zip_python(root, static / "course.zip")
+    _add_pyodide(static / "pyodide", folder)
+
+
+def write_pages(sources: Path, pages: Path) -> None:
+    """Make web pages of the sources, in the new folder `pages`."""
+    _run_sphinx(sources, pages)
+    for page in pages.glob("*.html"):
+        text = _finished(page.read_text(encoding="utf-8"), pages)
+        page.write_text(text, encoding="utf-8")
 
 
 def _finished(page: str, folder: Path) -> str:
@@ -101,9 +112,10 @@ def _title(picture: Path) -> str:
 def _zip_python(root: Path, path: Path) -> None:
     """The Python that the pages run."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        sources = [root / "course" / "__init__.py"]
+        course = root / "course"
+        sources = [course / path / "__init__.py" for path in ("", "commands", "commands/web")]
         for room in ROOMS:
-            sources += sorted((root / "course" / room).rglob("*.py"))
+            sources += sorted((course / room).rglob("*.py"))
         for source in sources:
             archive.write(source, source.relative_to(root))
 

@@ -5,6 +5,7 @@ import re
 import nbformat
 from nbformat import NotebookNode
 
+from course.commands.web import trial
 from course.commands.web.hosted import Repository, ways_to_open
 from course.commands.web.living import living
 from course.core import lesson_marks
@@ -44,6 +45,8 @@ def page(
     cells[0].source = cells[0].source.replace("# ", f"# {lesson.number} · ", 1)
     _fold_setup(lesson, cells)
     known = ways_to_open(lesson, repository) if repository else LOCAL
+    if lesson.number == trial.LAB:
+        known += f"\n{trial.LINK}"
     cells.insert(1, nbformat.v4.new_markdown_cell(known))
     solved.cells = cells
     return solved

@@ -18,7 +18,7 @@ FOLDER = "_static/previews"
 WIDE, HIGH = 1200, 630  # what Open Graph and the sites that read it ask for
 EDGE, LINE, LETTERS = 60, 54, 44  # pixels beside and between lines of a heading; letters in one
 GROUND = "#0b5c99"
-HEADING = re.compile(r"<h1>(.*?)<a class=", re.DOTALL)
+HEADING = re.compile(r"<h1>(.*?)(?:<a class=|</h1>)", re.DOTALL)
 TAG = re.compile(r"<[^>]+>")
 INLINE = re.compile(r'<svg xmlns.*?role="(?:img|group)".*?</svg>', re.DOTALL)
 IMAGE = re.compile(r'src="(_images/[^"]+\.svg)"')

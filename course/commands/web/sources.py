@@ -11,6 +11,7 @@ from course.commands.web.hosted import Repository
 from course.commands.web.lab_page import links, page
 from course.commands.web.machines import machines_page
 from course.commands.web.references import references
+from course.commands.web.trial import PAGE, trial_page
 from course.core import write_whole
 from course.lessons import labs, read_sources, sources_as_markdown
 
@@ -26,6 +27,7 @@ def write_sources(root: Path, out: Path, repository: Repository | None = None) -
     texts = {
         "index": front_page(found, solved, repository),  # before pages are made of the notebooks
         "start": start_page(found, repository),
+        PAGE: trial_page(),
         GALLERY: gallery_page(),
         "glossary": links((root / "labs" / "glossary.md").read_text(encoding="utf-8")),
         "install": (root / "INSTALL.md").read_text(encoding="utf-8"),

@@ -1,0 +1,23 @@
+// Python in a worker of its own, so that an endless loop cannot stop the page, which may end it.
+const here = new URL(".", import.meta.url);
+
+async function start() {
+  const { loadPyodide } = await import(new URL("pyodide/pyodide.mjs", here));
+  const pyodide = await loadPyodide({ indexURL: new URL("pyodide/", here).href });
+  const sources = await fetch(new URL("course.zip", here));
+  pyodide.unpackArchive(await sources.arrayBuffer(), "zip");
+  return pyodide.runPython("from course.commands.web.in_browser import page; page.answer");
+}
+
+const answer = start();
+answer.then(
+  () => postMessage({ ready: true }),
+  (error) => postMessage({ failed: String(error) }),
+);
+onmessage = async ({ data }) => {
+  try {
+    postMessage({ answer: JSON.parse((await answer)(data)) });
+  } catch (error) {
+    postMessage({ failed: String(error) });
+  }
+};
