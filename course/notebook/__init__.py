@@ -1,4 +1,4 @@
-"""What a notebook loads: the magics, a run's live output, the tables of claims, guesses, and changes."""
+"""What a notebook loads: the magics, live output, guesses, tables of claims and of changes."""
 
 from course.notebook.claims import claims
 from course.notebook.curves_display import CurvesDisplay

@@ -20,29 +20,29 @@ function render({ model, el }) {
   const link = (text, onclick) => make("button", { type: "button", textContent: text, onclick });
 
   const form = () => {
-    const label = model.get("question"), choices = model.get("choices"), unit = model.get("unit");
+    const question = model.get("question"), choices = model.get("choices"), unit = model.get("unit");
     const keep = (text) => send({ answer: text });
     const skip = link("Skip", () => send({ skip: true }));
     skip.className = "quiet";
     if (choices.length) {
       const buttons = choices.map((choice) => link(choice, () => keep(choice)));
-      const row = make("form", { onsubmit: () => false }, ...buttons, skip);
+      const row = make("div", { className: "row" }, ...buttons, skip);
       row.setAttribute("role", "group");
-      row.setAttribute("aria-label", label);
+      row.setAttribute("aria-label", question);
       return row;
     }
     const input = make("input", { type: "text", autocomplete: "off" });
-    input.setAttribute("aria-label", label);
+    input.setAttribute("aria-label", question);
     input.inputMode = unit ? "decimal" : "text";
     input.className = unit ? "number" : "line";
     const words = unit ? [make("span", {}, unit)] : [];
-    const submit = make("button", { type: "submit", textContent: "Keep" });
-    const row = make("form", {}, make("span", {}, "Your guess:"), input, ...words, submit, skip);
-    row.onsubmit = (event) => {
-      event.preventDefault();
-      input.value.trim() ? keep(input.value) : input.focus();
+    const take = () => (input.value.trim() ? keep(input.value) : input.focus());
+    input.onkeydown = (event) => {
+      event.stopPropagation(); // or the notebook takes the key
+      if (event.key === "Enter") take();
     };
-    return row;
+    const label = make("span", {}, "Your guess:");
+    return make("div", { className: "row" }, label, input, ...words, link("Keep", take), skip);
   };
 
   const gone = () => {

@@ -81,20 +81,23 @@ class Guess:
 
     def said(self) -> str:
         """What there is to say: the guess, the measurement, and how far they are apart."""
-        guess = "" if self.guess is None else self.shown(self.guess, 4)
+        guess = "" if self.guess is None else self._quoted(self.guess, 4)
         if self.value is None:
             skipped = "Skipped." if self.guessed else ""
             return f"You guessed {guess}." if guess else skipped
-        value = self.shown(self.value)
+        value = self._quoted(self.value)
         if not guess:
             return f"It was {value}."
         apart = self._apart()
         late = " (You guessed after a run.)" if self.late else ""
         return f"You guessed {guess}, it was {value}{f': {apart}' if apart else ''}.{late}"
 
+    def _quoted(self, answer: Answer, digits: int = 2) -> str:
+        return f"“{answer}”" if isinstance(answer, str) else self.shown(answer, digits)
+
     def _apart(self) -> str:
         if isinstance(self.guess, str):
-            return "as you guessed" if self.choices and self.guess == self.value else ""
+            return "as you guessed" if self.guess.lower() == self.value.lower() else ""
         if self.unit == "%":
             points = self.value - self.guess
             if abs(points) < POINTS:
