@@ -117,7 +117,12 @@ def test_choices_and_text(cell: RunCell, labs: Path) -> None:
 
 @pytest.mark.parametrize(
     "source",
-    ["%%guess\nWhy?", "%%guess Growth times\nWhy?", "%%guess growth times\n \n", "%%guess a |\nWhy?"],
+    [
+        "%%guess\nWhy?",
+        "%%guess Growth times\nWhy?",
+        "%%guess growth times\n \n",
+        "%%guess a |\nWhy?",
+    ],
 )
 def test_a_question_that_makes_no_sense_is_refused(cell: RunCell, labs: Path, source: str) -> None:
     assert refused(cell(source)).startswith("%%guess takes a name")
