@@ -20,7 +20,7 @@ function render({ model, el }) {
   const link = (text, onclick) => make("button", { type: "button", textContent: text, onclick });
 
   const form = () => {
-    const question = model.get("question"), choices = model.get("choices"), unit = model.get("unit");
+    const [question, choices, unit] = ["question", "choices", "unit"].map((key) => model.get(key));
     const keep = (text) => send({ answer: text });
     const skip = link("Skip", () => send({ skip: true }));
     skip.className = "quiet";

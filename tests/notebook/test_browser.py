@@ -7,20 +7,16 @@ and playwright; without them these tests are skipped.
 import html
 import json
 import re
-import shutil
-import socket
-import subprocess
-import sys
 import time
 
 import nbformat
 import psutil
 import pytest
 from support.chromium import CHROMIUM
-from support.jupyterlab import RUN_S, errors, menu, open_notebook, run_all, wait_for
-from support.launching import PATIENCE_S, clean_environment, until
+from support.jupyterlab import KERNEL, RUN_S, errors, menu, open_notebook, run_all
+from support.launching import until
 
-from course.commands.lab import SETTINGS, trust
+from course.commands.lab import trust
 from course.core import ROOT
 from course.lessons import lessons, notebooks
 from course.lessons.lesson import START
@@ -46,7 +42,6 @@ CUT = """() => [...document.querySelectorAll('.jp-OutputArea-output')]
     .filter(part => part.scrollWidth > part.clientWidth + 1 ||
         (part.matches('.jp-OutputArea-output') && part.scrollHeight > part.clientHeight))
     .map(part => part.className + ': ' + part.textContent.slice(0, 40))"""
-KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
 WIDTHS = (1400, 1024, 640)  # of a window, in pixels; 640 is 1280 at a zoom of 200 %
 
 SOLUTIONS = sorted((ROOT / "solutions").glob("*.ipynb"))
@@ -58,58 +53,6 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
     pytest.mark.timeout(RUN_S + 120),
 ]
-
-
-@pytest.fixture(scope="module")
-def course_folder(tmp_path_factory):
-    """A copy of the notebooks, so that running them leaves the repository as it was."""
-    folder = tmp_path_factory.mktemp("browser")
-    for name in ("labs", "solutions", "images"):
-        shutil.copytree(
-            ROOT / name, folder / name, ignore=shutil.ignore_patterns("runs", "traces", "*.py")
-        )
-    return folder
-
-
-@pytest.fixture(scope="module")
-def server(course_folder):
-    """The URL of a JupyterLab that serves the copy, with its token."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    options = [
-        f"--port={port}",
-        f"--ServerApp.root_dir={course_folder}",
-        "--IdentityProvider.token=learner",
-    ]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", *options],
-        cwd=course_folder,
-        env=clean_environment() | {"JUPYTER_CONFIG_PATH": str(SETTINGS)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        url = f"http://127.0.0.1:{port}/"
-        wait_for(url)
-        yield url
-    finally:
-        members = [*psutil.Process(process.pid).children(recursive=True), process]
-        process.terminate()  # it ends its kernels, and each of those its warm server
-        left = psutil.wait_procs(members, timeout=PATIENCE_S)[1]
-        for member in left:
-            member.kill()
-        process.wait()
-    assert not left, f"of JupyterLab's processes these outlive it: {left}"
-
-
-@pytest.fixture
-def page(browser):
-    """A page as wide as a laptop's screen."""
-    page = browser.new_page(viewport={"width": 1280, "height": 900})
-    page.set_default_timeout(PATIENCE_S * 1000)
-    yield page
-    page.close()
 
 
 # With open exercises and without; `pytest --nbval` runs the cells of all the others.
@@ -249,66 +192,3 @@ def test_an_interrupt_ends_the_ranks(page, server, course_folder):
     page.locator(".jp-CodeCell").last.click()
     page.keyboard.press("Control+Enter")
     page.wait_for_selector(".jp-OutputArea-output:has-text('alive')")
-
-
-def test_guesses_are_answered_twice_refused_skipped_and_there_the_next_day(
-    page, server, course_folder
-):
-    path = "labs/guesses.ipynb"
-    sources = [
-        "%load_ext course\nfrom course.notebook import it_was",
-        "%%guess growth times\nBy what factor does the time grow?",
-        "%%guess a100 falls | rises\nWhat does the efficiency do?",
-        "%%guess why\nWhy?",
-        "it_was('growth', 900.4)\nit_was('a100', 'falls')",
-    ]
-    cells = [nbformat.v4.new_code_cell(source) for source in sources]
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=KERNEL), course_folder / path)
-    open_notebook(page, server, path)
-    for source in sources[:4]:
-        run_cell(page, source)
-    growth, a100, why = (
-        page.locator(".jp-CodeCell", has_text=source.partition("\n")[0]).locator(".guess")
-        for source in sources[1:4]
-    )
-    field = growth.get_by_label("By what factor does the time grow?")
-    field.fill("many")
-    field.press("Enter")
-    growth.get_by_role("alert").filter(has_text="Your guess here is a number").wait_for()
-    for typed in ("12", "16,000"):
-        field.fill(typed)
-        field.press("Enter")
-        growth.get_by_text(f"You guessed {typed} times.").wait_for()
-        if typed == "12":
-            growth.get_by_role("button", name="Change").click()
-    a100.get_by_role("button", name="falls").click()
-    a100.get_by_text("You guessed “falls”.").wait_for()
-    why.get_by_role("button", name="Skip").click()
-    why.get_by_text("Skipped.").wait_for()
-    run_cell(page, sources[4])
-    both = "You guessed 16,000 times, it was 900 times: 18 times less."
-    growth.get_by_text(both).wait_for()
-    assert page.get_by_text(both).count() == 2, "beside the question and beside the run"
-    assert growth.get_by_role("button").count() == 0
-    page.keyboard.press("Control+s")
-    page.wait_for_timeout(1500)
-    sessions = page.request.get(f"{server}api/sessions?token=learner").json()
-    [yesterday] = [one["id"] for one in sessions if one["path"] == path]
-    page.request.delete(f"{server}api/sessions/{yesterday}?token=learner")
-    open_notebook(page, server, path)
-    growth.get_by_text(both).wait_for()
-    assert page.locator(".guess input, .guess button").count() == 0, "a form that nobody answers"
-    for source in sources[:4]:
-        run_cell(page, source)
-    why.get_by_role("button", name="Guess").wait_for()
-    assert page.get_by_text(both).count() == 2
-    assert page.locator(".guess input").count() == 0, "asked once more"
-
-
-def run_cell(page, source: str) -> None:
-    """Run the cell of this source, and wait until it has run."""
-    cell = page.locator(".jp-CodeCell", has_text=source.partition("\n")[0]).first
-    cell.locator(".cm-content").click()
-    page.keyboard.press("Control+Enter")
-    page.wait_for_timeout(500)
-    cell.locator(".jp-InputPrompt", has_text=re.compile(r"\[\d+\]")).wait_for()

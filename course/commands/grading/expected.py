@@ -8,7 +8,7 @@ from course.commands.grading import pages
 from course.commands.grading.submissions import Submission
 from course.core import ROOT, words
 from course.lessons import labs
-from course.notebook.guesses import Guess
+from course.notebook import guesses
 
 NONE = (
     "<p>Nobody handed in a guess. They lie in the folder <code>kept</code> beside the scripts, so "
@@ -30,7 +30,7 @@ def page(submissions: Sequence[Submission]) -> str:
     return f"{pages.head('What the room expected, and what it measured')}{body}</body></html>"
 
 
-def _question(answers: Sequence[Guess]) -> str:
+def _question(answers: Sequence[guesses.Guess]) -> str:
     """One question and its answers; "" where nobody guessed. Other kinds than most are left out."""
     kinds = [(each.unit, each.choices) for each in answers]
     alike = [

@@ -19,10 +19,10 @@ from course.commands.grading.roster import Person, Roster
 from course.core import CourseError, lesson_marks, words
 from course.exercises import exercises
 from course.notebook import guesses
-from course.notebook.guesses import Guess
 
 SCRIPT = re.compile(r"[A-Za-z_]\w{0,99}\.py")
 LAB_FILE = re.compile(r"(^|/)labs/(src/[^/]+\.py|[^/]+\.ipynb)$")
+Guess = guesses.Guess
 SAID = 5  # problems of one submission that are listed
 EMPTY = "it holds no script that is named as an exercise, such as ring.py, and no notebook of a lab"
 ABSENT, STRANGER = "handed in nothing", "not in the roster"
