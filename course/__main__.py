@@ -14,6 +14,7 @@ COMMANDS = {  # each is a file of the same name in course/commands/
     "lab": "open JupyterLab at the start notebook",
     "update": "fetch the new version, and keep what you wrote",
     "check": "check the code that a learner wrote",
+    "page": "write what passed, and what you guessed and measured, as a page to print",
     "grade": "check the code of a class, and write pages, tables and points",
     "why": "say where the time of your own training on several ranks goes",
     "bench": "compare the code of the labs with torch's own, on this machine",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from course.commands.check import NOT_JUDGED
-from course.commands.grading import comments, feedback, pages, roster
+from course.commands.grading import comments, expected, feedback, pages, roster
 from course.commands.grading.alike import Group, alike
 from course.commands.grading.gradebook import NO_COMMENT, Gradebook, Line, days_late
 from course.commands.grading.names import slug
@@ -166,6 +166,7 @@ def _alike(submissions: Sequence[Submission], names: Sequence[str]) -> list[Grou
 def _write(out: Path, book: Gradebook) -> None:
     """Write the pages and tables, and say where they are."""
     write_whole(out / "index.html", pages.index(book))
+    write_whole(out / "guesses.html", expected.page([line.submission for line in book.lines]))
     write_whole(out / "grades.csv", feedback.csv(book))
     for line in book.lines:
         name = slug(line.learner)

@@ -5,9 +5,9 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from course.commands.handouts import graders, students
+from course.commands.handouts import graders, slides, students
 from course.core import ROOT, CourseError
-from course.lessons import lessons
+from course.lessons import labs, lessons
 
 
 def main(argv: Sequence[str]) -> int:
@@ -16,7 +16,9 @@ def main(argv: Sequence[str]) -> int:
         prog="python -m course kit", description="Write what a class needs into a folder."
     )
     parser.add_argument(
-        "kind", choices=["teacher"], help="what to write: editions for students and teachers"
+        "kind",
+        choices=["teacher", "slides"],
+        help="what to write: editions for students and teachers, or a deck of slides for each lab",
     )
     parser.add_argument("out", type=Path, metavar="OUT", help="a folder that is not there yet")
     args = parser.parse_args(argv)
@@ -26,6 +28,10 @@ def main(argv: Sequence[str]) -> int:
         raise CourseError(f"The lessons are not beside this package: {fix}.")
     if args.out.exists():
         raise CourseError(f"{args.out} is there already: name a new folder.")
+    if args.kind == "slides":
+        slides.write(ROOT, labs(ROOT), args.out)
+        print(f"Slides: open {args.out / 'index.html'} in a browser. Arrow keys turn them.")
+        return 0
     learning, teaching = args.out / "students", args.out / "teachers"
     students.write(ROOT, wanted, learning)
     graders.write_nbgrader(ROOT, wanted, teaching / "nbgrader")

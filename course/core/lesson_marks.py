@@ -11,6 +11,8 @@ LESSONS = Path(__file__).parents[1] / "lessons"
 LABS = "[0-9][0-9]*_*.md"  # the files of the labs, in order
 CHECK = re.compile(r"^%check (\w+)[ \t]*$", re.MULTILINE)  # asks for the verdict on an exercise
 WRITES = re.compile(r"%%writefile\b[ \t]*(.*)")  # the first line of a cell that writes a script
+GUESS = re.compile(r"^%%guess (\w+)")  # a cell that asks a question before a run
+ANSWER = re.compile(r"\bit_was\(\s*[\"'](\w+)")  # shows what the run says to it
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"  # around what a learner writes
 
 

@@ -109,6 +109,13 @@ class Lesson:
         )
         return [match[1] for match in found if match]
 
+    @property
+    def guesses(self) -> dict[str, Cell]:
+        """The cells that ask for a guess, by the question's name, in order."""
+        code = (cell for cell in self.cells if cell.kind == "code")
+        found = ((lesson_marks.GUESS.match(cell.source), cell) for cell in code)
+        return {match[1]: cell for match, cell in found if match}
+
     def scripts(self, *, solved: bool) -> dict[str, str]:
         """The text of every script of the lesson by its target, ``src/NAME.py``."""
         sources = zip(self.cells, self.sources(solved=solved), strict=True)

@@ -10,13 +10,14 @@ from urllib.parse import unquote, urlsplit
 from IPython.core.inputtransformer2 import TransformerManager
 from markdown_it import MarkdownIt
 
-from course.core import CourseError, todo
+from course.core import CourseError, lesson_marks, todo
 from course.lessons import hints
 from course.lessons.lesson import MARKER_LIKE, Cell, Lesson, lessons, scan
 
-TAGS = {"nbval-ignore-output", "raises-exception", "hide-input"}
+IGNORED = "nbval-ignore-output"
+TAGS = {IGNORED, "raises-exception", "hide-input"}
 MAGICS = {"torchrun", "accelerate", "python", "timeout", "check", "writefile"}  # the course's own
-MAGICS |= {"hint", "solution", "reset", "changes"}
+MAGICS |= {"hint", "solution", "reset", "changes", "guess"}
 MAGICS |= {"load_ext", "env", "matplotlib"}
 TARGET = re.compile(r"src/[a-z_][a-z0-9_]*\.py")
 CELL_FENCE = re.compile(r"\s*(`{3,}|~{3,}|:{3,})\{(code-cell|raw-cell)\}", re.MULTILINE)
@@ -149,6 +150,10 @@ def _clashes(lesson: Lesson, earlier: list[Lesson]) -> Iterator[Fault]:
             yield cell.line, f"{taken}: give this script its own name"
         else:
             owner[cell.target] = f"the cell at line {cell.line}"
+    asked = {name: other.name for other in earlier for name in other.guesses}
+    for name in lesson.guesses.keys() & asked:
+        why = f"lesson {asked[name]} asks for the guess {name} already: give this one its own name"
+        yield lesson.guesses[name].line, why
 
 
 def _python(lesson: Lesson, _: Surroundings) -> Iterator[Fault]:
@@ -207,7 +212,24 @@ def _hints(lesson: Lesson, around: Surroundings) -> Iterator[Fault]:
             yield cell.line, f"{has}: write one for each in course/lessons/{hints.FILE}"
 
 
-RULES = (_title, _cells, _options, _markers, _scripts, _python, _magics, _links, _hints)
+def _guesses(lesson: Lesson, _: Surroundings) -> Iterator[Fault]:
+    """What is shown of a guess differs between learners, so no test compares it."""
+    for name, cell in lesson.guesses.items():
+        later = [other for other in _code(lesson) if other.line > cell.line]
+        answers = [each for each in later if name in lesson_marks.ANSWER.findall(each.source)]
+        if not answers:
+            yield cell.line, f"nothing answers the guess: show it by `it_was({name!r}, ...)`"
+        for each in (cell, *answers):
+            if IGNORED not in each.options.get("tags", []):
+                yield each.line, f"a cell that shows a guess has the tag {IGNORED}"
+    asked = set()
+    for cell in _code(lesson):
+        asked |= set(lesson_marks.GUESS.findall(cell.source))
+        for name in set(lesson_marks.ANSWER.findall(cell.source)) - asked:
+            yield cell.line, f"no cell above asks for the guess {name!r}"
+
+
+RULES = (_title, _cells, _options, _markers, _scripts, _python, _magics, _links, _hints, _guesses)
 
 
 def _code(lesson: Lesson) -> Iterator[Cell]:

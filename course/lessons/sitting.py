@@ -43,12 +43,14 @@ class Sitting:
 
 def sitting(lab: Lesson) -> Sitting:
     """Count what there is to do in a lab."""
-    prose = [cell for cell in lab.cells if cell.kind == "markdown"]
+    questions = list(lab.guesses.values())
+    prose = [cell for cell in lab.cells if cell.kind == "markdown" or cell in questions]
     code = [cell for cell in lab.cells if cell.kind == "code"]
     solved = [_solved(cell) for cell in code]
     return Sitting(
         words=sum(len(cell.source.split()) for cell in prose),
-        lines=sum(_lines(cell.source) for cell in code if _shown(cell)) - sum(map(sum, solved)),
+        lines=sum(_lines(cell.source) for cell in code if _shown(cell) and cell not in questions)
+        - sum(map(sum, solved)),
         todos=sum(map(len, solved)),
         written=sum(map(sum, solved)),
         checks=len(lab.exercises),

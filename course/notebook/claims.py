@@ -1,28 +1,39 @@
-"""The table that ends a lab: what is claimed, and what this machine measured."""
+"""The table that ends a lab: what is claimed, what you guessed, and what this machine measured."""
 
 import html
 from collections.abc import Sequence
+from pathlib import Path
 
 from course.drawing import html_card, palette
+from course.notebook import guesses
 
 HEADS = ("claim", "measured here")
+GUESSED = "you guessed"
+SRC = Path("src")
 
 
 class Claims:
-    """Pairs of a claim and what was measured here; a notebook shows a table under two `heads`."""
+    """Rows of a claim and what was measured here; a notebook shows a table under the `heads`."""
 
-    def __init__(self, rows: Sequence[tuple[str, str]], heads: tuple[str, str] = HEADS) -> None:
+    def __init__(self, rows: Sequence[Sequence[str]], heads: Sequence[str] = HEADS) -> None:
         self.rows, self.heads = list(rows), heads
 
     def __repr__(self) -> str:
         return "\n".join(
-            f"{claim}\n    {self.heads[1]}: {measured}" for claim, measured in self.rows
+            f"{claim}" + "".join(f"\n    {head}: {text}" for head, text in self._said(rest) if text)
+            for claim, *rest in self.rows
         )
+
+    def _said(self, texts: Sequence[str]) -> Sequence[tuple[str, str]]:
+        return list(zip(self.heads[1:], texts, strict=True))
 
     def _repr_html_(self) -> str:
         line = f"border-top:1px solid {palette.RULE}"
-        rows = [_row("th", self.heads, ("", ""))]
-        rows += [_row("td", row, (f";{line};width:50%", f";{line}")) for row in self.rows]
+        others = len(self.heads) - 1
+        rows = [_row("th", self.heads, [""] * len(self.heads))]
+        rows += [
+            _row("td", row, [f";{line};width:50%", *[f";{line}"] * others]) for row in self.rows
+        ]
         style = "border-collapse:collapse;max-width:760px;width:100%"
         return html_card.card("".join(rows), style, "table")
 
@@ -37,6 +48,20 @@ def _row(tag: str, texts: Sequence[str], styles: Sequence[str]) -> str:
     return f'<tr style="{html_card.CLEAR}">{cells}</tr>'
 
 
-def claims(rows: Sequence[tuple[str, str]], heads: tuple[str, str] = HEADS) -> Claims:
-    """The table of (claim, what was measured here), or of other pairs under their own `heads`."""
-    return Claims(rows, heads)
+def claims(rows: Sequence[Sequence[str]], heads: tuple[str, str] = HEADS) -> Claims:
+    """The table of (claim, what was measured here), or of other pairs under their own `heads`.
+
+    A row may name a question as its third: where one of these was answered, the table has a column
+    with what was guessed.
+    """
+    guessed = [_guessed(*row[2:]) for row in rows]
+    if not any(guessed):
+        return Claims([tuple(row[:2]) for row in rows], heads)
+    every = [(row[0], guess, row[1]) for row, guess in zip(rows, guessed, strict=True)]
+    return Claims(every, (heads[0], GUESSED, heads[1]))
+
+
+def _guessed(name: str = "") -> str:
+    """What was guessed; "" where nothing was, or nothing was asked."""
+    known = guesses.read(name, SRC) if name else None
+    return "" if known is None or known.guess is None else known.shown(known.guess, 4)

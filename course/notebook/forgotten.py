@@ -6,18 +6,19 @@ names this file, so it is run and not imported, by each `python` that one types 
 
 if "get_ipython" in globals():
 
-    def _load_at_the_first(name):
+    def _load_at_the_first(name, kind="line"):
         shell = get_ipython()  # noqa: F821
 
-        def magic(line):
+        def magic(*given):
             print(
                 "The course was not loaded in this kernel; now it is. "
                 "If a name is missing, run the first cells of the lab."
             )
             shell.run_line_magic("load_ext", "course")
-            return shell.find_line_magic(name)(line)
+            find = shell.find_line_magic if kind == "line" else shell.find_cell_magic
+            return find(name)(*given)
 
-        shell.register_magic_function(magic, magic_name=name)
+        shell.register_magic_function(magic, kind, name)
 
     _NAMES = (
         "accelerate",
@@ -32,4 +33,5 @@ if "get_ipython" in globals():
     )
     for _name in _NAMES:  # all but `%reset`, since IPython has one of its own
         _load_at_the_first(_name)
+    _load_at_the_first("guess", "cell")
     del _load_at_the_first, _NAMES, _name

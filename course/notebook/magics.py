@@ -6,9 +6,13 @@
 %why torchrun --standalone --nproc-per-node 2 src/ddp.py
 %check my_ddp
 %hint my_ddp
+
+%%guess growth times
+By what factor does the time grow?
 """
 
 import shlex
+import time
 from pathlib import Path
 
 from IPython.core.interactiveshell import InteractiveShell
@@ -18,7 +22,7 @@ from IPython.core.magics import NamespaceMagics
 from course.core import CourseError, write_whole
 from course.exercises import exercise
 from course.launch import KINDS, LIMIT_S, Reason, Run, launch, warm_up
-from course.notebook import place, progress, server, stuck
+from course.notebook import guess_form, place, progress, server, stuck
 from course.notebook.check_display import CheckDisplay
 from course.notebook.curves_display import CurvesDisplay
 from course.notebook.diff import Diff
@@ -84,11 +88,12 @@ class CourseMagics(Magics):
         from course.checks import check
 
         attempt = _attempt("check", line)
-        script = attempt.written()
+        script, start = attempt.written(), time.monotonic()
         report = check(attempt.name, watch=CheckDisplay())
+        seconds = time.monotonic() - start
         if report.begun and not report.ok:
             stuck.say_when_it_passed(attempt)
-        progress.record(report, script, attempt.src)
+        progress.record(report, script, attempt.src, seconds)
         return report
 
     @line_magic
@@ -139,6 +144,11 @@ class CourseMagics(Magics):
         if changes.lines:
             return changes
         print(f"{attempt.path} is as it was when it passed.")
+
+    @cell_magic
+    def guess(self, line: str, cell: str) -> None:
+        """Ask for a guess before a run; `it_was` shows it beside what was measured."""
+        guess_form.ask(line, cell)
 
     @cell_magic
     def writefile(self, line: str, cell: str) -> None:

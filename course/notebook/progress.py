@@ -11,10 +11,8 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from course.core import write_whole
 from course.exercises import Outcome, Report
-
-FOLDER = "kept"  # in the folder of the scripts; git ignores it
+from course.notebook import keeping
 
 
 @dataclass(frozen=True)
@@ -23,6 +21,7 @@ class Kept:
 
     `holds` are the names of the checks that held `when` it was checked last, out of `checks`.
     `passed` says when all of them held last, and `script` is the text that did; "" for never.
+    `seconds` is how long its checks have run in all.
     """
 
     exercise: str
@@ -31,11 +30,7 @@ class Kept:
     checks: int
     passed: str = ""
     script: str = ""
-
-
-def now() -> str:
-    """The time, to the second."""
-    return datetime.now().isoformat(timespec="seconds")
+    seconds: float = 0.0
 
 
 def spoken(when: str) -> str:
@@ -46,17 +41,11 @@ def spoken(when: str) -> str:
 
 def read(exercise: str, src: Path) -> Kept | None:
     """What is kept of an exercise; None where nothing is. A broken file is put aside, and said."""
-    path = src / FOLDER / f"{exercise}.json"
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except (OSError, UnicodeDecodeError):
-        text = ""
-    kept = _parse(text)
-    if kept is None:
-        _put_aside(path)
-    return kept
+    return keeping.read(_path(exercise, src), _parse, "what passes is")
+
+
+def _path(exercise: str, src: Path) -> Path:
+    return src / keeping.FOLDER / f"{exercise}.json"
 
 
 def _parse(text: str) -> Kept | None:
@@ -66,26 +55,14 @@ def _parse(text: str) -> Kept | None:
         for when in (kept.when, kept.passed or kept.when):
             datetime.fromisoformat(when)
         names = isinstance(kept.holds, list) and {type(name) for name in kept.holds} <= {str}
-        numbers = isinstance(kept.checks, int) and isinstance(kept.script, str)
-        return kept if names and numbers else None
+        numbers = isinstance(kept.checks, int) and isinstance(kept.seconds, int | float)
+        return kept if names and numbers and isinstance(kept.script, str) else None
     except (ValueError, TypeError):
         return None
 
 
-def _put_aside(path: Path) -> None:
-    aside = path.with_name(f"{path.name}.broken-{datetime.now():%Y-%m-%d-%H%M%S}")
-    try:
-        path.rename(aside)
-    except OSError as error:
-        print(f"{path} cannot be read and is left out: {error.strerror}.")
-        return
-    print(
-        f"{path} could not be read. It is now {aside.name}, and what passes is kept from here on."
-    )
-
-
-def record(report: Report, script: str, src: Path) -> None:
-    """Keep what a report says of `script`, the text that was checked.
+def record(report: Report, script: str, src: Path, seconds: float = 0.0) -> None:
+    """Keep what a report says of `script`, the text that was checked, and how long that took.
 
     Nothing is kept of an exercise that nobody has begun, or that was not judged to the end.
     """
@@ -93,7 +70,8 @@ def record(report: Report, script: str, src: Path) -> None:
         return
     before = read(report.exercise, src)
     holds = [result.check for result in report.results if result.outcome == Outcome.PASSED]
-    kept = Kept(report.exercise, now(), holds, len(report.asked))
+    spent = seconds + (before.seconds if before else 0.0)
+    kept = Kept(report.exercise, keeping.now(), holds, len(report.asked), seconds=spent)
     if report.ok:
         kept = replace(kept, passed=kept.when, script=script)
     elif before:
@@ -102,13 +80,6 @@ def record(report: Report, script: str, src: Path) -> None:
 
 
 def write(kept: Kept, src: Path) -> None:
-    """Write what `read` will read.
-
-    Where that is not possible, a sentence says so: the learner came for the verdict on the code.
-    """
-    path = src / FOLDER / f"{kept.exercise}.json"
-    try:
-        write_whole(path, json.dumps(asdict(kept), indent=1, ensure_ascii=False) + "\n")
-    except (OSError, UnicodeEncodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "its text is not UTF-8"
-        print(f"This result is not kept for the map of the labs: {path} cannot be written: {why}.")
+    """Write what `read` will read; where that is not possible, a sentence says so."""
+    lost = "This result is not kept for the map of the labs"
+    keeping.write(_path(kept.exercise, src), asdict(kept), lost)

@@ -15,7 +15,7 @@ import psutil
 from IPython.core.interactiveshell import InteractiveShell
 from jupyter_core import paths
 
-from course.drawing import Picture
+from course.drawing import widget_view
 
 # What the page needs: the package that brings it, and its folder among those of JupyterLab.
 EXTENSIONS = {"ipywidgets": "@jupyter-widgets/jupyterlab-manager", "anywidget": "anywidget"}
@@ -44,17 +44,18 @@ def settle(shell: InteractiveShell) -> None:
     Nothing happens where that cannot be told: in another editor, or on another machine's kernel.
     """
     if server := incomplete():
-        from course.explore import widget  # its import takes its time
+        import anywidget  # its import takes its time
 
         print(server.sentence())
-        shell.display_formatter.mimebundle_formatter.for_type(widget.Explorable, _bundle)
+        shell.display_formatter.mimebundle_formatter.for_type(anywidget.AnyWidget, _bundle)
 
 
-def _bundle(explorable: object) -> object:
-    """What is sent to the page: the widget, or where it could not be drawn, its picture."""
+def _bundle(widget: object) -> object:
+    """What is sent to the page: the widget, or where it could not be shown, what stands for it."""
+    data, metadata = widget._repr_mimebundle_()
     if incomplete():
-        return Picture(explorable.picture)._repr_mimebundle_()
-    return explorable._repr_mimebundle_()
+        data = {kind: text for kind, text in data.items() if kind != widget_view.MIMETYPE}
+    return data, metadata
 
 
 def incomplete() -> Server | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from course.core import CourseError, lesson_marks, todo, write_whole
 from course.exercises import Exercise
-from course.notebook import progress
+from course.notebook import keeping, progress
 from course.notebook.diff import Diff
 
 
@@ -85,7 +85,7 @@ class Attempt:
         """
         blank = self.exercise.script(solved=False)
         stamp = f"{datetime.now():%Y-%m-%d-%H%M%S}"
-        kept = self.src / progress.FOLDER / f"{self.name}-{stamp}.py"
+        kept = self.src / keeping.FOLDER / f"{self.name}-{stamp}.py"
         changed = self.path.is_file() and self.written() != blank
         try:
             if changed:

@@ -57,6 +57,18 @@ BROKEN = {
         code("def f():", "    y = %pip list"),
         "12: unknown magic %pip",
     ),
+    "guess without an answer": (
+        code(":tags: [nbval-ignore-output]", "", "%%guess growth times", "How much?"),
+        "13: nothing answers the guess: show it by `it_was('growth', ...)`",
+    ),
+    "answer without a guess": (
+        code("it_was('growth', 3)"),
+        "11: no cell above asks for the guess 'growth'",
+    ),
+    "compared guess": (
+        code("%%guess growth times", "How much?"),
+        "11: a cell that shows a guess has the tag nbval-ignore-output",
+    ),
     "script elsewhere": (
         code("%%writefile other/a.py", '"""other/a.py: x"""'),
         "11: a script is written to src/NAME.py",

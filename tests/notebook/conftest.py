@@ -1,14 +1,23 @@
-"""A shell of IPython's with the course loaded, and the folder in which its cells run."""
+"""A shell of IPython's with the course loaded, its folder, and a JupyterLab for a browser."""
 
 import os
+import shutil
+import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from support.cells import Cell, RunCell
-from support.launching import clean_environment
+from support.jupyterlab import wait_for
+from support.launching import PATIENCE_S, clean_environment
 from traitlets.config import Config
+
+from course.commands.lab import SETTINGS
+from course.core import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -40,3 +49,55 @@ def cell(shell: InteractiveShell, labs: Path, capsys: pytest.CaptureFixture) -> 
         return Cell(result, out)
 
     return run
+
+
+@pytest.fixture(scope="module")
+def course_folder(tmp_path_factory):
+    """A copy of the notebooks, so that running them leaves the repository as it was."""
+    folder = tmp_path_factory.mktemp("browser")
+    for name in ("labs", "solutions", "images"):
+        shutil.copytree(
+            ROOT / name, folder / name, ignore=shutil.ignore_patterns("runs", "traces", "*.py")
+        )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(course_folder):
+    """The URL of a JupyterLab that serves the copy, with its token."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    options = [
+        f"--port={port}",
+        f"--ServerApp.root_dir={course_folder}",
+        "--IdentityProvider.token=learner",
+    ]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", *options],
+        cwd=course_folder,
+        env=clean_environment() | {"JUPYTER_CONFIG_PATH": str(SETTINGS)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        url = f"http://127.0.0.1:{port}/"
+        wait_for(url)
+        yield url
+    finally:
+        members = [*psutil.Process(process.pid).children(recursive=True), process]
+        process.terminate()  # it ends its kernels, and each of those its warm server
+        left = psutil.wait_procs(members, timeout=PATIENCE_S)[1]
+        for member in left:
+            member.kill()
+        process.wait()
+    assert not left, f"of JupyterLab's processes these outlive it: {left}"
+
+
+@pytest.fixture
+def page(browser):
+    """A page as wide as a laptop's screen."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.set_default_timeout(PATIENCE_S * 1000)
+    yield page
+    page.close()

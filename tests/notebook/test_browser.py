@@ -7,20 +7,16 @@ and playwright; without them these tests are skipped.
 import html
 import json
 import re
-import shutil
-import socket
-import subprocess
-import sys
 import time
 
 import nbformat
 import psutil
 import pytest
 from support.chromium import CHROMIUM
-from support.jupyterlab import RUN_S, errors, menu, open_notebook, run_all, wait_for
-from support.launching import PATIENCE_S, clean_environment, until
+from support.jupyterlab import KERNEL, RUN_S, errors, menu, open_notebook, run_all
+from support.launching import until
 
-from course.commands.lab import SETTINGS, trust
+from course.commands.lab import trust
 from course.core import ROOT
 from course.lessons import lessons, notebooks
 from course.lessons.lesson import START
@@ -46,7 +42,6 @@ CUT = """() => [...document.querySelectorAll('.jp-OutputArea-output')]
     .filter(part => part.scrollWidth > part.clientWidth + 1 ||
         (part.matches('.jp-OutputArea-output') && part.scrollHeight > part.clientHeight))
     .map(part => part.className + ': ' + part.textContent.slice(0, 40))"""
-KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
 WIDTHS = (1400, 1024, 640)  # of a window, in pixels; 640 is 1280 at a zoom of 200 %
 
 SOLUTIONS = sorted((ROOT / "solutions").glob("*.ipynb"))
@@ -58,58 +53,6 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
     pytest.mark.timeout(RUN_S + 120),
 ]
-
-
-@pytest.fixture(scope="module")
-def course_folder(tmp_path_factory):
-    """A copy of the notebooks, so that running them leaves the repository as it was."""
-    folder = tmp_path_factory.mktemp("browser")
-    for name in ("labs", "solutions", "images"):
-        shutil.copytree(
-            ROOT / name, folder / name, ignore=shutil.ignore_patterns("runs", "traces", "*.py")
-        )
-    return folder
-
-
-@pytest.fixture(scope="module")
-def server(course_folder):
-    """The URL of a JupyterLab that serves the copy, with its token."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    options = [
-        f"--port={port}",
-        f"--ServerApp.root_dir={course_folder}",
-        "--IdentityProvider.token=learner",
-    ]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", *options],
-        cwd=course_folder,
-        env=clean_environment() | {"JUPYTER_CONFIG_PATH": str(SETTINGS)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        url = f"http://127.0.0.1:{port}/"
-        wait_for(url)
-        yield url
-    finally:
-        members = [*psutil.Process(process.pid).children(recursive=True), process]
-        process.terminate()  # it ends its kernels, and each of those its warm server
-        left = psutil.wait_procs(members, timeout=PATIENCE_S)[1]
-        for member in left:
-            member.kill()
-        process.wait()
-    assert not left, f"of JupyterLab's processes these outlive it: {left}"
-
-
-@pytest.fixture
-def page(browser):
-    """A page as wide as a laptop's screen."""
-    page = browser.new_page(viewport={"width": 1280, "height": 900})
-    page.set_default_timeout(PATIENCE_S * 1000)
-    yield page
-    page.close()
 
 
 # With open exercises and without; `pytest --nbval` runs the cells of all the others.

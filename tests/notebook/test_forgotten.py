@@ -53,6 +53,11 @@ def test_a_magic_loads_the_course_and_says_so_once(run):
     assert "already loaded" in run("%load_ext course")
 
 
+def test_a_guess_loads_it_too(run):
+    said = run("%%guess growth times\nBy what factor does the time grow?")
+    assert said.startswith("The course was not loaded") and said.endswith("A guess.")
+
+
 def test_the_first_cell_of_a_lab_prints_nothing_and_no_name_is_left_behind(run):
     assert run("%load_ext course") == ""
     left = {"_load_at_the_first", "_NAMES", "_name"}

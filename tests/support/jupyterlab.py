@@ -9,6 +9,7 @@ from pathlib import Path
 from support.launching import until
 
 IDLE = "() => document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'"
+KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
 RUN_S = 420  # for all cells of a notebook
 
 

@@ -9,6 +9,7 @@ import gzip
 import io
 import lzma
 import os
+import re
 import stat
 import tarfile
 import zipfile
@@ -25,6 +26,8 @@ SCRIPT, NOTEBOOK = 200 * 2**10, 10 * words.MIB  # bytes of a file: ours have 6 k
 UNPACKED = 100 * words.MIB  # bytes that are read of one submission
 MEMBERS = 50_000  # files and folders of one submission
 DEEPEST = 3  # archives in archives
+GUESS = re.compile(r"(^|/)kept/guesses/[a-z][a-z0-9_]*\.json$")  # what a learner guessed
+GUESS_BYTES = 10 * 2**10
 COURSE = ("solutions", "course", "tests")  # folders of the course, of which nothing is handed in
 OTHERS = (".7z", ".rar", ".gz", ".bz2", ".xz", ".zst")  # archives that are not read
 DECOMPRESS = {".gz": gzip.open, ".tgz": gzip.open, ".bz2": bz2.open, ".tbz2": bz2.open}
@@ -34,9 +37,9 @@ DECOMPRESS |= {".xz": lzma.open, ".txz": lzma.open}
 class Contents:
     """What a submission holds.
 
-    `files` are the texts of its scripts and notebooks by their path in it, `problems` what could
-    not be read and why, `left_out` how many scripts lie in folders of the course itself. `newest`
-    is the time of the newest file on this disk, in seconds since the epoch.
+    `files` are the texts of its scripts, notebooks and guesses by their path in it, `problems` what
+    could not be read and why, `left_out` how many scripts lie in folders of the course itself.
+    `newest` is the time of the newest script or notebook on this disk, in seconds since the epoch.
     """
 
     def __init__(self) -> None:
@@ -73,7 +76,7 @@ class Contents:
                     self._refuse(said, "it is a link or a device, which is not read")
 
     def _on_disk(self, path: Path, name: str) -> None:
-        if self._take(name, lambda: path.open("rb")):
+        if self._take(name, lambda: path.open("rb")) and not GUESS.search(name):
             self.newest = max(self.newest, path.stat().st_mtime)
 
     def _take(self, name: str, opened: Callable[[], IO[bytes]], depth: int = 0) -> bool:
@@ -144,6 +147,8 @@ def _limit(name: str) -> int:
     name = name.lower()
     if name.endswith(".py"):
         return SCRIPT
+    if GUESS.search(name):
+        return GUESS_BYTES
     if name.endswith(".ipynb"):
         return NOTEBOOK
     return UNPACKED if ARCHIVES.search(name) or name.endswith(OTHERS) else 0

@@ -73,7 +73,9 @@ def index(book: Gradebook) -> str:
         + '<p class="note">In a field: how many of the checks of an exercise hold. At most '
         + f"{most} {'point' if book.most == 1 else 'points'}.</p>"
         + f'{_table(book)}<p class="legend">{legend}</p>'
-        + f"{_to_know(book)}{_failing(book)}{_alike(book)}</body></html>"
+        + f"{_to_know(book)}{_failing(book)}{_alike(book)}"
+        + '<p><a href="guesses.html">What the room expected, and what it measured</a></p>'
+        + "</body></html>"
     )
 
 

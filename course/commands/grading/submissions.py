@@ -8,19 +8,21 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from course.commands import check_given
-from course.commands.grading.archives import Contents, why
+from course.commands.grading.archives import GUESS, Contents, why
 from course.commands.grading.names import Owner, owner, shown, slug, visible
 from course.commands.grading.roster import Person, Roster
 from course.core import CourseError, lesson_marks, words
 from course.exercises import exercises
+from course.notebook import guesses
 
 SCRIPT = re.compile(r"[A-Za-z_]\w{0,99}\.py")
 LAB_FILE = re.compile(r"(^|/)labs/(src/[^/]+\.py|[^/]+\.ipynb)$")
+Guess = guesses.Guess
 SAID = 5  # problems of one submission that are listed
 EMPTY = "it holds no script that is named as an exercise, such as ring.py, and no notebook of a lab"
 ABSENT, STRANGER = "handed in nothing", "not in the roster"
@@ -32,7 +34,7 @@ class Submission:
 
     `problem` says what could not be read, `notes` what else there is to say: which file was taken
     where there were two. `time` is that of the newest file, in seconds since the epoch, 0 if none
-    was read; `late` is true where Canvas says so.
+    was read; `late` is true where Canvas says so. `guesses` are what was guessed, by the question.
     """
 
     learner: str
@@ -42,6 +44,7 @@ class Submission:
     time: float = 0.0
     late: bool = False
     person: Person | None = None
+    guesses: Mapping[str, Guess] = field(default_factory=dict)
 
     @property
     def exercises(self) -> list[str]:
@@ -135,8 +138,19 @@ def _collected(
         time=contents.newest,
         late=any(whose.late for _, whose in parts),
         person=person,
+        guesses=_guesses(contents),
     )
     check_given.lay(src, found.exercises)
+    return found
+
+
+def _guesses(contents: Contents) -> dict[str, Guess]:
+    """What was guessed, by the question; of two files on one question, that with an answer."""
+    found: dict[str, Guess] = {}
+    for path in sorted(filter(GUESS.search, contents.files)):
+        guess = guesses.parse(contents.files[path].decode("utf-8", "replace"))
+        if guess and (guess.name not in found or found[guess.name].guess is None):
+            found[guess.name] = guess
     return found
 
 

@@ -1,0 +1,63 @@
+"""The page for the end of a session: what the room expected, and what it measured. No names."""
+
+from collections.abc import Sequence
+from html import escape
+
+from course.charts import expectations
+from course.commands.grading import pages
+from course.commands.grading.submissions import Submission
+from course.core import ROOT, words
+from course.lessons import labs
+from course.notebook import guesses
+
+NONE = (
+    "<p>Nobody handed in a guess. They lie in the folder <code>kept</code> beside the scripts, so "
+    "ask for the whole folder <code>labs/src</code>.</p>"
+)
+
+
+def page(submissions: Sequence[Submission]) -> str:
+    """The page of a class: for each question that somebody answered, a picture."""
+    found = []
+    for lab in labs(ROOT):
+        answered = [
+            _question([each.guesses[name] for each in submissions if name in each.guesses])
+            for name in lab.guesses
+        ]
+        if pictures := "".join(answered):
+            found.append(f"<h2>{lab.number} · {escape(lab.title)}</h2>{pictures}")
+    body = "".join(found) or NONE
+    return f"{pages.head('What the room expected, and what it measured')}{body}</body></html>"
+
+
+def _question(answers: Sequence[guesses.Guess]) -> str:
+    """One question and its answers; "" where nobody guessed. Other kinds than most are left out."""
+    kinds = [(each.unit, each.choices) for each in answers]
+    alike = [
+        each for each in answers if (each.unit, each.choices) == max(set(kinds), key=kinds.count)
+    ]
+    guessed = [each.guess for each in alike if each.guess is not None]
+    measured = [each.value for each in alike if each.value is not None]
+    if not guessed:
+        return ""
+    one = alike[0]
+    if one.choices:
+        shown = str(expectations.choices(one.choices, guessed, measured))
+    elif one.unit:
+        shown = str(expectations.numbers(guessed, measured, one.shown))
+    else:
+        shown = _texts(guessed, measured)
+    late = sum(each.late for each in alike)
+    after = f"; {words.plural(late, 'person')} guessed after a run" if late else ""
+    people = f'<p class="note">{words.plural(len(guessed), "answer")}{after}</p>'
+    return f"<h3>{escape(one.question)}</h3>{shown}{people}"
+
+
+def _texts(guessed: Sequence[str], measured: Sequence[str]) -> str:
+    """Lines of text, each once, with how many wrote it."""
+    rows = "".join(
+        f"<tr><th scope=row>{head}</th><td>{escape(text)}</td><td>{answers.count(text)}</td></tr>"
+        for head, answers in (("guessed", guessed), ("measured", measured))
+        for text in sorted(set(answers), key=answers.count, reverse=True)
+    )
+    return f"<table><tbody>{rows}</tbody></table>"

@@ -1,0 +1,175 @@
+"""A deck of slides for each lab, made of its lesson and of its stored run; no sentence is new.
+
+A deck is one HTML file that needs nothing else: it opens from a folder, and prints. Its explorable
+moves by one of its controls, whose pictures lie in the file, because a page that is opened from a
+folder may not start Python.
+"""
+
+import base64
+import html
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from markdown_it import MarkdownIt
+from nbformat import NotebookNode
+
+from course.commands.web import lab_page
+from course.commands.web.living import state
+from course.core import lesson_marks, write_whole
+from course.drawing import widget_view
+from course.lessons import Lesson
+
+HERE = Path(__file__).with_name("files")
+MARKDOWN = MarkdownIt("commonmark").enable("table")
+LINK = re.compile(r"</?a\b[^>]*>|<img\b[^>]*>")  # they lead to where the deck does not lie
+CLAIMS = re.compile(r"\bclaims\(")
+HEADING = re.compile(r"^#{2,3} (.+)$", re.MULTILINE)
+MOST = 24  # pictures of one explorable
+
+
+def write(root: Path, labs: Sequence[Lesson], out: Path) -> None:
+    """Write a deck for each lab into the new folder `out`, and a page that lists them."""
+    links = []
+    for lab in labs:
+        solved = nbformat.read(root / "solutions" / f"{lab.name}.ipynb", 4)
+        write_whole(out / f"{lab.name}.html", deck(lab, solved))
+        links.append(f'<li><a href="{lab.name}.html">{_title(lab)}</a></li>')
+    write_whole(out / "index.html", _page("Slides", [f"<h1>Slides</h1><ol>{''.join(links)}</ol>"]))
+
+
+def deck(lab: Lesson, solved: NotebookNode) -> str:
+    """The deck of one lab as HTML: question, explorable, guesses, a figure, the table, the end."""
+    return _page(_title(lab), [slide for slide in _slides(lab, solved) if slide])
+
+
+def _title(lab: Lesson) -> str:
+    return html.escape(f"{lab.number} · {lab.title}")
+
+
+def _page(title: str, slides: Sequence[str]) -> str:
+    style, script = (
+        (HERE / f"slides.{kind}").read_text(encoding="utf-8") for kind in ("css", "js")
+    )
+    sections = "".join(f"<section>{slide}</section>\n" for slide in slides)
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{title}</title><style>{style}</style></head><body>\n{sections}"
+        f"<script>{script}</script></body></html>\n"
+    )
+
+
+def _slides(lab: Lesson, solved: NotebookNode) -> Iterator[str]:
+    prose = [cell.source for cell in solved.cells if cell.cell_type == "markdown"]
+    first = prose[0].partition("\n")[2].strip().partition("\n\n")[0]
+    yield f"<h1>{_title(lab)}</h1>{_rendered(first)}"
+    widgets = solved.metadata.get("widgets", {}).get(lab_page.STATE, {}).get("state", {})
+    headings = list(zip(solved.cells, _headings(solved), strict=True))
+    drawn = [(cell, heading) for cell, heading in headings if _picture(cell)]
+    explorables = [each for each in drawn if lab_page.EXPLORABLE.search(each[0].source)]
+    for cell, heading in explorables[:1]:
+        yield f"<h2>{heading}</h2>{_explorable(cell, widgets)}"
+    for cell, heading in headings:
+        if lesson_marks.GUESS.match(cell.source):
+            yield _guess(cell, heading)
+    for cell, heading in [each for each in drawn if each not in explorables][-1:]:
+        yield f'<h2>{heading}</h2><div class="figure">{_picture(cell)}</div>'
+    for cell, heading in headings:
+        if cell.cell_type == "code" and CLAIMS.search(cell.source):
+            yield f"<h2>{heading}</h2>{_shown(cell, 'text/html')}"
+    yield "".join(
+        _rendered(part) for part in prose[-1].split("\n\n") if part.startswith("**Remember.**")
+    )
+
+
+def _headings(solved: NotebookNode) -> Iterator[str]:
+    """For each cell the heading above it, as HTML."""
+    last = ""
+    for cell in solved.cells:
+        if cell.cell_type == "markdown" and (found := HEADING.findall(cell.source)):
+            last = LINK.sub("", MARKDOWN.renderInline(found[-1]))
+        yield last
+
+
+def _rendered(markdown: str) -> str:
+    return LINK.sub("", MARKDOWN.render(markdown))
+
+
+def _guess(cell: NotebookNode, heading: str) -> str:
+    """The question, its choices, and what the stored run showed, behind a click."""
+    line, _, question = cell.source.partition("\n")
+    choices = line.split(maxsplit=2)[2].split("|") if "|" in line else []
+    listed = "".join(f"<li>{html.escape(each.strip())}</li>" for each in choices)
+    asked = f'<p class="question">{_inline(question)}</p>{f"<ul>{listed}</ul>" if listed else ""}'
+    return f"<h2>{heading}</h2>{asked}{_shown(cell, 'text/html')}"
+
+
+def _inline(text: str) -> str:
+    return LINK.sub("", MARKDOWN.renderInline(" ".join(text.split())))
+
+
+def _shown(cell: NotebookNode, kind: str) -> str:
+    """The last output of this kind, "" without one."""
+    found = [output["data"][kind] for output in _outputs(cell) if kind in output["data"]]
+    return "".join(found[-1]) if found else ""
+
+
+def _outputs(cell: NotebookNode) -> list[NotebookNode]:
+    return [output for output in cell.get("outputs", []) if "data" in output]
+
+
+def _picture(cell: NotebookNode) -> str:
+    """The last picture among the outputs of a cell, as HTML; "" without one."""
+    if drawing := _shown(cell, lab_page.SVG):
+        return drawing[drawing.index("<svg") :]
+    if plot := _shown(cell, "image/png").replace("\n", ""):
+        base64.b64decode(plot, validate=True)
+        return f'<img alt="" src="data:image/png;base64,{plot}">'
+    return ""
+
+
+def _explorable(cell: NotebookNode, widgets: dict[str, Any]) -> str:
+    """Its picture, and where it can be drawn without the lab's own measurements, a slider."""
+    still = f'<div class="figure">{_picture(cell)}</div>'
+    views = [output["data"].get(widget_view.MIMETYPE) for output in _outputs(cell)]
+    models = [widgets.get(view["model_id"], {}).get("state", {}) for view in views if view]
+    values = models[-1].get("values") if models else None
+    drawn = state(lab_page.EXPLORABLE.search(cell.source)[1])
+    if not values or str(drawn.picture(drawn.accepted(values))) != _picture(cell):
+        return still
+    label, frames, at = _frames(drawn, drawn.accepted(values))
+    if not frames:
+        return still
+    ready = json.dumps(frames).replace("</", "<\\/")
+    return (
+        f'<label class="move">{html.escape(label)} <input type="range" min="0" '
+        f'max="{len(frames) - 1}" value="{at}"> <output></output></label>{still}'
+        f'<script type="application/json">{ready}</script>'
+    )
+
+
+def _frames(drawn: Any, values: dict[str, Any]) -> tuple[str, list[tuple[str, str]], int]:
+    """What the slider is called, a name and a picture for each of its places, and the first place.
+
+    It is the explorable's own steps where it has some, else its first slider.
+    """
+    specs = sorted(drawn.specs(values), key=lambda spec: spec["kind"] != "Steps")
+    for spec in specs:
+        if spec["kind"] not in ("Steps", "Slider"):
+            continue
+        steps = spec["kind"] == "Steps"
+        stops = list(range(spec["last"] + 1)) if steps else spec["stops"]
+        now = values[spec["name"]]
+        chosen = sorted({*range(0, len(stops), -(-len(stops) // MOST)), stops.index(now)})
+        texts = spec["names"] if steps else spec["texts"]
+        frames = []
+        for number in chosen:
+            moved = values | {spec["name"]: stops[number]}
+            name = texts[number] if number < len(texts) else str(stops[number])
+            frames.append((name, str(drawn.picture(moved))))
+        return spec["label"], frames, chosen.index(stops.index(now))
+    return "", [], 0

@@ -1,0 +1,93 @@
+// The face of course.notebook.guess_form.Form: a field for a guess, then what became of it.
+const GONE = "jupyter-widgets-disconnected"; // JupyterLab's, for a widget whose kernel is gone
+const STORED = "What the stored run showed";
+
+function make(tag, properties = {}, ...children) {
+  const node = Object.assign(document.createElement(tag), properties);
+  node.append(...children);
+  return node;
+}
+
+function render({ model, el }) {
+  let changing = false, sent = false;
+  const root = make("div", { className: "guess" });
+
+  const send = (content) => {
+    sent = true;
+    model.send({ ...content, at: Date.now() });
+    draw();
+  };
+  const link = (text, onclick) => make("button", { type: "button", textContent: text, onclick });
+
+  const form = () => {
+    const [question, choices, unit] = ["question", "choices", "unit"].map((key) => model.get(key));
+    const keep = (text) => send({ answer: text });
+    const skip = link("Skip", () => send({ skip: true }));
+    skip.className = "quiet";
+    if (choices.length) {
+      const buttons = choices.map((choice) => link(choice, () => keep(choice)));
+      const row = make("div", { className: "row" }, ...buttons, skip);
+      row.setAttribute("role", "group");
+      row.setAttribute("aria-label", question);
+      return row;
+    }
+    const input = make("input", { type: "text", autocomplete: "off" });
+    input.setAttribute("aria-label", question);
+    input.inputMode = unit ? "decimal" : "text";
+    input.className = unit ? "number" : "line";
+    const words = unit ? [make("span", {}, unit)] : [];
+    const take = () => (input.value.trim() ? keep(input.value) : input.focus());
+    input.onkeydown = (event) => {
+      event.stopPropagation(); // or the notebook takes the key
+      if (event.key === "Enter") take();
+    };
+    const label = make("span", {}, "Your guess:");
+    return make("div", { className: "row" }, label, input, ...words, link("Keep", take), skip);
+  };
+
+  const gone = () => {
+    const said = model.get("said"), stored = model.get("stored");
+    if (said) return make("p", {}, said);
+    if (stored) return make("details", {}, make("summary", {}, STORED), stored);
+    return make("p", {}, "Run this cell to guess.");
+  };
+
+  const draw = () => {
+    const held = root.contains(document.activeElement);
+    const typed = root.querySelector("input")?.value ?? "";
+    const fault = model.get("fault"), said = model.get("said"), change = model.get("change");
+    if (el.classList.contains(GONE)) return root.replaceChildren(gone());
+    if (sent) return root.replaceChildren(make("p", {}, "Kept as soon as the kernel is free …"));
+    if (said && !changing) {
+      const again = change ? [link(change, () => ((changing = true), draw()))] : [];
+      for (const button of again) button.className = "quiet";
+      return root.replaceChildren(make("p", { ariaLive: "polite" }, said, " ", ...again));
+    }
+    const wrong = fault ? [make("p", { className: "fault", role: "alert" }, fault)] : [];
+    root.replaceChildren(form(), ...wrong);
+    const input = root.querySelector("input");
+    if (input) input.value = typed;
+    if (held || changing) (input ?? root.querySelector("button")).focus();
+    // or JupyterLab takes their keys as shortcuts of its own
+    for (const node of root.querySelectorAll("input, button")) {
+      node.setAttribute("data-lm-suppress-shortcuts", "");
+    }
+  };
+
+  const replied = () => {
+    sent = false;
+    changing &&= model.get("fault") !== "";
+    draw();
+  };
+  model.on("change:turn", replied);
+  draw();
+  const life = new MutationObserver(draw);
+  life.observe(el, { attributes: true, attributeFilter: ["class"] });
+  el.append(root);
+  return () => {
+    life.disconnect();
+    model.off("change:turn", replied);
+  };
+}
+
+export default { render };

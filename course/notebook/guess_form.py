@@ -1,0 +1,140 @@
+"""A question before a run, as a small form; and beside the run, what was guessed and what it was.
+
+    %%guess growth times
+    By what factor does the time grow?
+
+    it_was("growth", slow / fast)
+
+Behind the name stands the unit of a number; or choices, as in ``falls | stays | rises``; or
+nothing, where the answer is a line of text. Cells go on whether or not somebody answers.
+"""
+
+import html
+import math
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets
+from IPython.display import DisplayHandle, display
+
+from course.core import CourseError
+from course.drawing import html_card, palette
+from course.notebook import guesses, keeping
+from course.notebook.guesses import Guess
+
+SRC = Path("src")
+STORED = "What the stored run showed"
+TAKES = "%%guess takes a name, then a unit or choices: %%guess growth times."
+
+
+class Form(anywidget.AnyWidget):
+    """The form of one question. Enter keeps an answer, a click skips; both are in the file."""
+
+    _esm = Path(__file__).with_name("guess.js").read_text(encoding="utf-8")
+    _css = Path(__file__).with_name("guess.css").read_text(encoding="utf-8")
+    question = traitlets.Unicode().tag(sync=True)
+    unit = traitlets.Unicode().tag(sync=True)
+    choices = traitlets.List().tag(sync=True)
+    said = traitlets.Unicode().tag(sync=True)  # instead of the field; "" shows the field
+    change = traitlets.Unicode().tag(sync=True)  # what brings the field back; "" for nothing
+    fault = traitlets.Unicode().tag(sync=True)
+    stored = traitlets.Unicode().tag(sync=True)  # what the run showed, for who has no kernel
+    turn = traitlets.Int().tag(sync=True)  # grows with each reply, also where it is the same again
+
+    def __init__(self, guess: Guess) -> None:
+        super().__init__(question=guess.question, unit=guess.unit, choices=list(guess.choices))
+        self.on_msg(self._told)
+        self.show(guess)
+
+    def show(self, guess: Guess) -> None:
+        """Show what is known now."""
+        self.guess = guess
+        measured = guess.value is not None
+        again = "Guess" if guess.guess is None else "" if measured else "Change"
+        with self.hold_sync():
+            self.said = guess.said() if guess.guessed else ""
+            self.change, self.fault = again, ""
+            self.stored = replace(guess, guess=None).said() if measured else ""
+            self.turn += 1
+
+    def _told(self, _: object, content: dict[str, Any], buffers: object = None) -> None:
+        """What the form sends: an answer, or that there is none; `at` in ms since the epoch."""
+        try:
+            answer = None if content.get("skip") else self.guess.answer(str(content.get("answer")))
+        except CourseError as error:
+            with self.hold_sync():
+                self.fault = str(error)
+                self.turn += 1
+            return
+        at = min(datetime.fromtimestamp(content["at"] / 1000), datetime.now())
+        known = guesses.asked(self.guess, SRC)
+        if known.guess is None or known.value is None:  # else the first one stays
+            known = replace(known, guess=answer, guessed=at.isoformat(timespec="seconds"))
+            guesses.write(known, SRC)
+        self.show(known)
+
+    def __repr__(self) -> str:
+        return self.said or "A guess."
+
+    def _repr_mimebundle_(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        data, metadata = super()._repr_mimebundle_(**options)
+        return {**data, "text/html": self._still(), "text/plain": repr(self)}, metadata
+
+    def _still(self) -> str:
+        """The same without a kernel: what was guessed, or folded, what the stored run showed."""
+        if self.said or not self.stored:
+            return f"<p>{html.escape(self.said)}</p>" if self.said else ""
+        return f"<details><summary>{STORED}</summary>{html.escape(self.stored)}</details>"
+
+
+_forms: dict[str, tuple[Form, DisplayHandle]] = {}  # those that this kernel shows, by name
+
+
+def ask(line: str, cell: str) -> None:
+    """Show the form of a question; raises `CourseError` for one that cannot be understood."""
+    name, _, kind = line.strip().partition(" ")
+    question, kind = " ".join(cell.split()), kind.strip()
+    choices = tuple(each.strip() for each in kind.split("|")) if "|" in kind else ()
+    if not guesses.NAME.fullmatch(name) or not question or "" in choices:
+        raise CourseError(TAKES)
+    asked = Guess(name, question, "" if choices else kind, choices)
+    form = Form(guesses.asked(asked, SRC))
+    _forms[name] = form, display(form, display_id=True)
+
+
+def it_was(name: str, value: float | str) -> None:
+    """Show what a run measured beside what was guessed, and keep it; not a number shows nothing."""
+    if not isinstance(value, str) and not math.isfinite(value):
+        return
+    form, handle = _forms.get(name, (None, None))
+    known = guesses.asked(form.guess, SRC) if form else guesses.read(name, SRC)
+    value = value if isinstance(value, str) else float(value)
+    if known is None:  # the question was not asked here
+        known = Guess(name, "", value=value)
+    elif isinstance(value, str) == bool(known.unit):
+        raise CourseError(f"{name} asks for another kind of answer than {value!r}.")
+    else:
+        known = replace(known, value=value, measured=known.measured or keeping.now())
+        guesses.write(known, SRC)
+    display(Both(known))
+    if form:
+        form.show(known)
+        handle.update(form)
+
+
+class Both:
+    """A guess and the measurement, as a line."""
+
+    def __init__(self, guess: Guess) -> None:
+        self.guess = guess
+
+    def __repr__(self) -> str:
+        return self.guess.said()
+
+    def _repr_html_(self) -> str:
+        colour = palette.INK if self.guess.guess is not None else palette.MUTED
+        style = f"display:inline-block;padding:6px 14px;max-width:732px;color:{colour}"
+        return html_card.card(html.escape(repr(self)), style)

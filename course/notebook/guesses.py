@@ -1,0 +1,185 @@
+"""What was guessed before a run, and what the run measured: kept beside what has passed.
+
+``src/kept/guesses/growth.json`` holds the question `growth`, the guess and the measurement, with
+their times. There is a file for each question, as there is one for each exercise.
+"""
+
+import json
+import math
+import re
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from course.core import CourseError, words
+from course.notebook import keeping
+
+FOLDER = "guesses"  # in the folder `kept`
+MOST = 300  # characters of an answer
+NAME = re.compile(r"[a-z][a-z0-9_]{0,49}")
+SECONDS = {"µs": 1e-6, "ms": 1e-3, "s": 1.0}  # units of time
+NUMBER = re.compile(r"[~≈]?\s*([+-]?(?:\d[\d ,_]*)?\.?\d+(?:e[+-]?\d{1,2})?)", re.IGNORECASE)
+THOUSANDS = re.compile(r"(?<=[1-9])[ ,_](?=\d{3}(?!\d))|(?<=\d\d)[ ,_](?=\d{3}(?!\d))")
+POINTS, CLOSE, DOUBLE = 0.5, 1.05, 2.0  # below them: the same share, as guessed, said in per cent
+Answer = float | str
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A question, the guess and the measurement; times are local, in ISO format, "" for never.
+
+    An answer is a number in `unit`, one of `choices`, or a line of text where there is neither. A
+    question that was skipped has the time `guessed` and no `guess`. `value` is from the last run,
+    `measured` says when the first was.
+    """
+
+    name: str
+    question: str
+    unit: str = ""
+    choices: tuple[str, ...] = ()
+    guess: Answer | None = None
+    guessed: str = ""
+    value: Answer | None = None
+    measured: str = ""
+
+    @property
+    def late(self) -> bool:
+        """Whether the guess came after a measurement."""
+        return bool(self.measured and self.guess is not None and self.guessed > self.measured)
+
+    @property
+    def off(self) -> float | None:
+        """How many times as large the measurement is as the guess; None where that makes no sense.
+
+        Shares in % are compared by their difference, and so have none.
+        """
+        numbers = isinstance(self.guess, float) and isinstance(self.value, float)
+        if not numbers or self.unit == "%" or self.guess <= 0 or self.value <= 0:
+            return None
+        return self.value / self.guess
+
+    def answer(self, text: str) -> Answer:
+        """What a learner typed or chose, as an answer; raises `CourseError` where it is none."""
+        text = " ".join(text.split())
+        if self.choices:
+            if text not in self.choices:
+                raise CourseError(f"Choose one of: {', '.join(self.choices)}.")
+            return text
+        if not self.unit:
+            if not text or len(text) > MOST:
+                raise CourseError(f"Write one line, of at most {MOST} characters.")
+            return text
+        return number(text, self.unit)
+
+    def shown(self, answer: Answer, digits: int = 2) -> str:
+        """An answer with its unit: '41 µs', '16,384 times', 'falls'."""
+        if isinstance(answer, str):
+            return answer
+        if self.unit in SECONDS:
+            return words.duration(answer * SECONDS[self.unit], digits)
+        return f"{words.significant(answer, digits)} {self.unit}".strip()
+
+    def said(self) -> str:
+        """What there is to say: the guess, the measurement, and how far they are apart."""
+        guess = "" if self.guess is None else self._quoted(self.guess, 4)
+        if self.value is None:
+            skipped = "Skipped." if self.guessed else ""
+            return f"You guessed {guess}." if guess else skipped
+        value = self._quoted(self.value)
+        if not guess:
+            return f"It was {value}."
+        apart = self._apart()
+        late = " (You guessed after a run.)" if self.late else ""
+        return f"You guessed {guess}, it was {value}{f': {apart}' if apart else ''}.{late}"
+
+    def _quoted(self, answer: Answer, digits: int = 2) -> str:
+        return f"“{answer}”" if isinstance(answer, str) else self.shown(answer, digits)
+
+    def _apart(self) -> str:
+        if isinstance(self.guess, str):
+            return "as you guessed" if self.guess.lower() == self.value.lower() else ""
+        if self.unit == "%":
+            points = self.value - self.guess
+            if abs(points) < POINTS:
+                return "as you guessed"
+            return f"{abs(points):.0f} points {'more' if points > 0 else 'less'}"
+        if self.off is None:
+            return ""
+        factor = max(self.off, 1 / self.off)
+        if factor < CLOSE:
+            return "as you guessed, within 5 %"
+        if factor < DOUBLE:
+            share = abs(self.off - 1)
+            return f"{share:.0%} {'more' if self.off > 1 else 'less'}".replace("%", " %")
+        return f"{words.significant(factor)} times {'as much' if self.off > 1 else 'less'}"
+
+
+def number(text: str, unit: str) -> float:
+    """A number as people type it: '16,000', '~ 0.5', '1e4', '3 ms'; `CourseError` for others."""
+    found = NUMBER.fullmatch(text.removesuffix(unit).strip())
+    try:
+        value = float(THOUSANDS.sub("", found[1]).replace(",", ".")) if found else math.nan
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise CourseError("Your guess here is a number, such as 3, 0.5 or 2000.")
+    return value
+
+
+def parse(text: str) -> Guess | None:
+    """What a file says; None where it is not what `write` writes."""
+    try:
+        told = json.loads(text)
+        guess = Guess(**told | {"choices": tuple(told["choices"])})
+        for when in (guess.guessed, guess.measured):
+            datetime.fromisoformat(when or "2000-01-01")
+        texts = (guess.name, guess.question, guess.unit, *guess.choices)
+        right = {type(each) for each in texts} == {str} and bool(NAME.fullmatch(guess.name))
+        both = _plain(guess.guess, guess.unit), _plain(guess.value, guess.unit)
+        return replace(guess, guess=both[0], value=both[1]) if right else None
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
+def _plain(answer: object, unit: str) -> Answer | None:
+    """An answer as a file has it; raises `ValueError` for one that does not belong to the unit."""
+    if answer is None:
+        return None
+    if unit and isinstance(answer, int | float) and math.isfinite(answer):
+        return float(answer)
+    if not unit and isinstance(answer, str) and len(answer) <= MOST:
+        return answer
+    raise ValueError("an answer of another kind")
+
+
+def path(name: str, src: Path) -> Path:
+    """Where what is known of a question lies."""
+    return src / keeping.FOLDER / FOLDER / f"{name}.json"
+
+
+def read(name: str, src: Path) -> Guess | None:
+    """What is kept of a question; None where nothing is. A broken file is put aside, and said."""
+    return keeping.read(path(name, src), parse, "guesses are")
+
+
+def asked(question: Guess, src: Path) -> Guess:
+    """The question with what is kept of it. Answers of another kind are put aside, and said."""
+    kept = read(question.name, src)
+    if kept is None:
+        return question
+    if (kept.unit, kept.choices) != (question.unit, question.choices):
+        said = f"The question {question.name} was another one before: that guess is now in {{}}."
+        keeping.put_aside(path(question.name, src), said)
+        return question
+    return replace(kept, question=question.question)
+
+
+def every(src: Path) -> list[Guess]:
+    """All questions of which something is kept, by name."""
+    names = sorted(each.stem for each in (src / keeping.FOLDER / FOLDER).glob("*.json"))
+    return [kept for name in names if NAME.fullmatch(name) and (kept := read(name, src))]
+
+
+def write(guess: Guess, src: Path) -> None:
+    """Write what `read` will read; where that is not possible, a sentence says so."""
+    keeping.write(path(guess.name, src), asdict(guess), "This guess is not kept")

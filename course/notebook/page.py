@@ -1,0 +1,135 @@
+"""The page that a learner shows: what passed, what was guessed, what this machine measured.
+
+It is one HTML file without anything from elsewhere, made to be printed.
+"""
+
+import hashlib
+from datetime import datetime
+from html import escape
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from course import hardware
+from course.core import ROOT, CourseError, installed, words, write_whole
+from course.drawing import palette
+from course.lessons import Lesson, labs
+from course.notebook import guesses, progress
+from course.notebook.progress import Kept
+from course.notebook.stuck import Prose
+
+SRC = Path("src")
+NAME = "page.html"
+DIGITS = 16  # of a digest that are shown
+STYLE = (
+    f"body{{font:15px/1.5 {palette.FONT};color:{palette.INK};background:{palette.CARD};"
+    "max-width:860px;margin:0 auto;padding:1.5em}"
+    "h1{font-size:1.6em}h2{font-size:1.15em;margin:1.6em 0 .3em}"
+    "table{border-collapse:collapse;width:100%;font-size:.93em}"
+    f"td,th{{text-align:left;vertical-align:top;padding:4px 12px 4px 0;"
+    f"border-top:1px solid {palette.RULE};font-weight:normal}}"
+    f"thead th{{color:{palette.MUTED};border:0}}code{{font-size:.9em;overflow-wrap:anywhere}}"
+    f".note{{color:{palette.MUTED}}}tr,h2{{break-inside:avoid;break-after:avoid}}"
+    "tbody tr{break-after:auto}@page{margin:18mm}"
+)
+LIMITS = (
+    "This page was made on the learner's own machine, from files that the learner can edit. It "
+    "does not say who wrote the scripts, or with whose help. A check tries how a script behaves; "
+    "it does not read it. The figures are those of one machine, and of the last run there."
+)
+SURE = (
+    "To be sure, ask for the scripts, and compare: <code>sha256sum ring.py</code> begins with the "
+    "digest of the script that passed, and <code>course check --isolated --src DIR ring</code> "
+    "judges it again. Better still, ask why a figure came out as it did."
+)
+
+
+def write(name: str = "", src: Path = SRC) -> Prose:
+    """Write the page of `name` into `src`, and return a link to it."""
+    path = src / NAME
+    try:
+        write_whole(path, page(name, src))
+    except OSError as error:
+        raise CourseError(f"{path} cannot be written: {error.strerror}.") from None
+    return Prose(f"Your page is [{path.as_posix()}]({path.as_posix()}). Open it in a browser.")
+
+
+def page(name: str, src: Path) -> str:
+    """The page as HTML; `name` is what the learner typed, "" leaves a line to write it on."""
+    lessons = labs(ROOT)
+    names = [exercise for lab in lessons for exercise in lab.exercises]
+    kept = {one: known for one in names if (known := progress.read(one, src))}
+    passed = sum(bool(known.passed) for known in kept.values())
+    spent = sum(known.seconds for known in kept.values())
+    facts = {
+        "Name": escape(name.strip()) or "_" * 30,
+        "Exercises": f"{passed} of {words.plural(len(names), 'exercise')} passed",
+        "Checks": f"ran for {words.long_duration(spent)} in all" if spent else "",
+        "Machine": "<br>".join(map(escape, _machine())),
+        "Course": f"version {escape(_version())}, page made on {_day(datetime.now().isoformat())}",
+    }
+    rows = "".join(
+        f"<tr><th scope=row>{head}</th><td>{text}</td></tr>" for head, text in facts.items() if text
+    )
+    known = {guess.name: guess for guess in guesses.every(src)}
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>Multi-GPU training, done</title><style>{STYLE}</style></head><body>"
+        f"<h1>Multi-GPU training: what was done</h1><table>{rows}</table>"
+        + "".join(_lab(lab, kept, known, src) for lab in lessons)
+        + f"<h2>What this page does not prove</h2><p>{LIMITS}</p><p>{SURE}</p></body></html>\n"
+    )
+
+
+def _lab(lab: Lesson, kept: dict[str, Kept], known: dict[str, guesses.Guess], src: Path) -> str:
+    """What there is of one lab; "" where there is nothing."""
+    done = "".join(_exercise(kept[name], src) for name in lab.exercises if name in kept)
+    asked = [known[name] for name in lab.guesses if name in known]
+    said = "".join(
+        f"<tr><th scope=row>{escape(guess.question)}</th><td>{escape(guess.said())}</td></tr>"
+        for guess in asked
+        if guess.value is not None or guess.guess is not None
+    )
+    heads = "<thead><tr>{}</tr></thead>".format
+    tables = [
+        f"<table>{heads(''.join(f'<th scope=col>{head}</th>' for head in columns))}"
+        f"<tbody>{rows}</tbody></table>"
+        for columns, rows in (
+            (("exercise", "passed", "checks", "SHA-256 of the script"), done),
+            (("question", "guessed and measured"), said),
+        )
+        if rows
+    ]
+    return f"<h2>{lab.number} · {escape(lab.title)}</h2>{''.join(tables)}" if tables else ""
+
+
+def _exercise(kept: Kept, src: Path) -> str:
+    """The row of one exercise."""
+    when, digest = "not yet", ""
+    if kept.passed:
+        when = _day(kept.passed)
+        digest = f"<code>{hashlib.sha256(kept.script.encode()).hexdigest()[:DIGITS]}</code>"
+        path = src / f"{kept.exercise}.py"
+        if not path.is_file() or path.read_text(encoding="utf-8", errors="replace") != kept.script:
+            digest += ' <span class="note">(changed since)</span>'
+    checks = f"{len(kept.holds)} of {kept.checks} hold"
+    took = f", {words.long_duration(kept.seconds)}" if kept.seconds else ""
+    cells = "".join(f"<td>{cell}</td>" for cell in (when, checks + took, digest))
+    return f"<tr><th scope=row>{escape(kept.exercise)}</th>{cells}</tr>"
+
+
+def _machine() -> list[str]:
+    """The lines of the machine's card that say what it has."""
+    lines = hardware.card().lines
+    return [f"{topic}: {text}" for topic, text in lines.items() if topic != "Labs"]
+
+
+def _version() -> str:
+    try:
+        return version(installed.PACKAGE)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _day(when: str) -> str:
+    return progress.spoken(when).partition(" at ")[0]

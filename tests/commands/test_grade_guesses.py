@@ -1,0 +1,81 @@
+"""What a class guessed is read from what it handed in, and shown without names."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from support.pictures import assert_fits
+
+from course.charts import expectations
+from course.commands.grading import expected
+from course.commands.grading.submissions import Submission, collect
+from course.notebook.guesses import FOLDER, Guess
+
+QUESTION = "By what factor does the <time> grow?"
+AT, LATER = "2026-11-23T10:00:00", "2026-11-23T11:00:00"
+
+
+def answer(guess: object, value: object = 116.0, **more: object) -> Guess:
+    told = {"unit": "times", "guessed": AT, "measured": LATER} | more
+    return Guess("message_growth", QUESTION, guess=guess, value=value, **told)
+
+
+def hand_in(folder: Path, learner: str, text: str) -> None:
+    at = folder / learner / "kept" / FOLDER
+    at.mkdir(parents=True)
+    (folder / learner / "ring.py").write_text("print(1)\n")
+    (at / "message_growth.json").write_text(text)
+
+
+def test_guesses_are_read_and_what_is_broken_or_too_large_is_left_out(tmp_path: Path) -> None:
+    good = json.dumps(asdict(answer(1000.0)))
+    handed_in = {"ada": good, "ben": "{", "cyd": good + " " * 20_000, "dan": "[" * 9000}
+    for learner, text in handed_in.items():
+        hand_in(tmp_path / "class", learner, text)
+    found = {each.learner: each for each in collect(tmp_path / "class", tmp_path / "work")}
+    assert found["ada"].guesses == {"message_growth": answer(1000.0)}
+    assert not any(found[learner].guesses for learner in ("ben", "cyd", "dan"))
+    assert "more than 10 KiB" in found["cyd"].problem and found["ben"].problem == ""
+    assert all(each.exercises == ["ring"] for each in found.values())
+
+
+def room(*answers: Guess) -> str:
+    return expected.page(
+        [
+            Submission(f"learner-{number}", Path("src"), guesses={each.name: each})
+            for number, each in enumerate(answers)
+        ]
+    )
+
+
+def test_the_page_shows_the_spread_and_no_names() -> None:
+    page = room(answer(1000.0), answer(16000.0), answer(20.0, guessed=LATER, measured=AT))
+    assert "In the middle the room guessed 1,000 times and measured 116 times" in page
+    assert "3 guessed, 3 measured, on one logarithmic axis" in page
+    assert "3 answers; 1 person guessed after a run" in page
+    assert "learner-" not in page and "the &lt;time&gt; grow" in page
+
+
+def test_who_skipped_or_answered_an_older_question_does_not_count() -> None:
+    page = room(answer(10.0), answer(None), answer(20.0), answer(0.5, unit="ms"))
+    assert "2 guessed, 3 measured" in page
+    assert "Nobody handed in a guess" in room(answer(None)) and "Nobody" in room()
+
+
+def test_choices_and_text() -> None:
+    either = {"unit": "", "choices": ("falls", "<rises>")}
+    page = room(answer("falls", "falls", **either), answer("<rises>", "falls", **either))
+    assert "falls: guessed by 1, measured by 2" in page and "<rises>" not in page
+    page = room(answer("<b>", "so", unit=""), answer("<b>", "so", unit=""))
+    assert "<td>&lt;b&gt;</td><td>2</td>" in page
+
+
+def test_the_pictures_fit() -> None:
+    for guessed, measured in (
+        ([1000.0, 1000.0, 3.0], [116.0]),
+        ([-5.0, 0.0], [3.0]),
+        ([2.0], [2.0]),
+        ([2.0], []),
+    ):
+        assert_fits(expectations.numbers(guessed, measured, answer(1.0).shown))
+    assert_fits(expectations.choices(("falls", "rises"), ["falls"] * 60, ["rises"] * 7))

@@ -1,0 +1,116 @@
+"""Slides are the lesson's own words and the stored run, in one file that needs nothing else."""
+
+import html
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+from support.chromium import CHROMIUM
+
+from course.__main__ import main
+from course.commands.handouts import slides
+from course.core import ROOT
+from course.lessons import Lesson, labs
+
+LABS = labs(ROOT)
+SECTION = re.compile(r"<section>(.*?)</section>", re.DOTALL)
+TAG = re.compile(r"<(script|style|svg)\b.*?</\1>|<[^>]+>", re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The decks of all labs."""
+    folder = tmp_path_factory.mktemp("slides") / "out"
+    assert main(["kit", "slides", str(folder)]) == 0
+    return folder
+
+
+def deck(out: Path, number: str) -> tuple[Lesson, list[str]]:
+    lab = next(lab for lab in LABS if lab.number == number)
+    return lab, SECTION.findall((out / f"{lab.name}.html").read_text())
+
+
+def words(page: str) -> str:
+    return " ".join(html.unescape(TAG.sub(" ", page)).split())
+
+
+def test_there_is_a_deck_for_each_lab_and_a_page_that_leads_to_it(out: Path) -> None:
+    assert {path.stem for path in out.iterdir()} == {"index", *(lab.name for lab in LABS)}
+    index = (out / "index.html").read_text()
+    for lab in LABS:
+        _, found = deck(out, lab.number)
+        assert f'href="{lab.name}.html"' in index
+        assert lab.title in words(found[0]) and len(found) >= 3, lab.name
+        assert words(found[-1]).startswith("Remember. "), lab.name
+
+
+def test_nothing_is_asked_of_the_net_or_of_another_file(out: Path) -> None:
+    for path in out.glob("[0-9]*.html"):
+        asked = re.findall(r"(?:src|href)\s*=\s*[\"']?(?!data:)([^\"'> ]+)", path.read_text())
+        assert [link for link in asked if not link.startswith("#")] == [], path.name
+
+
+@pytest.mark.parametrize("number", ["02", "03", "08"])
+def test_each_guess_is_a_slide_with_what_the_stored_run_showed(out: Path, number: str) -> None:
+    lab, found = deck(out, number)
+    asked = [slide for slide in found if 'class="question"' in slide]
+    assert len(asked) == len(lab.guesses) >= 4
+    for slide, cell in zip(asked, lab.guesses.values(), strict=True):
+        assert slide.count("<details>") == 1 and "It was " in slide
+        for choice in re.findall(r"<li>(.*?)</li>", slide):
+            assert choice in cell.source.partition("\n")[0]
+    assert sum("measured here" in slide for slide in found) == 1
+    assert sum('class="figure"' in slide for slide in found) >= 1
+
+
+def test_every_sentence_is_the_labs_own(out: Path) -> None:
+    lab, found = deck(out, "08")
+    solved = nbformat.read(ROOT / "solutions" / f"{lab.name}.ipynb", 4)
+    own = re.sub(r"\]\([^)]*\)|[*`\[#]", "", " ".join(cell.source for cell in solved.cells))
+    for slide in (found[0], found[-1]):
+        text = words(slide).removeprefix("08 · ").replace("Remember. ", "")
+        assert text[-200:] in " ".join(own.split()), text
+
+
+def test_an_explorable_with_learners_own_numbers_stays_a_picture() -> None:
+    lab = next(lab for lab in LABS if lab.number == "02")
+    solved = nbformat.read(ROOT / "solutions" / f"{lab.name}.ipynb", 4)
+    assert '<input type="range"' in slides.deck(lab, solved)
+    widgets = solved.metadata.widgets["application/vnd.jupyter.widget-state+json"]["state"]
+    for model in widgets.values():
+        if "values" in model["state"]:
+            model["state"]["values"] = {}
+    assert '<input type="range"' not in slides.deck(lab, solved)
+
+
+def test_a_folder_that_is_there_is_left_alone(tmp_path: Path, capsys) -> None:
+    assert main(["kit", "slides", str(tmp_path)]) == 2
+    assert "is there already" in capsys.readouterr().err and list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+def test_in_a_browser_arrows_turn_the_slides_and_the_picture_moves(out: Path, browser) -> None:
+    page = browser.new_page(viewport={"width": 1280, "height": 720})
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    for number in ("02", "03b", "08"):
+        lab, found = deck(out, number)
+        page.goto((out / f"{lab.name}.html").as_uri())
+        assert page.locator("section:visible").count() == 1
+        page.keyboard.press("ArrowRight")
+        assert page.url.endswith("#2")
+        slider, drawing = page.locator("section.here .move input"), page.locator(".here .figure")
+        before = drawing.inner_html()
+        slider.press("ArrowRight")
+        assert drawing.inner_html() != before and page.url.endswith("#2")
+        slider.press("PageDown")
+        page.keyboard.press("End")
+        assert page.get_by_text("Remember.").is_visible()
+        assert page.locator("nav").inner_text() == f"{len(found)} / {len(found)}"
+        page.emulate_media(media="print")
+        assert page.locator("section:visible").count() == len(found)
+        page.emulate_media(media="screen")
+    page.close()
+    assert errors == []

@@ -1,0 +1,152 @@
+"""The form of a guess: answered, skipped, changed, refused; and what the run's line says then."""
+
+import time
+from pathlib import Path
+
+import pytest
+from support.cells import RunCell, refused
+
+from course.notebook import claims, guess_form, guesses
+from course.notebook.guess_form import Form
+
+ASK = "%%guess growth times\nBy what factor\ndoes the time grow?"
+IT_WAS = "from course.notebook import it_was\nit_was('growth', 900.4)"
+
+
+def form(name: str = "growth") -> Form:
+    """The form that a cell has shown."""
+    return guess_form._forms[name][0]
+
+
+def tell(name: str = "growth", after: float = 0.0, **content: object) -> None:
+    """What a click in the form sends, so many seconds later."""
+    form(name)._handle_custom_msg(content | {"at": (time.time() + after) * 1000}, [])
+
+
+@pytest.fixture(autouse=True)
+def no_forms(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guess_form, "_forms", {})
+
+
+def test_a_guess_is_kept_at_once_and_shown_beside_the_run(cell: RunCell, labs: Path) -> None:
+    assert cell(ASK).error is None
+    assert form().question == "By what factor does the time grow?" and form().said == ""
+    assert form()._still() == ""
+    tell(answer="16,000")
+    assert form().said == "You guessed 16,000 times." and form().change == "Change"
+    assert guesses.read("growth", labs / "src").guess == 16000
+    shown = cell(IT_WAS).shown
+    assert shown.startswith("You guessed 16,000 times, it was 900 times: 18 times less.\n")
+    assert form().said == shown.splitlines()[0] and form().change == ""
+    assert guesses.read("growth", labs / "src").value == 900.4
+
+
+def test_a_guess_can_be_changed_until_the_run_and_not_after_it(cell: RunCell, labs: Path) -> None:
+    cell(ASK)
+    tell(answer="3")
+    tell(answer="4")
+    cell(IT_WAS)
+    tell(answer="900")
+    assert guesses.read("growth", labs / "src").guess == 4
+
+
+def test_what_is_wrong_is_said_and_the_next_answer_counts(cell: RunCell, labs: Path) -> None:
+    cell(ASK)
+    for turn in (2, 3):  # also the second time
+        tell(answer="many")
+        assert form().turn == turn and form().fault.startswith("Your guess here is a number")
+    assert guesses.read("growth", labs / "src") is None
+    tell(answer="7")
+    assert form().fault == "" and form().said == "You guessed 7 times."
+
+
+def test_skipping_is_kept_and_the_run_goes_on(cell: RunCell, labs: Path) -> None:
+    cell(ASK)
+    tell(skip=True)
+    assert form().said == "Skipped." and form().change == "Guess"
+    cell(ASK)
+    assert form().said == "Skipped.", "asked once more"
+    assert cell(IT_WAS).shown.startswith("It was 900 times.\n")
+    tell(answer="5", after=2)
+    assert form().said.startswith("You guessed 5 times, it was 900 times")
+
+
+def test_nobody_answers(cell: RunCell, labs: Path) -> None:
+    cell(ASK)
+    assert cell(IT_WAS).shown.startswith("It was 900 times.\n")
+    assert form().said == "" and form().stored == "It was 900 times."
+    still = "<details><summary>What the stored run showed</summary>It was 900 times.</details>"
+    assert form()._repr_mimebundle_()[0]["text/html"] == still
+
+
+def test_after_a_restart_the_answer_is_there(cell: RunCell, labs: Path) -> None:
+    cell(ASK)
+    tell(answer="3")
+    guess_form._forms.clear()
+    cell(ASK)
+    assert form().said == "You guessed 3 times."
+    guess_form._forms.clear()
+    assert "You guessed 3 times, it was 900 times" in cell(IT_WAS).shown
+    cell(ASK)
+    assert form().said.startswith("You guessed 3 times, it was 900") and form().change == ""
+
+
+def test_a_guess_after_the_run_says_so(cell: RunCell, labs: Path) -> None:
+    cell(ASK)
+    cell(IT_WAS)
+    tell(answer="900", after=-60)
+    assert not guesses.read("growth", labs / "src").late, "typed before, read after the run"
+    guesses.path("growth", labs / "src").unlink()
+    cell(ASK)
+    cell(IT_WAS)
+    time.sleep(1.1)
+    tell(answer="900")
+    assert form().said.endswith("(You guessed after a run.)")
+
+
+def test_choices_and_text(cell: RunCell, labs: Path) -> None:
+    cell("%%guess a100 falls | stays the same | rises\nDoes it rise?")
+    assert form("a100").choices == ["falls", "stays the same", "rises"]
+    tell("a100", answer="stays the same")
+    cell("%%guess why\nWhy?")
+    tell("why", answer="<b>because</b>")
+    assert form("why")._still() == "<p>You guessed “&lt;b&gt;because&lt;/b&gt;”.</p>"
+    from_run = cell("from course.notebook import it_was\nit_was('a100', 'falls')").shown
+    assert from_run.startswith("You guessed “stays the same”, it was “falls”.\n")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "%%guess\nWhy?",
+        "%%guess Growth times\nWhy?",
+        "%%guess growth times\n \n",
+        "%%guess a |\nWhy?",
+    ],
+)
+def test_a_question_that_makes_no_sense_is_refused(cell: RunCell, labs: Path, source: str) -> None:
+    assert refused(cell(source)).startswith("%%guess takes a name")
+
+
+def test_an_answer_of_another_kind_or_of_no_question(cell: RunCell, labs: Path) -> None:
+    cell(ASK)
+    call = "from course.notebook import it_was\nit_was({})"
+    assert "another kind of answer" in refused(cell(call.format("'growth', 'much'")))
+    assert cell(call.format("'growth', float('nan')")).shown == ""
+    assert cell(call.format("'nobody_asked', 3")).shown == "It was 3.\n"
+    assert guesses.read("nobody_asked", labs / "src") is None
+
+
+def test_claims_have_a_column_where_something_was_guessed(cell: RunCell, labs: Path) -> None:
+    rows = [("It grows.", "900 times", "growth"), ("<It> falls.", "no")]
+    before = claims(rows)
+    assert before._repr_html_() == claims([row[:2] for row in rows])._repr_html_()
+    assert repr(before).startswith("It grows.\n    measured here: 900 times\n")
+    cell(ASK)
+    tell(answer="16000")
+    table = claims(rows)
+    assert repr(table) == (
+        "It grows.\n    you guessed: 16,000 times\n    measured here: 900 times\n"
+        "<It> falls.\n    measured here: no"
+    )
+    assert table._repr_html_().count("<th ") == 3 and "&lt;It&gt;" in table._repr_html_()

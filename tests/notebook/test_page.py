@@ -1,0 +1,68 @@
+"""The page that a learner shows: all that is kept, nothing that is not, whatever a name holds."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from course.__main__ import main
+from course.core import CourseError
+from course.notebook import guesses, page, progress
+from course.notebook.guesses import Guess
+
+AT, LATER = "2026-11-22T15:20:00", "2026-11-22T15:30:00"
+SCRIPT = "answer = 42\n"
+
+
+@pytest.fixture
+def src(tmp_path: Path) -> Path:
+    """A learner's folder: `ring` passed and changed, `ddp` begun, two questions answered."""
+    progress.write(progress.Kept("ring", AT, ["a", "b"], 2, AT, SCRIPT, 75.4), tmp_path)
+    progress.write(progress.Kept("ddp", AT, ["a"], 6, seconds=20), tmp_path)
+    (tmp_path / "ring.py").write_text(SCRIPT)
+    growth = Guess("message_growth", "By what <factor>?", "times", (), 1000.0, AT, 116.0, LATER)
+    guesses.write(growth, tmp_path)
+    guesses.write(Guess("h200", "How fast?", "times", guessed=AT), tmp_path)
+    return tmp_path
+
+
+def test_the_page_says_what_is_kept(src: Path) -> None:
+    text = page.page("Ada <b>", src)
+    assert "Ada &lt;b&gt;" in text and "<b>" not in text and "<factor>" not in text
+    assert "1 of 44 exercises passed" in text or "1 of " in text
+    digest = hashlib.sha256(SCRIPT.encode()).hexdigest()[:16]
+    assert f"<td>22 Nov 2026</td><td>2 of 2 hold, 75 s</td><td><code>{digest}</code></td>" in text
+    assert "<td>not yet</td><td>1 of 6 hold, 20 s</td><td></td>" in text
+    assert "You guessed 1,000 times, it was 116 times: 8.6 times less." in text
+    assert "How fast?" not in text, "skipped, and not measured"
+    assert "ran for 2 min in all" in text and "What this page does not prove" in text
+    assert text.count("<h2>") == 3, "labs 02 and 03, and what it does not prove"
+
+
+def test_a_script_that_has_changed_is_said_to_have(src: Path) -> None:
+    assert "(changed since)" not in page.page("", src)
+    (src / "ring.py").write_text("worse")
+    assert "(changed since)" in page.page("", src)
+
+
+def test_nothing_is_invented_where_nothing_is_kept(tmp_path: Path) -> None:
+    text = page.page("", tmp_path)
+    assert "_" * 30 in text and "0 of " in text
+    assert "ran for" not in text and text.count("<h2>") == 1
+
+
+def test_the_command_and_the_cell_write_the_same_place(src: Path, capsys) -> None:
+    assert main(["page", "Ada", "--src", str(src)]) == 0
+    assert str(src / "page.html") in capsys.readouterr().out
+    assert "Ada" in (src / "page.html").read_text()
+    assert f"[{src}/page.html]({src}/page.html)" in page.write("Ben", src).text
+    assert "Ben" in (src / "page.html").read_text()
+    assert "http" not in (src / "page.html").read_text().replace("http-equiv", "")
+
+
+def test_what_cannot_be_is_one_sentence(tmp_path: Path, capsys) -> None:
+    assert main(["page", "--src", str(tmp_path / "none")]) == 2
+    assert "There is no folder" in capsys.readouterr().err
+    (tmp_path / "page.html").mkdir()
+    with pytest.raises(CourseError, match="cannot be written"):
+        page.write("", tmp_path)
