@@ -80,7 +80,7 @@ class TestMeeting:
         whose third member never comes is closed by the deadline without it.
         """
         names = ("0.1", "1.1", "2.1", "3.1")
-        by_rank = ranks(4, on_rank.rounds, names, 2)
+        by_rank = ranks(4, on_rank.rounds, names, 2, join=False)
         assert all(met == by_rank[0] for met in by_rank), f"the ranks have met in {by_rank}"
         for number, members in by_rank[0]:
             assert sorted(members) == sorted(names), f"round {number} has {members}"

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.distributed import PrefixStore, ProcessGroupGloo
 
-from course.checks.lab_12b.on_rank_store import PATIENCE_S, connect
+from course.checks.lab_12b.on_rank_store import PATIENCE_S, connect, held
 
 LENGTH = 1000
 Member = tuple[int, int, int]  # a member's version, step and samples
@@ -36,6 +36,7 @@ def weights_of(member: int) -> Tensor:
     return torch.randn(LENGTH, generator=generator)
 
 
+@held()
 def averaged(members: list[Member]) -> tuple[Tensor, int, bool]:
     """The learner's average over the members and its step; whether the own weights are as before.
 
@@ -51,12 +52,14 @@ def averaged(members: list[Member]) -> tuple[Tensor, int, bool]:
     return weights, int(step), torch.equal(state.weights, weights_of(me))
 
 
+@held()
 def met(members: list[Member]) -> tuple[Tensor, int, int, int]:
     """The state after a round in which all is well: weights, version, step, samples."""
     names = [f"{member}.1" for member in range(len(members))]
     return _next(members, {members[0][0] + 1: names})
 
 
+@held()
 def survived(members: list[Member], fatal: str) -> tuple[Tensor, int, int, int]:
     """The state after a round in which the last member is killed, and one without it.
 

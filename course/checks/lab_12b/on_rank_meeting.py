@@ -1,10 +1,11 @@
 """What the checks of `meeting` do on each rank."""
 
 import importlib
+import os
 import threading
 import time
 
-from course.checks.lab_12b.on_rank_store import connect
+from course.checks.lab_12b.on_rank_store import connect, held
 from course.checks.tools.interleaved import Interleaved
 
 FOREVER_S = 1000.0
@@ -16,12 +17,14 @@ def script():
     return importlib.import_module("meeting")
 
 
+@held()
 def one_after_the_other(proposals: tuple[str, ...]) -> dict[str, list[str]]:
     """What `agree` answers to proposals that come one after the other, under each of two keys."""
     agree, store = script().agree, connect()
     return {key: [str(agree(store, key, key + each)) for each in proposals] for key in "ab"}
 
 
+@held()
 def crossing(before: int) -> tuple[str, str, int]:
     """What two callers of `agree` hear if the second comes in before the first one's call number
     `before` to the store; and how many calls that one made.
@@ -41,26 +44,26 @@ def closes(cases: list[tuple[str, list[str], list[str], float, float]]) -> list[
     return [bool(script().may_close(*case)) for case in cases]
 
 
+@held()
 def rounds(names: tuple[str, ...], count: int) -> list[tuple[int, list[str]]]:
     """The rounds in which this rank takes part; the last of the `names` is a newcomer's, who is
     there before the others come.
     """
-    import torch.distributed as dist
-
-    module, store, me = script(), connect(), names[dist.get_rank()]
-    if dist.get_rank() == 0:
+    rank = int(os.environ["RANK"])
+    module, store, me = script(), connect(), names[rank]
+    if rank == 0:
         store.set("round 0/members", " ".join(names[:-1]))
-    dist.barrier()
+    store.wait(["round 0/members"])
+    while me != names[-1] and names[-1] not in store.get("round 1/here").decode():
+        time.sleep(0.01)
     number, met = 0, []
     while len(met) < count:
-        if me != names[-1] and not met:
-            while names[-1] not in store.get("round 1/here").decode():
-                time.sleep(0.01)
         number, members = module.meet(store, number + 1, me, FOREVER_S)
         met.append((int(number), [str(name) for name in members]))
     return met
 
 
+@held()
 def without_one(deadline: float) -> tuple[int, list[str], float]:
     """A round whose third member never comes: its number, its members, and how long it took."""
     module, store = script(), connect()
