@@ -31,6 +31,7 @@ def figures() -> dict[str, str]:
         "replicas_inside.svg": explorables.replicas(loss="inside forward").picture,
         "scaling.svg": explorables.scaling().picture,
         "sharding.svg": explorables.sharding(size=LARGEST, ranks=64, recompute=True).picture,
+        "no_dead_stops.svg": stills.no_dead_stops.both_ways(),
         "snapshot.svg": stills.snapshot.saving(),
         "split_data.svg": explorables.split().picture,
         "staleness.svg": explorables.staleness().picture,

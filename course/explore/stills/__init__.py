@@ -6,6 +6,7 @@ from course.explore.stills import (
     ddp,
     dp_step,
     hierarchy,
+    no_dead_stops,
     nodes,
     snapshot,
 )
@@ -16,6 +17,7 @@ __all__ = [
     "ddp",
     "dp_step",
     "hierarchy",
+    "no_dead_stops",
     "nodes",
     "snapshot",
 ]

@@ -1,0 +1,108 @@
+"""Checks of `common_weights`, exercise 2 of lab 12b."""
+
+import signal
+
+import torch
+from torch import Tensor
+
+from course.checks.lab_12b import on_rank_common_weights as on_rank
+from course.checks.lab_12b.on_rank_common_weights import Member, weights_of
+from course.checks.runner.outcomes import Undecided
+from course.checks.tools.hint import hint
+
+CLOSE = 1e-5
+EQUAL = [(3, 60, 640)] * 3
+UNEQUAL = [(3, 60, 640), (3, 60, 320), (3, 60, 64)]
+
+
+def mean(members: list[Member]) -> Tensor:
+    """What the members should agree on, by the rule of the lab."""
+    newest = max(version for version, _, _ in members)
+    counts = [samples if version == newest else 0 for version, _, samples in members]
+    if not any(counts):
+        counts = [int(version == newest) for version, _, _ in members]
+    parts = [count / sum(counts) * weights_of(i).double() for i, count in enumerate(counts)]
+    return torch.stack(parts).sum(dim=0)
+
+
+def off(got: Tensor, wanted: Tensor) -> float:
+    """The largest difference, infinite where the shape is another."""
+    if got.shape != wanted.shape:
+        return float("inf")
+    return float((got.double() - wanted).abs().max())
+
+
+class TestCommonWeights:
+    """Exercise 2: what replicas that come and go agree on."""
+
+    def _average(self, ranks, members: list[Member], what: str) -> None:
+        for rank, (weights, step, _) in enumerate(ranks(len(members), on_rank.averaged, members,
+                                                        join=False)):
+            far = off(weights, mean(members))
+            assert far < CLOSE, f"{what}: rank {rank} is off by {far:.2g}"
+            wanted = max(step for version, step, _ in members if version == members[0][0])
+            assert step == wanted, f"{what}: rank {rank} goes on from step {step}, not {wanted}"
+
+    @hint("Your share is what you have done, divided by what all who count have done.")
+    def test_samples(self, ranks):
+        """Members count by their samples; all receive the same mean and the step."""
+        self._average(ranks, EQUAL, "all have done the same")
+        self._average(ranks, UNEQUAL, "members with 640, 320 and 64 samples")
+        self._average(ranks, UNEQUAL[:1], "a member that is alone")
+
+    @hint("Whose weights are newest, and what should the others add to the sum?")
+    def test_behind(self, ranks):
+        """Members that are behind count nothing, whatever they have done, and receive the mean and
+        the step.
+        """
+        self._average(ranks, [*UNEQUAL[:2], (0, 0, 0)], "a newcomer")
+        self._average(ranks, [*UNEQUAL[:2], (2, 40, 6400)], "a member that was late")
+
+    @hint("How much is 0/0? Who counts when nobody has done anything yet?")
+    def test_first_round(self, ranks):
+        """In the first round, with no samples yet, all count alike."""
+        self._average(ranks, [(0, 0, 0)] * 3, "the first round")
+
+    @hint("An all-reduce works in place: in which tensor does the sum arrive?")
+    def test_keeps_its_own(self, ranks):
+        """average() leaves the weights of its state as they are."""
+        for rank, (_, _, kept) in enumerate(ranks(3, on_rank.averaged, UNEQUAL, join=False)):
+            assert kept, f"after average(), the weights in rank {rank}'s state have changed"
+
+    @hint("What does a state say after a round, and what begins to count from zero again?")
+    def test_next_round(self, ranks):
+        """next_round() returns the common weights, the round that made them as their version, the
+        step, and no samples.
+        """
+        for rank, state in enumerate(ranks(3, on_rank.met, UNEQUAL, join=False)):
+            _right(rank, state, mean(UNEQUAL), 4)
+
+    @hint("A failed round is over. Which is the next one, and with which weights do you go there?")
+    def test_killed(self, ranks):
+        """When a member is killed (by SIGKILL) before it has said where it stands, the others
+        average in the next round.
+        """
+        self._survive(ranks, "before")
+
+    @hint("What was in the tensor before the sum, and what is in it after half of the sum?")
+    def test_killed_in_the_sum(self, ranks):
+        """When a member is killed in the middle of the sum, the others average the weights that
+        they came with, in the next round.
+        """
+        self._survive(ranks, "sum")
+
+    def _survive(self, ranks, fatal: str) -> None:
+        *states, victim = ranks(3, on_rank.survived, UNEQUAL, fatal, join=False, limit=60)
+        if victim[1] != -signal.SIGKILL:
+            raise Undecided("the member that was to be killed had ended before: see above")
+        for rank, state in enumerate(states):
+            _right(rank, state, mean(UNEQUAL[:2]), 5)
+
+
+def _right(rank: int, state: tuple[Tensor, int, int, int], wanted: Tensor, version: int) -> None:
+    weights, got, step, samples = state
+    far = off(weights, wanted)
+    assert far < CLOSE, f"rank {rank}'s common weights are off by {far:.2g}"
+    assert got == version, f"rank {rank}: the weights are of round {version}, not {got}"
+    assert step == 60, f"rank {rank} goes on from step {step}, not 60"
+    assert samples == 0, f"rank {rank} counts {samples} samples since a round that has just ended"

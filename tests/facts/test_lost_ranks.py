@@ -1,0 +1,80 @@
+"""What the course says of process groups that lose a rank, and of the store that outlives it."""
+
+import inspect
+import socket
+from datetime import timedelta
+
+import pytest
+import torch
+import torch.distributed as dist
+from support.said import says
+from torch.distributed import distributed_c10d as c10d
+from torch.distributed import rendezvous
+from torch.distributed.elastic.rendezvous import dynamic_rendezvous
+
+LAB = "12b_no_dead_stops"
+SHORT = timedelta(seconds=0.5)
+
+
+@pytest.fixture
+def store() -> dist.TCPStore:
+    """A store on loopback."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    options = {"master_listen_fd": listener.detach(), "wait_for_workers": False, "timeout": SHORT}
+    return dist.TCPStore("127.0.0.1", port, is_master=True, **options)
+
+
+def test_the_calls_of_a_store(store):
+    says(LAB, "adds to what is there, and makes the key if it is not there yet")
+    says(LAB, "the value as bytes; waits until the key is there")
+    says(LAB, "sets the key if it is not there yet, and returns what the store holds then")
+    store.append("list", "a ")
+    store.append("list", "b ")
+    assert store.get("list") == b"a b "
+    assert store.check(["list"]) and not store.check(["other"])
+    with pytest.raises(dist.DistStoreError):
+        store.get("other")
+    assert [store.compare_set("key", "", value) for value in ("one", "two")] == [b"one", b"one"]
+
+
+def test_a_failed_group_is_counted(store):
+    says(LAB, "keeps account of it in global variables, which do not\nsurvive a failure well")
+    before = c10d._world.group_count
+    with pytest.raises(RuntimeError):
+        dist.init_process_group("gloo", store=store, rank=0, world_size=2, timeout=SHORT)
+    counted, c10d._world.group_count = c10d._world.group_count, before
+    assert not dist.is_initialized()
+    assert counted == before + 1  # and so are the keys of the next group, on this rank alone
+
+
+def test_a_gloo_group_of_its_own(store):
+    says(LAB, "So `group` makes the Gloo group directly.")
+    assert "ProcessGroupGloo" in c10d.__all__
+    group, one = dist.ProcessGroupGloo(store, 0, 1, SHORT), torch.ones(2)
+    group.allreduce(one).wait()
+    assert (group.rank(), group.size()) == (0, 1) and one.tolist() == [1, 1]
+
+
+def test_restarted_ranks_share_the_store_of_the_dead():
+    says(LAB, "new ranks\nmay find the addresses of the dead ones in their store")
+    shared = inspect.getsource(rendezvous._create_c10d_store).partition("use_agent_store():")[2]
+    assert "PrefixStore" not in shared.partition("else:")[0]  # the same keys in each life
+    switch = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
+    assert switch in inspect.getsource(dynamic_rendezvous.DynamicRendezvousHandler)
+
+
+@pytest.mark.usefixtures("alone")
+def test_only_some_backends_shrink():
+    says(LAB, "`dist.shrink_group(ranks_to_exclude)` makes a smaller one out of the survivors'")
+    says(LAB, "Gloo refuses it.")
+    assert not dist.group.WORLD._get_backend(torch.device("cpu")).supports_shrinking
+    taken = inspect.signature(dist.shrink_group).parameters
+    assert {"ranks_to_exclude", "shrink_flags"} <= set(taken)
+    assert "SHRINK_ABORT" in inspect.getdoc(dist.shrink_group)
+
+
+def test_aborting_a_group_of_nccl():
+    says(LAB, "`torch.distributed.distributed_c10d._abort_process_group`, which calls itself\n")
+    said = inspect.getdoc(c10d._abort_process_group)
+    assert "experimental" in said and "TORCH_NCCL_ASYNC_ERROR_HANDLING" in said
