@@ -3,11 +3,25 @@
 import json
 from pathlib import Path
 
-from course.core import write_whole
+from course.core import CourseError, write_whole
 from course.drawing import Picture
+from course.launch import Run
 from course.why import drawn, said, typical, verdict
 from course.why.cause import Cause
 from course.why.timeline import Rank
+
+
+def answered(run: Run, told: list[Rank]) -> "Answer | None":
+    """The answer to a run; None if the script failed before enough was seen.
+
+    Raises `CourseError` where it went well, and cannot be judged.
+    """
+    try:
+        return Answer(told)
+    except CourseError:
+        if run.ok:
+            raise
+        return None
 
 
 class Answer:

@@ -36,7 +36,7 @@ def causes(budget: Budget) -> Iterator[Cause]:
         steps = evened(steps, cause.rank, kind)
     for kind, name in KINDS.items():
         gain = length(steps) - length(without(steps, kind))
-        searched = kind == "search" and any(ddp["finds_unused"] for ddp in budget.ranks[0].ddp)
+        searched = any(ddp["finds_unused"] for ddp in budget.ranks[0].ddp)
         if gain > 0 and (kind != "search" or searched):
             line = budget.where(kind)
             yield Cause(name, gain / budget.net_s, _alone(steps, kind), line, line)
