@@ -66,11 +66,16 @@ class CourseMagics(Magics):
         return _show(words, limit, may_hang=True)
 
     @line_magic
-    def why(self, line: str) -> Answer:
-        """Run a script of anyone's on several ranks, and say where the time of a step goes."""
+    def why(self, line: str) -> Answer | None:
+        """Run a script of anyone's on several ranks, and say where the time of a step goes.
+
+        None where the script has an open TODO.
+        """
         args = options.read(_words(line), "%why")
         run, told = watch(args.command, args.steps, args.stop, Live(LIMIT_S, CurvesDisplay()))
         answer = answered(run, told)
+        if answer is None and run.unfinished:
+            return None
         if answer is None:
             raise CourseError(f"{run.command} failed; the message above says why.")
         if args.json:

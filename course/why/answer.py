@@ -37,6 +37,11 @@ class Answer:
         return self.verdict.causes
 
     @property
+    def step_s(self) -> float:
+        """How long a step takes, in seconds by the clock."""
+        return self.verdict.budget.step_s
+
+    @property
     def picture(self) -> Picture:
         """A typical step, a lane for each rank."""
         return drawn.picture(self.verdict, self._lanes)
@@ -45,7 +50,7 @@ class Answer:
         """As JSON; times in seconds."""
         return {
             "causes": [cause.plain() for cause in self.causes],
-            "step_s": round(self.verdict.budget.step_s, 6),
+            "step_s": round(self.step_s, 6),
             "net_s": round(self.verdict.budget.net_s, 6),
             "elsewhere": round(self.verdict.elsewhere, 4),
             "undecided": self.verdict.undecided,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from statistics import mean
 
-from course.core import CourseError
+from course.core import CourseError, words
 from course.why import budget, of_messages, of_setup, of_work
 from course.why.budget import FEWEST, Budget
 from course.why.cause import Cause
@@ -69,9 +69,10 @@ def _demand(ranks: list[Rank]) -> None:
         )
     fewest = min(len(rank.steps) for rank in ranks)
     if fewest < FEWEST:
-        seen = min(rank.seen for rank in ranks)
+        least = min(ranks, key=lambda rank: rank.seen)
+        seen = words.plural(least.seen, "training step")
         raise CourseError(
-            f"Only {seen} training steps were seen, of which the first five are a warm-up: "
+            f"Only {seen} of rank {least.rank} were seen, of which the first five are a warm-up: "
             "let the script take more, ten at the least. A step ends with the step of a torch "
             "optimizer, or with the next batch of a DataLoader."
         )

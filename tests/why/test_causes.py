@@ -65,6 +65,16 @@ def test_one_rank_is_late(kind: str, where: str, count: int) -> None:
     assert cause.line == next(each.where for each in work if each.kind == kind)
 
 
+def test_more_in_forward_and_in_backward_is_one_straggler() -> None:
+    even, late = computed(), [did("forward", 50, "train.py:7"), did("backward", 100, "train.py:8")]
+    told = ranks([*even, STEP], [*late, STEP], tail=[92.0, 2.0])
+    causes = Answer(told).causes
+    assert [(each.cause, each.rank, each.where) for each in causes] == [
+        ("straggler", 1, "backward")
+    ]
+    assert causes[0].share == pytest.approx(90 / 154)
+
+
 def test_ranks_are_late_in_turns() -> None:
     one, other = ([*computed(), did("forward", ms), STEP] for ms in (0.0, 120.0))
     told = ranks(one, other, tail=[122.0, 2.0])
@@ -297,5 +307,5 @@ def test_what_cannot_be_watched_is_one_sentence() -> None:
         Answer([replace(healthy[0], world=1)])
     with pytest.raises(CourseError, match="its ranks know nothing"):
         Answer([replace(rank, backend="") for rank in healthy])
-    with pytest.raises(CourseError, match="Only 7 training steps were seen"):
+    with pytest.raises(CourseError, match="Only 7 training steps of rank 0 were seen"):
         Answer([replace(rank, steps=rank.steps[:2], seen=7) for rank in healthy])
