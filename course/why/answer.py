@@ -37,9 +37,9 @@ class Answer:
         return self.verdict.causes
 
     @property
-    def step_s(self) -> float:
-        """How long a step takes, in seconds by the clock."""
-        return self.verdict.budget.step_s
+    def net_s(self) -> float:
+        """How long a step takes, in seconds, without the time in which ranks wait for a core."""
+        return self.verdict.budget.net_s
 
     @property
     def picture(self) -> Picture:
@@ -50,8 +50,8 @@ class Answer:
         """As JSON; times in seconds."""
         return {
             "causes": [cause.plain() for cause in self.causes],
-            "step_s": round(self.step_s, 6),
-            "net_s": round(self.verdict.budget.net_s, 6),
+            "step_s": round(self.verdict.budget.step_s, 6),
+            "net_s": round(self.net_s, 6),
             "elsewhere": round(self.verdict.elsewhere, 4),
             "undecided": self.verdict.undecided,
             "lanes": typical.plain(self._lanes),

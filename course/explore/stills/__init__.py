@@ -8,6 +8,7 @@ from course.explore.stills import (
     hierarchy,
     nodes,
     snapshot,
+    why,
 )
 
 __all__ = [
@@ -18,4 +19,5 @@ __all__ = [
     "hierarchy",
     "nodes",
     "snapshot",
+    "why",
 ]
