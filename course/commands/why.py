@@ -4,16 +4,16 @@ from collections.abc import Sequence
 
 from course.launch import LIMIT_S
 from course.notebook import Live
-from course.why import Answer, options, watch
+from course.why import answered, options, watch
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the command, watch some steps, say where their time goes; 1 if the script failed."""
     args = options.read(argv, "python -m course why")
     run, told = watch(args.command, args.steps, args.stop, Live(LIMIT_S))
-    if not told and not run.ok:
+    answer = answered(run, told)
+    if answer is None:
         return 1
-    answer = Answer(told)
     print(f"\n{answer}")
     if args.json:
         answer.write(args.json)

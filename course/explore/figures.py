@@ -41,6 +41,7 @@ def figures() -> dict[str, str]:
         "strategies_workers.svg": explorables.strategies(strategy=WORKERS).picture,
         "two_nodes.svg": stills.nodes.meeting(),
         "two_nodes_levels.svg": stills.nodes.levels(),
+        "why.svg": stills.why.straggler(),
     }
 
 

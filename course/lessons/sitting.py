@@ -14,7 +14,7 @@ from course.lessons.lesson import Cell, Lesson, scan
 
 MOST_MINUTES, MOST_TODOS, MOST_CHARACTERS = 70, 8, 45_000
 WORDS_PER_MINUTE, LINES_PER_MINUTE = 180, 20
-RUN = re.compile(r"%(?:torchrun|accelerate|python|timeout)\b")
+RUN = re.compile(r"%(?:torchrun|accelerate|python|timeout|why)\b")
 PLAYED = re.compile(r"^explore\.\w+\(", re.MULTILINE)
 
 

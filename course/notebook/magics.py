@@ -27,7 +27,7 @@ from course.notebook.check_display import CheckDisplay
 from course.notebook.curves_display import CurvesDisplay
 from course.notebook.diff import Diff
 from course.notebook.live import Live
-from course.why import Answer, options, watch
+from course.why import Answer, answered, options, watch
 
 SHOW = "--show"
 
@@ -70,13 +70,18 @@ class CourseMagics(Magics):
         return _show(words, limit, may_hang=True)
 
     @line_magic
-    def why(self, line: str) -> Answer:
-        """Run a script of anyone's on several ranks, and say where the time of a step goes."""
+    def why(self, line: str) -> Answer | None:
+        """Run a script of anyone's on several ranks, and say where the time of a step goes.
+
+        None where the script has an open TODO.
+        """
         args = options.read(_words(line), "%why")
         run, told = watch(args.command, args.steps, args.stop, Live(LIMIT_S, CurvesDisplay()))
-        if not told and not run.ok:
+        answer = answered(run, told)
+        if answer is None and run.unfinished:
+            return None
+        if answer is None:
             raise CourseError(f"{run.command} failed; the message above says why.")
-        answer = Answer(told)
         if args.json:
             answer.write(args.json)
         print(answer)

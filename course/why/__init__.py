@@ -6,8 +6,8 @@ afterwards   budget, of_work, of_messages, of_setup, cause, verdict: find the ca
 for people   typical, said, drawn, answer
 """
 
-from course.why.answer import Answer
+from course.why.answer import Answer, answered
 from course.why.cause import KNOWN, Cause
 from course.why.watching import watch
 
-__all__ = ["KNOWN", "Answer", "Cause", "watch"]
+__all__ = ["KNOWN", "Answer", "Cause", "answered", "watch"]

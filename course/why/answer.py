@@ -3,11 +3,25 @@
 import json
 from pathlib import Path
 
-from course.core import write_whole
+from course.core import CourseError, write_whole
 from course.drawing import Picture
+from course.launch import Run
 from course.why import drawn, said, typical, verdict
 from course.why.cause import Cause
 from course.why.timeline import Rank
+
+
+def answered(run: Run, told: list[Rank]) -> "Answer | None":
+    """The answer to a run; None if the script failed before enough was seen.
+
+    Raises `CourseError` where it went well, and cannot be judged.
+    """
+    try:
+        return Answer(told)
+    except CourseError:
+        if run.ok:
+            raise
+        return None
 
 
 class Answer:
@@ -23,6 +37,11 @@ class Answer:
         return self.verdict.causes
 
     @property
+    def net_s(self) -> float:
+        """How long a step takes, in seconds, without the time in which ranks wait for a core."""
+        return self.verdict.budget.net_s
+
+    @property
     def picture(self) -> Picture:
         """A typical step, a lane for each rank."""
         return drawn.picture(self.verdict, self._lanes)
@@ -32,7 +51,7 @@ class Answer:
         return {
             "causes": [cause.plain() for cause in self.causes],
             "step_s": round(self.verdict.budget.step_s, 6),
-            "net_s": round(self.verdict.budget.net_s, 6),
+            "net_s": round(self.net_s, 6),
             "elsewhere": round(self.verdict.elsewhere, 4),
             "undecided": self.verdict.undecided,
             "lanes": typical.plain(self._lanes),

@@ -49,9 +49,11 @@ class Budget:
 
     @property
     def step_s(self) -> float:
-        """The mean length of a step by the clock."""
+        """The mean length of a step by the clock, without what watching it takes."""
         return mean(
-            step.end - step.start for rank in self.ranks for step in judged(self.ranks, rank)
+            sum(slice_.end - slice_.start for slice_ in slices if slice_.kind != "watching")
+            for step in self.sliced
+            for slices in step
         )
 
     @property
@@ -123,7 +125,8 @@ def of(ranks: list[Rank]) -> Budget:
     sliced = [
         list(step)
         for step in zip(
-            *([_cut(step) for step in judged(ranks, rank)] for rank in ranks), strict=True
+            *([_cut(step, rank.iterating) for step in judged(ranks, rank)] for rank in ranks),
+            strict=True,
         )
     ]
     steps = [[_share(slices, senders) for slices in step] for step in sliced]
@@ -185,11 +188,12 @@ def _share(slices: list[Slice], senders: set[str]) -> Share:
     return share
 
 
-def _cut(step: Step) -> list[Slice]:
-    """The slices of a step; what is left of a backward slice after DDP's last gradient is a tail.
+def _cut(step: Step, iterating: float) -> list[Slice]:
+    """The slices of a step, those cut in two in which a thread did one thing after the other.
 
-    There the thread only waits for messages. Before that it computes: time in which it did not
-    compute, though it could have, was waiting for a core.
+    What is left of a backward slice after DDP's last gradient is a tail: there the thread only
+    waits for messages. Before that it computes: time in which it did not compute, though it could
+    have, was waiting for a core. A share of python is input, where an iterator gives the batches.
     """
     found = []
     for slice_ in step.slices:
@@ -200,6 +204,11 @@ def _cut(step: Step) -> list[Slice]:
             rest = slice_.queued - queued
             found.append(replace(slice_, end=cut, queued=queued))
             found.append(replace(slice_, kind="tail", start=cut, queued=rest, within="backward"))
+        elif slice_.kind == "python" and iterating:
+            cut = slice_.start + iterating * (slice_.end - slice_.start)
+            queued = iterating * slice_.queued
+            found.append(replace(slice_, kind="input", end=cut, queued=queued))
+            found.append(replace(slice_, start=cut, queued=slice_.queued - queued))
         else:
             found.append(slice_)
     return found

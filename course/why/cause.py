@@ -66,13 +66,15 @@ KNOWN = {
         "the ranks' pace",
     ),
     "latency": Known(
-        "many small messages are sent, and each takes its time however small it is",
-        "Send them together: one large buffer, or DDP with its usual `bucket_cap_mb`.",
+        "small messages are sent, and each takes its time however small it is",
+        "Send many together: one large buffer, or DDP with its usual `bucket_cap_mb`. If there are "
+        "few already, take larger batches, and so fewer steps.",
         "03b",
     ),
     "bandwidth": Known(
-        "the gradients are too large to hide behind the backward pass",
-        "Send less: 16-bit gradients (`bf16_compress_hook`), or fewer steps with larger batches.",
+        "what the ranks send is too large to hide behind what they compute",
+        "Send less: 16-bit gradients (DDP's `bf16_compress_hook`, FSDP's `MixedPrecisionPolicy`), "
+        "or fewer steps with larger batches.",
         "05b",
         "messages",
     ),

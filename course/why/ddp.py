@@ -73,6 +73,7 @@ class Ddp:
                 told.get("backward_comm_time", 0) * NS,
                 told.get("backward_compute_comm_overlap_time", 0) * NS,
                 [int(each) for each in buckets.split(",") if each.strip()],
+                told.get("unused_parameter_size", 0),
             )
         )
 

@@ -39,10 +39,11 @@ class Hooks:
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self.ddp = Ddp(recorder)
-        self.gradients = 0  # bytes
+        self.gradients = self.largest = 0  # bytes, and of the largest of them
         self.backend = ""  # by which ranks were joined, "" if they never were
         self._all = ExitStack()
         self._roots: dict[int, nn.Module] = {}
+        self._buffers: set[int] = set()  # where those of the roots lie in memory
         self._search: object = None
         self._clock: torch.optim.Optimizer | None = None
         self._optimizing: list[AbstractContextManager] = []  # one may take another's step
@@ -50,11 +51,13 @@ class Hooks:
 
     def install(self) -> None:
         """Begin."""
+        self._between(self._join, ("init_process_group",))
         self._between(self._collective, (*COLLECTIVES, *OTHERS))
         self._between(self._wait, ("wait",), dist.Work)
         self._between(self._backward, ("backward",), torch.autograd)
         loaders = insides.inside(dataloader, "_BaseDataLoaderIter")
         self._between(self._draw, ("__next__",), loaders)
+        self._between(self._choose, ("_next_index",), loaders)
         self._between(self._open, ("__iter__",), DataLoader)
         self._between(self._save, ("save",), torch, dcp)
         if "safetensors.torch" in sys.modules:  # as transformers saves models
@@ -79,13 +82,18 @@ class Hooks:
 
     # -- messages ----------------------------------------------------------------------------------
 
+    def _join(self, name: str, real: Callable, args: tuple, kwargs: dict) -> None:
+        real(*args, **kwargs)
+        self.backend = dist.get_backend()
+
     def _collective(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
         if not self.recorder.listening:
             return real(*args, **kwargs)
-        nbytes = sum(tensor.nbytes for tensor in samples.tensors([args, list(kwargs.values())]))
-        self.backend = self.backend or (dist.get_backend() if dist.is_initialized() else "")
+        sent = list(samples.tensors([args, list(kwargs.values())]))
+        nbytes = sum(tensor.nbytes for tensor in sent)
+        of_model = self._buffers and all(tensor.data_ptr() in self._buffers for tensor in sent)
         within = self.recorder.kind
-        with self.recorder.during("collective", name, nbytes):
+        with self.recorder.during("buffers" if sent and of_model else "collective", name, nbytes):
             work = real(*args, **kwargs)
         if isinstance(work, dist.Work):
             self._pending[id(work)] = name, nbytes, within
@@ -107,6 +115,7 @@ class Hooks:
             self._search.remove()
         elif id(module) not in self._roots and recorder.outside:
             self._roots[id(module)] = module
+            self._buffers |= {buffer.data_ptr() for buffer in module.buffers() if buffer.nbytes}
             hook = module.register_forward_pre_hook(lambda *_: recorder.forward(), prepend=True)
             self._all.callback(hook.remove)
             recorder.forward()
@@ -117,9 +126,10 @@ class Hooks:
 
     def _before_optimizer(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
         if self.recorder.seen < WARM_UP:
-            grads = (p.grad for group in optimizer.param_groups for p in group["params"])
-            nbytes = sum(grad.numel() * grad.element_size() for grad in grads if grad is not None)
-            self.gradients = max(self.gradients, nbytes)
+            grads = [p.grad for group in optimizer.param_groups for p in group["params"]]
+            nbytes = [grad.numel() * grad.element_size() for grad in grads if grad is not None]
+            self.gradients = max(self.gradients, sum(nbytes))
+            self.largest = max(self.largest, *nbytes, 0)
         self._optimizing.append(self.recorder.during("optimizer"))
         self._optimizing[-1].__enter__()
 
@@ -138,6 +148,11 @@ class Hooks:
             self.recorder.drew(samples.rows(batch))
         self.recorder.turn("loader")
         return batch
+
+    def _choose(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+        indices = real(*args, **kwargs)
+        self.recorder.chose(samples.marks(indices))
+        return indices
 
     def _open(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
         data = args[0].dataset

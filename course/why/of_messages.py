@@ -8,7 +8,7 @@ from course.why.cause import Cause
 from course.why.timeline import ASYNC, Slice
 
 SMALL = 1 << 17  # bytes: up to here a message takes about the same time, however small it is
-MANY = 8  # messages a step, fewer are few
+COMPUTES = ("forward", "backward")
 OVERLAPS = 0.25  # of what could be hidden; less is no overlap
 
 
@@ -32,7 +32,7 @@ def _gradients(budget: Budget, price: float) -> Iterator[Cause]:
     """What makes the gradients' messages long: their number, their beginning, or their size."""
     line = budget.where("collective", "tail", traffic="gradients")
     small = price * _small(budget)
-    late = min(price - small, _hideable(budget))
+    late = min((price - small) * _could_be_begun(budget), _hideable(budget))
     large = price - small - late
     for name, seconds in (("latency", small), ("no overlap", late), ("bandwidth", large)):
         if seconds > 0:
@@ -40,19 +40,34 @@ def _gradients(budget: Budget, price: float) -> Iterator[Cause]:
 
 
 def _small(budget: Budget) -> float:
-    """The share of their time that goes into small messages, if there are many of these."""
-    sent = [each for each in budget.slices(["collective"]) if budget.traffic(each) == "gradients"]
-    runs = len(budget.steps) * len(budget.ranks)
-    little = [each for each in sent if each.nbytes < SMALL]
-    if sum(each.seconds for each in sent):
-        if len(little) < MANY * runs:
-            return 0.0
-        return sum(each.seconds for each in little) / sum(each.seconds for each in sent)
+    """The share of their time that goes into small messages."""
+    sent = _sent(budget)
+    if whole := sum(each.seconds for each in sent):
+        return sum(each.seconds for each in sent if each.nbytes < SMALL) / whole
     # DDP's own: it says how large its buckets are, and how long all of them took together.
     buckets = [bucket for pass_ in budget.passes for bucket in pass_.buckets]
-    little = [bucket for bucket in buckets if bucket < SMALL]
-    many = len(little) >= MANY * len(budget.passes)
-    return len(little) / len(buckets) if buckets and many else 0.0
+    small = SMALL * sum(bucket < SMALL for bucket in buckets)
+    return small / sum(max(bucket, SMALL) for bucket in buckets) if buckets else 0.0
+
+
+def _could_be_begun(budget: Budget) -> float:
+    """The share of the gradients' time that could pass while backward computes, at most.
+
+    Messages that the passes themselves wait for, as FSDP's, are not late. And a tensor's gradient
+    cannot be sent before all of it is there: a large one may be the last.
+    """
+    sent = _sent(budget)
+    whole = sum(each.seconds for each in sent)
+    late = sum(each.seconds for each in sent if each.within not in COMPUTES)
+    bytes_ = max(rank.gradients for rank in budget.ranks)
+    largest = max(rank.largest for rank in budget.ranks)
+    return (late / whole if whole else 1.0) * (1 - largest / max(1, bytes_))
+
+
+def _sent(budget: Budget) -> list[Slice]:
+    """The waits for gradients that the script or a library sends from Python."""
+    waits = budget.slices(["collective"])
+    return [each for each in waits if budget.traffic(each) == "gradients"]
 
 
 def _hideable(budget: Budget) -> float:

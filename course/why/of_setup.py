@@ -16,10 +16,16 @@ def causes(budget: Budget) -> Iterator[Cause]:
     """Those that are true of this run."""
     if cause := _threads(budget):
         yield cause
-    if budget.averages and _same_samples(budget):
+    if budget.averages and same_samples(budget):
         line = budget.where("input")
         world = budget.ranks[0].world
         yield Cause("not sharded", 1 - 1 / world, None, line, line)
+
+
+def needless_search(budget: Budget) -> bool:
+    """Whether DDP searches for unused parameters, and in no step watched there was one."""
+    finds = any(ddp["finds_unused"] for ddp in budget.ranks[0].ddp)
+    return finds and not any(pass_.unused for pass_ in budget.passes)
 
 
 def _threads(budget: Budget) -> Cause | None:
@@ -36,13 +42,24 @@ def _threads(budget: Budget) -> Cause | None:
     return Cause("threads", waits * (1 - first.cores / threads))
 
 
-def _same_samples(budget: Budget) -> bool:
-    """Whether ranks draw the same samples, judged by checksums of what their loaders gave."""
+def same_samples(budget: Budget) -> bool | None:
+    """Whether ranks draw the same samples; None where nothing that was seen tells.
+
+    Checksums of what their loaders give must be the same, and the indices that were chosen, where
+    these are known: a data set may hold a sample twice, and ranks may have one each.
+    """
     drawn = [[step.rows for step in judged(budget.ranks, rank)] for rank in budget.ranks]
     if not all(any(rows) for rows in drawn):
-        return False
+        return None
     if any(len(set(rows)) < len(rows) / 2 for steps in drawn for rows in steps):
-        return False  # samples that are alike anyway
+        return None  # samples that are alike anyway
+    chosen = all(any(step.indices for step in rank.steps) for rank in budget.ranks)
+    return _same(budget, "rows") and (not chosen or _same(budget, "indices"))
+
+
+def _same(budget: Budget, what: str) -> bool:
+    """The same in nearly every step; or in each an order of its own, of all that there is."""
+    drawn = [[getattr(step, what) for step in judged(budget.ranks, r)] for r in budget.ranks]
     pairs = list(combinations(range(len(drawn)), 2))
     same = [
         mean(set(a) == set(b) for a, b in zip(drawn[i], drawn[j], strict=True) if a and b)
@@ -51,20 +68,21 @@ def _same_samples(budget: Budget) -> bool:
     ]
     if same and min(same) >= SAME:
         return True
-    return bool(pairs) and all(_from_all(budget.ranks[i], budget.ranks[j]) for i, j in pairs)
+    ranks = budget.ranks
+    return bool(pairs) and all(_from_all(ranks[i], ranks[j], what) for i, j in pairs)
 
 
-def _from_all(one: Rank, other: Rank) -> bool:
+def _from_all(one: Rank, other: Rank, what: str) -> bool:
     """Whether two ranks have as many samples of an epoch in common as if both drew from all."""
-    mine, theirs = _epoch(one), _epoch(other)
+    mine, theirs = _epoch(one, what), _epoch(other, what)
     expected = len(mine) * len(theirs) / max(one.loaded, 1)
     return one.loaded > 0 and expected >= ENOUGH and len(mine & theirs) >= expected / 2
 
 
-def _epoch(rank: Rank) -> set[int]:
+def _epoch(rank: Rank, what: str) -> set[int]:
     """The samples that a rank drew in the longest part of an epoch that was watched."""
     opens = [n for n, step in enumerate(rank.steps) if step.opens]
     bounds = [-1, *opens, len(rank.steps)]
     parts = [rank.steps[begin + 1 : end] for begin, end in pairwise(bounds)]
     longest = max(parts, key=len)
-    return {row for step in longest for row in step.rows}
+    return {mark for step in longest for mark in getattr(step, what)}

@@ -9,6 +9,7 @@ from course.why.timeline import OWN
 
 STEADY = 0.7  # of all steps, in which a straggler has more to do than any other
 LEAST = 0.05  # of a step: what is smaller is no straggler, but chance
+PART = 0.2  # of what it has more of most, and a rank has more of another kind of work, too
 IN_TURNS = 0.3  # ... or, where each time it is another rank
 KINDS = {
     "input": "input",
@@ -31,12 +32,11 @@ def causes(budget: Budget) -> Iterator[Cause]:
     steps = budget.steps
     late = _late(budget)
     if late:
-        cause, kind = late
+        cause, steps = late
         yield cause
-        steps = evened(steps, cause.rank, kind)
     for kind, name in KINDS.items():
         gain = length(steps) - length(without(steps, kind))
-        searched = kind == "search" and any(ddp["finds_unused"] for ddp in budget.ranks[0].ddp)
+        searched = any(ddp["finds_unused"] for ddp in budget.ranks[0].ddp)
         if gain > 0 and (kind != "search" or searched):
             line = budget.where(kind)
             yield Cause(name, gain / budget.net_s, _alone(steps, kind), line, line)
@@ -44,8 +44,8 @@ def causes(budget: Budget) -> Iterator[Cause]:
         yield cause
 
 
-def _late(budget: Budget) -> tuple[Cause, str] | None:
-    """The rank that is later than the others in most steps, and by which kind of work."""
+def _late(budget: Budget) -> tuple[Cause, list[list[Share]]] | None:
+    """The rank that is later than the others in most steps, and the steps as if it were not."""
     steps = budget.steps
     ranks = range(len(budget.ranks))
     if len(ranks) < 2:
@@ -58,14 +58,18 @@ def _late(budget: Budget) -> tuple[Cause, str] | None:
         for kind in OWN
     }
     kind = max(excess, key=excess.__getitem__)
-    gain = length(steps) - length(evened(steps, rank, kind))
+    even = steps
+    for each in OWN:
+        if excess[each] >= PART * excess[kind]:
+            even = evened(even, rank, each)
+    gain = length(steps) - length(even)
     share = gain / budget.net_s
     if kind == "saving" or ahead < STEADY or share < LEAST:
         return None
     line = budget.where(kind, rank=rank)
     where = PARTS.get(kind, kind)
     number = budget.ranks[rank].rank
-    return Cause("straggler", share, number, where, line), kind
+    return Cause("straggler", share, number, where, line), even
 
 
 def _in_turns(budget: Budget) -> Cause | None:

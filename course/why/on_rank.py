@@ -1,10 +1,12 @@
 """Run a script as a rank would, and watch it: ``on_rank.py FOLDER STEPS SCRIPT ARGUMENTS``.
 
-What was seen is written to FOLDER, as soon as that many steps have passed.
+In place of SCRIPT there may be ``-m MODULE``. What was seen is written to FOLDER, as soon as that
+many steps have passed.
 """
 
 import atexit
 import os
+import runpy
 import sys
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +20,7 @@ from course.why import timeline
 from course.why.hooks import Hooks
 from course.why.recorder import Recorder
 
+MODULE = ("-m", "--module")
 OURS = str(Path(__file__).resolve().parents[1]) + os.sep
 
 
@@ -50,6 +53,8 @@ def _told(recorder: Recorder, hooks: Hooks, rank: int) -> timeline.Rank:
         threads=torch.get_num_threads(),
         cores=hardware.cores(),
         gradients=hooks.gradients,
+        largest=hooks.largest,
+        iterating=recorder.iterating,
         seen=recorder.seen,
         ddp=hooks.ddp.facts,
         loaded=recorder.loaded,
@@ -72,5 +77,11 @@ def _without_ours(error: type, value: BaseException, stack: TracebackType | None
 if __name__ == "__main__":
     sys.path.pop(0)  # this folder; the last line puts the script's there
     sys.excepthook = _without_ours
-    watch(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
-    forked.run_as_main(sys.argv[3:])
+    folder, steps, script, *arguments = sys.argv[1:]
+    watch(Path(folder), int(steps), script)
+    if script in MODULE:
+        sys.argv = arguments
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(arguments[0], run_name="__main__", alter_sys=True)
+    else:
+        forked.run_as_main([script, *arguments])

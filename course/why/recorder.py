@@ -7,10 +7,11 @@ from contextlib import contextmanager
 
 from course.why.clocks import NetworkQueues, RunQueue, machine_busy, queued_threads
 from course.why.lines import Kind, Lines, Sampler
-from course.why.timeline import Pass, Slice, Step
+from course.why.timeline import WAITS, Pass, Slice, Step
 
 WARM_UP = 5  # steps: DDP makes its buckets anew in the second, loaders start, memory is allocated
 IN_VAIN = 12  # backward passes without an optimizer's step: then these end a step
+SENDS = {*WAITS, "backward"}  # slices in which messages go
 CLOCKS = ("optimizer", "backward", "loader")  # what may end a step, the best first
 
 
@@ -27,6 +28,8 @@ class Recorder(Kind):
         self.clock = ""
         self.active = True
         self.loaded = 0
+        self.where: dict[str, str] = {}
+        self.iterating = 0.0
         self._wanted, self._ended = wanted, ended
         self._thread = threading.get_ident()
         self._queue = RunQueue()
@@ -62,8 +65,7 @@ class Recorder(Kind):
         if kind in ("input", "optimizer"):
             self._base = "python"
         self._stack.append(self._now)
-        where = "" if kind == "watching" else self.lines.here()
-        self._turn(Slice(kind, 0.0, 0.0, 0.0, where, name, nbytes, within or self.kind))
+        self._turn(Slice(kind, 0, 0, name=name, nbytes=nbytes, within=within or self.kind), True)
         try:
             yield self._now
         finally:
@@ -74,14 +76,17 @@ class Recorder(Kind):
 
     @property
     def outside(self) -> bool:
-        """Whether nothing in particular is being done."""
-        return self.listening and not self._stack and self._base != "forward"
+        """Whether nothing in particular is being done, or an optimizer has called a closure."""
+        if not self.listening:
+            return False
+        return self.kind == "optimizer" if self._stack else self._base != "forward"
 
     def forward(self) -> None:
         """A model is called: all up to the backward pass is forward."""
         if self.outside:
-            self._base = "forward"
-            self._turn(Slice("forward", 0.0, 0.0, 0.0, self.lines.here()))
+            if not self._stack:
+                self._base = "forward"
+            self._turn(Slice("forward", 0, 0), True)
 
     @contextmanager
     def backward(self) -> Iterator[None]:
@@ -90,7 +95,9 @@ class Recorder(Kind):
         if not self.listening:
             yield
             return
-        if self._base != "forward":
+        if self._stack and self.kind == "forward":  # in a closure, from which the optimizer goes on
+            self._turn(Slice("optimizer", 0, 0), True)
+        elif self._base != "forward":
             self._was_forward()
         self._base = "gradients"
         with self.during("backward"):
@@ -107,6 +114,11 @@ class Recorder(Kind):
     def drew(self, rows: list[int]) -> None:
         """A loader has given a batch of samples with these checksums."""
         self._step.rows += rows
+
+    def chose(self, indices: list[int]) -> None:
+        """A loader will fetch the samples whose indices have these checksums."""
+        if self.listening:
+            self._step.indices += indices
 
     def passed(self, pass_: Pass) -> None:
         """DDP has said how its last backward pass went, perhaps one of the step before."""
@@ -133,9 +145,13 @@ class Recorder(Kind):
 
     # -- slices and steps --------------------------------------------------------------------------
 
-    def _turn(self, next_: Slice) -> None:
-        """The current slice ends, and another one begins."""
-        now, before, after = self._now, self._last, self._look()
+    def _turn(self, next_: Slice, somewhere: bool = False) -> None:
+        """The current slice ends, and another one begins, `somewhere` in the user's own code.
+
+        What this takes is left out between the two.
+        """
+        sends = {self._now.kind, next_.kind} & SENDS
+        now, before, after = self._now, self._last, self._look(bool(sends))
         now.start, now.end, now.turn = before[0], after[0], self._passes
         now.queued = min(after[1] - before[1], now.end - now.start)
         now.cpu = after[2] - before[2]
@@ -144,13 +160,16 @@ class Recorder(Kind):
             gone = [(late[0] - early[0], late[1] - early[1]) for late, early in both]
             now.stalled, now.sent = max(gone, default=(0.0, 0.0))
         self._step.slices.append(now)
-        self._last, self._moment, self._now = after, after[0], next_
-        self.kind = next_.kind
+        if somewhere and next_.kind != "watching":
+            next_.where = self.lines.here()
+        self._moment, self._now, self.kind = after[0], next_, next_.kind
+        self._last = (time.perf_counter(), *after[1:])
 
-    def _look(self) -> tuple[float, float, float, list[tuple[float, float]]]:
-        """The clocks: of the wall, of the run queue, of this thread's work, of other threads."""
-        network = self._network.seconds()
-        return time.perf_counter(), self._queue.seconds(), time.thread_time(), network
+    def _look(self, sends: bool = True) -> tuple[float, float, float, list[tuple[float, float]]]:
+        """The clocks: of the wall, of the run queue, of this thread's work, of those that send."""
+        now = time.perf_counter()
+        network = self._network.seconds() if sends else self._last[3]
+        return now, self._queue.seconds(), time.thread_time(), network
 
     def _was_forward(self) -> None:
         """No module was called in this step: what came before backward was a hand-made forward."""
@@ -198,8 +217,7 @@ class Recorder(Kind):
         self.active = False
         if self._sampler:
             self.where = self._sampler.stop()
-        else:
-            self.where = {}
+            self.iterating = self._sampler.iterating
         before = self._at_start or self._counters()
         spent = [now - then for now, then in zip(self._counters(), before, strict=True)]
         self.watched_s, self.cpu_s, self.busy_s, self.queued_s = spent

@@ -3,10 +3,12 @@
 from textwrap import wrap
 
 from course.core import words
+from course.why import of_setup
 from course.why.cause import KNOWN, Cause
-from course.why.verdict import BUSY, MATTERS, SEARCH, SHOWN, Verdict
+from course.why.verdict import BUSY, MATTERS, NEARLY_ALL, SEARCH, SHOWN, Verdict
 
 WIDTH = 100
+MESSAGES = {"latency", "no overlap", "accumulation"}
 
 
 def title(cause: Cause) -> str:
@@ -35,15 +37,24 @@ def _verdict(verdict: Verdict) -> str:
     cause, net = verdict.first, verdict.budget.net_s
     what = KNOWN[cause.cause].seen
     if cause.cause == "computing":
-        if cause.share < 0.5:
+        if cause.share < NEARLY_ALL:
             what = "no single cause costs much"
         return f"{title(cause)}. {what[0].upper()}{what[1:]}."
     parts = f"{title(cause)}, {_place(cause)}." if _place(cause) else f"{title(cause)}."
     if cause.cause == SEARCH:
-        return f"{parts} {what[0].upper()}{what[1:]}: this is what is seen of it at the least."
+        return (
+            f"{parts} {what[0].upper()}{what[1:]}, and all were used in every step watched. "
+            "This is what is seen of it at the least."
+        )
     if cause.cause == "not sharded":
         world = verdict.budget.ranks[0].world
         gain = f"With shares of its own, an epoch takes {world} times fewer steps."
+    elif cause.cause == "threads":
+        rank = verdict.budget.ranks[0]
+        gain = (
+            f"Here {rank.local} ranks of {rank.threads} threads each share "
+            f"{words.plural(rank.cores, 'core')}. How much faster fewer are, only a run tells."
+        )
     else:
         short = words.duration(net * (1 - cause.share))
         times = 1 / max(1e-3, 1 - cause.share)
@@ -75,7 +86,7 @@ def _more(verdict: Verdict) -> list[str]:
     if rest := verdict.causes[1:]:
         others = [", ".join(filter(None, [title(each), _place(each)])) for each in rest]
         lines.append(f"Also seen: {'; '.join(others)}.")
-    found = {cause.cause for cause in verdict.causes}
+    found = {cause.cause for cause in verdict.causes} | _unseen(verdict)
     fine = [known.fine for name, known in KNOWN.items() if known.fine and name not in found]
     lines.append(f"Below {percent(SHOWN)} of a step, so fine: {', '.join(fine)}.")
     watched = words.plural(len(budget.steps), "step")
@@ -90,6 +101,21 @@ def _more(verdict: Verdict) -> list[str]:
             "close them and ask again, if the answer is close."
         )
     return lines + [f"Not decided: {sentence}" for sentence in verdict.undecided]
+
+
+def _unseen(verdict: Verdict) -> set[str]:
+    """The causes that are not called fine: what they are made of was not there, or is not."""
+    budget = verdict.budget
+    unseen = {"bandwidth"} if MESSAGES & {cause.cause for cause in verdict.causes} else set()
+    if not budget.mean_own("input"):
+        unseen.add("input")
+    if of_setup.same_samples(budget) is None:
+        unseen.add("not sharded")
+    if not any(rank.device == "cuda" for rank in budget.ranks):
+        unseen.add("copies")
+    if not any(ddp["buffers"] for ddp in budget.ranks[0].ddp):
+        unseen.add("buffers")
+    return unseen
 
 
 def _apart(verdict: Verdict) -> str:

@@ -71,6 +71,7 @@ class Pass:
     communicating: float
     overlap: float
     buckets: list[int]  # bytes of each
+    unused: int = 0  # bytes of parameters that had no gradient
 
 
 @dataclass
@@ -82,6 +83,7 @@ class Step:
     slices: list[Slice] = field(default_factory=list)
     passes: list[Pass] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)  # a checksum for each sample drawn
+    indices: list[int] = field(default_factory=list)  # ... for each index that a sampler gave
     opens: bool = False  # whether a loader was started in it: an epoch began
 
 
@@ -98,6 +100,8 @@ class Rank:
     threads: int  # of torch, in this rank
     cores: int  # of this machine
     gradients: int = 0  # bytes
+    largest: int = 0  # bytes of the largest gradient
+    iterating: float = 0.0  # the share of python in which an iterator that is no DataLoader ran
     seen: int = 0  # steps altogether, those of the warm-up too
     # Of each DDP module: bytes of its buffers, and its settings.
     ddp: list[dict] = field(default_factory=list)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from statistics import mean
 
-from course.core import CourseError
+from course.core import CourseError, words
 from course.why import budget, of_messages, of_setup, of_work
 from course.why.budget import FEWEST, Budget
 from course.why.cause import Cause
@@ -16,6 +16,7 @@ FACTS = ("not sharded", "threads")  # true whatever the rest takes, and what cha
 SEARCH = "unused parameters"  # part of it lies inside backward, where it cannot be seen
 STARVED = 0.4  # of a step is left without waiting for a core
 BUSY = 0.2  # of the cores, that other programs had
+NEARLY_ALL = 0.8  # of a step is computing, or other things take some of it
 
 
 @dataclass
@@ -39,19 +40,22 @@ def of(ranks: list[Rank]) -> Verdict:
     _demand(ranks)
     whole = budget.of(ranks)
     found = [*of_work.causes(whole), *of_messages.causes(whole), *of_setup.causes(whole)]
-    searched = [cause for cause in found if cause.cause == SEARCH]
+    needless = of_setup.needless_search(whole)
+    searched = [cause for cause in found if cause.cause == SEARCH and needless]
     found = [cause for cause in found if cause.share >= SHOWN]
     found.sort(key=lambda cause: cause.share, reverse=True)
     first = [cause for cause in found if cause.cause in FACTS and cause.share >= MATTERS]
     rest = [cause for cause in found if cause not in first]
     if not first and not (rest and rest[0].share >= MATTERS):
-        # A setting that nobody may need comes before "nothing is wrong", however little is seen.
+        # A setting that nobody needs comes before "nothing is wrong", however little is seen.
         first = searched or [_computing(whole)]
         rest = [cause for cause in rest if cause not in first]
     return Verdict([*first, *rest], whole, _undecided(whole, [*first, *rest]), _elsewhere(ranks))
 
 
 def _demand(ranks: list[Rank]) -> None:
+    if not ranks:
+        raise CourseError("No rank came to its end, so nothing was seen of any step.")
     first = ranks[0]
     if first.world < 2:
         raise CourseError(
@@ -65,9 +69,10 @@ def _demand(ranks: list[Rank]) -> None:
         )
     fewest = min(len(rank.steps) for rank in ranks)
     if fewest < FEWEST:
-        seen = min(rank.seen for rank in ranks)
+        least = min(ranks, key=lambda rank: rank.seen)
+        seen = words.plural(least.seen, "training step")
         raise CourseError(
-            f"Only {seen} training steps were seen, of which the first five are a warm-up: "
+            f"Only {seen} of rank {least.rank} were seen, of which the first five are a warm-up: "
             "let the script take more, ten at the least. A step ends with the step of a torch "
             "optimizer, or with the next batch of a DataLoader."
         )
@@ -111,7 +116,8 @@ def _undecided(whole: Budget, causes: list[Cause]) -> list[str]:
             "how much the search for unused parameters takes in all: a part of it is inside the "
             "backward pass. Run once without find_unused_parameters=True and compare."
         )
-    if len(causes) > 1 and causes[0].share < NEAR * causes[1].share:
+    by_size = causes[0].cause not in (*FACTS, SEARCH)
+    if by_size and len(causes) > 1 and causes[0].share < NEAR * causes[1].share:
         found.append(
             f"which of {causes[0].cause} and {causes[1].cause} is the larger: they are too near "
             "each other. Cure one and ask again."

@@ -13,6 +13,7 @@ from course.why import timeline
 from course.why.timeline import Rank
 
 WITHIN = Path(__file__).with_name("on_rank.py")
+MODULE = ("-m", "--module")
 LIMIT_S = 7 * 24 * 3600.0  # a training is not ended for being long
 LOOK_S = 0.2  # how often it is looked whether all ranks have told
 
@@ -52,7 +53,9 @@ def watch(
 
 
 def _watched(words: list[str], folder: Path, steps: int) -> list[str]:
-    """The command with the script's name put behind the one that watches it."""
+    """The command with the script's name, or the module's, put behind what watches it."""
+    if words[:3] == ["python", "-m", "torch.distributed.run"]:
+        words = ["torchrun", *words[3:]]
     if words[:1] == ["python"]:
         raise CourseError(
             "python starts one process: `why` asks why several ranks are slow. "
@@ -63,13 +66,13 @@ def _watched(words: list[str], folder: Path, steps: int) -> list[str]:
             "`why` takes the command that starts your training: "
             "why -- torchrun --standalone --nproc-per-node 2 train.py."
         )
-    place = next((n for n, word in enumerate(words) if word.endswith(".py")), None)
-    if place is None:
+    place = next((n for n, word in enumerate(words) if word.endswith(".py") or word in MODULE), 0)
+    if not place or (words[place] in MODULE and place + 1 == len(words)):
         raise CourseError(
-            "`why` watches a script, and there is no name that ends in .py in this command: "
-            "a module (-m) or a program (--no-python) cannot be watched."
+            "`why` watches a Python script, and there is no name that ends in .py in this command, "
+            "nor a module after -m: a program (--no-python) cannot be watched."
         )
-    if not Path(words[place]).is_file():
+    if words[place] not in MODULE and not Path(words[place]).is_file():
         raise CourseError(f"There is no script {words[place]} in {Path.cwd()}: check the name.")
     return [*words[:place], str(WITHIN), str(folder), str(steps), *words[place:]]
 

@@ -65,6 +65,16 @@ def test_one_rank_is_late(kind: str, where: str, count: int) -> None:
     assert cause.line == next(each.where for each in work if each.kind == kind)
 
 
+def test_more_in_forward_and_in_backward_is_one_straggler() -> None:
+    even, late = computed(), [did("forward", 50, "train.py:7"), did("backward", 100, "train.py:8")]
+    told = ranks([*even, STEP], [*late, STEP], tail=[92.0, 2.0])
+    causes = Answer(told).causes
+    assert [(each.cause, each.rank, each.where) for each in causes] == [
+        ("straggler", 1, "backward")
+    ]
+    assert causes[0].share == pytest.approx(90 / 154)
+
+
 def test_ranks_are_late_in_turns() -> None:
     one, other = ([*computed(), did("forward", ms), STEP] for ms in (0.0, 120.0))
     told = ranks(one, other, tail=[122.0, 2.0])
@@ -124,6 +134,27 @@ def test_many_small_messages() -> None:
     assert first(same(*computed(), STEP, tail=60.0, buckets=(4096,) * 60)).cause == "latency"
 
 
+def test_one_small_message_is_not_too_large() -> None:
+    assert first(same(*computed(), STEP, tail=30.0, buckets=(4096,))).cause == "latency"
+    mixed = Answer(same(*computed(), STEP, tail=60.0, overlap=30.0, buckets=(4096, 25 * MIB)))
+    assert mixed.causes[0].cause == "bandwidth"
+
+
+def test_what_the_passes_themselves_wait_for_is_not_late() -> None:
+    """As FSDP gathers parameters and scatters gradients."""
+    gathered = message("all_gather_into_tensor", 15, 4 * MIB, "train.py:7", within="forward")
+    scattered = message("reduce_scatter_tensor", 15, 4 * MIB, "train.py:8", within="backward")
+    causes = Answer(same(gathered, *computed(), scattered, STEP)).causes
+    assert causes[0].cause == "bandwidth"
+    assert "no overlap" not in {cause.cause for cause in causes}
+
+
+def test_a_single_large_gradient_may_be_the_last() -> None:
+    averaging = message("all_reduce", 30, 10 * MIB, "train.py:10")
+    told = same(*computed(), averaging, STEP, settings={"largest": 9_800_000})
+    assert first(told).cause == "bandwidth"
+
+
 def test_passes_that_take_no_step_average_gradients() -> None:
     told = same(*computed() * 4, STEP, tail=40.0, overlap=20.0)
     cause = first(told)
@@ -180,6 +211,11 @@ def test_unused_parameters_are_searched_for() -> None:
     answer = Answer(told)
     assert answer.causes[0].cause == "unused parameters"
     assert "compare" in str(answer)
+    assert "all were used" in " ".join(str(answer).split())
+    for rank in told:
+        for pass_ in (each for step in rank.steps for each in step.passes):
+            pass_.unused = 400  # so the search is needed
+    assert first(told).cause == "computing"
     told = same(*work, tail=2.0, settings={"ddp": [ddp | {"finds_unused": False}]})
     assert first(told).cause == "computing"
 
@@ -215,6 +251,32 @@ def test_all_draw_from_all_samples_each_in_its_own_order() -> None:
     assert first(told).cause == "computing"
 
 
+def test_samples_that_a_data_set_holds_twice_are_not_drawn_twice() -> None:
+    told = same(*computed(), STEP, tail=2.0, rows=[list(range(8))] * 2)
+    for rank in told:
+        for number, step in enumerate(rank.steps):
+            step.indices = [100 * rank.rank + 8 * number + n for n in range(8)]
+    assert first(told).cause == "computing"
+    for step in told[1].steps:
+        step.indices = [index - 100 for index in step.indices]
+    assert first(told).cause == "not sharded"
+
+
+def test_batches_of_an_iterator_are_input() -> None:
+    work = [did("python", 60), *computed(), STEP]
+    settings = {"iterating": 0.9, "lines": {"input": "train.py:3", "python": "train.py:3"}}
+    cause = first(same(*work, tail=2.0, settings=settings))
+    assert (cause.cause, cause.where) == ("input", "train.py:3")
+    assert cause.share == pytest.approx(54 / 124)
+
+
+def test_what_was_not_there_is_not_called_fine() -> None:
+    said = str(Answer(same(*computed(), STEP, tail=2.0)))
+    for absent in ("the loaders", "the shares of the data", "copies", "buffers"):
+        assert absent not in said
+    assert "synchronization" in said
+
+
 def test_what_waited_for_a_core_is_no_work() -> None:
     told = same(*computed(), STEP, tail=2.0, overlap=8.0)
     for step in told[1].steps:  # another program had the core of rank 1 for 50 ms
@@ -245,5 +307,5 @@ def test_what_cannot_be_watched_is_one_sentence() -> None:
         Answer([replace(healthy[0], world=1)])
     with pytest.raises(CourseError, match="its ranks know nothing"):
         Answer([replace(rank, backend="") for rank in healthy])
-    with pytest.raises(CourseError, match="Only 7 training steps were seen"):
+    with pytest.raises(CourseError, match="Only 7 training steps of rank 0 were seen"):
         Answer([replace(rank, steps=rank.steps[:2], seen=7) for rank in healthy])

@@ -9,6 +9,7 @@ from course.explore.stills import (
     no_dead_stops,
     nodes,
     snapshot,
+    why,
 )
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "no_dead_stops",
     "nodes",
     "snapshot",
+    "why",
 ]

@@ -1,0 +1,1 @@
+"""Checks of lab 08b: the cures of three slow trainings."""

@@ -1,0 +1,27 @@
+"""A typical step of a training, a lane for each rank: what it does when, and for whom it waits."""
+
+from collections.abc import Mapping, Sequence
+
+from course.drawing import lanes, svg
+
+COMPUTING = ("forward", "backward", "optimizer")
+
+
+def draw(
+    ranks: Mapping[str, Sequence[Mapping]], title: str, subtitle: str, alt: str
+) -> svg.Picture:
+    """The stretches of each rank, as `why` writes them to JSON: kind, and start and end in s."""
+    spans = {int(rank): [_span(each) for each in stretches] for rank, stretches in ranks.items()}
+    return lanes.draw([lanes.Section("", spans)], title, subtitle, alt)
+
+
+def _span(stretch: Mapping) -> lanes.Span:
+    start, end, kind = 1e3 * stretch["start"], 1e3 * stretch["end"], stretch["kind"]
+    if kind == "waiting":
+        whom = "" if stretch["rank"] is None else f" for rank {stretch['rank']}"
+        return lanes.Span(start, end, "wait", f"waiting{whom}")
+    if kind in ("communication", "hidden communication"):
+        return lanes.Span(start, end, "comm", kind)
+    if kind in COMPUTING:
+        return lanes.Span(start, end, kind, kind)
+    return lanes.Span(start, end, "other", "other Python" if kind == "python" else kind)

@@ -1,0 +1,23 @@
+"""What `why` drew of a training in which one rank had the long texts (lab 08b)."""
+
+import json
+from pathlib import Path
+
+from course.core import words
+from course.drawing import steps, svg
+
+FILE = Path(__file__).with_name("why.json")  # written by tests/tools/record_why.py
+
+
+def straggler() -> svg.Picture:
+    """The recorded step of two ranks."""
+    told = json.loads(FILE.read_text(encoding="utf-8"))
+    first, step = told["causes"][0], words.duration(told["step_s"])
+    share = f"{100 * first['share']:.0f} %"
+    return steps.draw(
+        told["lanes"],
+        f"Rank {first['rank']} is late: without it a step would be {share} shorter",
+        f"A typical step of each rank, found by why; the mean step takes {step}",
+        f"Rank 0 computes, then waits for rank {first['rank']}, which is later in "
+        f"{first['where']}: {share} of a step.",
+    )
