@@ -14,6 +14,7 @@ from pathlib import Path
 from course.commands.web import npm, previews
 from course.commands.web.gallery import exhibits
 from course.commands.web.hosted import BRANCH, Repository, write_hosted
+from course.commands.web.licenses import write_licenses
 from course.commands.web.sources import write_sources
 from course.core import CourseError, write_whole
 
@@ -53,6 +54,7 @@ def build(root: Path, out: Path, repository: Repository | None = None) -> None:
         write_static(root, sources, Path(folder))
         write_pages(sources, pages)
         previews.write_previews(pages, Path(folder))
+        write_licenses(root, pages / "licenses")
         if repository:
             write_hosted(root, pages / BRANCH, repository)
         shutil.rmtree(out, ignore_errors=True)
