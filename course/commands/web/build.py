@@ -35,6 +35,7 @@ FOR_READERS_OF_SCREENS = {
     '<aside class="toc-drawer': '<aside aria-label="This page" class="toc-drawer',
     '<div id="search-results">': '<h1>Search</h1><div id="search-results">',
 }
+TO_TOP = re.compile(r'<a href="#" class="back-to-top.*?</a>', re.DOTALL)
 EMPTY_HEADER = re.compile(r"<th([^>]*)>(?:&nbsp;|\s)*</th>")  # pandas', above the index
 TITLE = re.compile(r"<title>(.*?)</title>")
 # What explorables are made of, and ranks in the browser.
@@ -91,6 +92,7 @@ def _finished(page: str, folder: Path) -> str:
     """
     page = NAMELESS.sub(lambda found: f'alt="{_title(folder / found[1])}"', page)
     page = DRAWING.sub(lambda found: _framed(found[0], folder / found[1], found[1]), page)
+    page = TO_TOP.sub(r'<nav aria-label="Top of this page">\g<0></nav>', page)
     page = EMPTY_HEADER.sub(r"<td\1></td>", page)
     page = page.replace("<img ", '<img loading="lazy" ')
     for before, after in FOR_READERS_OF_SCREENS.items():
