@@ -7,7 +7,15 @@ import re
 import nbformat
 import pytest
 
-from course.commands.web import front, gallery, lab_page, living, references, search_words
+from course.commands.web import (
+    front,
+    gallery,
+    lab_page,
+    licenses,
+    living,
+    references,
+    search_words,
+)
 from course.core import ROOT, CourseError
 from course.drawing import ansi, palette, widget_view
 from course.explore import pictures
@@ -154,3 +162,15 @@ def _of_256(code: int) -> str:
     """A colour of the cube of 216 in a palette of 256, as ``#rrggbb``."""
     levels = (0, 95, 135, 175, 215, 255)
     return "#" + "".join(f"{levels[(code - 16) // step % 6]:02x}" for step in (36, 6, 1))
+
+
+def test_the_pages_carry_the_licenses_of_what_others_wrote(tmp_path, monkeypatch):
+    pytest.importorskip("furo")
+    licenses.write_licenses(ROOT, tmp_path)
+    for package in licenses.COPIED:
+        text = (tmp_path / f"{package}.txt").read_text()
+        assert "Copyright" in text and "AS IS" in text
+    assert "Pyodide" in (tmp_path / "NOTICE.txt").read_text()
+    monkeypatch.setattr(licenses.metadata, "files", lambda package: [])
+    with pytest.raises(CourseError, match="furo brings no license file"):
+        licenses.license_of("furo")

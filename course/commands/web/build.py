@@ -14,6 +14,7 @@ from pathlib import Path
 from course.commands.web import npm, previews
 from course.commands.web.gallery import exhibits
 from course.commands.web.hosted import BRANCH, Repository, write_hosted
+from course.commands.web.licenses import write_licenses
 from course.commands.web.sources import write_sources
 from course.core import CourseError, write_whole
 
@@ -34,6 +35,7 @@ FOR_READERS_OF_SCREENS = {
     '<aside class="toc-drawer': '<aside aria-label="This page" class="toc-drawer',
     '<div id="search-results">': '<h1>Search</h1><div id="search-results">',
 }
+TO_TOP = re.compile(r'<a href="#" class="back-to-top.*?</a>', re.DOTALL)
 EMPTY_HEADER = re.compile(r"<th([^>]*)>(?:&nbsp;|\s)*</th>")  # pandas', above the index
 TITLE = re.compile(r"<title>(.*?)</title>")
 # What explorables are made of, and ranks in the browser.
@@ -53,6 +55,7 @@ def build(root: Path, out: Path, repository: Repository | None = None) -> None:
         write_static(root, sources, Path(folder))
         write_pages(sources, pages)
         previews.write_previews(pages, Path(folder))
+        write_licenses(root, pages / "licenses")
         if repository:
             write_hosted(root, pages / BRANCH, repository)
         shutil.rmtree(out, ignore_errors=True)
@@ -89,6 +92,7 @@ def _finished(page: str, folder: Path) -> str:
     """
     page = NAMELESS.sub(lambda found: f'alt="{_title(folder / found[1])}"', page)
     page = DRAWING.sub(lambda found: _framed(found[0], folder / found[1], found[1]), page)
+    page = TO_TOP.sub(r'<nav aria-label="Top of this page">\g<0></nav>', page)
     page = EMPTY_HEADER.sub(r"<td\1></td>", page)
     page = page.replace("<img ", '<img loading="lazy" ')
     for before, after in FOR_READERS_OF_SCREENS.items():

@@ -1,0 +1,26 @@
+"""The licenses of what the pages carry that others wrote, beside NOTICE, which says whose it is."""
+
+from importlib import metadata
+from pathlib import Path
+
+from course.core import CourseError, write_whole
+
+# The packages whose scripts and styles Sphinx copies into the pages.
+COPIED = ("sphinx", "furo", "sphinx-basic-ng", "myst-nb", "pygments", "accessible-pygments")
+OURS = ("LICENSE", "NOTICE")
+
+
+def write_licenses(root: Path, out: Path) -> None:
+    """Write ours and theirs into the folder `out`, each a text file."""
+    for name in OURS:
+        write_whole(out / f"{name}.txt", (root / name).read_text(encoding="utf-8"))
+    for package in COPIED:
+        write_whole(out / f"{package}.txt", license_of(package))
+
+
+def license_of(package: str) -> str:
+    """The license file of an installed package. Raises `CourseError` if it brings none."""
+    for file in metadata.files(package) or []:
+        if file.name.upper().startswith("LICENSE") and ".dist-info" in str(file):
+            return file.read_text(encoding="utf-8")
+    raise CourseError(f"The installed {package} brings no license file, which the site must carry.")
