@@ -21,6 +21,7 @@ def figures() -> dict[str, str]:
         "ddp_constructor.svg": stills.ddp.constructor(),
         "ddp_step.svg": stills.ddp.step(),
         "dp_step.svg": stills.dp_step.step(),
+        "fewer_messages.svg": explorables.fewer_messages().picture,
         "tensor_fusion.svg": explorables.tensor_fusion().picture,
         "tensor_fusion_off.svg": explorables.tensor_fusion(threshold=0.01).picture,
         "hierarchy_phases.svg": stills.hierarchy.phases(),
