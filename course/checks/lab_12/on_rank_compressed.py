@@ -42,12 +42,13 @@ def received(
     feedback: bool = True,
     same: bool = False,
     cap_mb: float = 25,
+    times: float = 1,
 ) -> list[list[float]]:
-    """The gradients after each backward, where DDP has the learner's hook."""
+    """The gradients after each backward, with the learner's hook in DDP; all are `times` as large."""
     replica, seen = _replica(hook, Memory(share, feedback), cap_mb), []
     for row in gradients(steps, dist.get_rank(), same):
         replica.zero_grad()
-        replica(torch.tensor(row)).backward()
+        replica(times * torch.tensor(row)).backward()
         seen.append(torch.cat([p.grad.flatten() for p in replica.parameters()]).tolist())
     return seen
 

@@ -38,10 +38,10 @@ def draw(
     ddp, yours = both(link)
     return svg.card(
         CURVE_Y + CURVE_HEIGHT + 58,
-        f"At {_speed(link)}: {_compared(gain(link))}",
+        f"{_speed(link)}: {_compared(gain(link))}, to the same loss",
         [*_lanes(ddp, yours), *_curve([(mbit, gain(mbit)) for mbit in LINKS], (link, gain(link)))],
-        subtitle=f"To the same loss, ranks of DDP wait {100 * ddp.waiting:.0f} % of the time; "
-        f"with {_named(every, compression)} {100 * yours.waiting:.0f} %",
+        subtitle=f"DDP's ranks wait for {100 * ddp.waiting:.0f} % of the time; with "
+        f"{_named(every, compression)} it is {100 * yours.waiting:.0f} %",
         alt=f"Two bars of time to the same loss, each computing and waiting: DDP "
         f"{words.long_duration(ddp.total_s)}, yours {words.long_duration(yours.total_s)}. Below, "
         "how many times as fast as DDP yours is, against the speed of the link.",
@@ -57,6 +57,8 @@ def _speed(mbit: float) -> str:
 def _compared(gain: float) -> str:
     if abs(gain - 1) < 0.005:
         return "as fast as DDP"
+    if gain < 1:
+        return f"DDP is {words.significant(1 / gain, 3)} times as fast"
     return f"{words.significant(gain, 3)} times as fast as DDP"
 
 
