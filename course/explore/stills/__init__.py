@@ -7,6 +7,7 @@ from course.explore.stills import (
     dp_step,
     hierarchy,
     nodes,
+    outer_step,
     snapshot,
 )
 
@@ -17,5 +18,6 @@ __all__ = [
     "dp_step",
     "hierarchy",
     "nodes",
+    "outer_step",
     "snapshot",
 ]
