@@ -21,7 +21,7 @@ class Memory:
     unsent: dict[nn.Parameter, Tensor] = field(default_factory=dict)
 
     def recall(self, bucket: dist.GradBucket) -> Tensor:
-        """What is unsent of a bucket's gradients, in a row as long as its buffer; zeros at first."""
+        """What is unsent of a bucket's gradients: a row as long as its buffer, zeros at first."""
         parts = zip(bucket.parameters(), bucket.gradients(), strict=True)
         rows = [self.unsent.get(p, torch.zeros_like(gradient)).flatten() for p, gradient in parts]
         return torch.cat(rows)
@@ -48,13 +48,15 @@ def mean(row: Tensor, dtype: torch.dtype) -> Future[Tensor]:
 def mean_of_few(values: Tensor, places: Tensor, like: Tensor) -> Future[Tensor]:
     """The mean of rows of which each rank sends a few numbers, with their places; the rest is 0.
 
-    All ranks send equally many. The result is as long as `like`. Places travel as int32, since torch
-    counts them in int64, which is twice as long.
+    All ranks send equally many. The result is as long as `like`. Places travel as int32, half of
+    what torch's own int64 would take.
     """
     # torch 2.13 has given it a shorter name, and warns at the old one.
     all_gather = getattr(dist, "all_gather_single", dist.all_gather_into_tensor)
-    ranks, few = dist.get_world_size(), values.numel()
-    numbers, indices = values.new_empty(ranks * few), places.new_empty(ranks * few, dtype=torch.int32)
+    ranks = dist.get_world_size()
+    gathered = ranks * values.numel()
+    numbers = values.new_empty(gathered)
+    indices = places.new_empty(gathered, dtype=torch.int32)
     all_gather(indices, places.int())
     sent = all_gather(numbers, values.contiguous(), async_op=True).get_future()
 

@@ -14,7 +14,7 @@ GIVES = {"all_reduce": 0, "all_gather_into_tensor": 1, "all_gather_single": 1}
 
 @dataclass
 class Sent:
-    """The messages of a rank, and their bytes, as handed over: not what an algorithm makes of them."""
+    """The messages of a rank and their bytes, as it hands them over, before any algorithm."""
 
     messages: int = 0
     nbytes: int = 0

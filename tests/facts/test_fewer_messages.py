@@ -7,9 +7,10 @@ import torch
 import torch.distributed as dist
 from support.said import says
 from torch import nn
-from torch.distributed.algorithms import model_averaging
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as power
+from torch.distributed.algorithms.model_averaging.averagers import PeriodicModelAverager
+from torch.futures import Future
 from torch.nn.parallel import DistributedDataParallel
 
 from course.given import digits_task
@@ -18,12 +19,12 @@ LAB = "12_fewer_messages"
 pytestmark = pytest.mark.usefixtures("alone", "one_thread")
 
 
-def test_a_hook_gets_the_state_and_a_bucket_and_returns_a_future():
+def test_a_hook_gets_the_state_and_a_bucket_and_must_say_that_it_returns_a_future():
     says(LAB, "DDP calls a hook with the state that you registered, here a `Memory`, and a bucket.")
     seen = []
 
-    def hook(state: object, bucket: dist.GradBucket) -> torch.futures.Future:
-        done = torch.futures.Future()
+    def hook(state: object, bucket: dist.GradBucket) -> Future[torch.Tensor]:
+        done = Future()
         done.set_result(7 * bucket.buffer())
         seen.append((state, sorted(len(p.flatten()) for p in bucket.parameters())))
         return done
@@ -33,25 +34,29 @@ def test_a_hook_gets_the_state_and_a_bucket_and_returns_a_future():
     replica(torch.ones(1, 2)).sum().backward()
     assert seen == [("the state", [1, 2])]
     assert replica.module.weight.grad.tolist() == [[7, 7]]
+    says(LAB, "DDP refuses a hook whose annotation names another type")
+    hook.__annotations__["return"] = torch.Tensor
+    with pytest.raises(ValueError, match="return annotation should be"):
+        DistributedDataParallel(nn.Linear(2, 1)).register_comm_hook("the state", hook)
 
 
 def test_a_later_step_has_its_parameters_in_another_order():
     says(LAB, "because DDP makes other buckets after the first step")
     orders = []
 
-    def note(state: object, bucket: dist.GradBucket) -> torch.futures.Future:
+    def note(state: object, bucket: dist.GradBucket) -> Future[torch.Tensor]:
         orders.append([parameter.numel() for parameter in bucket.parameters()])
         return default_hooks.allreduce_hook(None, bucket)
 
-    class Backwards(nn.Module):
+    class Rows(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.rows = nn.ParameterList(nn.Parameter(torch.ones(n)) for n in (1, 2, 3))
 
         def forward(self, factor: torch.Tensor) -> torch.Tensor:
-            return sum((factor * row).sum() for row in reversed(self.rows))
+            return sum((factor * row).sum() for row in self.rows)
 
-    replica = DistributedDataParallel(Backwards())
+    replica = DistributedDataParallel(Rows())
     replica.register_comm_hook(None, note)
     for _ in range(3):
         replica(torch.ones(1)).backward()
@@ -108,9 +113,9 @@ def test_sgd_with_nesterov_is_the_formula_of_the_lab():
 def test_torch_has_local_sgd():
     says(LAB, "`torch.distributed.algorithms.model_averaging` (local SGD) come with torch")
     model = digits_task.model()
-    averager = model_averaging.averagers.PeriodicModelAverager(period=4, warmup_steps=0)
+    averager = PeriodicModelAverager(period=4, warmup_steps=0)
     before = [parameter.detach().clone() for parameter in model.parameters()]
-    averager.average_parameters(model.parameters())
+    averager.average_parameters(list(model.parameters()))
     assert all(map(torch.equal, before, model.parameters()))  # the mean of one rank
 
 

@@ -15,7 +15,7 @@ NUMBERS = 23  # in all
 
 
 class Chosen(nn.Module):
-    """A model whose gradients are its inputs, exactly. Its first parameters are ready first."""
+    """A model whose gradients are its inputs, exactly. Its last parameters are ready first."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class Chosen(nn.Module):
     def forward(self, row: Tensor) -> Tensor:
         """A number whose gradient is `row` (NUMBERS,), in the parameters' order."""
         parts = row.split([parameter.numel() for parameter in self.rows])
-        terms = zip(reversed(self.rows), reversed(parts), strict=True)
+        terms = zip(self.rows, parts, strict=True)
         return sum((parameter.flatten() * part).sum() for parameter, part in terms)
 
 
@@ -44,7 +44,7 @@ def received(
     cap_mb: float = 25,
     times: float = 1,
 ) -> list[list[float]]:
-    """The gradients after each backward, with the learner's hook in DDP; all are `times` as large."""
+    """The gradients after each backward with the learner's hook in DDP, all `times` as large."""
     replica, seen = _replica(hook, Memory(share, feedback), cap_mb), []
     for row in gradients(steps, dist.get_rank(), same):
         replica.zero_grad()

@@ -70,9 +70,7 @@ def _named(every: int, compression: str) -> str:
 def _lanes(ddp: model.Training, yours: model.Training) -> list[str]:
     """The two trainings as bars: computing, solid; waiting for messages, hatched."""
     longest = max(ddp.total_s, yours.total_s)
-    unit, seconds = next(
-        (one for one in reversed(UNITS) if longest >= 2 * one[1]), UNITS[0]
-    )
+    unit, seconds = next((one for one in reversed(UNITS) if longest >= 2 * one[1]), UNITS[0])
     top = svg.round_up(longest / seconds)
     scale = (RIGHT - LEFT) / (top * seconds)
     blue, bottom = palette.rank_colour(0), TOP + 2 * NEXT
