@@ -62,7 +62,7 @@ class AnyTraining:
 
     @hint("Which steps end with a meeting, if they are counted from 1?")
     def test_messages(self, ranks):
-        """Nothing is sent but one message per meeting, with as many numbers as there are weights."""
+        """Nothing is sent but one message per meeting, with a number for each weight."""
         for by_step, weights in ranks(2, on_rank.messages, exercise_of(self), 3, 7):
             sent = [len(calls) for calls in by_step]
             assert sent == [0, 0, 1, 0, 0, 1, 0], (
