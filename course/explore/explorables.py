@@ -82,6 +82,21 @@ def collectives() -> Description:
 
 
 @explorable
+def fewer_messages() -> Description:
+    """A training that sends less often, or less, beside DDP: which is first at the same loss?"""
+    model = models.fewer_messages
+    return pictures.fewer_messages.draw, {
+        "ranks": Slider("Ranks", 2, 64, 4, step=2, log=True),
+        "link": Slider("Link", 10, 400_000, 100, step=COARSE, unit="Mbit/s", log=True),
+        "parameters": Slider("Parameters", 1, 10_000, 100, step=COARSE, unit="million", log=True),
+        "compute": Slider("A step computes for", 1, 1000, 400, step=FINE, unit="ms", log=True),
+        "every": Slider("H, steps for a message", 1, 500, 50, step=FINE, log=True, whole=True),
+        "compression": Choice("Compression", model.COMPRESSIONS, model.WHOLE),
+        "extra": Slider("Extra steps to the loss", 0, 100, 20, step=5, unit="%"),
+    }
+
+
+@explorable
 def hierarchy() -> Description:
     """All-reduce across nodes: one ring or two levels, under the α–β model."""
     one, each = pictures.hierarchy.ONE, pictures.hierarchy.EACH

@@ -27,6 +27,7 @@ def figures() -> dict[str, str]:
         "labs_map.svg": _labs_map(),
         "number_formats_bf16.svg": explorables.number_formats(format="bf16", change=0.0032).picture,
         "backfill.svg": explorables.backfill().picture,
+        "outer_step.svg": stills.outer_step.outer_step(),
         "pipeline_1f1b.svg": explorables.pipeline(policy=ONE_F_ONE_B).picture,
         "replicas_inside.svg": explorables.replicas(loss="inside forward").picture,
         "scaling.svg": explorables.scaling().picture,

@@ -8,6 +8,7 @@ from course.explore.stills import (
     hierarchy,
     no_dead_stops,
     nodes,
+    outer_step,
     snapshot,
     why,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "hierarchy",
     "no_dead_stops",
     "nodes",
+    "outer_step",
     "snapshot",
     "why",
 ]

@@ -1,0 +1,69 @@
+"""How long a training takes to a loss, with a message in every step or after H steps."""
+
+from dataclasses import dataclass
+
+from course.core import CourseError
+from course.explore.models.alpha_beta import AlphaBeta
+
+STEPS = 1000  # that DDP takes to the loss
+HIDDEN = 2 / 3  # of a step's computing: backward, behind which DDP and its hooks send
+ALPHA_US = 100.0  # a message, however short: an ordinary network
+MBIT_PER_GB = 8000.0
+WHOLE, HALF, FEW = "none", "16 bits", "largest 1 %"
+COMPRESSIONS = (WHOLE, HALF, FEW)
+BYTES = {WHOLE: 4.0, HALF: 2.0, FEW: 0.08}  # a number; 1 % of them take 8 bytes, with their places
+
+
+@dataclass(frozen=True)
+class Training:
+    """The seconds to the loss: those in which ranks compute, those in which they only wait."""
+
+    compute_s: float
+    wait_s: float
+
+    @property
+    def total_s(self) -> float:
+        """All of it."""
+        return self.compute_s + self.wait_s
+
+    @property
+    def waiting(self) -> float:
+        """The share of the time that is waited, 0 to 1."""
+        return self.wait_s / self.total_s
+
+
+def message_s(ranks: int, mbit: float, parameters: float, compression: str = WHOLE) -> float:
+    """The time in which all ranks combine one number for each parameter, by a ring.
+
+    `mbit` is each rank's link in Mbit/s. Whole rows are all-reduced: 2(N - 1) messages with 1/N of
+    the row. The largest 1 % are gathered: N - 1 messages with all that a rank gives.
+    """
+    network, size = AlphaBeta.of(ALPHA_US, mbit / MBIT_PER_GB), parameters * BYTES[compression]
+    if compression == FEW:
+        return network.seconds(ranks - 1, (ranks - 1) * size)
+    return network.seconds(2 * (ranks - 1), 2 * (ranks - 1) / ranks * size)
+
+
+def training(
+    ranks: int,
+    mbit: float,
+    parameters: float,
+    compute_ms: float,
+    every: int = 1,
+    compression: str = WHOLE,
+    extra: float = 0,
+) -> Training:
+    """A training of `STEPS` steps, and `extra` times as many more, with a message after `every`.
+
+    In every step, the message hides behind backward as far as it can, as DDP's does. Less often,
+    all ranks wait for the whole of it. Raises `CourseError` for numbers that cannot be.
+    """
+    if ranks < 2 or every < 1 or extra < 0 or min(parameters, compute_ms) <= 0:
+        raise CourseError(
+            "A training needs two ranks, parameters, time to compute, and a message after some "
+            "steps; it cannot need fewer than no extra steps."
+        )
+    steps, compute = STEPS * (1 + extra), compute_ms / 1e3
+    message = message_s(ranks, mbit, parameters, compression)
+    wait = max(0.0, message - HIDDEN * compute) if every == 1 else message / every
+    return Training(steps * compute, steps * wait)
