@@ -1,7 +1,8 @@
-"""When each rank trained: lanes over time, with gaps where it stood still and a cross for its death."""
+"""When each rank trained: lanes over time, with gaps where it stood still, and its death."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from course.core import CourseError, words
@@ -29,7 +30,7 @@ class Training:
     def longest_pause(self, rank: int) -> float:
         """The longest time between two stretches of a rank, 0 if it has only one."""
         own = self.stretches[rank]
-        return max((after[0] - before[1] for before, after in zip(own, own[1:])), default=0.0)
+        return max((after[0] - before[1] for before, after in pairwise(own)), default=0.0)
 
 
 def replica_lanes(runs: Mapping[str, "pd.DataFrame"]) -> Picture:
@@ -39,9 +40,12 @@ def replica_lanes(runs: Mapping[str, "pd.DataFrame"]) -> Picture:
     and step, and rows whose `event` is "killed". Raises `CourseError` for a run without a step.
     """
     read = {name: _training(table) for name, table in runs.items()}
-    pauses = [max(map(run.longest_pause, run.stretches.keys() - run.killed)) for run in read.values()]
-    told = " and ".join(words.duration(pause) for pause in pauses)
+    told = " and ".join(words.duration(_pause_of_others(run)) for run in read.values())
     return draw_training(read, f"The others stand still for {told}", "Measured here")
+
+
+def _pause_of_others(run: Training) -> float:
+    return max(map(run.longest_pause, run.stretches.keys() - run.killed))
 
 
 def _training(table: "pd.DataFrame") -> Training:
@@ -101,7 +105,7 @@ def _lane(rank: int, run: Training, y: float, scale: float) -> list[str]:
 
 def _told(run: Training) -> str:
     """The run in words, for the alt text."""
-    killed = [f"rank {rank} is killed after {words.duration(at)}" for rank, at in run.killed.items()]
+    killed = [f"rank {rank} is killed after {words.duration(s)}" for rank, s in run.killed.items()]
     still = [
         f"rank {rank} stands still for {words.duration(run.longest_pause(rank))}"
         for rank in sorted(run.stretches.keys() - run.killed)

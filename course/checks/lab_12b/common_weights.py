@@ -36,8 +36,9 @@ class TestCommonWeights:
     """Exercise 2: what replicas that come and go agree on."""
 
     def _average(self, ranks, members: list[Member], what: str) -> None:
-        for rank, (weights, step, _) in enumerate(ranks(len(members), on_rank.averaged, members,
-                                                        join=False)):
+        for rank, (weights, step, _) in enumerate(
+            ranks(len(members), on_rank.averaged, members, join=False)
+        ):
             far = off(weights, mean(members))
             assert far < CLOSE, f"{what}: rank {rank} is off by {far:.2g}"
             wanted = max(step for version, step, _ in members if version == members[0][0])
