@@ -10,7 +10,6 @@ nothing, where the answer is a line of text. Cells go on whether or not somebody
 """
 
 import html
-import math
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -106,8 +105,8 @@ def ask(line: str, cell: str) -> None:
 
 
 def it_was(name: str, value: float | str) -> None:
-    """Show what a run measured beside what was guessed, and keep it; not a number shows nothing."""
-    if not isinstance(value, str) and not math.isfinite(value):
+    """Show what a run measured beside what was guessed, and keep it; NaN shows nothing."""
+    if not isinstance(value, str) and not guesses.usable(value):
         return
     form, handle = _forms.get(name, (None, None))
     known = guesses.asked(form.guess, SRC) if form else guesses.read(name, SRC)

@@ -16,6 +16,7 @@ from course.notebook import keeping
 
 FOLDER = "guesses"  # in the folder `kept`
 MOST = 300  # characters of an answer
+LEAST, LARGEST = 1e-12, 1e15  # numbers but 0 that are written out
 NAME = re.compile(r"[a-z][a-z0-9_]{0,49}")
 SECONDS = {"µs": 1e-6, "ms": 1e-3, "s": 1.0}  # units of time
 NUMBER = re.compile(r"[~≈]?\s*([+-]?(?:\d[\d ,_]*)?\.?\d+(?:e[+-]?\d{1,2})?)", re.IGNORECASE)
@@ -121,9 +122,14 @@ def number(text: str, unit: str) -> float:
         value = float(THOUSANDS.sub("", found[1]).replace(",", ".")) if found else math.nan
     except ValueError:
         value = math.nan
-    if not math.isfinite(value):
+    if not usable(value):
         raise CourseError("Your guess here is a number, such as 3, 0.5 or 2000.")
     return value
+
+
+def usable(value: float) -> bool:
+    """Whether a number can be shown and drawn: it is finite, and neither huge nor tiny."""
+    return value == 0 or LEAST <= abs(value) <= LARGEST
 
 
 def parse(text: str) -> Guess | None:
@@ -145,7 +151,7 @@ def _plain(answer: object, unit: str) -> Answer | None:
     """An answer as a file has it; raises `ValueError` for one that does not belong to the unit."""
     if answer is None:
         return None
-    if unit and isinstance(answer, int | float) and math.isfinite(answer):
+    if unit and isinstance(answer, int | float) and usable(answer):
         return float(answer)
     if not unit and isinstance(answer, str) and len(answer) <= MOST:
         return answer

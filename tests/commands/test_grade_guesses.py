@@ -1,14 +1,17 @@
 """What a class guessed is read from what it handed in, and shown without names."""
 
 import json
+import os
 from dataclasses import asdict
 from pathlib import Path
 
+from support.grading import page, run, table
 from support.pictures import assert_fits
 
 from course.charts import expectations
 from course.commands.grading import expected
 from course.commands.grading.submissions import Submission, collect
+from course.exercises import exercises
 from course.notebook.guesses import FOLDER, Guess
 
 QUESTION = "By what factor does the <time> grow?"
@@ -39,6 +42,18 @@ def test_guesses_are_read_and_what_is_broken_or_too_large_is_left_out(tmp_path: 
     assert all(each.exercises == ["ring"] for each in found.values())
 
 
+def test_the_command_writes_the_page_and_guesses_do_not_make_late(tmp_path: Path, capsys) -> None:
+    hand_in(tmp_path / "class", "ada", json.dumps(asdict(answer(1000.0))))
+    script = tmp_path / "class" / "ada" / "ring.py"
+    script.write_text(exercises()["ring"].script(solved=False))
+    os.utime(script, (0, 0))
+    assert run(tmp_path / "class", "--names", "ring", "--trust", "--due", "2026-01-01") == 0
+    shown = page(tmp_path / "class", "guesses.html")
+    assert "In the middle the room guessed 1,000 times and measured 116 times" in shown
+    assert 'href="guesses.html"' in page(tmp_path / "class")
+    assert "late" not in table(tmp_path / "class")["ada"]["to know"]
+
+
 def room(*answers: Guess) -> str:
     return expected.page(
         [
@@ -49,25 +64,25 @@ def room(*answers: Guess) -> str:
 
 
 def test_the_page_shows_the_spread_and_no_names() -> None:
-    page = room(answer(1000.0), answer(16000.0), answer(20.0, guessed=LATER, measured=AT))
-    assert "In the middle the room guessed 1,000 times and measured 116 times" in page
-    assert "3 guessed, 3 measured, on one logarithmic axis" in page
-    assert "3 answers; 1 person guessed after a run" in page
-    assert "learner-" not in page and "the &lt;time&gt; grow" in page
+    shown = room(answer(1000.0), answer(16000.0), answer(20.0, guessed=LATER, measured=AT))
+    assert "In the middle the room guessed 1,000 times and measured 116 times" in shown
+    assert "3 guessed, 3 measured, on one logarithmic axis" in shown
+    assert "3 answers; 1 person guessed after a run" in shown
+    assert "learner-" not in shown and "the &lt;time&gt; grow" in shown
 
 
 def test_who_skipped_or_answered_an_older_question_does_not_count() -> None:
-    page = room(answer(10.0), answer(None), answer(20.0), answer(0.5, unit="ms"))
-    assert "2 guessed, 3 measured" in page
+    shown = room(answer(10.0), answer(None), answer(20.0), answer(0.5, unit="ms"))
+    assert "2 guessed, 3 measured" in shown
     assert "Nobody handed in a guess" in room(answer(None)) and "Nobody" in room()
 
 
 def test_choices_and_text() -> None:
     either = {"unit": "", "choices": ("falls", "<rises>")}
-    page = room(answer("falls", "falls", **either), answer("<rises>", "falls", **either))
-    assert "falls: guessed by 1, measured by 2" in page and "<rises>" not in page
-    page = room(answer("<b>", "so", unit=""), answer("<b>", "so", unit=""))
-    assert "<td>&lt;b&gt;</td><td>2</td>" in page
+    shown = room(answer("falls", "falls", **either), answer("<rises>", "falls", **either))
+    assert "falls: guessed by 1, measured by 2" in shown and "<rises>" not in shown
+    shown = room(answer("<b>", "so", unit=""), answer("<b>", "so", unit=""))
+    assert "<td>&lt;b&gt;</td><td>2</td>" in shown
 
 
 def test_the_pictures_fit() -> None:

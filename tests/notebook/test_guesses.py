@@ -37,7 +37,9 @@ def test_numbers_are_read_as_people_type_them(typed: str, value: float) -> None:
     assert TIME.answer(typed) == value
 
 
-@pytest.mark.parametrize("typed", ["", "three", "nan", "inf", "1e999", "1 2", "3 s", "--3", "1/2"])
+@pytest.mark.parametrize(
+    "typed", ["", "three", "nan", "inf", "1e999", "1e16", "1e-13", "1 2", "3 s", "--3", "1/2"]
+)
 def test_what_is_no_number_is_refused_in_a_sentence(typed: str) -> None:
     with pytest.raises(CourseError, match="Your guess here is a number, such as 3"):
         TIME.answer(typed)
@@ -114,6 +116,7 @@ GOOD = asdict(replace(TIME, guess=3.0, guessed=AT))
                 {"more": 1},
                 {"guess": "three"},
                 {"guess": float("nan")},
+                {"guess": 1e300},
                 {"guessed": "yesterday"},
                 {"value": [1]},
                 {"unit": 5},
