@@ -36,6 +36,8 @@ tuple(torch.tensor([4.0, 5.0])[1:].shape)
 [float(x) for x in torch.tensor([4.0, 5.0])]
 len(torch.ones(4)[1:3]), torch.ones(4).numel()
 (-torch.ones(2)).tolist()
+int(torch.tensor([4.0])[0]), float(torch.tensor([2.5]))
+tuple(torch.ones(3).size()), torch.ones(3).size(0)
 torch.tensor([3.0, 4.0]).sum().item()
 bool((torch.ones(2) == torch.ones(2)).all())
 torch.equal(torch.ones(2), torch.zeros(2))

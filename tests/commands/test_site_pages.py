@@ -15,6 +15,7 @@ from course.commands.web import (
     living,
     references,
     search_words,
+    trial,
 )
 from course.core import ROOT, CourseError
 from course.drawing import ansi, palette, widget_view
@@ -73,6 +74,14 @@ def test_a_page_begins_with_the_lab_and_not_with_its_machine(node):
     number = node.cells[0].source.removeprefix("# ").partition(" ")[0]
     cards = [cell for cell in code if "hardware.card()" in cell.source and cell.outputs]
     assert len(cards) == (number == lab_page.FIRST)
+
+
+def test_the_page_that_runs_ranks_is_linked_from_its_lab_and_where_visitors_begin(node):
+    number = node.cells[0].source.removeprefix("# ").partition(" ")[0]
+    assert ("try_ring.html" in nbformat.writes(node)) == (number == trial.LAB)
+    for name in ("index.md", "start.md"):
+        text = (front.TEXTS / name).read_text(encoding="utf-8")
+        assert re.search(rf"\b{trial.PAGE}\.(html|md)\b", text), name
 
 
 def test_what_comes_alive_begins_as_it_was_in_the_lab(node):

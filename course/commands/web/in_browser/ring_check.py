@@ -67,9 +67,9 @@ def check(source: str) -> Report:
 
 ASKED = {
     "ends": f"All {RANKS} ranks come to an end.",
-    "waited": "Whatever is begun is waited for.",
+    "waited": "Every send and receive is waited for.",
     "sum": "Every rank holds the sums.",
-    "others": "So it is with 1, 2, 3 and 5 ranks, and with lengths that they do not divide.",
+    "others": "The same holds with 1, 2, 3 and 5 ranks, and for lengths that they do not divide.",
     "ring": f"It is a ring: {2 * (RANKS - 1)} messages per rank, each a chunk to the right.",
 }
 
@@ -100,7 +100,7 @@ def _loose(done: Run) -> Iterator[str]:
             if not post.waited:
                 yield (
                     f"Rank {post.rank} never waits for its {post.words}, line {post.line}. Only "
-                    "after wait() is it sure that the numbers are there, or gone."
+                    "wait() makes sure that the numbers have arrived."
                 )
                 return
 

@@ -46,6 +46,9 @@ class Tensor:
     def __float__(self) -> float:
         return float(self.item())
 
+    def __int__(self) -> int:
+        return int(self.item())
+
     def __bool__(self) -> bool:
         return bool(self.item())
 
@@ -53,6 +56,10 @@ class Tensor:
     def shape(self) -> tuple[int, ...]:
         """Its length, or nothing if it is a single number."""
         return (self.length,) if self.dim else ()
+
+    def size(self, dim: int | None = None) -> tuple[int, ...] | int:
+        """Its shape, or its length in one dimension."""
+        return self.shape if dim is None else self.shape[dim]
 
     def numel(self) -> int:
         """How many numbers it has."""
