@@ -20,7 +20,7 @@ NOTEBOOKS = sorted(
     for path in ROOT.glob(f"{form}/*.ipynb")
     if path.stem != START
 )
-RUN = re.compile(r"%(?:torchrun|accelerate launch)\b.*?(src/\w+\.py)")
+RUN = re.compile(r"%(?:why )?(?:torchrun|accelerate launch)\b.*?(src/\w+\.py)")
 TOP = (
     r"> - \*\*After this lab\*\* .+\n(?:>.*\n)*"
     r"> - \*\*You need\*\* .+\n(?:>.*\n)*> - \*\*Time:\*\* .+"

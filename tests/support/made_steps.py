@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from course.why import Answer, Cause
 from course.why.timeline import Pass, Rank, Slice, Step
 
 MS = 1e-3
+MIB = 1 << 20
 COUNT = 10  # steps
 
 
@@ -80,3 +82,16 @@ def ranks(*each: Sequence[Slice], settings: dict | None = None, **of_step: objec
         steps = [step(slices, start=float(n), **mine) for n in range(COUNT)]
         found.append(rank(number, steps, len(each), **settings or {}))
     return found
+
+
+def same(*slices: Slice, count: int = 2, **more: object) -> list[Rank]:
+    """Ranks that all do the same."""
+    return ranks(*[list(slices)] * count, **more)
+
+
+def first(told: list[Rank]) -> Cause:
+    """The cause to cure first."""
+    return Answer(told).causes[0]
+
+
+STEP = did("optimizer", 2, "train.py:9")

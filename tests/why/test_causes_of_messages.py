@@ -1,0 +1,109 @@
+"""Causes that lie in messages are found in steps that are made up."""
+
+from dataclasses import replace
+
+import pytest
+from support.made_steps import MIB, STEP, computed, did, first, message, ranks, same
+
+from course.why import Answer
+from course.why.timeline import ASYNC
+
+
+def test_messages_begin_when_backward_is_over() -> None:
+    averaging = message("all_reduce", 30, 10 * MIB, "train.py:10")
+    cause = first(same(*computed(), averaging, STEP))
+    assert (cause.cause, cause.where) == ("no overlap", "train.py:10")
+    assert cause.share == pytest.approx(30 / 92)
+    cause = first(same(*computed(), STEP, tail=30.0, buckets=(10 * MIB,)))
+    assert cause.cause == "no overlap"
+
+
+def test_messages_are_too_large_to_hide() -> None:
+    cause = first(same(*computed(), STEP, tail=60.0, overlap=30.0, buckets=(25 * MIB,) * 4))
+    assert cause.cause == "bandwidth"
+    assert cause.share == pytest.approx(60 / 122)
+    begun = message(f"all_reduce, {ASYNC}", 60, 10 * MIB, "train.py:10", within="backward")
+    assert first(same(*computed(), begun, STEP)).cause == "bandwidth"
+
+
+def test_what_backward_could_not_hide_anyway_is_size() -> None:
+    averaging = message("all_reduce", 200, 10 * MIB, "train.py:10")
+    causes = Answer(same(*computed(), averaging, STEP)).causes
+    assert [cause.cause for cause in causes[:2]] == ["bandwidth", "no overlap"]
+    assert causes[0].share == pytest.approx(160 / 262)
+
+
+def test_many_small_messages() -> None:
+    small = [message("all_reduce", 1, 60_000, "train.py:10") for _ in range(60)]
+    assert first(same(*computed(), *small, STEP)).cause == "latency"
+    assert first(same(*computed(), STEP, tail=60.0, buckets=(4096,) * 60)).cause == "latency"
+
+
+def test_one_small_message_is_not_too_large() -> None:
+    assert first(same(*computed(), STEP, tail=30.0, buckets=(4096,))).cause == "latency"
+    mixed = Answer(same(*computed(), STEP, tail=60.0, overlap=30.0, buckets=(4096, 25 * MIB)))
+    assert mixed.causes[0].cause == "bandwidth"
+
+
+def test_what_the_passes_themselves_wait_for_is_not_late() -> None:
+    """As FSDP gathers parameters and scatters gradients."""
+    gathered = message("all_gather_into_tensor", 15, 4 * MIB, "train.py:7", within="forward")
+    scattered = message("reduce_scatter_tensor", 15, 4 * MIB, "train.py:8", within="backward")
+    causes = Answer(same(gathered, *computed(), scattered, STEP)).causes
+    assert causes[0].cause == "bandwidth"
+    assert "no overlap" not in {cause.cause for cause in causes}
+
+
+def test_a_single_large_gradient_may_be_the_last() -> None:
+    averaging = message("all_reduce", 30, 10 * MIB, "train.py:10")
+    told = same(*computed(), averaging, STEP, settings={"largest": 9_800_000})
+    assert first(told).cause == "bandwidth"
+
+
+def test_passes_that_take_no_step_average_gradients() -> None:
+    told = same(*computed() * 4, STEP, tail=40.0, overlap=20.0)
+    cause = first(told)
+    assert cause.cause == "accumulation"
+    assert cause.share == pytest.approx(120 / (240 + 160 + 2))
+    averaging = message("all_reduce", 40, 10 * MIB, "train.py:10")
+    assert first(same(*[*computed(), averaging] * 4, STEP)).cause == "accumulation"
+
+
+def test_parameters_gathered_for_forward_are_no_accumulation() -> None:
+    gathered = message("all_gather_into_tensor", 40, 10 * MIB, "train.py:7", within="forward")
+    told = same(*[gathered, *computed()] * 2, STEP)
+    assert "accumulation" not in {cause.cause for cause in Answer(told).causes}
+
+
+def test_several_optimizers_in_a_step_are_no_accumulation() -> None:
+    told = same(*computed(), STEP, *computed(), STEP, tail=40.0, overlap=20.0)
+    assert {cause.cause for cause in Answer(told).causes} == {"bandwidth"}
+
+
+@pytest.mark.parametrize("name", ["barrier", "all_gather_object", "monitored_barrier"])
+def test_the_script_makes_ranks_meet(name: str) -> None:
+    meets = message(name, 40, 0, "train.py:11")
+    cause = first(same(*computed(), STEP, meets, tail=2.0))
+    assert (cause.cause, cause.where) == ("synchronization", "train.py:11")
+    assert cause.share == pytest.approx(40 / 104)
+
+
+def test_a_reduced_loss_is_synchronization_wherever_it_is_reduced() -> None:
+    loss = message("all_reduce", 40, 4, "train.py:11")
+    assert first(same(*computed(), loss, STEP, tail=2.0)).cause == "synchronization"
+    early = replace(loss, within="forward")
+    assert first(same(early, *computed(), STEP, tail=2.0)).cause == "synchronization"
+
+
+def test_buffers_are_broadcast() -> None:
+    table = did("buffers", 40, "train.py:7", name="broadcast", nbytes=50 * MIB)
+    cause = first(same(table, *computed(), STEP, tail=2.0))
+    assert (cause.cause, cause.where) == ("buffers", "train.py:7")
+
+
+def test_who_waits_in_a_broadcast_of_buffers_does_not_accuse_it() -> None:
+    early, late = (did("buffers", ms, name="broadcast", nbytes=MIB) for ms in (51, 1))
+    slow = did("python", 50, "train.py:3")
+    told = ranks([early, *computed(), STEP], [slow, late, *computed(), STEP], tail=2.0)
+    cause = first(told)
+    assert (cause.cause, cause.rank, cause.where) == ("straggler", 1, "outside the step")
