@@ -12,7 +12,7 @@ from support.launching import clean_environment
 
 from course.core.files import ROOT
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.rest, pytest.mark.timeout(240)]
 
 OURS = ["-p", "no:nbval", "-p", "support.validate"]
 IGNORE, RAISES, SKIP = "nbval-ignore-output", "raises-exception", "nbval-skip"
