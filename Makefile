@@ -3,6 +3,8 @@
 PYTHON ?= python3
 # The versions that the course was tested with; `make install PINS=` takes the newest instead.
 PINS = -c constraints.txt
+# Measurements in notebooks repeat less; `make test SMALL=` runs them as learners do.
+SMALL = --small
 PIP = .venv/bin/python -m pip
 
 .PHONY: lab update test test-rest quick base install notebooks prose scripts site report doctor \
@@ -16,10 +18,10 @@ update: base             # the newest version; your answers and notes stay
 	$(MAKE) base
 
 test: install            # this machine and the product, in ten minutes; ARGS="labs" runs some tests, all of them
-	.venv/bin/python -m pytest --nbval $(or $(ARGS),-m "not rest")
+	.venv/bin/python -m pytest --nbval $(SMALL) $(or $(ARGS),-m "not rest")
 
 test-rest: install       # all that `make test` leaves out
-	.venv/bin/python -m pytest --nbval -m rest $(ARGS)
+	.venv/bin/python -m pytest --nbval $(SMALL) -m rest $(ARGS)
 
 quick: lint              # for the edit loop: style, built files, every test that takes no minutes
 	.venv/bin/python -m course build --check

@@ -14,6 +14,9 @@ from typing import Any
 from course.hardware import gpus, quotas
 from course.hardware.gpus import Gpu, Gpus, Link
 
+# What torch/version.py says.
+TORCH_VERSION = re.compile(r"^__version__\b.*=\s*['\"](.+)['\"]", re.MULTILINE)
+TORCH_CUDA = re.compile(r"^cuda\b.*=\s*['\"]([\d.]+)['\"]", re.MULTILINE)
 NVIDIA, DISPLAY = "0x10de", "0x03"  # PCI vendor; PCI class of graphics and compute cards
 
 
@@ -180,5 +183,6 @@ def torch_build() -> tuple[str | None, str | None]:
     except importlib.metadata.PackageNotFoundError:
         return None, None
     build = quotas.text(Path(package.locate_file("torch/version.py")))
-    cuda = re.search(r"^cuda\b.*=\s*['\"]([\d.]+)['\"]", build, re.MULTILINE)
-    return package.version, cuda[1] if cuda else None
+    # Each launch asks, and `package.version` would parse all of the package's description.
+    version, cuda = TORCH_VERSION.search(build), TORCH_CUDA.search(build)
+    return version[1] if version else package.version, cuda[1] if cuda else None

@@ -177,8 +177,8 @@ def _prepare(ranks: Ranks, count: int) -> int:
     terminal too. Without GPUs they see none: accelerate would take what it sees, and what the
     driver shows may be more than torch can use.
     """
-    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, hardware.cores() // count)))
     box = hardware.Box.here()
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, box.cores // count)))
     if box.usable_gpus >= count:
         return count
     if box.usable_gpus:

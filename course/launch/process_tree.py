@@ -85,6 +85,17 @@ def ended_children() -> Iterator[tuple[int, int]]:
         yield pid, os.waitstatus_to_exitcode(status)
 
 
+def has_children() -> bool:
+    """Whether this process has children; those that have ended stay to be looked at."""
+    if not hasattr(os, "waitid"):
+        return bool(psutil.Process().children())
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
 def still_the_same(pid: int, created: float) -> psutil.Process | None:
     """The process that was created then, if it is still there."""
     with contextlib.suppress(psutil.NoSuchProcess):

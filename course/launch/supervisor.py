@@ -243,10 +243,12 @@ class Supervisor:
 
     def _finish(self) -> None:
         """End what the run left behind, hand over the last output, and say how it ended."""
-        children = psutil.Process().children(recursive=True)
-        left = psutil.wait_procs(children, timeout=SETTLE_S)[1]
+        left = []
+        if process_tree.has_children():  # or there is nobody below: orphans are adopted
+            children = psutil.Process().children(recursive=True)
+            left = psutil.wait_procs(children, timeout=SETTLE_S)[1]
         patience = time.monotonic() + GRACE_S
-        while psutil.Process().children() and time.monotonic() < patience:
+        while process_tree.has_children() and time.monotonic() < patience:
             process_tree.kill_below()
             self._reap()
             time.sleep(TICK_S)

@@ -14,7 +14,13 @@ SINGLE_THREADED = {
     "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
 }
 
-FIRST = ("torch", "torch.distributed.run", "torch.nn.parallel", "torch.utils.data")
+FIRST = (
+    "torch",
+    "torch.distributed.run",
+    "torch.nn.parallel",
+    "torch.utils.data",
+    "course.launch.launcher",
+)
 THEN = (
     "transformers.models.bert.modeling_bert",
     "transformers.models.bert.tokenization_bert",

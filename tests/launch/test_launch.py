@@ -139,6 +139,7 @@ def test_folder_of_a_killed_client_is_marked(tmp_path: Path) -> None:
 LAUNCHES, EACH_TORCHRUN = 200, 5
 
 
+@pytest.mark.rest
 @pytest.mark.timeout(300)
 def test_200_launches_in_a_row(tmp_path: Path) -> None:
     """None fails, and none leaves anything: processes, memory, file descriptors, files."""

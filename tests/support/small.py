@@ -1,0 +1,36 @@
+"""A plugin of pytest: with ``--small``, measurements in notebooks are repeated less.
+
+Their sizes are in ``tests/small_sizes.toml``.
+
+A measurement is repeated until its number can be trusted, and nbval does not compare the number. So
+a test of what the cells *do* needs no more than the same script with fewer repetitions.
+"""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+SIZES = tomllib.loads((Path(__file__).parents[1] / "small_sizes.toml").read_text())
+COMMAND = re.compile(r"%(?:torchrun|accelerate|python) .*?(src/\w+\.py).*")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Take the option."""
+    about = "measurements in notebooks take a small size, as `make test` has it"
+    parser.getgroup("course").addoption("--small", action="store_true", help=about)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Make the commands of a notebook's cell small."""
+    if item.config.option.small and item.path.suffix == ".ipynb":
+        item.cell.source = small(item.cell.source, SIZES.get(item.path.stem, {}))
+
+
+def small(source: str, sizes: dict[str, str]) -> str:
+    """The source of a cell whose commands have the arguments in `sizes`, by script, as their last.
+
+    For argparse, the last of several values holds.
+    """
+    return COMMAND.sub(lambda match: f"{match[0]} {sizes.get(match[1], '')}".rstrip(), source)
