@@ -149,10 +149,19 @@ def test_without_python_the_page_says_so_and_can_try_again(browser, address):
     page.set_default_timeout(PATIENCE_S * 1000)
     page.route("**/pyodide/*", lambda route: route.abort())
     page.goto(f"{address}{trial.PAGE}.html")
-    page.wait_for_function(SAYS, arg="This browser cannot run Python in a page")
+    page.wait_for_function(SAYS, arg="Python did not start here")
     page.unroute("**/pyodide/*")
     page.get_by_role("button", name="Run on 4 ranks").click()
     page.get_by_text("They wait in a circle").wait_for()
+    page.close()
+
+
+def test_a_browser_that_cannot_run_python_says_so(browser, address):
+    page = browser.new_page()
+    page.add_init_script("delete window.WebAssembly")
+    page.goto(f"{address}{trial.PAGE}.html")
+    page.wait_for_function(SAYS, arg="This browser cannot run Python in a page")
+    assert page.get_by_role("button", name="Run on 4 ranks").is_disabled()
     page.close()
 
 

@@ -62,7 +62,7 @@ class Distributed:
     """What the learner's `import torch.distributed` gives to one rank, in one of its runs."""
 
     def __init__(self, world: World, rank: int, flat: Tensor) -> None:
-        self._world, self._rank, self._flat = world, rank, flat
+        self._ranks, self._rank, self._flat = world, rank, flat
         self._calls = self._clock = 0
         self._waits: Wait | None = None
         self._seen: dict[int, list[float]] = {}  # by the clock: the rank's vector
@@ -78,7 +78,7 @@ class Distributed:
 
     def get_world_size(self) -> int:
         """How many ranks there are."""
-        return self._world.size
+        return self._ranks.size
 
     def send(self, tensor: Tensor, dst: int) -> None:
         """Send a tensor; return when it was received."""
@@ -115,10 +115,10 @@ class Distributed:
             raise Suspend
         if not isinstance(tensor, Tensor):
             raise TypeError(f"dist.{call} takes a tensor, not {type(tensor).__name__}")
-        if peer is not None and (peer == self._rank or peer not in range(self._world.size)):
+        if peer is not None and (peer == self._rank or peer not in range(self._ranks.size)):
             raise ValueError(
                 f"dist.{call}: the other rank is {peer}, but must be one of 0 to "
-                f"{self._world.size - 1} and not rank {self._rank} itself"
+                f"{self._ranks.size - 1} and not rank {self._rank} itself"
             )
         self._look()
         gives = call not in RECEIVES
@@ -132,12 +132,12 @@ class Distributed:
             line=line(),
             clock=self._clock,
         )
-        known = self._world.posts[self._rank]
+        known = self._ranks.posts[self._rank]
         self._calls += 1
         if self._calls > MOST_CALLS:
             raise RuntimeError(f"more than {MOST_CALLS} calls: does the loop end?")
         if self._calls > len(known):
-            self._world.add(post)
+            self._ranks.add(post)
         elif not known[self._calls - 1].repeats(post):
             raise RuntimeError(
                 "the rank was run again and did something else. On this page a rank that waits "

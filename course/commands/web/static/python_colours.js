@@ -4,7 +4,9 @@ const KEYWORDS =
   "global|if|import|in|is|lambda|nonlocal|not|or|pass|raise|return|try|while|with|yield";
 const PART = new RegExp(
   [
-    `(?<s>"""[\\s\\S]*?(?:"""|$)|'''[\\s\\S]*?(?:'''|$)|"(?:\\\\.|[^"\\\\\\n])*"?|'(?:\\\\.|[^'\\\\\\n])*'?)`,
+    "(?<s>" +
+      `"""[\\s\\S]*?(?:"""|$)|'''[\\s\\S]*?(?:'''|$)|` +
+      `"(?:\\\\.|[^"\\\\\\n])*"?|'(?:\\\\.|[^'\\\\\\n])*'?)`,
     "(?<c1>#[^\\n]*)",
     `(?<k>\\b(?:${KEYWORDS})\\b)`,
     "(?<kc>\\b(?:True|False|None)\\b)",

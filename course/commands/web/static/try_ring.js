@@ -6,8 +6,8 @@ const LIMIT_MS = 10_000, KEPT = "try_ring";
 const LOADING = "Python is on its way to your browser, about 6 MB, once …";
 const READY = "Python is here.";
 const ENDLESS = "Stopped after 10 seconds. Is there a loop that never ends?";
-const NO_PYTHON =
-  "This browser cannot run Python in a page, so try another one, or lab 02 on your machine.";
+const ASLEEP = "Python did not start here. Press Run to try again, or try another browser.";
+const NO_PYTHON = "This browser cannot run Python in a page. Try another one.";
 const KINDS = new Map([
   [true, ["holds", "holds"]],
   [false, ["fails", "does not hold"]],
@@ -54,7 +54,7 @@ function wake() {
 function fail() {
   worker?.terminate();
   worker = null; // the next run tries again
-  stop(NO_PYTHON);
+  stop(ASLEEP);
 }
 function send() {
   say("Running …");
@@ -145,7 +145,9 @@ function draw() {
   shown.replaceChildren(
     ...lines.map((parts, i) => {
       const at = marks.filter(({ line }) => line === i + 1);
-      const chips = at.map(({ rank }) => make("span", { className: `chip rank-${rank}` }, `${rank}`));
+      const chips = at.map(({ rank }) =>
+        make("span", { className: `chip rank-${rank}` }, `${rank}`),
+      );
       return make("span", { className: "line" }, ...parts, ...chips, "\n");
     }),
   );
