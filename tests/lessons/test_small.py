@@ -21,7 +21,7 @@ def test_a_small_size_is_one_of_the_script(lab: str, script: str) -> None:
     text = lesson(lab).scripts(solved=True)[script]
     option, size = SIZES[lab][script].split()
     default = re.search(rf'add_argument\("{option}", type=int(?:, default=(\d+))?[,)]', text)
-    assert default and (default[1] is None or 0 < int(size) < int(default[1]))
+    assert default and (default[1] is None or 1 < int(size) < int(default[1]))
 
 
 @pytest.mark.parametrize(("lab", "script"), EVERY)
