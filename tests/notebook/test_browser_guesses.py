@@ -6,6 +6,7 @@ import nbformat
 import pytest
 from support.chromium import CHROMIUM
 from support.jupyterlab import KERNEL, RUN_S, open_notebook
+from support.launching import until
 
 pytestmark = [
     pytest.mark.slow,
@@ -55,7 +56,7 @@ def test_guesses_are_answered_twice_refused_skipped_and_there_the_next_day(
     assert page.get_by_text(both).count() == 2, "beside the question and beside the run"
     assert growth.get_by_role("button").count() == 0
     page.keyboard.press("Control+s")
-    page.wait_for_timeout(1500)
+    until(lambda: (course_folder / path).read_text().count(both) >= 4)  # outputs and forms
     sessions = page.request.get(f"{server}api/sessions?token=learner").json()
     [yesterday] = [one["id"] for one in sessions if one["path"] == path]
     page.request.delete(f"{server}api/sessions/{yesterday}?token=learner")
