@@ -104,6 +104,7 @@ def test_a_step_waits_for_the_gpu_once_and_after_backward(scripts, monkeypatch, 
     assert read == [len(replica.trained)], "finish() should read the flags of all buckets at once"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "ranks", "gpus", "seen"),
     [
