@@ -16,6 +16,7 @@ from course.why.recorder import Recorder
 from course.why.timeline import Pass
 
 NS = 1e-9
+RARELY = 100  # passes from one that DDP times to the next, as torch sets it
 
 
 class Ddp:
@@ -25,12 +26,19 @@ class Ddp:
         self._recorder = recorder
         self._asked: dict[int, int] = {}  # by module: the end of the last pass that was told
         self.facts: list[dict] = []
+        self._modules: list[DistributedDataParallel] = []
 
     def install(self, between: Callable) -> None:
         """Begin; `between` steps between callers and functions."""
         between(self._forward, ("forward",), DistributedDataParallel)
         between(self._buffers, ("_sync_buffers",), DistributedDataParallel)
         between(self._search, ("prepare_for_backward",), dist.Reducer)
+
+    def remove(self) -> None:
+        """End: DDP times itself as rarely as before."""
+        for ddp in self._modules:
+            ddp._set_ddp_runtime_logging_sample_rate(RARELY)
+        self._modules.clear()
 
     def _forward(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
         self._recorder.forward()
@@ -53,6 +61,7 @@ class Ddp:
         if id(ddp) not in self._asked:
             self._asked[id(ddp)] = 0
             self.facts.append(_facts(ddp))
+            self._modules.append(ddp)
             ddp._set_ddp_runtime_logging_sample_rate(1)
             return
         told = ddp._get_ddp_logging_data()

@@ -76,6 +76,7 @@ class Hooks:
     def remove(self) -> None:
         """End."""
         self._all.close()
+        self.ddp.remove()
 
     def _between(self, around: Callable, names: tuple[str, ...], *homes: object) -> None:
         self._all.enter_context(interceptor.intercepted(around, names, *([homes] if homes else [])))
