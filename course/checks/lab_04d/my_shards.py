@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
 
 from course.checks.lab_04d import on_rank_my_shards as on_rank
 from course.checks.lab_04d.on_rank_my_shards import Line, Read
@@ -24,8 +23,9 @@ class TestMyShards:
         with many files, with fewer than readers, and with one; three epochs.
         """
         for number, (sizes, world_size, workers) in enumerate(SETTINGS):
-            folder = _folder(tmp_path, number, sizes)
-            results = ranks(world_size, on_rank.read, str(folder), workers, [0, 1, 2])
+            results = ranks(
+                world_size, on_rank.read, str(tmp_path / str(number)), sizes, workers, [0, 1, 2]
+            )
             for epoch, of_ranks in enumerate(zip(*results, strict=True)):
                 where = f"{_setting(sizes, world_size, workers)}, epoch {epoch}"
                 _once(_lines(of_ranks), sizes, where)
@@ -36,8 +36,9 @@ class TestMyShards:
         Each line says which reader it is from.
         """
         for number, (sizes, world_size, workers) in enumerate(SETTINGS[1:4]):
-            folder = _folder(tmp_path, number, sizes)
-            results = ranks(world_size, on_rank.read, str(folder), workers, [0])
+            results = ranks(
+                world_size, on_rank.read, str(tmp_path / str(number)), sizes, workers, [0]
+            )
             where = _setting(sizes, world_size, workers)
             readers = world_size * max(workers, 1)
             by_reader: dict[int, set[str]] = {}
@@ -66,10 +67,11 @@ class TestMyShards:
         """The order of the files changes from epoch to epoch and with the seed, and is the same
         each time an epoch is read.
         """
-        folder = _folder(tmp_path, 0, MANY)
         epochs = [0, 1, 2, 3, 0]
-        first = [_order(read) for read in ranks(1, on_rank.read, str(folder), 0, epochs)[0]]
-        other = [_order(read) for read in ranks(1, on_rank.read, str(folder), 0, epochs, 7)[0]]
+        read = ranks(1, on_rank.read, str(tmp_path / "one"), MANY, 0, epochs)[0]
+        first = list(map(_order, read))
+        read = ranks(1, on_rank.read, str(tmp_path / "other"), MANY, 0, epochs, seed=7)[0]
+        other = list(map(_order, read))
         assert first[0] == first[4], "epoch 0 has another order when it is read once more"
         distinct = {tuple(order) for order in first}
         assert len(distinct) == 4, f"epochs 0, 1, 2 and 3 have {len(distinct)} different orders"
@@ -82,8 +84,7 @@ class TestMyShards:
         """
         stops = [0, 1, 4, 6]
         for number, (sizes, workers) in enumerate(((MANY, 0), (MANY, 2), (FEW, 3))):
-            folder = _folder(tmp_path, number, sizes)
-            results = ranks(2, on_rank.resumed, str(folder), workers, stops)
+            results = ranks(2, on_rank.resumed, str(tmp_path / str(number)), sizes, workers, stops)
             if _faults(_lines(after for ((_, after, _), *_) in results), sizes):
                 raise Undecided("first, all readers together must read each line once")
             for at, of_ranks in zip(stops, zip(*results, strict=True), strict=True):
@@ -112,13 +113,6 @@ class TestMyShards:
                     assert ahead <= 1, (
                         f"rank {rank} has taken {ahead} batches that nobody has trained on"
                     )
-
-
-def _folder(tmp_path: Path, number: int, sizes: list[int]) -> Path:
-    folder = tmp_path / str(number)
-    folder.mkdir()
-    on_rank.write(folder, sizes)
-    return folder
 
 
 def _setting(sizes: list[int], world_size: int, workers: int) -> str:

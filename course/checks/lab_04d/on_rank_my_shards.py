@@ -18,24 +18,22 @@ Line = tuple[str, int]  # the name of its file, and its number there
 Read = list[tuple[int, list[Line]]]  # batches in order: which reader's lines, and which lines
 
 
-def write(folder: Path, sizes: list[int]) -> list[Path]:
-    """Files of so many lines each; every line says which file and line it is."""
-    files = []
-    for number, size in enumerate(sizes):
-        file = folder / f"{number:02}.jsonl"
-        told = ({"file": file.stem, "line": line} for line in range(size))
-        file.write_text("".join(f"{json.dumps(one)}\n" for one in told))
-        files.append(file)
-    return files
-
-
-def _files(folder: str) -> list[Path]:
-    return sorted(Path(folder).glob("*.jsonl"))
-
-
-def _stream(folder: str, seed: int = 0) -> Any:
+def _stream(files: list[Path], seed: int = 0) -> Any:
+    """The learner's stream of these files, as this rank makes it."""
     module = importlib.import_module("my_shards")
-    return module.Stream(_files(folder), dist.get_rank(), dist.get_world_size(), seed=seed)
+    return module.Stream(list(files), dist.get_rank(), dist.get_world_size(), seed=seed)
+
+
+def _written(folder: str, sizes: list[int]) -> list[Path]:
+    """Files of so many lines each, written by rank 0; a line says its file and its number."""
+    files = [Path(folder, f"{number:02}.jsonl") for number in range(len(sizes))]
+    if dist.get_rank() == 0:
+        Path(folder).mkdir()
+        for file, size in zip(files, sizes, strict=True):
+            told = ({"file": file.stem, "line": line} for line in range(size))
+            file.write_text("".join(f"{json.dumps(one)}\n" for one in told))
+    dist.barrier()
+    return files
 
 
 def _batches(stream: Any, workers: int) -> Iterator[dict]:
@@ -51,30 +49,37 @@ def _told(batch: dict) -> tuple[int, list[Line]]:
     return readers.pop() if len(readers) == 1 else -1, [tuple(line) for line in lines]
 
 
-def read(folder: str, workers: int, epochs: list[int], seed: int = 0) -> list[Read]:
-    """This rank's batches of each of the epochs, of one stream that goes from one to the next."""
-    stream, found = _stream(folder, seed), []
+def read(
+    folder: str, sizes: list[int], workers: int, epochs: list[int], seed: int = 0
+) -> list[Read]:
+    """This rank's batches of each of the epochs, of one stream that goes from one to the next.
+
+    It is a stream of files of so many lines, which are written to a new `folder`.
+    """
+    stream, found = _stream(_written(folder, sizes), seed), []
     for epoch in epochs:
         stream.at(epoch, {})
         found.append([_told(batch) for batch in _batches(stream, workers)])
     return found
 
 
-def resumed(folder: str, workers: int, stops: list[int]) -> list[tuple[Read, Read, dict]]:
+def resumed(
+    folder: str, sizes: list[int], workers: int, stops: list[int]
+) -> list[tuple[Read, Read, dict]]:
     """For each stop: the batches trained on before it, those of a new stream after it, and `done`.
 
     The loader of the first has read ahead, as a loader does.
     """
-    found = []
+    files, found = _written(folder, sizes), []
     for stop in stops:
-        stream = _stream(folder)
+        stream = _stream(files)
         stream.at(1, {})
         before = []
         for batch in itertools.islice(_batches(stream, workers), stop):
             stream.trained(batch)
             before.append(_told(batch))
         done = {int(reader): int(lines) for reader, lines in stream.done.items()}
-        second = _stream(folder)
+        second = _stream(files)
         second.at(1, done)
         found.append((before, [_told(batch) for batch in _batches(second, workers)], done))
     return found
