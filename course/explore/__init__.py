@@ -7,20 +7,17 @@ from course.explore.explorables import (
     collectives,
     fewer_messages,
     hierarchy,
-    loss_scale,
     number_formats,
-    pipeline,
     processes,
     replicas,
-    scaling,
     sharding,
-    shards,
     split,
     staleness,
     stragglers,
     strategies,
     tensor_fusion,
 )
+from course.explore.explorables_of_runs import loss_scale, pipeline, scaling, shards
 from course.explore.figures import figures
 from course.explore.state import State
 

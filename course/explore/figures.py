@@ -4,7 +4,7 @@ from functools import cache
 
 from course.core import ROOT
 from course.drawing import Picture
-from course.explore import explorables, stills
+from course.explore import explorables, explorables_of_runs, stills
 from course.explore.models.pipeline import ONE_F_ONE_B
 from course.explore.models.sharding import LARGEST
 from course.explore.models.strategies import CENTRAL, MIRRORED, SERVER, WORKERS
@@ -28,9 +28,9 @@ def figures() -> dict[str, str]:
         "number_formats_bf16.svg": explorables.number_formats(format="bf16", change=0.0032).picture,
         "backfill.svg": explorables.backfill().picture,
         "outer_step.svg": stills.outer_step.outer_step(),
-        "pipeline_1f1b.svg": explorables.pipeline(policy=ONE_F_ONE_B).picture,
+        "pipeline_1f1b.svg": explorables_of_runs.pipeline(policy=ONE_F_ONE_B).picture,
         "replicas_inside.svg": explorables.replicas(loss="inside forward").picture,
-        "scaling.svg": explorables.scaling().picture,
+        "scaling.svg": explorables_of_runs.scaling().picture,
         "sharding.svg": explorables.sharding(size=LARGEST, ranks=64, recompute=True).picture,
         "no_dead_stops.svg": stills.no_dead_stops.both_ways(),
         "snapshot.svg": stills.snapshot.saving(),
