@@ -83,7 +83,7 @@ def test_a_loader_reads_two_batches_ahead_of_each_worker():
 
 
 def test_a_batch_is_of_one_worker_and_worker_0_begins():
-    says(LESSON, "A loader makes each batch of lines from one worker")
+    says(LESSON, "A loader fills each batch from a single worker")
     says(LESSON, "After a restart the loader asks worker 0 first")
     workers = [{one["worker"] for one in batch} for batch in loader(Stream())]
     assert workers == [{0}, {1}] * 3
@@ -208,7 +208,7 @@ def test_its_state_is_the_place_in_a_file(files):
 
 
 def test_with_workers_the_rank_does_not_see_the_place(files):
-    says(LESSON, "But with workers each worker has such a place of its own")
+    says(LESSON, "And with workers each worker has such a place of its own")
     stream = stream_of(files)
     before = stream.state_dict()
     batches = iter(loader(stream))
