@@ -145,7 +145,6 @@ def _run(node: NotebookNode, lesson: Lesson, folder: Path) -> None:
         resources={"metadata": {"path": str(folder)}},
         on_cell_execute=lambda cell, cell_index: running.append(cell_index),
     )
-    client.create_kernel_manager().transport = "ipc"  # no ports, for which others might be faster
     try:
         client.execute()
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
