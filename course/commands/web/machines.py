@@ -34,7 +34,8 @@ def _tables(found: Sequence[Line]) -> list[str]:
     by_kind = sorted(found, key=lambda line: line.measured)
     parts = []
     for measured, lines in groupby(by_kind, lambda line: line.measured):
-        rows = ["| machine | link | at the smallest | at the largest | who, when |", "|---|---|---|---|---|"]
+        rows = ["| machine | link | at the smallest | at the largest | who, when |"]
+        rows.append("|---|---|---|---|---|")
         parts.append("\n".join([f"### {measured}\n", *rows, *map(_row, lines)]))
     return parts
 
