@@ -9,15 +9,12 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-import pandas as pd
 import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from course import log
 from course.data import nli
-from course.given import forecast as lab_08
-from course.given.ways import Trained, Way
 from course.models import bert
 
 WARM_UP, ROUNDS = 3, 15
@@ -27,6 +24,8 @@ STEPS = 3  # of training in a turn
 Turn = Callable[[], object]
 Pair = tuple[float, float]  # in one round: the seconds of the first, and of the second
 Model = torch.nn.Module
+Trained = tuple[Model, torch.optim.Optimizer]
+Way = Callable[[Model, list[Model]], Trained]  # of a model and its layers
 SGD = torch.optim.SGD
 
 
@@ -66,7 +65,7 @@ def horovod(device: torch.device) -> Callable[[], Pair]:
     def mine(model: Model, layers: list[Model]) -> Trained:
         optimizer = SGD(model.parameters(), lr=1e-3)
         named = model.named_parameters()
-        return model, hvd.DistributedOptimizer(optimizer, named_parameters=named), _nothing
+        return model, hvd.DistributedOptimizer(optimizer, named_parameters=named)
 
     return _race(mine, _ddp, device)
 
@@ -78,7 +77,7 @@ def zero_one(device: torch.device) -> Callable[[], Pair]:
 
     def sharded(optimizer: type, model: Model, layers: list[Model]) -> Trained:
         net = DistributedDataParallel(model, gradient_as_bucket_view=True)
-        return net, optimizer(net.parameters(), torch.optim.AdamW, lr=1e-3), _nothing
+        return net, optimizer(net.parameters(), torch.optim.AdamW, lr=1e-3)
 
     mine, torchs = partial(sharded, ShardedOptimizer), partial(sharded, ZeroRedundancyOptimizer)
     return _race(mine, torchs, device)
@@ -94,12 +93,12 @@ def fsdp(device: torch.device) -> Callable[[], Pair]:
 
     def mine(model: Model, layers: list[Model]) -> Trained:
         net = FSDP(model, layers)
-        return net, torch.optim.AdamW(net.shards(), 1e-3), _nothing
+        return net, torch.optim.AdamW(net.shards(), 1e-3)
 
     def torchs(model: Model, layers: list[Model]) -> Trained:
         for layer in [*layers, model]:
             fully_shard(layer, mesh=mesh)
-        return model, torch.optim.AdamW(model.parameters(), 1e-3), _nothing
+        return model, torch.optim.AdamW(model.parameters(), 1e-3)
 
     return _race(mine, torchs, device)
 
@@ -126,8 +125,7 @@ def ddp(device: torch.device) -> Callable[[], Pair]:
 def exposed(device: torch.device) -> Callable[[], Pair]:
     """What DDP adds to a step against its all-reduces alone, which nothing hides."""
     with_ddp, alone = _training(_ddp, device), _training(_alone, device)
-    count = sum(parameter.numel() for parameter in _model(device).parameters())
-    gradients = torch.zeros(count, device=device)
+    gradients = torch.zeros(_parameters(device), device=device)
 
     def pair() -> Pair:
         added = seconds(with_ddp, device) - seconds(alone, device)
@@ -139,7 +137,10 @@ def exposed(device: torch.device) -> Callable[[], Pair]:
 
 def forecast(device: torch.device) -> Callable[[], Pair]:
     """A step as the learner's `predict.py` has it, fitted to smaller ones, against the step."""
+    import pandas as pd
     from predict import Link, ring, step_seconds
+
+    from course.given import forecast as lab_08
 
     ranks, largest = dist.get_world_size(), 64 if device.type == "cpu" else 512
     batches = (largest // 4, largest // 2, largest)
@@ -149,7 +150,7 @@ def forecast(device: torch.device) -> Callable[[], Pair]:
         for batch in batches
     }
     messages = [torch.zeros(2**power, device=device) for power in (12, 16, 20)]
-    size = 4 * sum(parameter.numel() for parameter in _model(device).parameters())
+    size = 4 * _parameters(device)
 
     def pair() -> Pair:
         rows = []
@@ -169,12 +170,8 @@ def forecast(device: torch.device) -> Callable[[], Pair]:
 CONTESTS = (ring, buckets, horovod, zero_one, fsdp, pipeline, ddp, exposed, forecast)
 
 
-def _nothing() -> None:
-    """What has to be called after an update of most ways."""
-
-
 def _with_sgd(net: Model) -> Trained:
-    return net, SGD(net.parameters(), lr=1e-3), _nothing
+    return net, SGD(net.parameters(), lr=1e-3)
 
 
 def _ddp(model: Model, layers: list[Model]) -> Trained:
@@ -192,6 +189,10 @@ def _model(device: torch.device) -> Model:
     return bert("wide" if device.type == "cuda" else "tiny").to(device)
 
 
+def _parameters(device: torch.device) -> int:
+    return sum(parameter.numel() for parameter in _model(device).parameters())
+
+
 def _race(first: Way, second: Way, device: torch.device) -> Callable[[], Pair]:
     return _in_turn(_training(first, device), _training(second, device), device)
 
@@ -203,7 +204,7 @@ def _in_turn(first: Turn, second: Turn, device: torch.device) -> Callable[[], Pa
 def _training(way: Way, device: torch.device, pairs_in_batch: int = 0) -> Turn:
     """A few steps of BERT on sentence pairs."""
     whole = _model(device)
-    model, optimizer, after = way(whole, list(whole.bert.encoder.layer))
+    model, optimizer = way(whole, list(whole.bert.encoder.layer))
     pairs = nli.tokenized("train", size=pairs_in_batch or (128 if device.type == "cuda" else 32))
     batch = {name: tensor.to(device) for name, tensor in pairs[:].items()}
 
@@ -214,7 +215,6 @@ def _training(way: Way, device: torch.device, pairs_in_batch: int = 0) -> Turn:
             if hasattr(model, "finish"):
                 model.finish()
             optimizer.step()
-            after()
 
     return turn
 

@@ -6,6 +6,7 @@ import pytest
 from support.clones import SOMEONE, commit, git
 from support.grading import HALF
 from support.lesson_samples import GOOD, NEXT, course
+from support.site import visitor
 
 from course.commands import grade, update
 from course.commands.grading import verdicts
@@ -56,3 +57,10 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> dict:
     monkeypatch.setattr(grade, "warm_up", lambda: None)
     monkeypatch.setattr(isolation, "missing", lambda: None)
     return told
+
+
+@pytest.fixture
+def visit(browser, address):
+    """Open a page; at the end nothing was missing, said on the console, or asked for elsewhere."""
+    with visitor(browser, address) as visit:
+        yield visit

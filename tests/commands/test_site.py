@@ -2,15 +2,13 @@
 
 import gzip
 import re
-import shutil
 import struct
 from pathlib import Path
 
 import pytest
 from support import accessibility
-from support.chromium import CHROMIUM
 from support.launching import PATIENCE_S
-from support.site import Links, served, visitor
+from support.site import WALKED, Links, served
 
 from course.commands.web.build import build
 from course.commands.web.gallery import TRY, exhibits
@@ -38,13 +36,7 @@ CUT = """() => [...document.querySelectorAll('article img, .explorable-picture s
     .filter(picture => picture.getBoundingClientRect().right > window.innerWidth).length"""
 PYTHON_IS_THERE = "place => !place.querySelector('.explorable-status').textContent"
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.rest,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
-    pytest.mark.skipif(shutil.which("npm") is None, reason="no npm on this machine"),
-    pytest.mark.timeout(600),
-]
+pytestmark = WALKED
 
 
 @pytest.fixture(scope="module")
@@ -64,13 +56,6 @@ def address(site):
     """Where it is served, under a sub-path."""
     with served(site) as address:
         yield address
-
-
-@pytest.fixture
-def visit(browser, address):
-    """Open a page; at the end nothing was missing, said on the console, or asked for elsewhere."""
-    with visitor(browser, address) as visit:
-        yield visit
 
 
 def test_every_picture_is_named_in_words(site):

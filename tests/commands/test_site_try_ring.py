@@ -5,10 +5,9 @@ import shutil
 
 import pytest
 from support import accessibility
-from support.chromium import CHROMIUM
 from support.launching import PATIENCE_S
 from support.ring_answers import BEGUN, SOLVED
-from support.site import served, visitor
+from support.site import WALKED, served
 
 from course.commands.web import build, trial
 from course.core import ROOT, write_whole
@@ -18,13 +17,7 @@ CONF = ROOT / "course" / "commands" / "web" / "conf.py"
 COMPLETE = "() => document.querySelector('.trial-status').textContent.startsWith('All of it')"
 SAYS = "words => document.querySelector('.trial-status').textContent.includes(words)"
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.rest,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
-    pytest.mark.skipif(shutil.which("npm") is None, reason="no npm on this machine"),
-    pytest.mark.timeout(600),
-]
+pytestmark = WALKED
 
 
 @pytest.fixture(scope="module")
@@ -43,13 +36,6 @@ def address(tmp_path_factory):
     build.write_pages(sources, pages)
     with served(pages) as address:
         yield address
-
-
-@pytest.fixture
-def visit(browser, address):
-    """Open a page; at the end nothing was missing, said on the console, or asked for elsewhere."""
-    with visitor(browser, address) as visit:
-        yield visit
 
 
 def write(page, source: str) -> None:

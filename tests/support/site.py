@@ -3,12 +3,24 @@
 import contextlib
 import functools
 import http.server
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pytest
+
+from support.chromium import CHROMIUM
 from support.launching import PATIENCE_S
+
+WALKED = [  # the marks of tests that build pages and walk them
+    pytest.mark.slow,
+    pytest.mark.rest,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
+    pytest.mark.skipif(shutil.which("npm") is None, reason="no npm on this machine"),
+    pytest.mark.timeout(600),
+]
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):

@@ -137,7 +137,7 @@ def _faults(lines: list[Line], sizes: list[int]) -> str:
         if reads[file, line] != 1:
             return f"line {line} of file {file} is read {reads[file, line]} times"
     strange = reads.keys() - set(wanted)
-    return f"{min(strange)} is no line of the files" if strange else ""
+    return f"{min(strange)} is not a line of the files" if strange else ""
 
 
 def _once(lines: list[Line], sizes: list[int], where: str) -> None:
