@@ -22,6 +22,8 @@ from course.lessons.lesson import Cell, Lesson
 
 STARTUP_TIMEOUT_S = 180  # for a kernel on a busy machine
 CELL_TIMEOUT_S = 300  # as long as nbval gives a cell: what is built can be validated
+STARTS = 3  # of a kernel: it dies if another program takes its ports before it opens them
+DIED_EARLY = "Kernel died before replying"  # jupyter_client says so by a plain RuntimeError
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"file_extension": ".py", "name": "python", "pygments_lexer": "ipython3"},
@@ -145,10 +147,26 @@ def _run(node: NotebookNode, lesson: Lesson, folder: Path) -> None:
         resources={"metadata": {"path": str(folder)}},
         on_cell_execute=lambda cell, cell_index: running.append(cell_index),
     )
+    if not _started(client):
+        raise Failed(f"solutions/{lesson.name}.ipynb: its kernel died at {STARTS} starts")
     try:
         client.execute()
     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
         raise Failed(f"{_place(lesson, running[-1])} failed: {_reason(error)}") from error
+
+
+def _started(client: NotebookClient) -> bool:
+    """Start the kernel; False where it died before its first answer each time."""
+    for _ in range(STARTS):
+        client.create_kernel_manager()
+        client.start_new_kernel()
+        try:
+            client.start_new_kernel_client()
+            return True
+        except RuntimeError as error:
+            if DIED_EARLY not in str(error):
+                raise
+    return False
 
 
 def _widgets(node: NotebookNode) -> dict:

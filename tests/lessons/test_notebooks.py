@@ -1,11 +1,15 @@
 """What is built is what the lessons say, the same each time, and shows learners no solution."""
 
 import json
+import os
 import re
 import shutil
 import sys
 
 import pytest
+from jupyter_client.connect import port_names
+from jupyter_client.manager import start_new_kernel
+from support import kernels
 from support.lesson_samples import (
     CHECKED,
     FIGURES,
@@ -156,6 +160,44 @@ def test_a_kernel_that_dies_is_told(tmp_path):
     assert built(root) == [
         "solutions/00_dead.ipynb: the cell at course/lessons/00_dead.md:11 failed: the kernel died"
     ]
+
+
+# A kernel that cannot open its ports, at its first `times` starts.
+UNLUCKY = """\
+import os, pathlib, sys
+starts = pathlib.Path({starts!r})
+if "ipykernel_launcher" in sys.orig_argv:
+    with starts.open("a") as file:
+        file.write("x")
+    if len(starts.read_text()) <= {times}:
+        os._exit(1)
+"""
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_kernel_that_dies_before_its_first_answer_is_started_again(tmp_path, monkeypatch, times):
+    starts = tmp_path / "starts"
+    (tmp_path / "sitecustomize.py").write_text(UNLUCKY.format(starts=str(starts), times=times))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    root = course(tmp_path, next=NEXT)
+    failures = built(root)
+    if times == 1:
+        assert failures == [] and starts.read_text() == "xx"
+        assert notebook(root, "solutions", "00_next").cells[1].outputs[0].data["text/plain"] == "2"
+    else:
+        assert failures == ["solutions/00_next.ipynb: its kernel died at 3 starts"]
+        assert starts.read_text() == "xxx"
+        assert not (root / "solutions" / "00_next.ipynb").exists()
+
+
+def test_kernels_of_tests_have_ports_that_the_system_deals_to_nobody():
+    manager, client = start_new_kernel()
+    try:
+        ports = {getattr(manager, name) for name in port_names}
+        assert len(ports) == 5 and ports <= set(kernels.NEVER_DEALT)
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
 
 
 def test_a_solution_that_its_own_checks_reject_is_refused(tmp_path):

@@ -7,26 +7,19 @@ start beside it in that second may be given the same ports; the kernel then dies
 import random
 import socket
 
-from jupyter_client import connect
+from jupyter_client.connect import LocalPortCache
 
 NEVER_DEALT = range(10_000, 32_000)  # Linux deals free ports from 32768 on
 
-_write_connection_file = connect.write_connection_file
 
-
-def write_connection_file(*args: object, **settings: object) -> tuple:
-    """As jupyter_client's own, with ports that the system deals to nobody."""
-    chosen = {name: free_port() for name in connect.port_names if not settings[name]}
-    return _write_connection_file(*args, **settings | chosen)
-
-
-def free_port() -> int:
-    """A port of this machine on which nobody listens."""
+def free_port(self: LocalPortCache, ip: str) -> int:
+    """A port at which nobody listens, and which the system deals to nobody."""
     while True:
         port = random.choice(NEVER_DEALT)
         with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)):
+            if port not in self.currently_used_ports and probe.connect_ex((ip, port)):
+                self.currently_used_ports.add(port)
                 return port
 
 
-connect.write_connection_file = write_connection_file
+LocalPortCache.find_available_port = free_port
