@@ -17,6 +17,7 @@ from course.drawing import palette
 WIDTH = 760  # of a card
 MARGIN = 28  # left and right of what a card holds
 SIZE = 12  # of ordinary text
+TOUCH = re.compile(r'<rect [^>]*data-set="\w+\+=[^>]*/>| data-(?:set|label|touch)="[^"]*"')
 
 
 class Picture(str):
@@ -30,8 +31,13 @@ class Picture(str):
         found = re.findall(r"<(title|desc)>(.*?)</\1>", self)[:2]
         return html.unescape(" ".join(text for _, text in found if text))
 
+    @property
+    def still(self) -> "Picture":
+        """The same with nothing that can be touched (see ``touch``), for where nobody answers."""
+        return Picture(TOUCH.sub("", self))
+
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"image/svg+xml": str(self), "text/plain": self.alt}
+        return {"image/svg+xml": str(self.still), "text/plain": self.alt}
 
     def __repr__(self) -> str:
         return self.alt
@@ -113,12 +119,21 @@ def hair(width: float) -> float:
 
 
 def hatched(
-    x: float, y: float, width: float, height: float, colour: str, *, tip: str = "", gap: float = 6
+    x: float,
+    y: float,
+    width: float,
+    height: float,
+    colour: str,
+    *,
+    tip: str = "",
+    gap: float = 6,
+    **attributes: object,
 ) -> str:
     """A rectangle with the mark of communication: diagonal lines in `colour` on a pale ground."""
     width = max(width, 0)
     paler = palette.tint(colour, 0.86)
-    ground = rect(x, y, width, height, paler, tip=tip, stroke=colour, stroke_width=1)
+    edge = {"stroke": colour, "stroke_width": 1} | attributes
+    ground = rect(x, y, width, height, paler, tip=tip, **edge)
     d = "".join(_diagonals(x, y, width, height, gap))
     if not d:
         return ground
@@ -252,11 +267,13 @@ def card(
     *,
     subtitle: str = "",
     alt: str = "",
+    touch: str = "",
     width: float = WIDTH,
 ) -> Picture:
     """A drawing on its white card: `title` states its point, `alt` tells what there is to see.
 
-    What `body` draws starts below y = 64, or below y = 48 without a subtitle.
+    `touch` tells what can be touched in it, if anything can (see ``course.drawing.touch``). What
+    `body` draws starts below y = 64, or below y = 48 without a subtitle.
     """
     parts = [
         element("title", html.escape(title, quote=False)),
@@ -276,5 +293,6 @@ def card(
             height=height,
             role="img",
             font_family=palette.FONT,
+            data_touch=touch or None,
         )
     )

@@ -13,7 +13,8 @@ class Slider:
     """A number from `min` to `max`, which moves in steps.
 
     `step` is what separates two stops, or if `log`, the factor between them. If it counts things,
-    its stops are `whole` numbers.
+    its stops are `whole` numbers. If it is `fine`, a picture or Python may also set it to a value
+    between two stops.
     """
 
     label: str
@@ -24,6 +25,7 @@ class Slider:
     unit: str = ""
     log: bool = False
     whole: bool = False
+    fine: bool = False
 
     def stops(self) -> list[float]:
         """Every value that the slider can take, rising; the one it starts with is among them."""
@@ -47,12 +49,17 @@ class Slider:
         }
 
     def accept(self, value: Any, values: dict[str, Any]) -> float:
-        """The stop nearest to `value`; raise `CourseError` if that is not from `min` to `max`."""
+        """The stop nearest to `value`, or `value` itself if the slider is fine.
+
+        Raises `CourseError` if it is not from `min` to `max`.
+        """
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not number or not self.min <= value <= self.max:
             raise CourseError(
                 f"{self.label} takes a number from {self.min} to {self.max}, not {value!r}."
             )
+        if self.fine:
+            return value
         stops = self.stops()
         after = bisect.bisect_left(stops, value)
         return min(stops[max(after - 1, 0) : after + 1], key=lambda stop: abs(stop - value))

@@ -112,9 +112,10 @@ def hierarchy() -> Description:
 @explorable
 def number_formats() -> Description:
     """What a number format keeps of a weight and of a small change to it."""
+    low, high = pictures.number_formats.WEIGHTS
     return pictures.number_formats.draw, {
         "format": Choice("Format", tuple(models.number_formats.FORMATS), "fp16"),
-        "weight": Slider("Weight w", 1e-8, 1e6, 1, step=FINE, log=True),
+        "weight": Slider("Weight w", low, high, 1, step=FINE, log=True, fine=True),
         "change": Slider("Change", 1e-9, 1e3, 1e-4, step=FINE, log=True),
     }
 

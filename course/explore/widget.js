@@ -25,8 +25,9 @@ const builders = {
     const show = (value) => {
       const at = nearest(stops, value);
       input.value = at;
-      output.textContent = texts[at];
-      input.setAttribute("aria-valuetext", texts[at]);
+      // a mark of the picture may set what lies between two stops
+      output.textContent = stops[at] === value ? texts[at] : `${Number(value.toPrecision(6))}`;
+      input.setAttribute("aria-valuetext", output.textContent);
     };
     input.addEventListener("input", () => (show(stops[input.value]), change(stops[input.value])));
     return [make("label", {}, make("span", {}, label, output), input), show];
@@ -89,6 +90,98 @@ const builders = {
   },
 };
 
+// What can be touched in a picture. data-set="step=3" makes of a mark a button, which sets a
+// control to 3; data-set="memory+=0.4" a handle, which adds 0.4 for each pixel that it is dragged
+// to the right. data-label says what that does.
+const MARK = "[data-set]";
+const BUTTON = "[data-set][role=button]", HANDLE = "[data-set][role=slider]";
+const AHEAD = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }; // among buttons
+const MORE = { ArrowLeft: -1, ArrowUp: 1, ArrowRight: 1, ArrowDown: -1 }; // of a handle
+
+function read(mark) {
+  const [, name, adds, value] = mark.dataset.set.match(/^(\w+)(\+?)=(.*)$/);
+  return { name, adds: adds === "+", value: JSON.parse(value) };
+}
+
+function middle(mark) {
+  const { x, y, width, height } = mark.getBBox();
+  return [x + width / 2, y + height / 2];
+}
+
+// `control(name)` is a control's spec and value, `set` gives it a value. Returns what makes the
+// marks of a new picture touchable, and what makes them ordinary marks again.
+function touch(picture, control, set) {
+  let at = [0, 0]; // the middle of the mark that has the focus, or had it last
+  const far = (mark) => Math.hypot(...middle(mark).map((place, i) => place - at[i]));
+  const nearby = (marks) => [...marks].sort((a, b) => far(a) - far(b))[0];
+  const press = (mark) => mark && set(read(mark).name, read(mark).value);
+  const drag = (name, value) => {
+    const { stops } = control(name).spec;
+    set(name, stops[nearest(stops, value)]);
+  };
+
+  function prepare(mark) {
+    const { name, adds } = read(mark), tip = document.createElementNS(mark.namespaceURI, "title");
+    mark.setAttribute("role", adds ? "slider" : "button");
+    mark.setAttribute("tabindex", adds ? 0 : -1); // arrows lead from button to button
+    mark.setAttribute("aria-label", (tip.textContent = mark.dataset.label));
+    mark.setAttribute("data-lm-suppress-shortcuts", "");
+    mark.querySelector("title")?.remove();
+    mark.prepend(tip);
+    if (!adds) return;
+    const { spec: { stops, texts }, value } = control(name);
+    const now = nearest(stops, value), last = stops.length - 1;
+    const said = { valuemin: 0, valuemax: last, valuenow: now, valuetext: texts[now] };
+    for (const [key, told] of Object.entries(said)) mark.setAttribute(`aria-${key}`, told);
+  }
+  const wake = (focused) => {
+    const marks = picture.querySelectorAll(MARK);
+    marks.forEach(prepare);
+    if (marks.length) marks[0].ownerSVGElement.setAttribute("role", "group"); // not an image
+    nearby(picture.querySelectorAll(BUTTON))?.setAttribute("tabindex", 0);
+    if (focused) nearby(marks)?.focus(); // the one that stands where the hand was
+  };
+  const sleep = () => {
+    picture.querySelector("svg")?.setAttribute("role", "img");
+    for (const mark of picture.querySelectorAll(MARK)) {
+      for (const name of ["role", "tabindex"]) mark.removeAttribute(name);
+    }
+  };
+
+  picture.addEventListener("click", ({ target }) => press(target.closest(BUTTON)));
+  picture.addEventListener("focusin", ({ target }) => {
+    if (target.matches(MARK)) at = middle(target);
+  });
+  picture.addEventListener("keydown", (event) => {
+    const { key, target } = event;
+    if (target.matches(BUTTON) && ["Enter", " "].includes(key)) press(target);
+    else if (target.matches(BUTTON) && AHEAD[key]) {
+      const buttons = [...picture.querySelectorAll(BUTTON)];
+      buttons[buttons.indexOf(target) + AHEAD[key]]?.focus();
+    } else if (target.matches(HANDLE) && MORE[key]) {
+      const { name } = read(target), { spec: { stops }, value } = control(name);
+      drag(name, stops[nearest(stops, value) + MORE[key]] ?? value);
+    } else return;
+    event.preventDefault();
+  });
+  picture.addEventListener("pointerdown", (event) => {
+    const handle = event.target.closest(HANDLE);
+    if (!handle) return;
+    event.preventDefault();
+    handle.focus();
+    picture.setPointerCapture(event.pointerId);
+    const { name, value: perPixel } = read(handle), from = control(name).value;
+    const wide = handle.ownerSVGElement.getScreenCTM().a; // pixels of the screen for one of its own
+    const follow = ({ clientX }) => {
+      drag(name, from + (perPixel * (clientX - event.clientX)) / wide);
+    };
+    const end = () => picture.removeEventListener("pointermove", follow);
+    picture.addEventListener("pointermove", follow);
+    picture.addEventListener("lostpointercapture", end, { once: true });
+  });
+  return { wake, sleep };
+}
+
 // JupyterLab gives this class to the element of a widget whose kernel is gone.
 const GONE = "jupyter-widgets-disconnected";
 
@@ -97,7 +190,8 @@ function render({ model, el }) {
   const gone = make("p", { className: "explorable-gone" }, "Run this cell to move the picture.");
   const picture = make("div", { className: "explorable-picture" });
   const spoken = make("p", { className: "explorable-spoken", "aria-live": "polite" });
-  // By name: the control's spec as text, its element, and how to show a value and to end it.
+  const told = make("p", { className: "explorable-touch" });
+  // By name: the control's spec, its element, and how to show a value and to end it.
   const parts = {};
   let values = { ...model.get("values") }, timer = null;
 
@@ -112,14 +206,14 @@ function render({ model, el }) {
   };
   const build = () => {
     for (const spec of model.get("controls")) {
-      const text = JSON.stringify(spec), old = parts[spec.name];
-      if (old?.text === text) continue; // a control that stays the same stays in the hand
+      const old = parts[spec.name], same = JSON.stringify(old?.spec) === JSON.stringify(spec);
+      if (same) continue; // a control that stays the same stays in the hand
       const [element, show, end] = builders[spec.kind](spec, (value) => change(spec.name, value));
       // or JupyterLab takes their arrow keys as shortcuts of its own
       element.querySelectorAll("input, button").forEach((node) => {
         node.setAttribute("data-lm-suppress-shortcuts", "");
       });
-      parts[spec.name] = { text, element, show, end };
+      parts[spec.name] = { spec, element, show, end };
       old?.end?.();
       old ? old.element.replaceWith(element) : panel.append(element);
     }
@@ -130,11 +224,21 @@ function render({ model, el }) {
     values = { ...model.get("values") };
     for (const [name, { show }] of Object.entries(parts)) show(values[name]);
   };
-  const showLife = () => {
+  const control = (name) => ({ spec: parts[name].spec, value: values[name] });
+  const marks = touch(picture, control, (name, value) => {
+    if (value === values[name]) return;
+    parts[name].show(value);
+    change(name, value);
+  });
+  const showLife = (focused = false) => {
     panel.disabled = el.classList.contains(GONE);
     gone.hidden = !panel.disabled;
+    told.textContent = picture.querySelector("svg")?.dataset.touch ?? "";
+    told.hidden = panel.disabled || !told.textContent;
+    panel.disabled ? marks.sleep() : marks.wake(focused);
   };
   const draw = () => {
+    const focused = picture.querySelector(":focus") !== null;
     picture.innerHTML = model.get("picture");
     const title = picture.querySelector("svg > title"), desc = picture.querySelector("svg > desc");
     if (!title) return;
@@ -143,6 +247,7 @@ function render({ model, el }) {
     const label = `${title.textContent} ${desc?.textContent ?? ""}`;
     title.parentElement.setAttribute("aria-label", label);
     title.remove(); // or it would pop up wherever the pointer rests
+    showLife(focused);
   };
 
   model.on("change:controls", build);
@@ -150,10 +255,9 @@ function render({ model, el }) {
   model.on("change:picture", draw);
   build();
   draw();
-  showLife();
-  const life = new MutationObserver(showLife);
+  const life = new MutationObserver(() => showLife());
   life.observe(el, { attributes: true, attributeFilter: ["class"] });
-  el.append(make("div", { className: "explorable" }, panel, gone, spoken, picture));
+  el.append(make("div", { className: "explorable" }, panel, gone, spoken, told, picture));
   return () => {
     life.disconnect();
     Object.values(parts).forEach(({ end }) => end?.());

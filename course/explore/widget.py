@@ -49,6 +49,11 @@ class Explorable(anywidget.AnyWidget):
         self.controls = self._state.specs(self.values)
         self.picture = self._state.picture(self.values)
 
+    @property
+    def still(self) -> Picture:
+        """The picture as it is now, for where nothing moves it."""
+        return Picture(self.picture).still
+
     def _repr_mimebundle_(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         data, metadata = super()._repr_mimebundle_(**options)
-        return {**data, **Picture(self.picture)._repr_mimebundle_()}, metadata
+        return {**data, **self.still._repr_mimebundle_()}, metadata

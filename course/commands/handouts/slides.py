@@ -139,7 +139,7 @@ def _explorable(cell: NotebookNode, widgets: dict[str, Any]) -> str:
     models = [widgets.get(view["model_id"], {}).get("state", {}) for view in views if view]
     values = models[-1].get("values") if models else None
     drawn = state(lab_page.EXPLORABLE.search(cell.source)[1])
-    if not values or str(drawn.picture(drawn.accepted(values))) != _picture(cell):
+    if not values or str(drawn.picture(drawn.accepted(values)).still) != _picture(cell):
         return still
     label, frames, at = _frames(drawn, drawn.accepted(values))
     if not frames:
@@ -170,6 +170,6 @@ def _frames(drawn: Any, values: dict[str, Any]) -> tuple[str, list[tuple[str, st
         for number in chosen:
             moved = values | {spec["name"]: stops[number]}
             name = texts[number] if number < len(texts) else str(stops[number])
-            frames.append((name, str(drawn.picture(moved))))
+            frames.append((name, str(drawn.picture(moved).still)))
         return spec["label"], frames, chosen.index(stops.index(now))
     return "", [], 0

@@ -5,9 +5,8 @@ import re
 import nbformat
 from nbformat import NotebookNode
 
-from course.commands.web import trial
+from course.commands.web import living, trial
 from course.commands.web.hosted import Repository, ways_to_open
-from course.commands.web.living import living
 from course.core import lesson_marks
 from course.drawing import widget_view
 from course.lessons import Lesson
@@ -76,8 +75,10 @@ def _output(source: str, output: NotebookNode, widgets: dict) -> NotebookNode:
     state = widgets.get(view["model_id"], {}).get("state", {}) if view else {}
     name = EXPLORABLE.search(source)
     if SVG in data and "values" in state and name:
-        text = living(name[1], state["values"])
-        if data[SVG] in text:  # else it shows what was measured in that run
+        drawn = living.state(name[1])
+        still = drawn.picture(drawn.accepted(state["values"])).still
+        if data[SVG] == still:  # else it shows what was measured in that run
+            text = living.living(name[1], state["values"])
             return nbformat.v4.new_output("display_data", {"text/html": text})
     if "text/markdown" in data:  # Sphinx leaves the links of an output as they are
         data["text/markdown"] = "".join(data["text/markdown"]).replace(".ipynb)", ".html)")

@@ -82,6 +82,19 @@ class Format:
             exponent = round(math.log2(step)) + self.fraction + self.bias
         return sign, f"{exponent:0{self.exponent}b}", f"{stored:0{self.fraction}b}"
 
+    def value(self, bits: str) -> float:
+        """What a sign, an exponent and a fraction mean, as one string of 0 and 1."""
+        sign, exponent = bits[0], int(bits[1 : 1 + self.exponent], 2)
+        fraction = int(bits[1 + self.exponent :], 2)
+        if exponent == 0:
+            size = math.ldexp(fraction, 1 - self.bias - self.fraction)
+        else:
+            whole = 2**self.fraction + fraction
+            size = math.ldexp(whole, exponent - self.bias - self.fraction)
+        if size > self.largest:
+            size = math.inf if self.infinity and fraction == 0 else math.nan
+        return -size if sign == "1" else size
+
 
 FORMATS = {
     known.name: known

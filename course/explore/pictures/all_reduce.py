@@ -4,7 +4,7 @@ import math
 from itertools import pairwise
 
 from course.core import words
-from course.drawing import palette, svg
+from course.drawing import palette, svg, touch
 from course.explore.models import all_reduce as model
 from course.explore.models.alpha_beta import AlphaBeta
 
@@ -42,6 +42,7 @@ def draw(
         f"a message costs {words.significant(latency)} µs, "
         f"and each of its bytes {words.significant(1 / bandwidth)} ns",
         alt=" ".join(_told(plan, min(step, plan.messages)) for plan in plans),
+        touch="Click a round, below on the time axis, to see what each rank holds after it.",
     )
 
 
@@ -223,8 +224,10 @@ def _lanes(plans: list[model.Plan], clocks: list[list[float]], step: int, y: flo
             x1, x2 = left + width * start / longest, left + width * end / longest
             shown = (x1, top_y, x2 - x1 - min(1.5, (x2 - x1) / 4), 26)
             tip = f"round {number}, {plan.rounds[number - 1].phase}: {words.duration(end - start)}"
+            name = f"{plan.name.capitalize()}, round {number} of {plan.messages}"
+            go = touch.button("step", number, f"Show {name}")
             if number <= step:
-                parts.append(svg.hatched(*shown, palette.rank_colour(0), tip=tip))
+                parts.append(svg.hatched(*shown, palette.rank_colour(0), tip=tip, **go))
             else:
-                parts.append(svg.rect(*shown, palette.WAIT, tip=tip))
+                parts.append(svg.rect(*shown, palette.WAIT, tip=tip, **go))
     return parts

@@ -1,9 +1,10 @@
 """The picture of a number format, its bits, its range and its spacing."""
 
 import math
+from collections.abc import Iterator
 
 from course.core import words
-from course.drawing import palette, svg
+from course.drawing import palette, svg, touch
 from course.explore.models import number_formats as model
 from course.explore.models.number_formats import FORMATS, Format, Update
 
@@ -11,6 +12,7 @@ FRACTION = palette.RANKS[0]
 EXPONENT = palette.RANKS[2]
 LEFT, RIGHT = svg.MARGIN + 84, svg.WIDTH - svg.MARGIN
 BITS_Y, RANGE_Y, LINE_Y = 96, 206, 430
+WEIGHTS = (1e-8, 1e6)  # that can be asked for
 LOWEST, HIGHEST = -152, 130  # powers of two on the axis of ranges
 
 
@@ -27,6 +29,7 @@ def draw(format: str, weight: float, change: float) -> svg.Picture:
         alt=f"The bits of {readable(sum_.weight)} in {format}; "
         f"the ranges of {len(FORMATS)} formats; the numbers around it, "
         f"and where the sum of it and {readable(sum_.change)} lands: {readable(sum_.got)}.",
+        touch="Click a bit to flip it.",
     )
 
 
@@ -67,6 +70,7 @@ def _bits(known: Format, value: float) -> list[str]:
     unread = "·" * (known.bits - len(sign + exponent + fraction))
     width = 704 / 32
     parts, x = [], float(svg.MARGIN)
+    flips = iter(_flips(known, sign + exponent + fraction))
     groups = (
         (sign, palette.MUTED, "±"),
         (exponent, EXPONENT, f"exponent, {len(exponent)} bits: range"),
@@ -79,7 +83,7 @@ def _bits(known: Format, value: float) -> list[str]:
         if fitting := _fitting(label, width * len(digits)):
             parts.append(svg.text(x, BITS_Y - 8, fitting, colour=palette.MUTED))
         for digit in digits:
-            parts += _bit(x, width, digit, colour)
+            parts += _bit(x, width, digit, colour, next(flips, {}))
             x += width
     read = f"= {readable(value)}"
     if known.bits < 32:
@@ -89,12 +93,22 @@ def _bits(known: Format, value: float) -> list[str]:
     return parts
 
 
-def _bit(x: float, width: float, digit: str, colour: str) -> list[str]:
+def _flips(known: Format, bits: str) -> Iterator[dict[str, str]]:
+    """What makes a button of each bit that can be flipped without leaving what can be asked for."""
+    low, high = WEIGHTS
+    for place, bit in enumerate(bits):
+        flipped = known.value(f"{bits[:place]}{1 - int(bit)}{bits[place + 1 :]}")
+        label = f"Flip bit {place + 1} of {len(bits)}: w = {readable(flipped, 6)}"
+        can = low <= flipped <= high
+        yield touch.button("weight", flipped, label) if can else {}
+
+
+def _bit(x: float, width: float, digit: str, colour: str, flip: dict[str, str]) -> list[str]:
     """One bit in its box: a 1 is dark, a 0 light; what is not read stays as pale as it is."""
     shade = palette.tint(colour, 0.0 if digit == "1" else 0.8)
     ground = colour if colour == palette.WAIT else shade
     return [
-        svg.rect(x, BITS_Y, width - 2, 26, ground, rx=2),
+        svg.rect(x, BITS_Y, width - 2, 26, ground, rx=2, **flip),
         svg.text(x + width / 2 - 1, BITS_Y + 18, digit, colour=palette.on(ground), anchor="middle"),
     ]
 

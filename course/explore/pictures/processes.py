@@ -1,6 +1,6 @@
 """The picture of a job's nodes and processes."""
 
-from course.drawing import palette, svg
+from course.drawing import palette, svg, touch
 from course.explore.models.processes import Process, job
 
 LEFT, RIGHT = svg.MARGIN, svg.WIDTH - svg.MARGIN
@@ -22,6 +22,7 @@ def draw(nodes: int, per_node: int, look: int) -> svg.Picture:
         f"where there are GPUs, it uses cuda:{chosen.local_rank} of its node",
         alt=f"{nodes} boxes, the nodes, with {per_node} processes in each, numbered from rank 0 "
         f"to {count - 1}; all nodes report to the master address on node 0.",
+        touch="Click a process to read its numbers above.",
     )
 
 
@@ -50,9 +51,10 @@ def _process(process: Process, per_node: int, chosen: Process) -> str:
     if process == chosen:
         ground, ink = colour, palette.on(colour)
     tip = f"rank {process.rank}: node {process.node}, local rank {process.local_rank}"
+    look = touch.button("look", process.rank, f"Look at rank {process.rank}")
     middle, style = x + wide / 2, {"anchor": "middle", "colour": ink}
     return (
-        svg.rect(x, y, wide, 58, ground, stroke=colour, rx=5, tip=tip)
+        svg.rect(x, y, wide, 58, ground, stroke=colour, rx=5, tip=tip, **look)
         + svg.text(middle, y + 24, f"rank {process.rank}", bold=True, **style)
         + svg.text(middle, y + 44, f"local {process.local_rank}", **style)
     )

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 
 from course.core import words
-from course.drawing import palette, svg
+from course.drawing import palette, svg, touch
 from course.explore.models import sharding as model
 
 LEFT, RIGHT = 132, svg.WIDTH - svg.MARGIN
 TOP, ROW, HIGH = 112, 56, 30
 GB = 1e9
+LIMIT = "Memory of a GPU"
 SHADES = {
     "weights": 0.0,
     "gradients": 0.32,
@@ -28,12 +29,14 @@ def draw(
     ]
     top = svg.round_up(max(memory * 1.25, min(ledgers[-1].total / GB, memory * 4) * 1.1))
     bottom = TOP + len(ledgers) * ROW
-    limit = LEFT + (RIGHT - LEFT) * memory / top
+    per_pixel = top / (RIGHT - LEFT)
+    limit = LEFT + memory / per_pixel
     body = [
         svg.legend(svg.MARGIN, 86, [("solid", _colour(name), name) for name in SHADES]),
         *(mark for row, each in enumerate(ledgers) for mark in _row(each, row, memory, top, ranks)),
         svg.axis(LEFT, bottom, RIGHT - LEFT, top, "GB on each rank", rise=0),
         svg.line(limit, TOP - 6, limit, bottom, colour=palette.ALARM, width=2, dash="6 4"),
+        touch.handle(limit - 12, TOP - 6, 24, bottom - TOP + 6, "memory", per_pixel, LIMIT),
         *_table(ledgers, bottom + 66, memory, ranks, precision),
     ]
     return svg.card(
@@ -48,6 +51,7 @@ def draw(
             for each in ledgers
         )
         + ".",
+        touch="Drag the red line: how much memory would be enough?",
     )
 
 

@@ -4,7 +4,7 @@ import math
 from itertools import pairwise
 
 from course.core import words
-from course.drawing import palette, svg
+from course.drawing import palette, svg, touch
 from course.explore.models import stragglers as model
 
 LEFT = 116  # where the lanes' time begins, in pixels
@@ -37,6 +37,7 @@ def draw(ranks: int, slower: float, jitter: float, every: int) -> svg.Picture:
         "waits for the last rank, then all of them communicate. Below, what waiting adds to a pass "
         f"against the number of ranks: {curve[0][1]:.0f} % with one, "
         f"{curve[-1][1]:.0f} % with {curve[-1][0]}.",
+        touch="Drag the end of the last rank's first pass: make it late.",
     )
 
 
@@ -70,7 +71,10 @@ def _lanes(run: model.Race) -> list[str]:
         parts.append(svg.text(LEFT - 14, y + 14, name, anchor="end", bold=True, colour=colour))
         for period in periods:
             parts += _period(period, y, colour, scale)
-    return parts
+    late = LEFT + run.ranks[-1][0].ends_ms[0] * scale
+    percent = 100 / (model.COMPUTE_MS * scale)  # slower, for each pixel
+    label = f"How much slower rank {len(run.ranks) - 1} is"
+    return [*parts, touch.handle(late - 12, y - 2, 24, LANE + 4, "slower", percent, label)]
 
 
 def _period(period: model.Period, y: float, colour: str, scale: float) -> list[str]:

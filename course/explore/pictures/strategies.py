@@ -1,7 +1,7 @@
 """The picture of a distribution strategy."""
 
 from course.core import words
-from course.drawing import palette, svg
+from course.drawing import palette, svg, touch
 from course.explore.models import strategies as model
 
 LEFT, RIGHT = svg.MARGIN, svg.WIDTH - svg.MARGIN
@@ -27,7 +27,14 @@ def draw(
         alt=f"{count}{centre}: boxes with weights, gradients and optimizer state; arrows show what "
         "moves. Below, the four strategies compared: the time of the transfer and the memory of a "
         "device.",
+        touch=f"Click {_mortal(now)} to let it die, and again to bring it back.",
     )
+
+
+def _mortal(now: model.Plan) -> str:
+    """What can die at a click."""
+    last = "the last device" if len(now.devices) > 1 else "the device"
+    return f"{last} or the {now.centre.name}" if now.centre else last
 
 
 def _device_y(now: model.Plan) -> float:
@@ -104,20 +111,31 @@ def _boxes(now: model.Plan) -> list[str]:
     parts = [svg.legend(LEFT, 80, marks)]
     width, _ = _slot(len(now.devices))
     for i, place in enumerate(now.devices):
-        parts += _box(_x(i, len(now.devices)), _device_y(now), width, place, i)
+        death = _death(place, model.WORKER) if place is now.devices[-1] else {}
+        parts += _box(_x(i, len(now.devices)), _device_y(now), width, place, i, death)
     if now.centre:
-        parts += _box(_centre_x(), CENTRE_Y, 128, now.centre, None)
+        death = _death(now.centre, model.CENTRE)
+        parts += _box(_centre_x(), CENTRE_Y, 128, now.centre, None, death)
     return parts
 
 
-def _box(x: float, y: float, width: float, place: model.Place, i: int | None) -> list[str]:
+def _death(place: model.Place, dies: str) -> dict[str, str]:
+    """What makes a button of the box of a place that `dies`, or that comes back if it is dead."""
+    if place.fate == "dead":
+        return touch.button("dies", model.NOTHING, "Bring it back")
+    return touch.button("dies", dies, f"Let {dies} die")
+
+
+def _box(
+    x: float, y: float, width: float, place: model.Place, i: int | None, death: dict[str, str]
+) -> list[str]:
     """A place: its name, its fate, and bars as long as what it holds."""
     edge, ink = palette.MUTED if i is None else palette.rank_colour(i), palette.INK
     if place.fate == "dead":
         edge = ink = palette.ALARM
     label, middle = _name(place, i, width), x + width / 2
     parts = [
-        svg.rect(x, y, width, BOX, palette.CARD, stroke=edge, stroke_width=1.5, rx=5),
+        svg.rect(x, y, width, BOX, palette.CARD, stroke=edge, stroke_width=1.5, rx=5, **death),
         svg.text(middle, y + 17, label, anchor="middle", bold=True, colour=ink),
     ]
     long = (width - 16) / 2  # the bar of all weights; Adam keeps twice as much

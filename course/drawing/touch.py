@@ -1,0 +1,22 @@
+"""Marks that can be touched: each says which control of its explorable it sets, and to what.
+
+The widget makes buttons and handles of them, for a mouse, a finger and a keyboard; see `MARKS` in
+explore/widget.js. Where no widget is, they are marks like others.
+"""
+
+import json
+
+from course.drawing import svg
+
+
+def button(control: str, value: object, label: str) -> dict[str, str]:
+    """The attributes of a mark that sets the control to `value`; `label` says what that does."""
+    return {"data_set": f"{control}={json.dumps(value)}", "data_label": label}
+
+
+def handle(
+    x: float, y: float, width: float, height: float, control: str, per_pixel: float, label: str
+) -> str:
+    """Where a slider can be dragged sideways: each pixel to the right adds `per_pixel` to it."""
+    moves = {"data_set": f"{control}+={per_pixel:.6g}", "data_label": label}
+    return svg.rect(x, y, width, height, "transparent", rx=4, **moves)
