@@ -17,8 +17,11 @@ KINDS = ("only Python", "small operations", "large operations")
 SMALL = (30, 16, 4)  # layers, their width, and samples
 
 
-def race(workers: int) -> None:
-    """Log the time of many rounds of each kind of work, done in each way, taking turns."""
+def race(workers: int, rounds: int) -> None:
+    """Log the time of `rounds` of each kind of work, done in each way, taking turns.
+
+    Large operations take a third of the rounds.
+    """
     fork, pipes = get_context("fork"), []
     for i in range(workers):  # before anything is computed here: threads and CUDA do not fork
         here, there = fork.Pipe()
@@ -31,7 +34,8 @@ def race(workers: int) -> None:
             "threads": partial(by_threads, works),
             "processes": partial(by_processes, pipes, kind),
         }
-        for turn in range(-5, 100 if kind == "large operations" else 300):  # five to warm up
+        turns = rounds // 3 if kind == "large operations" else rounds
+        for turn in range(-5, turns):  # five to warm up
             for way, run in ways.items():
                 start = time.perf_counter()
                 run()
