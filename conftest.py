@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 TESTS = HERE / "tests"
 TEST_TIMEOUT_S = 120
 CELL_TIMEOUT_S = 360  # longer than nbval's own limit for a cell, in pyproject.toml
-SAMPLE = 8  # one in so many of the tests marked `sampled`
+SAMPLE = 12  # one in so many of the tests marked `sampled`
 SEED = os.environ.get("COURSE_SAMPLE") or date.today().isoformat()
 WITH_DEV = all(map(find_spec, ["hypothesis", "pytest_timeout", "xdist"]))
 

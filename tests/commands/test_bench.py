@@ -60,6 +60,7 @@ def test_every_contest_says_what_its_ratio_means():
     assert {contest.name for contest in bench.CONTESTS} == set(bench.MEANS) - {"launch"}
 
 
+@pytest.mark.rest
 def test_launches_race():
     result = bench.race_of_launches()
     assert result.note == "" and 0 < result.low <= result.ratio <= result.high
@@ -79,6 +80,7 @@ def test_the_slower_one_loses(solved, tmp_path):
     assert often > 1.5 * once
 
 
+@pytest.mark.rest
 @pytest.mark.timeout(300)
 def test_what_is_not_written_is_said_and_the_rest_is_measured(tmp_path):
     (tmp_path / "simple_ways.py").write_text("")

@@ -1,45 +1,47 @@
-"""Every small size is one that its script takes, of a command that nbval does not compare."""
+"""Every small size is a smaller number of a cell, and nothing that nbval compares depends on it."""
 
 import re
 
 import pytest
-from support.small import COMMAND, SIZES, small
+from support.small import SIZES, small
 
 from course.core.files import ROOT
-from course.lessons import Lesson, read
+from course.lessons import read
+from course.lessons.lesson import Cell
 
-EVERY = [(lab, script) for lab, scripts in SIZES.items() for script in scripts]
-
-
-def lesson(lab: str) -> Lesson:
-    """The lesson of a lab."""
-    return read(ROOT / "course" / "lessons" / f"{lab}.md")
+EVERY = [(lab, *pair) for lab, sizes in SIZES.items() for pair in sizes.items()]
+NUMBER = re.compile(r"\d+")
+OPTION = re.compile(r" --(\w+) (\d+)")
 
 
-@pytest.mark.parametrize(("lab", "script"), EVERY)
-def test_a_small_size_is_one_of_the_script(lab: str, script: str) -> None:
-    text = lesson(lab).scripts(solved=True)[script]
-    option, size = SIZES[lab][script].split()
-    default = re.search(rf'add_argument\("{option}", type=int(?:, default=(\d+))?[,)]', text)
-    assert default and (default[1] is None or 0 < int(size) < int(default[1]))
-
-
-@pytest.mark.parametrize(("lab", "script"), EVERY)
-def test_no_output_that_is_compared_comes_from_a_small_run(lab: str, script: str) -> None:
-    commands = [
+def cells(lab: str) -> list[Cell]:
+    """The cells of code of a lab."""
+    return [
         cell
-        for cell in lesson(lab).cells
-        if any(match[1] == script for match in COMMAND.finditer(cell.source))
+        for cell in read(ROOT / "course" / "lessons" / f"{lab}.md").cells
+        if cell.kind == "code"
     ]
-    assert commands
-    for cell in commands:
-        assert "nbval-ignore-output" in cell.options["tags"]
-        assert small(cell.source, SIZES[lab]) != cell.source
 
 
-def test_a_command_gets_its_size_last_and_everything_else_stays() -> None:
-    sizes = {"src/a.py": "--rounds 2"}
-    source = "x = 1\nrun = %torchrun --nproc-per-node $n src/a.py --rounds 9 $cap\nrun.ok"
-    assert small(source, sizes) == source.replace("$cap", "$cap --rounds 2")
-    others = "%%writefile src/a.py\n# %torchrun\n%python src/b.py --rounds 9\n%check a"
-    assert small(others, sizes) == others
+@pytest.mark.parametrize(("lab", "text", "smaller"), EVERY)
+def test_a_small_size_is_the_same_text_with_smaller_numbers(lab, text, smaller) -> None:
+    if smaller.startswith(text):
+        assert OPTION.fullmatch(smaller.removeprefix(text))  # an option that the command leaves out
+        return
+    assert NUMBER.sub("", smaller) == NUMBER.sub("", text)
+    numbers = [[int(number) for number in NUMBER.findall(each)] for each in (smaller, text)]
+    assert all(less <= more for less, more in zip(*numbers, strict=True)) and smaller != text
+
+
+@pytest.mark.parametrize(("lab", "text", "smaller"), EVERY)
+def test_no_output_that_is_compared_comes_from_a_small_size(lab, text, smaller) -> None:
+    changed = [cell for cell in cells(lab) if text in cell.source]
+    assert changed
+    for cell in changed:
+        assert cell.target or "nbval-ignore-output" in cell.options["tags"]
+
+
+def test_a_cell_gets_its_sizes_and_everything_else_stays() -> None:
+    source = "for turn in range(-1, 12):\n    run()\n# range(-1, 13)"
+    sizes = {"range(-1, 12)": "range(-1, 3)", "unknown": "text"}
+    assert small(source, sizes) == source.replace("range(-1, 12)", "range(-1, 3)")
