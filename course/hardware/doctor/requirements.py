@@ -8,7 +8,7 @@ PYTHON = (3, 11)
 COURSE = "multi-gpu-course"
 PACKAGES = {
     "torch": "2.11",
-    "numpy": "0",
+    "numpy": "2",
     "transformers": "5",
     "datasets": "4",
     "accelerate": "1.12",
@@ -17,7 +17,7 @@ PACKAGES = {
     "ipywidgets": "8.1",
     "anywidget": "0.9.18",
     "matplotlib": "3.9",
-    "pandas": "2.2",
+    "pandas": "2.2.2",
     "psutil": "6",
     "nvidia-ml-py": "12",
     "jupytext": "1.16",
