@@ -1,6 +1,6 @@
 """Marks that can be touched: each says which control of its explorable it sets, and to what.
 
-The widget makes buttons and handles of them, for a mouse, a finger and a keyboard; see `MARKS` in
+The widget makes buttons and handles of them, for a mouse, a finger and a keyboard; see `MARK` in
 explore/widget.js. Where no widget is, they are marks like others.
 """
 
