@@ -1,47 +1,60 @@
 """Every small size is a smaller number of a cell, and nothing that nbval compares depends on it."""
 
+import inspect
 import re
 
 import pytest
 from support.small import SIZES, small
 
 from course.core.files import ROOT
-from course.lessons import read
-from course.lessons.lesson import Cell
+from course.given import ways
+from course.lessons import Lesson, read
 
 EVERY = [(lab, *pair) for lab, sizes in SIZES.items() for pair in sizes.items()]
+ADDED = [each for each in EVERY if each[2].startswith(each[1])]  # an option, to a command
 NUMBER = re.compile(r"\d+")
-OPTION = re.compile(r" --(\w+) (\d+)")
+COMMAND = re.compile(r"%(?:torchrun|accelerate|python) .*?(src/\w+\.py)")
+SCRIPT = re.compile(r"src/\w+\.py")
+OPTION = re.compile(r" (--\w+) (\d+)")
 
 
-def cells(lab: str) -> list[Cell]:
-    """The cells of code of a lab."""
-    return [
-        cell
-        for cell in read(ROOT / "course" / "lessons" / f"{lab}.md").cells
-        if cell.kind == "code"
-    ]
+def lesson(lab: str) -> Lesson:
+    """The lesson of a lab."""
+    return read(ROOT / "course" / "lessons" / f"{lab}.md")
 
 
-@pytest.mark.parametrize(("lab", "text", "smaller"), EVERY)
+@pytest.mark.parametrize(("lab", "text", "smaller"), [each for each in EVERY if each not in ADDED])
 def test_a_small_size_is_the_same_text_with_smaller_numbers(lab, text, smaller) -> None:
-    if smaller.startswith(text):
-        assert OPTION.fullmatch(smaller.removeprefix(text))  # an option that the command leaves out
-        return
     assert NUMBER.sub("", smaller) == NUMBER.sub("", text)
     numbers = [[int(number) for number in NUMBER.findall(each)] for each in (smaller, text)]
     assert all(less <= more for less, more in zip(*numbers, strict=True)) and smaller != text
 
 
+@pytest.mark.parametrize(("lab", "text", "smaller"), ADDED)
+def test_or_adds_an_option_that_its_script_takes(lab, text, smaller) -> None:
+    option, size = OPTION.fullmatch(smaller.removeprefix(text)).groups()
+    script = lesson(lab).scripts(solved=True)[SCRIPT.search(text)[0]]
+    if "ways.compare(" in script:  # which reads the command line
+        script = inspect.getsource(ways.compare)
+    default = re.search(rf'add_argument\("{option}", type=int(?:, default=(\d+))?[,)]', script)
+    assert default and (default[1] is None or 0 < int(size) < int(default[1]))
+
+
 @pytest.mark.parametrize(("lab", "text", "smaller"), EVERY)
 def test_no_output_that_is_compared_comes_from_a_small_size(lab, text, smaller) -> None:
-    changed = [cell for cell in cells(lab) if text in cell.source]
+    cells = [cell for cell in lesson(lab).cells if cell.kind == "code"]
+    changed = [cell for cell in cells if text in cell.source]
     assert changed
-    for cell in changed:
-        assert cell.target or "nbval-ignore-output" in cell.options["tags"]
+    written = {cell.target for cell in changed if cell.target}
+    for cell in cells:
+        runs = any(match[1] in written for match in COMMAND.finditer(cell.source))
+        if not cell.target and (cell in changed or runs):
+            assert "nbval-ignore-output" in cell.options["tags"]
 
 
 def test_a_cell_gets_its_sizes_and_everything_else_stays() -> None:
     source = "for turn in range(-1, 12):\n    run()\n# range(-1, 13)"
-    sizes = {"range(-1, 12)": "range(-1, 3)", "unknown": "text"}
+    sizes = {"range(-1, 3)": "none", "range(-1, 12)": "range(-1, 3)", "unknown": "text"}
     assert small(source, sizes) == source.replace("range(-1, 12)", "range(-1, 3)")
+    assert small(source, dict(reversed(sizes.items()))) == small(source, sizes)
+    assert small(source, {}) == source

@@ -6,6 +6,7 @@ A measurement is repeated until its number can be trusted, and nbval does not co
 a test of what the cells *do* needs no more than the same cells with smaller numbers.
 """
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -27,7 +28,6 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def small(source: str, sizes: dict[str, str]) -> str:
-    """The source of a cell with each text of `sizes` replaced by its small one."""
-    for text, smaller in sizes.items():
-        source = source.replace(text, smaller)
-    return source
+    """The source of a cell with each text of `sizes` replaced by its small one, once."""
+    texts = "|".join(map(re.escape, sizes))
+    return re.sub(texts, lambda match: sizes[match[0]], source) if sizes else source
