@@ -14,6 +14,7 @@ from support.house import PATHS, room_of
 
 import course
 from course.commands.lab import SETTINGS
+from course.commands.web.licenses import COPIED
 from course.core.files import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -128,3 +129,4 @@ def test_the_notice_names_all_that_the_site_brings():
     assert {name for name in brought if name not in notice} == set()
     extra = {Requirement(text).name for text in PROJECT["optional-dependencies"]["site"]}
     assert extra <= {name.lower() for name in brought}
+    assert {name for name in COPIED if name not in notice.lower()} == set()
