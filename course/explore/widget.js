@@ -164,6 +164,9 @@ function touch(picture, control, set) {
     } else return;
     event.preventDefault();
   });
+  // or a finger on a handle would scroll the page, which ends the drag
+  const keep = (event) => event.target.closest(HANDLE) && event.preventDefault();
+  picture.addEventListener("touchstart", keep, { passive: false });
   picture.addEventListener("pointerdown", (event) => {
     const handle = event.target.closest(HANDLE);
     if (!handle) return;

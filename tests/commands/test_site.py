@@ -199,6 +199,50 @@ def test_the_address_of_a_figure_is_its_state(visit):
     assert "strong=true" in page.url and title.inner_text().startswith("128 GPUs train")
 
 
+@pytest.mark.parametrize("by", ["mouse", "finger"])
+def test_a_picture_can_be_touched(site, browser, address, by):
+    """A bit is flipped; the limit of memory and the end of a late pass are dragged."""
+    phone = {"has_touch": True, "is_mobile": True, "viewport": {"width": 390, "height": 844}}
+    visitor = browser.new_context(**(phone if by == "finger" else {}))
+    page = visitor.new_page()
+    page.set_default_timeout(PATIENCE_S * 1000)
+    page.goto(f"{address}explore_number_formats.html")
+    bit = page.get_by_role("button", name="Flip bit 4 of 16: w = 0.0625")
+    bit.tap() if by == "finger" else bit.click()
+    page.wait_for_function("() => location.hash.includes('weight=0.0625')")
+    page.get_by_role("button", name="Flip bit 4 of 16: w = 1", exact=True).wait_for()
+    for name, control, ahead in (("sharding", "memory", -1), ("stragglers", "slower", 1)):
+        page.goto(f"{address}explore_{name}.html")
+        handle = page.locator(".explorable-picture [role=slider]")
+        handle.scroll_into_view_if_needed()
+        box = handle.bounding_box()
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        drag(page, by, [(x + ahead * 8 * step, y) for step in range(9)])
+        page.wait_for_function(f"() => location.hash.includes('{control}=')")
+    visitor.close()
+
+
+def drag(page, by: str, way: list[tuple[float, float]]) -> None:
+    """Press at the first place, move along the others, let go."""
+    if by == "mouse":
+        page.mouse.move(*way[0])
+        page.mouse.down()
+        for place in way[1:]:
+            page.mouse.move(*place)
+        return page.mouse.up()
+    screen = page.context.new_cdp_session(page)
+    for number, (x, y) in enumerate(way):
+        event = {"type": "touchMove" if number else "touchStart", "touchPoints": [{"x": x, "y": y}]}
+        screen.send("Input.dispatchTouchEvent", event)
+    return screen.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+
+def test_a_still_image_has_nothing_to_touch(site):
+    images = [path.read_text() for path in site.rglob("*.svg")]
+    assert images
+    assert not [text for text in images if "data-set" in text]
+
+
 def test_an_address_with_a_state_that_is_none_says_so(visit):
     page = visit("explore_scaling.html#gpus=5000")
     said = page.locator(".explorable-status", has_text="GPUs takes a number from 1 to 1024")

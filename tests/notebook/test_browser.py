@@ -129,6 +129,28 @@ def test_an_explorable_moves_its_sliders_have_names_and_nothing_is_cut(page, ser
         assert page.evaluate(CUT) == [], width
 
 
+def test_a_picture_is_touched_by_keyboard(page, server, course_folder):
+    """Tab leads to its first mark, arrows from mark to mark, Enter presses one."""
+    path = "labs/touched.ipynb"
+    sources = ["from course import explore", "explore.all_reduce()"]
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=KERNEL), course_folder / path)
+    open_notebook(page, server, path)
+    assert errors(run_all(page, course_folder, path)) == []
+    rounds = page.locator(".explorable-picture svg [role=button]")
+    page.locator(".explorable-controls input").last.focus()
+    page.keyboard.press("Tab")
+    page.wait_for_function("() => document.activeElement.matches('[data-set][role=button]')")
+    for _ in range(2):
+        page.keyboard.press("ArrowRight")
+    third = rounds.nth(2).get_attribute("aria-label")
+    before = page.locator(".explorable-picture svg").inner_html()
+    page.keyboard.press("Enter")
+    page.wait_for_function(REDRAWN, arg=[before])
+    shown = page.get_by_role("group", name="Round").locator("output").inner_text()
+    assert shown == "3 of 6" and third.endswith(f"round {shown}")
+
+
 def test_a_notebook_of_yesterday_still_shows_its_picture_and_says_that_it_sleeps(
     page, server, course_folder
 ):
