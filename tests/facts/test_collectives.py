@@ -24,6 +24,27 @@ def test_the_time_outs():
     assert "timeout" in inspect.signature(dist.init_process_group).parameters
 
 
+def test_a_plain_python_knows_no_rank(monkeypatch):
+    says("00_start_here", 'would end with "environment variable RANK expected"')
+    monkeypatch.delenv("RANK", raising=False)
+    with pytest.raises(ValueError, match="environment variable RANK expected"):
+        dist.init_process_group("gloo")
+
+
+def test_a_group_without_a_named_backend_takes_that_of_the_accelerator(monkeypatch):
+    says("00_start_here", "torch 2.13 takes only the one for the accelerator that it finds")
+    for device, backend in (("cuda", "nccl"), ("cpu", "gloo")):
+        monkeypatch.setattr(torch._C, "_get_accelerator", lambda found=device: torch.device(found))
+        config = dist.distributed_c10d.BackendConfig(dist.Backend("undefined"))
+        assert config.get_device_backend_map() == {device: backend}
+
+
+def test_a_barrier_without_a_device_takes_a_guess():
+    says("00_start_here", "knows which GPU to use, where it would otherwise warn and guess")
+    assert "the global rank mod local device count" in " ".join(dist.barrier.__doc__.split())
+    assert "to mute this warning" in inspect.getsource(dist.barrier)
+
+
 def test_the_names_of_the_two_halves():
     says("10_sharding", 'getattr(dist, "all_gather_single", dist.all_gather_into_tensor)')
     says("10_sharding", 'getattr(dist, "reduce_scatter_single", dist.reduce_scatter_tensor)')

@@ -96,6 +96,26 @@ def test_static_graph_watches_one_step_longer():
     assert list(map(len, buckets(layers(4, 1), 4, **options))) == [1, 1, 4, 4]
 
 
+def test_the_flags_of_unused_parameters():
+    says("03_distributed_data_parallel", "only with `find_unused_parameters=True`, and with")
+    says("03_distributed_data_parallel", "`static_graph=True` in the first step")
+    options = {"default": {}, "search": {"find_unused_parameters": True}}
+    options["static"] = {"static_graph": True}
+    sent: dict[str, list[int]] = {name: [] for name in options}
+    for name, option in options.items():
+        ddp = DistributedDataParallel(nn.Linear(1, 1), **option)
+        for _ in range(3):
+            with Messages() as messages:
+                ddp(torch.ones(1, 1)).sum().backward()
+            sent[name].append(sum("allreduce" in message for message in messages.names))
+    assert sent == {"default": [1, 1, 1], "search": [2, 2, 2], "static": [2, 1, 1]}
+
+
+def test_a_compiled_model_is_cut_at_the_buckets_by_default():
+    says("03b_overlap", "(`optimize_ddp`, on by default)")
+    assert torch._dynamo.config.optimize_ddp is True
+
+
 def test_a_search_for_unused_parameters_keeps_the_first_buckets():
     says("03b_overlap", "sends the flags, and never rebuilds its buckets")
     says("03b_overlap", "filled from the model's *first* layer on and sent in reverse")

@@ -1,4 +1,4 @@
-"""What the course says of collectives over Gloo and of DDP, tried on two ranks, in one launch."""
+"""What the course says of collectives over Gloo and of DDP, tried on two ranks or three."""
 
 import math
 from pathlib import Path
@@ -28,6 +28,11 @@ def test_a_broadcast_of_a_column_over_gloo_sends_its_neighbours(collectives):
     says("00_start_here", "With Gloo, `broadcast` reads the memory as if there were no gaps")
     assert collectives[1]["right"] == [1, 4, 7, 10]
     assert collectives[0]["of a column"] == [1, 2, 3, 4]
+
+
+def test_a_rank_may_leave_a_collective_with_a_root_before_another_has_come():
+    says("00_start_here", "With a root, some ranks may end earlier.")
+    assert all(on_ranks(3, on_rank_facts.rank_2_leaves_a_broadcast_first, src=Path(), limit=120))
 
 
 def test_collectives_are_matched_by_order(collectives):

@@ -147,6 +147,17 @@ def evaluation_on_rank_0() -> bool:
     return True
 
 
+def rank_2_leaves_a_broadcast_first() -> bool:
+    """Whether three ranks come to the end where rank 1 waits until rank 2 has left a broadcast."""
+    rank, number = dist.get_rank(), torch.ones(1)
+    if rank == 1:
+        dist.recv(torch.empty(1), src=2)
+    dist.broadcast(number, src=0)
+    if rank == 2:
+        dist.send(number, dst=1)
+    return True
+
+
 def everything() -> dict[str, object]:
     """All of it, in one launch."""
     jobs = (collectives, halves, root_of_a_group, timeouts, ddp, evaluation_on_rank_0)
