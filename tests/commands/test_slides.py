@@ -106,6 +106,14 @@ def test_in_a_browser_arrows_turn_the_slides_and_the_picture_moves(out: Path, br
         slider.press("ArrowRight")
         assert drawing.inner_html() != before and page.url.endswith("#2")
         slider.press("PageDown")
+        fold = page.locator("section.here summary")
+        while not fold.count():
+            page.keyboard.press("ArrowRight")
+        fold.press("Space")
+        assert page.locator("section.here details[open]").count() == 1
+        asked = page.url
+        fold.press("ArrowRight")
+        assert page.url != asked, "an open fold keeps the slide"
         page.keyboard.press("End")
         assert page.get_by_text("Remember.").is_visible()
         assert page.locator("nav").inner_text() == f"{len(found)} / {len(found)}"

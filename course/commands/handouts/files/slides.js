@@ -16,7 +16,8 @@ const KEYS = {
   Home: -Infinity, End: Infinity,
 };
 addEventListener("keydown", (event) => {
-  const held = event.target.closest?.("input, summary"); // which have keys of their own
+  // A slider has keys of its own; of a fold only the space is.
+  const held = event.target.closest?.(event.key === " " ? "input, summary" : "input");
   const free = event.key.startsWith("Page") || !held;
   if (event.key in KEYS && free && !event.ctrlKey && !event.metaKey && !event.altKey) {
     event.preventDefault();
