@@ -225,3 +225,14 @@ def add(step: float, times: int, dtype: torch.dtype) -> float:
 def test_small_changes_are_lost():
     says("05_mixed_precision", "even a change of 0.0032 is lost")
     assert add(1e-4, 1000, torch.float16) == add(3.2e-3, 1000, torch.bfloat16) == 1
+
+
+@pytest.mark.skipif(
+    not hasattr(torch.cpu, "get_capabilities"), reason="this torch does not tell what a CPU can do"
+)
+def test_torchs_names_of_units_for_16_bits():
+    says("05b_autocast", '"bf16", "fp16_arith")   # the last two: of ARM')
+    x86, arm = torch.cpu.get_capabilities.__doc__.split("For ARM64:")
+    for unit in ("avx512_bf16", "amx_bf16", "avx512_fp16", "amx_fp16"):
+        assert unit in x86
+    assert " bf16" in arm and "fp16_arith" in arm
