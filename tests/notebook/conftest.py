@@ -57,7 +57,9 @@ def course_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("browser")
     for name in ("labs", "solutions", "images"):
         shutil.copytree(
-            ROOT / name, folder / name, ignore=shutil.ignore_patterns("runs", "traces", "*.py")
+            ROOT / name,
+            folder / name,
+            ignore=shutil.ignore_patterns("kept", "runs", "traces", "*.py"),
         )
     return folder
 
