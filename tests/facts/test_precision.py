@@ -198,7 +198,7 @@ def test_the_older_fsdp_has_a_scaler_of_its_own():
 @pytest.mark.slow
 @pytest.mark.rest
 def test_products_are_full_float32_until_one_asks():
-    says("05b_autocast", "For matrix products torch leaves it off until you ask for it with")
+    says("05b_autocast", "For matrix products you ask for it with")
     asked = "import torch; print(torch.get_float32_matmul_precision())"
     answer = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True)
     assert answer.stdout.strip() == "highest"
