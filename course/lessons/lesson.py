@@ -4,6 +4,7 @@ A lesson is the only source of two notebooks, and of the scripts that they write
 only its meaning: `rules` says what is wrong with a lesson, `notebooks` writes the files.
 """
 
+import functools
 import json
 import re
 from collections.abc import Iterable
@@ -141,7 +142,11 @@ def opened(sources: Iterable[str]) -> list[str]:
 
 def read(path: Path) -> Lesson:
     """Read a lesson; CourseError names the line of a header or of options that make no sense."""
-    text = path.read_text(encoding="utf-8")
+    return _understood(path, path.read_text(encoding="utf-8"))
+
+
+@functools.cache  # by text as well: to parse it takes a tenth of a second, and many ask for it
+def _understood(path: Path, text: str) -> Lesson:
     lines = text.splitlines()
     try:
         notebook = myst_to_notebook(text, add_source_map=True)

@@ -11,7 +11,7 @@ from support import solutions
 
 from course.launch import launch
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
 GONE_S = 60.0  # until all replicas have been at their next round, on a busy machine
 

@@ -56,6 +56,7 @@ def test_what_is_not_judged_says_whether_to_ask_again(error, again):
     assert outcome(error) == (Outcome.NOT_JUDGED, str(error), again)
 
 
+@pytest.mark.rest
 def test_a_limit_of_all_checks_keeps_what_was_judged(src):
     endless = "\nwhile True:\n    pass\n"
     (src / "ring.py").write_text((src / "ring.py").read_text() + endless)
@@ -99,6 +100,7 @@ HANGS = "\n\ndef all_reduce(tensor):\n    dist.recv(tensor, src=(dist.get_rank()
 
 
 @pytest.mark.parametrize(("thorough", "judged"), [(False, session.HANGS), (True, None)])
+@pytest.mark.rest
 def test_after_some_hangs_the_rest_is_left_out_unless_all_is_wanted(src, thorough, judged):
     (src / "ring.py").write_text((src / "ring.py").read_text() + HANGS)
     (report,) = session.run(src, ["ring"], limit=1.5, thorough=thorough)

@@ -231,6 +231,7 @@ def files(folder: Path) -> set[Path]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(180)
+@pytest.mark.rest
 def test_the_first_cell_installs_the_course_and_the_next_cells_start_ranks(
     published, host, tmp_path
 ):

@@ -144,6 +144,7 @@ def test_one_gpu_is_tried_by_one_rank(small, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.rest
 def test_the_sums_of_two_ranks_on_the_cpu_are_right_and_timed_by_size(small):
     assert report.main(["--only", "links", "bandwidth"]) == 0
     text = written(small)

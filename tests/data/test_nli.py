@@ -103,6 +103,7 @@ def _bag(batch: dict[str, torch.Tensor], segment: int) -> torch.Tensor:
     return torch.zeros(len(ids), 64).scatter_(1, ids, 1.0)
 
 
+@pytest.mark.rest
 def test_a_second_process_makes_the_same_pairs():
     code = (
         "from course.data import nli; import hashlib; "

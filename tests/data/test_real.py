@@ -22,6 +22,7 @@ def script(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.rest
 def test_it_trains_a_model_and_reads_data_from_folders(script, tmp_path, monkeypatch):
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
     models.bert().save_pretrained(tmp_path / "model")

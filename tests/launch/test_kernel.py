@@ -14,6 +14,7 @@ from support.launching import (
     GONE_S,
     MARK,
     PATIENCE_S,
+    WAYS,
     clean_environment,
     marked,
     torchrun,
@@ -101,7 +102,7 @@ class Kernel:
         until(lambda: not marked(self.mark), within=GONE_S)
 
 
-@pytest.fixture(params=["warm", "cold"])
+@pytest.fixture(params=WAYS)
 def kernel(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Kernel]:
     kernel = Kernel(tmp_path, request.param)
     yield kernel

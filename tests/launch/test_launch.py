@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from support.launching import Client, marked, once, torchrun
+from support.launching import WAYS, Client, marked, once, torchrun
 from support.scripts import HEALTHY
 
 from course import hardware
@@ -16,7 +16,7 @@ from course.launch.run_folder import KEPT_RUNS
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 
-@pytest.fixture(scope="module", params=["warm", "cold"])
+@pytest.fixture(scope="module", params=WAYS)
 def client(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Client]:

@@ -65,6 +65,7 @@ def probed(watch: Callable = lambda run, event: None) -> str:
     return launch(["python", "probe.py"], watch=watch).text(0)
 
 
+@pytest.mark.rest
 def test_a_library_that_cannot_be_imported_is_named_once(server, tmp_path, monkeypatch) -> None:
     package = tmp_path / "broken" / "datasets"
     package.mkdir(parents=True)

@@ -29,6 +29,7 @@ def test_a_cell_says_which_check_runs_and_nothing_of_it_stays(
     assert any("start_here: check 1 of " in html for html in shown[1:-1])
 
 
+@pytest.mark.rest
 def test_a_terminal_says_so_too_and_a_pipe_does_not(labs: Path) -> None:
     solutions.write(LAB, labs / "src")
     command = [sys.executable, "-m", "course", "check", "--src", "src", "start_here"]

@@ -23,6 +23,8 @@ MARK = "COURSE_TEST_MARK"
 GONE_S = 5.0  # within which the last process of a run must be gone after a fault
 PATIENCE_S = 120.0  # for anything to happen that has no bound of its own: cores may be shared
 PROGRAM = Path(__file__).with_name("launch_client.py")
+# With a warm server, as a notebook has it, and without one: then each rank imports torch itself.
+WAYS = ("warm", pytest.param("cold", marks=pytest.mark.rest))
 
 # For a test in which it makes no difference whether there is a warm server.
 once = pytest.mark.parametrize("client", ["warm"], indirect=True)

@@ -35,6 +35,7 @@ def test_traceback_of_ranks(client: Client) -> None:
     assert shown[0] == shown[1] and "in f" in shown[0]
 
 
+@pytest.mark.rest
 def test_processes_inside_of_ranks(client: Client) -> None:
     """Pickling from `__main__`, loader workers, `mp.spawn`, `torch.save`, all in one script."""
     source = """

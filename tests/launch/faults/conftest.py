@@ -7,9 +7,7 @@ the learner has read one clear sentence.
 from collections.abc import Iterator
 
 import pytest
-from support.launching import Client
-
-WAYS = ("warm", "cold")
+from support.launching import WAYS, Client
 
 
 @pytest.fixture(scope="package")

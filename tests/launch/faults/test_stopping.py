@@ -58,6 +58,7 @@ def test_client_killed(client: Client, source: str, record_property: object) -> 
     after("client killed", client.gone(), record_property)
 
 
+@pytest.mark.rest
 def test_client_killed_while_a_fork_of_it_lives(client: Client) -> None:
     """Such a fork (a worker of some library) holds the client's end of the channel open."""
     client.hold(HEALTHY)

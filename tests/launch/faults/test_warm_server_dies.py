@@ -39,7 +39,14 @@ def test_idle_warm_server_killed(warm: Client) -> None:
         assert answer["ok"] and answer["stdout"] == {None: "", 0: "ran", 1: "ran"}
 
 
-@pytest.mark.parametrize("which", [[0], [1], [0, 1]], ids=["older", "younger", "both"])
+@pytest.mark.parametrize(
+    "which",
+    [
+        pytest.param([0], id="older", marks=pytest.mark.rest),
+        pytest.param([1], id="younger", marks=pytest.mark.rest),
+        pytest.param([0, 1], id="both"),
+    ],
+)
 def test_warm_server_killed_during_a_run(
     warm: Client, which: list[int], record_property: object
 ) -> None:
