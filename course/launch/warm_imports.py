@@ -3,6 +3,7 @@
 Also the rule by which a run is told that cannot use it, since a variable was read too early.
 """
 
+import contextlib
 import importlib
 from dataclasses import dataclass, field
 
@@ -17,6 +18,9 @@ SINGLE_THREADED = {
 FIRST = (
     "torch",
     "torch.distributed.run",
+    "torch.distributed.elastic.rendezvous.c10d_rendezvous_backend",
+    "torch.distributed.elastic.rendezvous.static_tcp_rendezvous",
+    "encodings.idna",  # of the names of hosts
     "torch.nn.parallel",
     "torch.utils.data",
     "course.launch.launcher",
@@ -29,6 +33,8 @@ THEN = (
     "course.data",
     "course.models",
 )
+# What torch's compiler writes a table with when a process ends, where that is installed.
+AT_THE_END = "tabulate"
 
 
 @dataclass
@@ -48,6 +54,8 @@ class Warmth:
                 importlib.import_module(module)
             except Exception as error:  # whatever a library raises while it is imported
                 self.failed[module] = f"{type(error).__name__}: {error}".split("\n")[0]
+        with contextlib.suppress(ImportError):
+            importlib.import_module(AT_THE_END)
         self.growing = False
 
     def sentence(self) -> str:
