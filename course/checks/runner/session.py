@@ -197,9 +197,8 @@ def run(
         isolation.require()
     session = Session(Path(src).resolve(), limit, isolated, thorough, begun, kept)
     nodes = [node_of(name) for name in names or exercises()]
-    options = [
-        f"-pno:{plugin}" for plugin in ("cacheprovider", "nbval", "terminal", "unraisableexception")
-    ]
+    unused = ("cacheprovider", "terminal", "unraisableexception")
+    options = ["--disable-plugin-autoload", *(f"-pno:{plugin}" for plugin in unused)]
     options += ["-c", str(Path(__file__).with_name("pytest.ini")), "--rootdir", str(CHECKS)]
     if junit:
         options.append(f"--junit-xml={junit}")
