@@ -91,7 +91,7 @@ def calls_of_c_in(call) -> int:
 
 def test_python_launches_what_goes_forward_and_torch_what_goes_backward():
     says("07_strategies", "Python *launches* every operation of the forward pass")
-    says("07_strategies", "(Those of `backward()` are launched by threads of torch.)")
+    says("07_strategies", "(In `backward()`, torch's own threads do.)")
     found = {}
     for layers in (10, 200):
         x, results = torch.ones(2, requires_grad=True), []
@@ -102,7 +102,7 @@ def test_python_launches_what_goes_forward_and_torch_what_goes_backward():
 
 
 def test_a_synchronized_batchnorm_communicates_both_ways():
-    says("07_strategies", "it communicates in the forward and in the backward pass")
+    says("07_strategies", "it communicates in both passes")
     function = nn.modules._functions.SyncBatchNorm
     assert "dist.all_gather" in inspect.getsource(function.forward)
     assert "distributed.all_reduce" in inspect.getsource(function.backward)
