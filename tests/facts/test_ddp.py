@@ -66,7 +66,6 @@ class Messages(TorchDispatchMode):
 
 def test_the_caps_of_the_buckets():
     says("03b_overlap", "Without it the cap is 25 MiB, and 1 MiB for the first bucket")
-    says("glossary", "DDP's default is at most 25 MiB, after a first bucket of 1 MiB.")
     assert dist._DEFAULT_FIRST_BUCKET_BYTES == MIB
     assert DistributedDataParallel(nn.Linear(1, 1)).bucket_bytes_cap == 25 * MIB
 
@@ -82,6 +81,7 @@ def test_the_first_step_has_one_bucket_and_the_next_begins_with_a_small_one():
 
 def test_a_bucket_closes_when_it_reaches_the_cap():
     says("03b_overlap", "torch's DDP closes a bucket when it *reaches* the cap")
+    says("glossary", "DDP closes one as soon as it holds 25 MiB, the first one at 1 MiB.")
     assert buckets(layers(4, 0.75), bucket_cap_mb=1)[-1] == [1.5, 1.5]
 
 

@@ -99,3 +99,17 @@ def test_what_ddp_makes_equal(ranks):
 def test_an_evaluation_without_buffers_waits_for_nobody(ranks):
     says("04b_clinic", "It ends. Before a forward, DDP sends rank 0's *buffers*")
     assert all(rank["evaluation_on_rank_0"] for rank in ranks)
+
+
+def test_the_scaler_asks_the_ranks_of_a_sharded_model(ranks):
+    says("05_mixed_precision", "the scaler's flag is reduced over those ranks")
+    assert [rank["scaler_of_shards"] for rank in ranks] == [[2.0**15, 0]] * 2
+
+
+def test_what_detail_finds_of_five_disagreements(ranks):
+    says("06b_horovod_engine", "turns three of them into errors, but it compares neither op nor")
+    for rank, found in enumerate(each["disagreements"] for each in ranks):
+        for name in ("shape", "dtype", "kind"):
+            assert "Detected mismatch between collectives" in found[name][0]
+        assert found["op"] == ("", [2, 2]), rank
+        assert "imed out" in found["root"][0]

@@ -2,6 +2,8 @@
 
 import copy
 import inspect
+import resource
+import sys
 import threading
 
 import pytest
@@ -74,6 +76,53 @@ def test_backward_on_the_cpu_runs_in_the_thread_that_calls_it():
     thread.start()
     thread.join()
     assert seen == [thread.ident]
+
+
+def calls_of_c_in(call) -> int:
+    """How many functions written in C Python calls in a call."""
+    seen = []
+    sys.setprofile(lambda frame, event, what: seen.append(event))
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return seen.count("c_call")
+
+
+def test_python_launches_what_goes_forward_and_torch_what_goes_backward():
+    says("07_strategies", "Python *launches* every operation of the forward pass")
+    says("07_strategies", "(In `backward()`, torch's own threads do.)")
+    found = {}
+    for layers in (10, 200):
+        x, results = torch.ones(2, requires_grad=True), []
+        model = nn.Sequential(*(nn.Tanh() for _ in range(layers)))
+        forward = calls_of_c_in(lambda model=model, x=x, to=results: to.append(model(x).sum()))
+        found[layers] = forward, calls_of_c_in(results[0].backward)
+    assert found[200][0] - found[10][0] >= 190 and found[200][1] == found[10][1]
+
+
+def test_a_synchronized_batchnorm_communicates_both_ways():
+    says("07_strategies", "it communicates in both passes")
+    function = nn.modules._functions.SyncBatchNorm
+    assert "dist.all_gather" in inspect.getsource(function.forward)
+    assert "distributed.all_reduce" in inspect.getsource(function.backward)
+
+
+def faults_of(call) -> int:
+    """How many pages of memory the system hands out in the second of two calls."""
+    call()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    call()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="tried on Linux")
+def test_fresh_memory_for_a_large_message_comes_from_the_system():
+    says("06b_horovod_engine", "because fresh memory for a large message can cost more")
+    message = torch.ones(2**25)  # 128 MiB, in pages of up to 2 MiB
+    buffer = torch.empty_like(message)
+    fresh = faults_of(lambda: torch.cat([message]))
+    assert fresh >= 64 > faults_of(lambda: torch.cat([message], out=buffer))
 
 
 def test_labels_that_do_not_count():

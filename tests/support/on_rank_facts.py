@@ -1,5 +1,6 @@
 """What the tests of facts do on each of several ranks over Gloo."""
 
+import functools
 import os
 import socket
 import sys
@@ -9,6 +10,8 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
 
@@ -147,6 +150,48 @@ def evaluation_on_rank_0() -> bool:
     return True
 
 
+def disagreements() -> dict[str, tuple[str, list[float]]]:
+    """At the debug level DETAIL, for each disagreement: the error, and what the tensor then is."""
+    first, found = dist.get_rank() == 0, {}
+    calls = {
+        "shape": lambda tensor, group: dist.all_reduce(tensor[: 1 if first else 2], group=group),
+        "dtype": lambda tensor, group: dist.all_reduce(
+            tensor if first else tensor.double(), group=group
+        ),
+        "kind": lambda tensor, group: (
+            dist.all_reduce(tensor, group=group)
+            if first
+            else dist.broadcast(tensor, src=0, group=group)
+        ),
+        "op": lambda tensor, group: dist.all_reduce(
+            tensor, dist.ReduceOp.SUM if first else dist.ReduceOp.MAX, group=group
+        ),
+        "root": lambda tensor, group: dist.broadcast(tensor, src=dist.get_rank(), group=group),
+    }
+    usual = dist.get_debug_level()
+    dist.set_debug_level(dist.DebugLevel.DETAIL)
+    groups = [dist.new_group(timeout=timedelta(seconds=3)) for _ in calls]
+    dist.set_debug_level(usual)
+    for (name, call), group in zip(calls.items(), groups, strict=True):
+        tensor = torch.ones(2)
+        error = error_of(functools.partial(call, tensor, group))
+        found[name] = error, tensor.tolist()
+    return found
+
+
+def scaler_of_shards() -> list[float]:
+    """The scale and the change of a sharded weight after a step, where rank 1 alone has an inf."""
+    model = fully_shard(nn.Linear(2, 2, bias=False), mesh=init_device_mesh("cpu", (2,)))
+    scaler, optimizer = torch.amp.GradScaler("cpu"), torch.optim.SGD(model.parameters(), lr=1)
+    before = model.weight.full_tensor().clone()
+    scaler.scale(model(torch.ones(1, 2)).sum()).backward()
+    if dist.get_rank() == 1:
+        model.weight.grad.to_local().fill_(float("inf"))
+    scaler.step(optimizer)
+    scaler.update()
+    return [scaler.get_scale(), (model.weight.full_tensor() - before).abs().max().item()]
+
+
 def rank_2_leaves_a_broadcast_first() -> bool:
     """Whether three ranks come to the end where rank 1 waits until rank 2 has left a broadcast."""
     rank, number = dist.get_rank(), torch.ones(1)
@@ -160,5 +205,14 @@ def rank_2_leaves_a_broadcast_first() -> bool:
 
 def everything() -> dict[str, object]:
     """All of it, in one launch."""
-    jobs = (collectives, halves, root_of_a_group, timeouts, ddp, evaluation_on_rank_0)
+    jobs = (
+        collectives,
+        halves,
+        root_of_a_group,
+        timeouts,
+        ddp,
+        evaluation_on_rank_0,
+        scaler_of_shards,
+        disagreements,
+    )
     return {job.__name__: job() for job in jobs}
