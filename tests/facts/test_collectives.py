@@ -12,6 +12,9 @@ from support.said import says
 from torch._C._distributed_c10d import _dump_fr_trace
 from torch.distributed import constants
 
+from course.charts import published
+from course.explore.models import all_reduce
+
 
 def test_the_time_outs():
     says("00_start_here", "the default limit of Gloo (NCCL's is ten minutes)")
@@ -51,6 +54,24 @@ def test_the_names_of_the_two_halves():
     new = {"reduce_scatter_single", "all_gather_single"}
     assert (new <= set(dir(dist))) == (torch.__version__ >= (2, 13))
     assert {"reduce_scatter_tensor", "all_gather_into_tensor"} <= set(dir(dist))
+
+
+def test_where_halving_and_doubling_loses_to_the_ring():
+    says("02_all_reduce", "For such an N, halving and doubling never loses to the ring")
+    says("02_all_reduce", "some ranks first hand their whole buffer to another rank")
+    for ranks in range(2, 17):
+        ring, halving = (all_reduce.plan(name, ranks) for name in ("ring", "halving-doubling"))
+        assert halving.messages <= ring.messages
+        a_power_of_two = ranks & (ranks - 1) == 0
+        assert (halving.buffers > ring.buffers) == (not a_power_of_two)
+        assert a_power_of_two or halving.rounds[0].largest == halving.chunks
+
+
+def test_16_mib_are_too_few_for_eight_h200():
+    says("02_all_reduce", "in an all-reduce of 16 MiB, eight H200 reach only half of their")
+    line = next(line for line in published.all_reduces() if line.name == "8 H200")
+    rates = dict(line.figures)
+    assert rates[2**24] / max(rates.values()) == pytest.approx(0.5, abs=0.02)
 
 
 @pytest.mark.usefixtures("alone")

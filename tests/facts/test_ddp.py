@@ -66,7 +66,7 @@ class Messages(TorchDispatchMode):
 
 def test_the_caps_of_the_buckets():
     says("03b_overlap", "Without it the cap is 25 MiB, and 1 MiB for the first bucket")
-    says("glossary", "DDP's default is at most 25 MiB, after a first bucket of 1 MiB.")
+    says("glossary", "DDP closes a bucket when it reaches 25 MiB, and the first one when")
     assert dist._DEFAULT_FIRST_BUCKET_BYTES == MIB
     assert DistributedDataParallel(nn.Linear(1, 1)).bucket_bytes_cap == 25 * MIB
 
