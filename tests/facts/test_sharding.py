@@ -12,7 +12,9 @@ from torch.distributed import checkpoint as dcp
 from torch.distributed import pipelining
 from torch.distributed.checkpoint.state_dict import get_state_dict
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
-from torch.distributed.tensor import DTensor, Shard, init_device_mesh
+from torch.distributed.tensor import DeviceMesh, DTensor, Shard, init_device_mesh
+from torch.distributed.tensor.debug import CommDebugMode
+from torch.testing._internal.distributed.fake_pg import FakeStore
 
 pytestmark = pytest.mark.usefixtures("alone", "one_thread")
 
@@ -182,6 +184,24 @@ def test_adamw_counts_its_steps_on_the_cpu():
     assert state["step"].device.type == "cpu"
 
 
+@pytest.fixture
+def half_of_a_pretended_world() -> DeviceMesh:
+    """The mesh of rank 0 of two, of which only this one exists."""
+    dist.destroy_process_group()
+    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=2)
+    return init_device_mesh("cpu", (2,))
+
+
+def test_a_forward_of_a_sharded_layer_gathers(half_of_a_pretended_world):
+    says("07b_six_ways", "each forward of a sharded layer gathers its weights")
+    model = nn.Sequential(fully_shard(nn.Linear(4, 4), mesh=half_of_a_pretended_world))
+    fully_shard(model, mesh=half_of_a_pretended_world)
+    for _ in range(3):
+        with torch.no_grad(), CommDebugMode() as counted:
+            model(torch.ones(1, 4))
+        assert counted.get_total_counts() == 1
+
+
 def test_how_a_linear_layer_keeps_its_weight():
     says("11_splitting", "keeps its weight transposed, as (outputs, inputs)")
     assert nn.Linear(3, 5).weight.shape == (5, 3)
@@ -205,8 +225,6 @@ def test_the_two_new_names_come_with_a_warning_of_the_old_ones():
 
 def test_a_pretended_group_has_any_number_of_ranks():
     says("11b_pipelines", "A *fake* process group has any number of ranks, of which only this one")
-    from torch.testing._internal.distributed.fake_pg import FakeStore
-
     dist.destroy_process_group()
     dist.init_process_group("fake", store=FakeStore(), rank=3, world_size=64)
     dist.all_reduce(torch.ones(1))
