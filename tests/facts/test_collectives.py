@@ -42,6 +42,17 @@ def test_a_group_without_a_named_backend_takes_that_of_the_accelerator(monkeypat
         assert config.get_device_backend_map() == {device: backend}
 
 
+def test_what_nccl_takes_and_when_it_connects():
+    says("03_distributed_data_parallel", "With `device_id=device`, NCCL connects at once")
+    says("03_distributed_data_parallel", "NCCL moves no CPU tensors")
+    says("03_distributed_data_parallel", '`"cpu:gloo,cuda:nccl"` takes both kinds.')
+    told = " ".join(dist.init_process_group.__doc__.split())
+    assert "NCCL: the communicator is immediately formed" in told
+    assert dist.Backend.backend_capability["nccl"] == ["cuda"]
+    both = dist.distributed_c10d.BackendConfig(dist.Backend("cpu:gloo,cuda:nccl"))
+    assert both.get_device_backend_map() == {"cpu": "gloo", "cuda": "nccl"}
+
+
 def test_a_barrier_without_a_device_takes_a_guess():
     says("00_start_here", "knows which GPU to use, where it would otherwise warn and guess")
     assert "the global rank mod local device count" in " ".join(dist.barrier.__doc__.split())

@@ -12,6 +12,7 @@ from torch.distributed import checkpoint as dcp
 from torch.distributed import pipelining
 from torch.distributed.checkpoint.state_dict import get_state_dict
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
+from torch.distributed.pipelining._utils import generate_stage_to_rank_mapping
 from torch.distributed.tensor import DeviceMesh, DTensor, Shard, init_device_mesh
 from torch.distributed.tensor.debug import CommDebugMode
 from torch.testing._internal.distributed.fake_pg import FakeStore
@@ -214,6 +215,17 @@ def test_the_schedules_of_torch():
         assert issubclass(
             pipelining.schedules.get_schedule_class(name), pipelining.schedules._PipelineSchedule
         )
+
+
+def test_where_dualpipev_comes_from_and_how_a_v_lies_on_two_ranks():
+    says("11b_pipelines", "DualPipeV is derived from the schedule of DeepSeek-V3.")
+    says("11b_pipelines", "In the very last two, rank 0 has the first stage and the last one")
+    report_of_v3 = "DeepSeek in https://arxiv.org/pdf/2412.19437"
+    assert report_of_v3 in pipelining.schedules.ScheduleDualPipeV.__doc__
+    for name in ("ScheduleZBVZeroBubble", "ScheduleDualPipeV"):
+        assert 'style="v"' in inspect.getsource(getattr(pipelining.schedules, name))
+    lies = generate_stage_to_rank_mapping(2, 4, style="v")
+    assert lies == {0: 0, 1: 1, 2: 1, 3: 0}
 
 
 def test_the_two_new_names_come_with_a_warning_of_the_old_ones():
