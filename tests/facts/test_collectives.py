@@ -12,6 +12,8 @@ from support.said import says
 from torch._C._distributed_c10d import _dump_fr_trace
 from torch.distributed import constants
 
+from course.explore.models import all_reduce
+
 
 def test_the_time_outs():
     says("00_start_here", "the default limit of Gloo (NCCL's is ten minutes)")
@@ -39,6 +41,17 @@ def test_a_group_without_a_named_backend_takes_that_of_the_accelerator(monkeypat
         assert config.get_device_backend_map() == {device: backend}
 
 
+def test_what_nccl_takes_and_when_it_connects():
+    says("03_distributed_data_parallel", "With `device_id=device`, NCCL connects at once")
+    says("03_distributed_data_parallel", "NCCL moves no CPU tensors")
+    says("03_distributed_data_parallel", '`"cpu:gloo,cuda:nccl"` takes both kinds.')
+    told = " ".join(dist.init_process_group.__doc__.split())
+    assert "NCCL: the communicator is immediately formed" in told
+    assert dist.Backend.backend_capability["nccl"] == ["cuda"]
+    both = dist.distributed_c10d.BackendConfig(dist.Backend("cpu:gloo,cuda:nccl"))
+    assert both.get_device_backend_map() == {"cpu": "gloo", "cuda": "nccl"}
+
+
 def test_a_barrier_without_a_device_takes_a_guess():
     says("00_start_here", "knows which GPU to use, where it would otherwise warn and guess")
     assert "the global rank mod local device count" in " ".join(dist.barrier.__doc__.split())
@@ -51,6 +64,15 @@ def test_the_names_of_the_two_halves():
     new = {"reduce_scatter_single", "all_gather_single"}
     assert (new <= set(dir(dist))) == (torch.__version__ >= (2, 13))
     assert {"reduce_scatter_tensor", "all_gather_into_tensor"} <= set(dir(dist))
+
+
+def test_where_halving_and_doubling_loses_to_the_ring():
+    says("02_all_reduce", "and for such N, halving and doubling never loses to the ring")
+    for ranks in range(2, 17):
+        ring, halving = (all_reduce.plan(name, ranks) for name in ("ring", "halving-doubling"))
+        assert halving.messages <= ring.messages
+        a_power_of_two = ranks & (ranks - 1) == 0
+        assert (halving.buffers > ring.buffers) == (not a_power_of_two)
 
 
 @pytest.mark.usefixtures("alone")

@@ -101,7 +101,7 @@ def test_the_debug_server():
 
 
 def test_numbers_that_two_processes_agree_on():
-    says("04c_wrong_numbers", "it is different in every process")
+    says("04c_wrong_numbers", "each start of Python gives other numbers")
     says("06b_horovod_engine", "The order of a Python `set` of strings does.")
     asked = "print(hash('a'), hash(b'a'))"
     clean = {name: os.environ[name] for name in ("PATH",)}

@@ -12,7 +12,10 @@ from torch.distributed import checkpoint as dcp
 from torch.distributed import pipelining
 from torch.distributed.checkpoint.state_dict import get_state_dict
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
-from torch.distributed.tensor import DTensor, Shard, init_device_mesh
+from torch.distributed.pipelining._utils import generate_stage_to_rank_mapping
+from torch.distributed.tensor import DeviceMesh, DTensor, Shard, init_device_mesh
+from torch.distributed.tensor.debug import CommDebugMode
+from torch.testing._internal.distributed.fake_pg import FakeStore
 
 pytestmark = pytest.mark.usefixtures("alone", "one_thread")
 
@@ -182,6 +185,24 @@ def test_adamw_counts_its_steps_on_the_cpu():
     assert state["step"].device.type == "cpu"
 
 
+@pytest.fixture
+def half_of_a_pretended_world() -> DeviceMesh:
+    """The mesh of rank 0 of two, of which only this one exists."""
+    dist.destroy_process_group()
+    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=2)
+    return init_device_mesh("cpu", (2,))
+
+
+def test_a_forward_of_a_sharded_layer_gathers(half_of_a_pretended_world):
+    says("07b_six_ways", "each forward of a sharded layer gathers its weights")
+    model = nn.Sequential(fully_shard(nn.Linear(4, 4), mesh=half_of_a_pretended_world))
+    fully_shard(model, mesh=half_of_a_pretended_world)
+    for _ in range(3):
+        with torch.no_grad(), CommDebugMode() as counted:
+            model(torch.ones(1, 4))
+        assert counted.get_total_counts() == 1
+
+
 def test_how_a_linear_layer_keeps_its_weight():
     says("11_splitting", "keeps its weight transposed, as (outputs, inputs)")
     assert nn.Linear(3, 5).weight.shape == (5, 3)
@@ -196,6 +217,17 @@ def test_the_schedules_of_torch():
         )
 
 
+def test_where_dualpipev_comes_from_and_how_a_v_lies_on_two_ranks():
+    says("11b_pipelines", "DualPipeV is derived from the schedule of DeepSeek-V3.")
+    says("11b_pipelines", "In the very last two, rank 0 has the first stage and the last one")
+    report_of_v3 = "DeepSeek in https://arxiv.org/pdf/2412.19437"
+    assert report_of_v3 in pipelining.schedules.ScheduleDualPipeV.__doc__
+    for name in ("ScheduleZBVZeroBubble", "ScheduleDualPipeV"):
+        assert 'style="v"' in inspect.getsource(getattr(pipelining.schedules, name))
+    lies = generate_stage_to_rank_mapping(2, 4, style="v")
+    assert lies == {0: 0, 1: 1, 2: 1, 3: 0}
+
+
 def test_the_two_new_names_come_with_a_warning_of_the_old_ones():
     says("10_sharding", "torch 2.13 gave these two new names and warns of the old ones.")
     if (2, 13) <= torch.__version__ < (2, 14):  # 2.15 keeps the old names, and says nothing
@@ -205,8 +237,6 @@ def test_the_two_new_names_come_with_a_warning_of_the_old_ones():
 
 def test_a_pretended_group_has_any_number_of_ranks():
     says("11b_pipelines", "A *fake* process group has any number of ranks, of which only this one")
-    from torch.testing._internal.distributed.fake_pg import FakeStore
-
     dist.destroy_process_group()
     dist.init_process_group("fake", store=FakeStore(), rank=3, world_size=64)
     dist.all_reduce(torch.ones(1))

@@ -194,3 +194,12 @@ def test_join_is_a_context_manager():
     from torch.distributed.algorithms import Join
 
     assert hasattr(Join, "__enter__") and hasattr(Join, "__exit__")
+
+
+def test_the_bytes_of_a_tensor():
+    says("04c_wrong_numbers", "NumPy knows no bf16, but `view(torch.uint8)` gives the bytes of any")
+    with pytest.raises(TypeError, match="BFloat16"):
+        torch.ones(1, dtype=torch.bfloat16).numpy()
+    for dtype in (torch.bfloat16, torch.float16, torch.float32, torch.float64, torch.int64):
+        flat = torch.tensor(1.0).to(dtype).flatten()
+        assert flat.view(torch.uint8).numpy().nbytes == dtype.itemsize
