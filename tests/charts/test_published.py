@@ -79,6 +79,15 @@ def test_a_speedup_is_over_one_gpu():
         published.speedups("GPT-4")
 
 
+def test_a_token_costs_six_operations_per_parameter():
+    (line,) = (one for one in published.computed("Llama 3.1 8B", 8e9) if one.name == "H100, FSDP")
+    assert line.unit == "TFLOP/s"
+    assert dict(line.figures) == {
+        8: pytest.approx(6 * 8e9 * 5762 / 1e12),
+        128: pytest.approx(6 * 8e9 * 5605 / 1e12),
+    }
+
+
 def test_every_figure_in_the_picture_is_its_row():
     picture = published.draw(MINE, published.all_reduces(), title="Yours, and others'")
     shown = [html.unescape(tip) for tip in re.findall(r"<g><title>(.*?)</title>", picture)]
@@ -101,8 +110,9 @@ def test_every_figure_in_the_picture_is_its_row():
         (MINE, published.all_reduces()),
         ({"yours": [(1, 1.0), (2, 1.7)]}, published.speedups("BERT-base, fine-tuning")),
         ({"yours": [(256.0, 0.03)]}, published.lines("matmul in fp16")),
+        ({"yours": [(2, 0.04)]}, published.computed("Llama 3.1 8B", 8e9)),
     ],
-    ids=["all-reduces", "speed-ups", "one point"],
+    ids=["all-reduces", "speed-ups", "one point", "operations"],
 )
 def test_the_picture_fits_and_is_legible(mine, behind):
     picture = published.draw(mine, behind, title="Your points, and what others published")
