@@ -78,7 +78,8 @@ def _read(path: Path) -> tuple[str, dict[str, Result]]:
     try:
         facts = json.loads(path.read_text())
         results = [Result(**row) for row in facts["results"]]
-        box = f"{path.name}, {facts['date']}: {' '.join(facts['box'].split())}"
+        card = "; ".join(" ".join(line.split()) for line in facts["box"].splitlines())
+        box = f"{path.name}, {facts['date']}: {card}"
         return box, {result.contest: result for result in results}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         fix = "give files that `bench --json FILE` wrote"

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from course import hardware
 from course.commands import bench, report_facts, report_scripts, report_terminal
+from course.commands.bench_results import write
 from course.commands.report_terminal import Ended
 from course.core import ROOT, words
 from course.hardware.doctor import BROKEN, CHECKS, examine
@@ -44,6 +45,7 @@ class Report:
     """
 
     def __init__(self, path: Path) -> None:
+        self.path = path
         path.parent.mkdir(exist_ok=True)
         self._file = path.open("w", encoding="utf-8")
         self.faults: list[str] = []
@@ -164,17 +166,21 @@ def scripts(report: Report) -> None:
 
 
 def against_torch(report: Report) -> None:
-    """The table of ``python -m course bench`` for the solved scripts."""
+    """The table of ``python -m course bench`` for the solved scripts, and its file."""
     ranks = hardware.ranks()
     where = "on GPUs with NCCL" if hardware.device() == "cuda" else "on the CPU with Gloo"
     report.add(f"{words.plural(ranks, 'rank')} {where}; the median of relative times, and between")
     report.add("which values half of them lie. 1.0: equal.\n")
     warm_up()
+    results = []
     with tempfile.TemporaryDirectory(prefix="course-") as name:
         report_scripts.write(_lessons(), Path(name))
         for result in bench.all_results(ranks, Path(name) / "src"):
+            results.append(result)
             what = f"{result.first} relative to {result.second}: {result.measured}"
             report.item(what, fault=result.ratio is None)
+    write(results, report.path.with_suffix(".json"))
+    report.add(f"\n`bench --compare` takes these results from {report.path.stem}.json.")
 
 
 def notebooks(report: Report) -> None:

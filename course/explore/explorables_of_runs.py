@@ -32,6 +32,25 @@ def loss_scale(metrics=None) -> Description:
 
 
 @explorable
+def machines(own=None) -> Description:
+    """Published all-reduces behind a number of yours: choose their link, move your number.
+
+    `own` are measurements of yours, by name, as (bytes, bus bandwidth in GB/s).
+    """
+
+    def draw(**state: object) -> Picture:
+        return pictures.machines.draw(own=own, **state)
+
+    return draw, {
+        "link": Choice("Published over", tuple(models.machines.LINKS), models.machines.ANY),
+        "size": Slider("Buffer", 1 / 64, 8192, 16, step=2, unit="MiB", log=True),
+        "rate": Slider(
+            "Your number", 0.001, 1000, 0.5, step=FINE, unit="GB/s", log=True, fine=True
+        ),
+    }
+
+
+@explorable
 def pipeline(metrics=None) -> Description:
     """A pipeline's schedule over time: change the policy, the stages and the micro-batches.
 

@@ -77,14 +77,16 @@ def _bytes(way: Way, model: nn.Module, batch: Batch) -> dict[str, float]:
 
 
 def race(ways: Mapping[str, Way], device: torch.device, size: str, pairs: int, rounds: int) -> None:
-    """Log the time of a step of each way, taking turns; then trace a step of each.
+    """Log the time of a step of each way, taking turns, and what a rank computes meanwhile.
 
-    The traces are written to ``traces/shard_WAY``.
+    Then trace a step of each; the traces are written to ``traces/shard_WAY``.
     """
     batch, made = _batch(pairs, device), {}
     for name, way in ways.items():
         with _unless_open():
             model = _model(size, device)
+            parameters = sum(parameter.numel() for parameter in model.parameters())
+            operations = 6 * parameters * batch["input_ids"].numel()  # lab 08's rule of thumb
             trained = way(model, list(model.bert.encoder.layer))
             _step(trained, batch)  # to warm up
             made[name] = trained
@@ -94,7 +96,9 @@ def race(ways: Mapping[str, Way], device: torch.device, size: str, pairs: int, r
             start = time.perf_counter()
             for _ in range(3):
                 _step(trained, batch)
-            log(way=name, round=number, step_ms=(time.perf_counter() - start) / 3 * 1e3)
+            took = (time.perf_counter() - start) / 3
+            tflop_per_s = operations / took / 1e12
+            log(way=name, round=number, step_ms=took * 1e3, tflop_per_s=tflop_per_s)
     for name, trained in made.items():
         folder = Path("traces") / f"shard_{name}"
         folder.mkdir(parents=True, exist_ok=True)

@@ -3,6 +3,7 @@
 import html
 import re
 from datetime import date
+from itertools import pairwise
 
 import pytest
 from support.pictures import assert_fits, assert_legible
@@ -14,10 +15,14 @@ from course.core.errors import CourseError
 LINES = published.lines()
 LICENCES = {"MIT", "MIT-0", "BSD-3-Clause", "Apache-2.0", "CC BY-SA 4.0", "not stated"}
 MINE = {"2 ranks, torch": [(1024.0, 0.003), (2.0**20, 0.25), (2.0**24, 0.41)]}
-by_line = pytest.mark.parametrize("line", LINES, ids=lambda line: f"{line.measured}: {line.name}")
 
 
-@by_line
+def named(lines):
+    """A test for each of the lines, named by it."""
+    return pytest.mark.parametrize("line", lines, ids=lambda line: f"{line.measured}: {line.name}")
+
+
+@named(LINES)
 def test_every_line_has_its_source_dates_and_unit(line):
     assert re.fullmatch(r"https://(?:gist\.)?github\.com/[\w./+-]+", line.address)
     assert line.by and line.machine and line.link and line.licence in LICENCES
@@ -26,12 +31,30 @@ def test_every_line_has_its_source_dates_and_unit(line):
     assert published.UNITS[line.unit] is None or line.ranks
 
 
-@by_line
+@named(LINES)
 def test_its_figures_rise_along_the_line_and_its_name_fits(line):
     firsts = [first for first, _ in line.figures]
     assert firsts == sorted(set(firsts)) and min(firsts) > 0
     assert all(value > 0 for _, value in line.figures)
     assert len(line.name) <= 22
+
+
+@named(published.all_reduces())
+def test_a_slip_of_the_pen_would_stand_out_of_a_line_by_size(line):
+    """A buffer twice as large takes from as long to twice as long, give or take a quarter."""
+    seconds = [(size, size / rate) for size, rate in line.figures]
+    for (size, one), (larger, other) in pairwise(seconds):
+        assert 0.75 < other / one < 1.25 * larger / size, f"at {words.size(larger)}"
+
+
+@named([line for line in LINES if line.unit in ("sequences/s", "images/s")])
+def test_a_slip_of_the_pen_would_stand_out_of_a_line_by_gpus(line):
+    """From one figure to the next a GPU's share falls by less than 30 %, and rises by less than
+    10 %: only what Lambda published, and cannot be, rises by up to 43 %.
+    """
+    most = 1.5 if line.by == "Lambda" else 1.1
+    for (gpus, one), (more, other) in pairwise(line.figures):
+        assert 0.7 < (other / more) / (one / gpus) < most, f"at {more} GPUs"
 
 
 def test_a_file_of_a_repository_is_named_at_a_commit():
@@ -79,6 +102,15 @@ def test_a_speedup_is_over_one_gpu():
         published.speedups("GPT-4")
 
 
+def test_a_token_costs_six_operations_per_parameter():
+    (line,) = (one for one in published.computed("Llama 3.1 8B", 8e9) if one.name == "H100, FSDP")
+    assert line.unit == "TFLOP/s"
+    assert dict(line.figures) == {
+        8: pytest.approx(6 * 8e9 * 5762 / 1e12),
+        128: pytest.approx(6 * 8e9 * 5605 / 1e12),
+    }
+
+
 def test_every_figure_in_the_picture_is_its_row():
     picture = published.draw(MINE, published.all_reduces(), title="Yours, and others'")
     shown = [html.unescape(tip) for tip in re.findall(r"<g><title>(.*?)</title>", picture)]
@@ -101,8 +133,9 @@ def test_every_figure_in_the_picture_is_its_row():
         (MINE, published.all_reduces()),
         ({"yours": [(1, 1.0), (2, 1.7)]}, published.speedups("BERT-base, fine-tuning")),
         ({"yours": [(256.0, 0.03)]}, published.lines("matmul in fp16")),
+        ({"yours": [(2, 0.04)]}, published.computed("Llama 3.1 8B", 8e9)),
     ],
-    ids=["all-reduces", "speed-ups", "one point"],
+    ids=["all-reduces", "speed-ups", "one point", "operations"],
 )
 def test_the_picture_fits_and_is_legible(mine, behind):
     picture = published.draw(mine, behind, title="Your points, and what others published")

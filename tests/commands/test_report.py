@@ -18,6 +18,7 @@ from support.python import run_python
 
 from course import hardware
 from course.commands import bench, report, report_scripts, report_terminal
+from course.commands.bench_results import side_by_side
 from course.commands.report_terminal import Ended
 from course.core.files import ROOT
 from course.lessons.lesson import lessons
@@ -155,15 +156,19 @@ def test_the_sums_of_two_ranks_on_the_cpu_are_right_and_timed_by_size(small):
     assert len(re.findall(r"^ +\d+ (?:all_gather|reduce_scatter) ", text, re.MULTILINE)) == 10
 
 
-def test_the_bench_tells_ratios_and_why_there_is_none(small, monkeypatch):
-    results = iter([{"ratio": 1.25, "low": 1.0, "high": 1.5}, {"note": "failed: no"}, {}, {}])
+def test_the_bench_tells_ratios_or_why_there_is_none_and_leaves_a_file(small, monkeypatch):
+    held = bench.Result("ring", "a", "b", 2, ratio=1.25, low=1.0, high=1.5)
+    failed = bench.Result("fsdp", "c", "d", 2, note="failed: no")
     monkeypatch.setattr(report, "warm_up", lambda: None)
-    monkeypatch.setattr(
-        bench, "compete", lambda c, ranks, _: bench.Result(c.name, "a", "b", ranks, **next(results))
-    )
+    monkeypatch.setattr(bench, "all_results", lambda ranks, src: iter([held, failed]))
     assert report.main(["--only", "bench"]) == 1
-    assert "- a relative to b: 1.25 × (1.00 – 1.50)" in written(small)
-    assert "- **a relative to b: failed: no**" in written(small)
+    text = written(small)
+    assert "- a relative to b: 1.25 × (1.00 – 1.50)" in text
+    assert "- **c relative to d: failed: no**" in text and "## 1 fault in bench" in text
+    [kept] = (small / "runs").glob("report-*.json")
+    assert kept.name in text
+    table = side_by_side([kept])
+    assert held.measured in table and failed.note in table
 
 
 def test_notebooks_that_hold_and_one_that_does_not(small, monkeypatch):

@@ -1,7 +1,17 @@
 """What others measured and published, each figure with its source, to hold one's own against."""
 
-from course.charts.published.figures import UNITS, Line, all_reduces, lines, speedups
+from course.charts.published.figures import UNITS, Line, all_reduces, computed, lines, speedups
 from course.charts.published.picture import draw
-from course.charts.published.standing import stands
+from course.charts.published.standing import neighbours, stands
 
-__all__ = ["UNITS", "Line", "all_reduces", "draw", "lines", "speedups", "stands"]
+__all__ = [
+    "UNITS",
+    "Line",
+    "all_reduces",
+    "computed",
+    "draw",
+    "lines",
+    "neighbours",
+    "speedups",
+    "stands",
+]

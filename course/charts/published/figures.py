@@ -99,3 +99,17 @@ def _speedup(line: Line) -> Line:
     return replace(
         line, unit="× one GPU", figures=tuple((n, rate / one) for n, rate in line.figures)
     )
+
+
+def computed(measured: str, parameters: float) -> tuple[Line, ...]:
+    """What each GPU computed in the trainings called `measured`, in TFLOP/s.
+
+    A model with so many `parameters` takes 6 operations per parameter and token.
+    """
+    per_token = 6 * parameters / 1e12
+    return tuple(_computed(line, per_token) for line in lines(measured))
+
+
+def _computed(line: Line, per_token: float) -> Line:
+    figures = tuple((n, per_token * rate) for n, rate in line.figures)
+    return replace(line, unit="TFLOP/s", figures=figures)

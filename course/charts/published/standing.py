@@ -8,6 +8,17 @@ from course.core import CourseError, words
 NEAR = 1.5  # figures whose number across differs by this factor at the most are compared
 
 
+def neighbours(at: float, value: float, published: Sequence[Line]) -> dict[str, float]:
+    """The published figures beside `value` and the highest, rising, by the names of their lines.
+
+    Of each line counts the figure nearest to `at`; {} if no line has one near it.
+    """
+    found = sorted((_nearest(line, at), line.name) for line in published if _reaches(line, at))
+    lower = [one for one in found if one[0] <= value][-1:]
+    higher = [one for one in found if one[0] > value][:1]
+    return {name: there for there, name in [*lower, *higher, *found[-1:]]}
+
+
 def stands(name: str, at: float, value: float, published: Sequence[Line]) -> str:
     """A sentence: `name` has `value` at `at`, the next published figures and the highest have ...
 
@@ -16,14 +27,11 @@ def stands(name: str, at: float, value: float, published: Sequence[Line]) -> str
     """
     if not value > 0:
         raise CourseError(f"{name} has {value}: only numbers above 0 can be compared.")
-    found = sorted((_nearest(line, at), line.name) for line in published if _reaches(line, at))
-    if not found:
+    beside = neighbours(at, value, published)
+    if not beside:
         raise CourseError(f"Nothing was published near {at:,.0f} {published[0].along}.")
-    lower = [one for one in found if one[0] <= value][-1:]
-    higher = [one for one in found if one[0] > value][:1]
-    beside = dict.fromkeys([*lower, *higher, found[-1]])
-    others = ", ".join(f"{other} {words.significant(there)}" for there, other in beside)
-    top, unit = found[-1][0], published[0].unit
+    others = ", ".join(f"{other} {words.significant(there)}" for other, there in beside.items())
+    top, unit = max(beside.values()), published[0].unit
     times = words.significant(max(top, value) / min(top, value))
     than = f"that is {times} times as much" if top > value else f"yours is {times} times that"
     return f"{name}: {words.significant(value)} {unit}. Published: {others} {unit}; {than}."

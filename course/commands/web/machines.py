@@ -8,6 +8,7 @@ from pathlib import Path
 from course.charts import published
 from course.charts.published import Line
 from course.commands.bench_results import side_by_side
+from course.commands.web.living import living
 from course.core import words
 
 TEXT = Path(__file__).parent / "texts" / "machines.md"
@@ -21,6 +22,7 @@ def machines_page(sent: Path = SENT) -> str:
     benches = sorted(sent.glob("*.json"))
     given = {
         "count": str(sum(len(line.figures) for line in found)),
+        "living": living("machines", {}),
         "authors": str(len({line.by for line in found})),
         "tables": "\n\n".join(_tables(found)),
         "benches": f"```text\n{side_by_side(benches)}\n```" if benches else NONE_YET,
