@@ -1,7 +1,6 @@
 """``python -m course check``: the checks of a folder of scripts."""
 
 import argparse
-import os
 import shutil
 import sys
 from collections.abc import Sequence
@@ -37,8 +36,6 @@ def main(argv: Sequence[str]) -> int:
         write_whole(args.json, check_formats.plain(reports))
     if args.gradescope:
         write_whole(args.gradescope, check_formats.gradescope(reports))
-    if args.classroom50:
-        write_whole(args.classroom50, check_formats.classroom50(reports, os.environ))
     if not all(report.judged for report in reports):
         return NOT_JUDGED
     return 0 if reports and all(report.ok for report in reports) else 1
@@ -60,9 +57,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the verdicts as JSON")
     parser.add_argument(
         "--gradescope", type=Path, metavar="FILE", help="write Gradescope's results.json"
-    )
-    parser.add_argument(
-        "--classroom50", type=Path, metavar="FILE", help="write Classroom 50's result.json"
     )
     parser.add_argument(
         "--isolated",

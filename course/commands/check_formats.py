@@ -1,25 +1,12 @@
-"""The verdicts of `check` in the forms of other programs: plain JSON, Gradescope, Classroom 50.
+"""The verdicts of `check` in the forms of other programs: plain JSON, and Gradescope's.
 
-Gradescope's form: https://gradescope-autograders.readthedocs.io/en/latest/specs/
-Classroom 50's form, `classroom50/result/v1`:
-https://github.com/foundation50/classroom50/wiki/Advanced-Autograding
+Gradescope's: https://gradescope-autograders.readthedocs.io/en/latest/specs/
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
 
-from course.core import CourseError
 from course.exercises import Outcome, Report, Result
-
-# What Classroom 50's runner tells an autograder in its environment, by the field it fills.
-CLASSROOM = {
-    "classroom": "CLASSROOM",
-    "assignment": "ASSIGNMENT",
-    "submission": "SUBMISSION_TAG",
-    "commit": "COMMIT_URL",
-    "release": "RELEASE_URL",
-}
 
 
 def plain(reports: Sequence[Report]) -> str:
@@ -47,34 +34,6 @@ def gradescope(reports: Sequence[Report]) -> str:
         for result, share in zip(report.results, _shares(len(report.results)), strict=True)
     ]
     return _text({"tests": tests, "output": "\n".join(report.verdict for report in reports)})
-
-
-def classroom50(reports: Sequence[Report], environ: Mapping[str, str]) -> str:
-    """Classroom 50's `result.json`: a point for each check that holds, since points are whole.
-
-    `environ` is what its runner gives. Raises `CourseError` where that is missing.
-    """
-    if missing := [name for name in CLASSROOM.values() if name not in environ]:
-        fix = "start this command from an autograder.py that Classroom 50 runs"
-        raise CourseError(f"The environment has no {', '.join(missing)}: {fix}.")
-    tests = [
-        {
-            "test-name": f"{report.exercise}: {result.claim}",
-            "passed": _holds(result),
-            "score": int(_holds(result)),
-            "max-score": 1,
-            "output": _said(result),
-        }
-        for report in reports
-        for result in report.results
-    ]
-    result = {"schema": "classroom50/result/v1"}
-    result |= {field: environ[name] for field, name in CLASSROOM.items()}
-    result["review"] = environ.get("REVIEW_URL") or environ["COMMIT_URL"]
-    result["datetime"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    result["score"] = sum(test["score"] for test in tests)
-    result["max-score"] = len(tests)
-    return _text(result | {"tests": tests})
 
 
 def _holds(result: Result) -> bool:

@@ -36,7 +36,6 @@ def main(argv: Sequence[str]) -> int:
     students.write(ROOT, wanted, learning)
     graders.write_nbgrader(ROOT, wanted, teaching / "nbgrader")
     graders.write_gradescope(learning, teaching / "gradescope")
-    graders.write_classroom50(learning, teaching / "classroom50")
     for name in ("solutions", "images"):
         ignored = shutil.ignore_patterns("src", "runs", "traces", ".*")
         shutil.copytree(ROOT / name, teaching / name, ignore=ignored)

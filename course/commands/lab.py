@@ -6,10 +6,10 @@ python -m course lab [any option of jupyter lab]
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from course.commands.lab_folder import lab_folder
+from course.commands.lab_folder import as_brought, lab_folder
 from course.core import ROOT
 
 SETTINGS = ROOT / "course" / "notebook" / "settings"
@@ -27,7 +27,7 @@ def main(argv: list[str]) -> None:
         return LabApp.launch_instance(argv)
     folder = lab_folder(Path.cwd())
     examine()
-    trust(folder / "solutions")
+    trust(as_brought(folder))
     server = LabApp.initialize_server(argv=[*options(folder, sys.platform, os.environ), *argv])
     if not server.identity_provider.token_generated:  # Jupyter is silent: the user has a password
         print(f"JupyterLab is at {server.display_url}", flush=True)
@@ -60,13 +60,13 @@ def examine() -> None:
         print(f"{late}: run it by itself to see where it hangs.")
 
 
-def trust(folder: Path) -> None:
-    """Sign the notebooks that the course has run; JupyterLab draws only what is trusted."""
+def trust(paths: Iterable[Path]) -> None:
+    """Sign notebooks that the course has run; JupyterLab draws only what is trusted."""
     import nbformat
     from nbformat.sign import NotebookNotary
 
     notary = NotebookNotary()
-    for path in folder.glob("*.ipynb"):
+    for path in paths:
         notary.sign(nbformat.read(path, as_version=4))
 
 

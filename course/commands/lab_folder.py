@@ -1,8 +1,12 @@
-"""Where the labs are: in the clone, or for an installed package in a copy that the learner owns."""
+"""Where the labs are: in the clone, or for an installed package in a copy that the learner owns.
+
+And which of its solved notebooks are as the course brought them.
+"""
 
 import shutil
 from pathlib import Path
 
+from course.commands.update_clone import Clone
 from course.core import ROOT, CourseError, installed
 
 
@@ -34,3 +38,21 @@ def lab_folder(here: Path) -> Path:
             "Start this command in a folder of your own."
         ) from None
     return folder
+
+
+def as_brought(folder: Path) -> list[Path]:
+    """The solutions in the labs' folder that are as they came, by git or by the wheel's own files.
+
+    What somebody else put there, or changed, is not among them. Nor is anything where neither can
+    tell, as in a clone without git.
+    """
+    if folder == ROOT:
+        try:
+            return [ROOT / name for name in Clone(ROOT).unedited("solutions/*.ipynb")]
+        except CourseError:
+            return []
+    return [
+        folder / name
+        for name, path in installed.brought().items()
+        if name.startswith("solutions/") and (folder / name).read_bytes() == path.read_bytes()
+    ]

@@ -9,6 +9,7 @@ from course.core import CourseError, words
 # What git sets for its hooks: there, a command in another folder works on the wrong repository.
 OF_ANOTHER = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
 NOTEBOOKS = ("labs/*.ipynb", "solutions/*.ipynb")
+EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # git's name of the tree without any file
 UNHARMED = "Nothing of yours has changed."
 
 
@@ -60,6 +61,11 @@ class Clone:
     def edited_notebooks(self) -> list[str]:
         """Those of them that are notebooks, and that the last commit has."""
         return self._names("diff", "--diff-filter=DMT", "HEAD", "--", *NOTEBOOKS)
+
+    def unedited(self, pattern: str) -> list[str]:
+        """The files of this pattern that are as in the last commit."""
+        there = self._names("diff", EMPTY, "HEAD", "--", pattern)
+        return sorted({*there}.difference(self.edited()))
 
     def coming(self, old: str, new: str) -> list[str]:
         """The files that differ between two commits."""

@@ -13,6 +13,7 @@ from course.explore.state import State
 
 HERE = Path(__file__).parent
 STYLES = ("widget.css", "dark.css")
+SVG = "image/svg+xml"
 
 
 class Explorable(anywidget.AnyWidget):
@@ -56,4 +57,6 @@ class Explorable(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         data, metadata = super()._repr_mimebundle_(**options)
-        return {**data, **self.still._repr_mimebundle_()}, metadata
+        picture = self.still._repr_mimebundle_()
+        # So that who has the picture knows what it shows: the pages of the site, and the slides.
+        return {**data, **picture}, metadata | {SVG: {"values": dict(self.values)}}

@@ -4,7 +4,6 @@ The same lesson makes the same bytes outside the outputs, so that a test can tel
 committed is current.
 """
 
-import hashlib
 import re
 import shutil
 import sysconfig
@@ -18,6 +17,7 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from nbformat import NotebookNode
 
 from course.core import write_whole
+from course.lessons.compared import WIDGET, says_the_same
 from course.lessons.lesson import Cell, Lesson
 
 STARTUP_TIMEOUT_S = 180  # for a kernel on a busy machine
@@ -28,7 +28,6 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"file_extension": ".py", "name": "python", "pygments_lexer": "ipython3"},
 }
-WIDGET_STATES = "application/vnd.jupyter.widget-state+json"
 ALL_HOLD = re.compile(r"(\d+) of \1 checks hold\.")
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -63,7 +62,8 @@ def build(
 ) -> list[str]:
     """Write the figures and both notebooks of each lesson; returns the failures.
 
-    Where a solution fails, the old one stays in place.
+    Where a solution fails, the old one stays in place. Where it says the same as the old one in all
+    that is compared, the outputs of the old one stay: a review then shows what changed.
     """
     for name, svg in figures.items():
         write_whole(root / "images" / name, svg)
@@ -77,9 +77,22 @@ def build(
         except Failed as failure:
             failures.append(str(failure))
             continue
-        write_whole(root / "solutions" / f"{lesson.name}.ipynb", text(solved))
+        path = root / "solutions" / f"{lesson.name}.ipynb"
         say(f"{lesson.name}: built in {time.monotonic() - start:.0f} s")
+        if _says_the_same(path, solved):
+            rewrite_prose(root, [lesson])
+            say(f"  its outputs say the same as before, so they stay; for new ones, remove {path}")
+        else:
+            write_whole(path, text(solved))
     return failures
+
+
+def _says_the_same(path: Path, solved: NotebookNode) -> bool:
+    """Whether the notebook on disk says the same as this run; what is no notebook does not."""
+    try:
+        return says_the_same(nbformat.read(path, 4), solved)
+    except (OSError, nbformat.reader.NotJSONError, KeyError, AttributeError):
+        return False
 
 
 def rewrite_prose(root: Path, wanted: list[Lesson]) -> list[str]:
@@ -98,7 +111,6 @@ def rewrite_prose(root: Path, wanted: list[Lesson]) -> list[str]:
             continue
         for cell, before in zip(cells, ran, strict=True):
             cell.outputs, cell.execution_count = before.outputs, before.execution_count
-        solved.metadata = old.metadata
         write_whole(root / "labs" / f"{lesson.name}.ipynb", text(notebook(lesson, solved=False)))
         write_whole(path, text(solved))
     return failures
@@ -128,9 +140,9 @@ def execute(lesson: Lesson, root: Path) -> NotebookNode:
     for index, cell in enumerate(node.cells):
         if said := check_that_fails(cell):
             raise Failed(f"{_place(lesson, index)}: its solution is not right: {said}")
-    widgets = _widgets(node)
-    node.metadata = nbformat.from_dict(METADATA | widgets)  # nbclient adds more
-    return _without_this_run(node, lesson, widgets, root)
+    node.metadata = nbformat.from_dict(METADATA)  # nbclient adds more
+    _leave_pictures_of_widgets(node)
+    return _without_this_machine(node, root)
 
 
 def _run(node: NotebookNode, lesson: Lesson, folder: Path) -> None:
@@ -143,7 +155,7 @@ def _run(node: NotebookNode, lesson: Lesson, folder: Path) -> None:
         timeout=CELL_TIMEOUT_S,
         kernel_name="python3",
         record_timing=False,
-        store_widget_state=True,  # widgets are then seen without a kernel
+        store_widget_state=False,
         resources={"metadata": {"path": str(folder)}},
         on_cell_execute=lambda cell, cell_index: running.append(cell_index),
     )
@@ -167,11 +179,6 @@ def _started(client: NotebookClient) -> bool:
             if DIED_EARLY not in str(error):
                 raise
     return False
-
-
-def _widgets(node: NotebookNode) -> dict:
-    """The state of the widgets, where the notebook shows any."""
-    return {"widgets": node.metadata.widgets} if "widgets" in node.metadata else {}
 
 
 def _place(lesson: Lesson, index: int) -> str:
@@ -198,18 +205,17 @@ def _reason(error: Exception) -> str:
     return "\n  ".join([f"{error.ename}: {error.evalue}", *said[-6:-1]])
 
 
-def _without_this_run(
-    node: NotebookNode, lesson: Lesson, widgets: dict, root: Path
-) -> NotebookNode:
-    """The notebook without this machine's paths to the course and to Python, and without chance:
-    the ids of its widgets are the same after every run.
-    """
+def _leave_pictures_of_widgets(node: NotebookNode) -> None:
+    """Of what a kernel moves, leave what is seen without one: its picture or its text."""
+    for cell in code_cells(node):
+        for output in cell.outputs:
+            output.get("data", {}).pop(WIDGET, None)
+
+
+def _without_this_machine(node: NotebookNode, root: Path) -> NotebookNode:
+    """The notebook without this machine's paths to the course and to Python."""
     python = Path(sysconfig.get_path("stdlib"))
     content = text(node).replace(f"{root}/", "./").replace(f"{python}/", f"…/{python.name}/")
-    states = widgets["widgets"][WIDGET_STATES]["state"] if widgets else {}
-    for number, model_id in enumerate(states):  # in the order in which they were made
-        steady = hashlib.sha256(f"{lesson.name} {number}".encode()).hexdigest()[: len(model_id)]
-        content = content.replace(model_id, steady)
     return nbformat.reads(content, as_version=4)
 
 

@@ -70,7 +70,6 @@ def _without_outputs(node: NotebookNode) -> NotebookNode:
     for cell in node.cells:
         if cell.cell_type == "code":
             cell.execution_count, cell.outputs = None, []
-    node.metadata.pop("widgets", None)
     return node
 
 

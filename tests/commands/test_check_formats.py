@@ -1,20 +1,11 @@
-"""The verdicts in the forms of Gradescope and Classroom 50, and as plain JSON."""
+"""The verdicts in the form of Gradescope, and as plain JSON."""
 
 import json
 
 import pytest
 
 from course.commands import check_formats
-from course.core import CourseError
 from course.exercises import Outcome, Report, Result
-
-RUNNER = {
-    "CLASSROOM": "gpus",
-    "ASSIGNMENT": "lab-02",
-    "SUBMISSION_TAG": "submit/2026-11-22T10-00-00Z-a1b2c3d",
-    "COMMIT_URL": "https://github.com/o/r/commit/a1b2c3d",
-    "RELEASE_URL": "https://github.com/o/r/releases/tag/submit",
-}
 
 
 def result(claim: str, outcome: str, **said: str) -> Result:
@@ -67,21 +58,3 @@ def test_a_right_answer_has_its_whole_point_and_no_more(checks):
     tests = json.loads(check_formats.gradescope([report]))["tests"]
     assert abs(sum(test["score"] for test in tests) - 1) < 1e-12
     assert min(test["max_score"] for test in tests) > 0
-
-
-def test_classroom50_gets_whole_points_and_who_it_is(reports):
-    told = json.loads(check_formats.classroom50(reports, RUNNER))
-    assert told["schema"] == "classroom50/result/v1"
-    assert (told["classroom"], told["assignment"]) == ("gpus", "lab-02")
-    assert told["submission"] == RUNNER["SUBMISSION_TAG"]
-    assert told["review"] == told["commit"] == RUNNER["COMMIT_URL"]
-    assert (told["score"], told["max-score"]) == (2, 3)
-    assert all(type(test[key]) is int for test in told["tests"] for key in ("score", "max-score"))
-    assert [test["passed"] for test in told["tests"]] == [True, False, True]
-
-
-def test_outside_classroom50_one_sentence(reports):
-    with pytest.raises(CourseError, match="no COMMIT_URL: start this command from"):
-        check_formats.classroom50(
-            reports, {name: text for name, text in RUNNER.items() if name != "COMMIT_URL"}
-        )

@@ -176,10 +176,9 @@ def nbgrader(folder: Path, *words: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_files_for_gradescope_and_classroom50(kit):
-    for name, start in (("gradescope", "run_autograder"), ("classroom50", "autograder.py")):
-        folder = kit / "teachers" / name
-        text = (folder / start).read_text()
-        assert "my_ddp" in text and "my_ddp" in exercises()
-        assert (folder / "course" / "pyproject.toml").is_file()
-        assert (folder / "course" / "course" / "checks").is_dir()
+def test_files_for_gradescope(kit):
+    folder = kit / "teachers" / "gradescope"
+    text = (folder / "run_autograder").read_text()
+    assert "my_ddp" in text and "my_ddp" in exercises()
+    assert (folder / "course" / "pyproject.toml").is_file()
+    assert (folder / "course" / "course" / "checks").is_dir()

@@ -1,9 +1,13 @@
-"""Without a clone, the labs come with the wheel, and into a folder of the learner's."""
+"""Without a clone, the labs come with the wheel, and into a folder of the learner's.
+
+And JupyterLab is told to trust the solutions that are as they came, no others.
+"""
 
 import subprocess
 from pathlib import Path
 
 import pytest
+from support.clones import git
 from support.installed import install_wheel
 from support.launching import clean_environment
 
@@ -64,3 +68,34 @@ def test_without_labs_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(installed, "brought", dict)
     with pytest.raises(CourseError, match="has no labs: install the course"):
         lab_folder.lab_folder(tmp_path)
+
+
+def solved(folder: Path) -> Path:
+    """Two solutions in a folder, the second of which is called `changed`."""
+    (folder / "solutions").mkdir(parents=True)
+    for name in ("same", "changed"):
+        (folder / "solutions" / f"{name}.ipynb").write_text("as it came")
+    return folder / "solutions"
+
+
+def test_in_a_clone_what_git_has_unchanged_is_as_brought(tmp_path, monkeypatch, someone):
+    monkeypatch.setattr(lab_folder, "ROOT", tmp_path)
+    folder = solved(tmp_path)
+    assert lab_folder.as_brought(tmp_path) == []  # nobody can tell
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "--message", "A version")
+    (folder / "changed.ipynb").write_text("by somebody")
+    (folder / "new.ipynb").write_text("by somebody")
+    git(tmp_path, "add", ".")
+    assert lab_folder.as_brought(tmp_path) == [folder / "same.ipynb"]
+
+
+def test_of_a_wheel_what_is_as_in_the_wheel_is_as_brought(tmp_path, monkeypatch):
+    wheel = solved(tmp_path / "wheel")
+    found = {f"solutions/{path.name}": path for path in wheel.iterdir()}
+    monkeypatch.setattr(installed, "brought", lambda: {"labs/start.ipynb": wheel} | found)
+    mine = solved(tmp_path / "mine")
+    (mine / "changed.ipynb").write_text("by somebody")
+    (mine / "new.ipynb").write_text("by somebody")
+    assert lab_folder.as_brought(mine.parent) == [mine / "same.ipynb"]

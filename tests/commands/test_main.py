@@ -1,6 +1,5 @@
 """``python -m course``: each command gets its own arguments, and is a file of the room."""
 
-import runpy
 import subprocess
 import sys
 import tomllib
@@ -11,7 +10,6 @@ import pytest
 
 from course import commands
 from course.__main__ import COMMANDS, main
-from course.commands.handouts import graders
 from course.core import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -54,15 +52,3 @@ def test_the_program_imports_nothing_from_where_it_is_started(checkout, tmp_path
     program.write_text(PROGRAM.format(module, function, function))
     assert starts_in(checkout, sys.executable, str(program), "--help")
     assert not starts_in(checkout, sys.executable, "-m", "course", "--help")  # as Python does
-
-
-def test_nor_does_what_classroom50_starts(checkout, monkeypatch):
-    run, started = subprocess.run, []
-    ended = SimpleNamespace(returncode=1)
-    monkeypatch.setattr(subprocess, "run", lambda words, **_: started.append(words) or ended)
-    with pytest.raises(SystemExit, match="False"):
-        runpy.run_path(str(graders.HERE / "autograder.py"))
-    monkeypatch.setattr(subprocess, "run", run)
-    install, check = started
-    assert starts_in(checkout, *install[: install.index("pip") + 1], "--help")
-    assert starts_in(checkout, *check[: check.index("course") + 1], "--help")

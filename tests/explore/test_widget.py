@@ -71,9 +71,10 @@ def test_slider_stops_are_round_rise_and_hold_the_first_value():
 
 
 def test_the_mimebundle_carries_the_widget_and_a_still_with_its_alt_text(sample):
-    data, _ = sample._repr_mimebundle_()
+    data, metadata = sample._repr_mimebundle_()
     assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == sample.model_id
     assert data["image/svg+xml"] == sample.picture
+    assert metadata["image/svg+xml"] == {"values": sample.values}
     assert data["text/plain"].startswith("4 ranks, step 0")
 
 

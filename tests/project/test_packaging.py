@@ -22,6 +22,7 @@ ENVIRONMENT = yaml.safe_load((ROOT / "environment.yml").read_text())
 MAKEFILE = (ROOT / "Makefile").read_text()
 CONSTRAINTS = (ROOT / "constraints.txt").read_text().splitlines()
 README = (ROOT / "README.md").read_text()
+DOCKERFILE = (ROOT / ".devcontainer/Dockerfile").read_text()
 # The rooms that scripts import.
 ROOMS = ("course.core", "course.data", "course.given.horovod", "course.models")
 JUPYTER = [
@@ -46,13 +47,15 @@ def test_every_dependency_says_why_it_is_there():
 
 def test_every_way_to_install_reads_the_versions_from_one_file():
     files = ("Makefile", "environment.yml", ".ci/run", ".binder/requirements.txt")
-    handed_out = ("setup.sh", "autograder.py")
-    paths = [ROOT / name for name in files]
-    paths += [ROOT / "course/commands/handouts/files" / name for name in handed_out]
+    paths = [ROOT / name for name in (*files, "course/commands/handouts/files/setup.sh")]
     texts = {path.name: path.read_text() for path in paths}
     assert [name for name, text in texts.items() if "constraints.txt" not in text] == []
     assert [name for name, text in texts.items() if re.search(r"\w==\d", text)] == []
-    assert "make base" in (ROOT / ".devcontainer/Dockerfile").read_text()
+    assert "RUN make base" in DOCKERFILE
+
+
+def test_a_container_runs_as_an_ordinary_user():
+    assert re.findall(r"^(USER .+|CMD)", DOCKERFILE, re.MULTILINE) == ["USER learner", "CMD"]
 
 
 def test_the_versions_are_those_that_the_project_accepts_and_one_for_each_package():

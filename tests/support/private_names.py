@@ -21,7 +21,7 @@ class Without(Enum):
 
     REFUSED = "asked for first: one sentence, or `not judged on this torch`"
     SLOWER = "asked for first: all works, and takes longer"
-    LESS = "asked for first: all works, and `why` knows less"
+    LESS = "asked for first: all works, and `why` or the report on a hang says less"
     DOCUMENTED = "promised by the project's documentation, for all its underscore"
     SHOWN = "a traceback in the lesson: what the lesson is about has no public name"
 
@@ -32,6 +32,7 @@ C10D = "torch.distributed.distributed_c10d"
 ELASTIC = "torch.distributed.elastic"
 HANDLER = f"{ELASTIC}.multiprocessing.subprocess_handler.SubprocessHandler"
 GROUP = "torch.distributed.ProcessGroup"
+LOADER = "torch.utils.data.dataloader"
 DDP = "torch.nn.parallel.DistributedDataParallel"
 
 # name: (where it is, what happens without it, why there is no public way)
@@ -46,6 +47,8 @@ CODE = {
     "_run_exitfuncs": ("atexit", SLOWER, "the end of a fork; no warm ranks without it"),
     "_getframe": ("sys", DOC, "Python's library reference"),
     "_exit": ("os", DOC, "Python's library reference"),
+    "_engine_run_backward": ("torch.autograd.graph", LESS, "what a rank's stack calls backward"),
+    "_sync_buffers": (DDP, LESS, "when DDP sends its buffers"),
     # checks
     "_world": (C10D, R, "the process groups that there are"),
     "_resolve_process_group": (C10D, R, "the group that a functional collective names"),
@@ -53,13 +56,15 @@ CODE = {
     "_type": ("torch.ScriptObject", R, "whether an argument of an operation is a group"),
     "_python_dispatch": ("torch.utils", DOC, "TorchDispatchMode: torch's notes on extending it"),
     "_pytree": ("torch.utils", R, "the tensors in nested arguments"),
+    "_growth_tracker": ("", DOC, "torch's reference, of GradScaler.state_dict"),
     # given
     "_dump_fr_trace": ("torch._C._distributed_c10d", R, "only NCCL's recorder has a public way"),
     "_distributed_c10d": ("torch._C", R, "holds the former"),
     "_C": ("torch", R, "holds the former"),
     "_replace": ("", DOC, "Python's library reference"),
     # why
-    "_BaseDataLoaderIter": ("torch.utils.data.dataloader", R, "where a loader's batches come from"),
+    "_BaseDataLoaderIter": (LOADER, R, "where a loader's batches come from"),
+    "_next_index": (f"{LOADER}._BaseDataLoaderIter", LESS, "which part of the data a rank draws"),
     "_get_ddp_logging_data": (DDP, LESS, "when DDP's messages went, which C++ sends"),
     "_set_ddp_runtime_logging_sample_rate": (DDP, LESS, "that each pass is told"),
     "_current_frames": ("sys", DOC, "Python's library reference"),
@@ -143,7 +148,10 @@ def used(tree: ast.Module) -> set[str]:
 
 
 def asked(tree: ast.Module) -> set[str]:
-    """The private names that code asks for: as a string, or as a keyword of `replace`."""
+    """The private names that code asks for: as a string, or as a keyword of `replace`.
+
+    A string counts beside its home, as the only name to step between, in a comparison and as a key.
+    """
     found = set()
     for node in ast.walk(tree):
         match node:
@@ -151,6 +159,14 @@ def asked(tree: ast.Module) -> set[str]:
                 constants = [one.value for one in node.args if isinstance(one, ast.Constant)]
                 found |= {part for text in constants for part in str(text).split(".")}
                 found |= {keyword.arg for keyword in node.keywords if keyword.arg}
-            case ast.Tuple(elts=[_, ast.Constant(value=str(name))]):
-                found.add(name)
+            case ast.Tuple(elts=[*home, name]) if len(home) < 2:
+                found |= _texts([name])
+            case ast.Compare(comparators=looked_at):
+                found |= _texts(looked_at)
+            case ast.Subscript(slice=key):
+                found |= _texts([key])
     return set(filter(private, found))
+
+
+def _texts(nodes: Iterable[ast.expr]) -> set[str]:
+    return {node.value for node in nodes if isinstance(getattr(node, "value", None), str)}

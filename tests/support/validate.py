@@ -8,11 +8,9 @@ A test is a code cell, named as nbval names it. It fails if it raises and is not
 """
 
 import difflib
-import json
 import re
 import subprocess
 import sys
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -23,11 +21,9 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
+from course.lessons.compared import IGNORED, fields
+
 REPLACED = re.compile(r"^regex: (.*)$\n^replace: (.*)$", re.MULTILINE)
-OVERWRITTEN = re.compile(r"^.*\r(?=[^\n])", re.MULTILINE)  # a line's text before a lone return
-# What no two runs have in common, and the pictures, whose numbers a cell can print.
-NOT_COMPARED = {"output_type", "data", "metadata", "execution_count", "traceback", "name"}
-NOT_COMPARED |= {"image/png", "image/jpeg", "application/vnd.jupyter.widget-view+json"}
 
 
 class Differs(Exception):
@@ -121,7 +117,7 @@ class Cell(pytest.Item):
             raise
         if stored and not has_run:
             raise Differs("it has outputs, but no number, as if it had not run")
-        if has_run and "nbval-ignore-output" not in tags:
+        if has_run and IGNORED not in tags:
             before, now = self._lines_of(stored), self._lines_of(self.cell.outputs)
             if before != now:
                 change = difflib.unified_diff(before, now, "stored", "now", lineterm="")
@@ -141,21 +137,3 @@ class Cell(pytest.Item):
         if excinfo.errisinstance((Differs, CellExecutionError, CellTimeoutError, DeadKernelError)):
             return f"{self.cell.source}\n\n{excinfo.typename}: {excinfo.value}"
         return super().repr_failure(excinfo, style)
-
-
-def fields(outputs: Iterable[NotebookNode]) -> dict[str, list[str]]:
-    """The contents of each kind of output (a mime type, a stream), in their order, as texts.
-
-    A stream is one text, however often the cell wrote to it. The order of kinds does not count.
-    """
-    found, streams = defaultdict(list), defaultdict(str)
-    for output in outputs:
-        if output.output_type == "stream":
-            streams[output.name] += output.text
-            continue
-        for kind, value in {**output, **output.get("data", {})}.items():
-            if kind not in NOT_COMPARED:
-                found[kind].append(
-                    value if isinstance(value, str) else json.dumps(value, sort_keys=True)
-                )
-    return found | {name: [OVERWRITTEN.sub("", text)] for name, text in streams.items()}

@@ -55,7 +55,7 @@ def _take_lab(page: Page, folder: Path) -> None:
     """JupyterLab with two views of the solved lab, which lies in a copy in `folder`."""
     for name in ("labs", "solutions", "images"):
         shutil.copytree(ROOT / name, folder / name)
-    trust(folder / "solutions")
+    trust((folder / "solutions").glob("*.ipynb"))
     page_config = folder / "settings" / "labconfig" / "page_config.json"
     page_config.parent.mkdir(parents=True)
     page_config.write_text(json.dumps(OFF))

@@ -1,5 +1,4 @@
-"""What other graders read: assignments for nbgrader, and the scripts that Gradescope and Classroom
-50 start.
+"""What other graders read: assignments for nbgrader, and the scripts that Gradescope starts.
 
 nbgrader's cells: https://nbgrader.readthedocs.io/en/stable/contributor_guide/metadata.html
 """
@@ -68,18 +67,9 @@ def write_gradescope(students: Path, out: Path) -> None:
     """Write what an autograder for Gradescope is zipped from, the package included."""
     _copy("setup.sh", out)
     _copy("run_autograder", out)
-    _package(students, out / "course")
-
-
-def write_classroom50(students: Path, out: Path) -> None:
-    """Write what Classroom 50's runner starts in a learner's checkout, the package included."""
-    _copy("autograder.py", out)
-    _package(students, out / "course")
-
-
-def _package(students: Path, out: Path) -> None:
-    """The students' edition without its notebooks: what pip installs."""
-    shutil.copytree(students, out, ignore=shutil.ignore_patterns("labs", "images"))
+    # The students' edition without its notebooks: what pip installs.
+    without = shutil.ignore_patterns("labs", "images")
+    shutil.copytree(students, out / "course", ignore=without)
 
 
 def _copy(name: str, out: Path) -> None:

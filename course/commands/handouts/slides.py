@@ -20,7 +20,6 @@ from nbformat import NotebookNode
 from course.commands.web import lab_page
 from course.commands.web.living import state
 from course.core import lesson_marks, write_whole
-from course.drawing import widget_view
 from course.lessons import Lesson
 
 HERE = Path(__file__).with_name("files")
@@ -67,12 +66,11 @@ def _slides(lab: Lesson, solved: NotebookNode) -> Iterator[str]:
     prose = [cell.source for cell in solved.cells if cell.cell_type == "markdown"]
     first = prose[0].partition("\n")[2].strip().partition("\n\n")[0]
     yield f"<h1>{_title(lab)}</h1>{_rendered(first)}"
-    widgets = solved.metadata.get("widgets", {}).get(lab_page.STATE, {}).get("state", {})
     headings = list(zip(solved.cells, _headings(solved), strict=True))
     drawn = [(cell, heading) for cell, heading in headings if _picture(cell)]
     explorables = [each for each in drawn if lab_page.EXPLORABLE.search(each[0].source)]
     for cell, heading in explorables[:1]:
-        yield f"<h2>{heading}</h2>{_explorable(cell, widgets)}"
+        yield f"<h2>{heading}</h2>{_explorable(cell)}"
     for cell, heading in headings:
         if lesson_marks.GUESS.match(cell.source):
             yield _guess(cell, heading)
@@ -132,12 +130,10 @@ def _picture(cell: NotebookNode) -> str:
     return ""
 
 
-def _explorable(cell: NotebookNode, widgets: dict[str, Any]) -> str:
+def _explorable(cell: NotebookNode) -> str:
     """Its picture, and where it can be drawn without the lab's own measurements, a slider."""
     still = f'<div class="figure">{_picture(cell)}</div>'
-    views = [output["data"].get(widget_view.MIMETYPE) for output in _outputs(cell)]
-    models = [widgets.get(view["model_id"], {}).get("state", {}) for view in views if view]
-    values = models[-1].get("values") if models else None
+    values = next(filter(None, map(lab_page.values_of, reversed(_outputs(cell)))), None)
     drawn = state(lab_page.EXPLORABLE.search(cell.source)[1])
     if not values or str(drawn.picture(drawn.accepted(values)).still) != _picture(cell):
         return still

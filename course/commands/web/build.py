@@ -19,7 +19,11 @@ from course.commands.web.sources import write_sources
 from course.core import CourseError, write_whole
 
 HERE = Path(__file__).parent
-PYODIDE = "pyodide@314.0.7"  # Python for browsers, from npm
+# Python for browsers, from npm
+PYODIDE = (
+    "pyodide@314.0.7",
+    "0YvXxEhfEdpLfb/XkM2BFAeMROq0iMUX2bzzH9pOttyMcWkwq+HbE5uyuGD82LN7y2q+SNvi/6V5JEsOlD2R1A==",
+)
 PYODIDE_FILES = (
     "pyodide.mjs",
     "pyodide.asm.mjs",
@@ -127,7 +131,7 @@ def _zip_python(root: Path, path: Path) -> None:
 
 def _add_pyodide(out: Path, folder: Path) -> None:
     """Pyodide's own files, as npm has them."""
-    package = npm.unpack(PYODIDE, folder)
+    package = npm.unpack(*PYODIDE, folder)
     out.mkdir()
     for name in PYODIDE_FILES:
         shutil.copyfile(package / name, out / name)

@@ -5,6 +5,7 @@ import os
 project = "Training on several GPUs, by doing it"
 author = "its contributors"
 extensions = ["myst_nb", "course.commands.web.extension"]
+language = "en"
 html_theme = "furo"
 html_title = project
 html_baseurl = os.environ.get("SITE_ADDRESS", "")  # where it is published, for link previews

@@ -8,11 +8,9 @@ from nbformat import NotebookNode
 from course.commands.web import living, trial
 from course.commands.web.hosted import Repository, ways_to_open
 from course.core import lesson_marks
-from course.drawing import widget_view
 from course.lessons import Lesson
 
 EXPLORABLE = re.compile(r"\bexplore\.(\w+)\(")
-STATE = "application/vnd.jupyter.widget-state+json"
 SVG = "image/svg+xml"
 FIRST = "00"  # the lab that explains the card of the machine
 WRITING = re.compile(r"(Writing|Overwriting) src/")
@@ -26,14 +24,13 @@ def page(
     lesson: Lesson, solved: NotebookNode, repository: Repository | None = None
 ) -> NotebookNode:
     """The page of a lab."""
-    widgets = solved.metadata.pop("widgets", {}).get(STATE, {}).get("state", {})
     blank = lesson.sources(solved=False)
     cells = []
     for cell, as_handed_out in zip(solved.cells, blank, strict=True):
         if cell.cell_type == "markdown":
             cell.source = links(cell.source)
         else:
-            cell.outputs = [_output(cell.source, output, widgets) for output in cell.outputs]
+            cell.outputs = [_output(cell.source, output) for output in cell.outputs]
             if lesson_marks.BEGIN in cell.source:
                 cells.append(nbformat.v4.new_markdown_cell(f"```python\n{as_handed_out}\n```"))
                 cell.source = "\n".join(lesson_marks.unmarked(cell.source.splitlines()))
@@ -68,17 +65,20 @@ def _fold_setup(lesson: Lesson, cells: list[NotebookNode]) -> None:
     _fold(setup, "Show the imports")
 
 
-def _output(source: str, output: NotebookNode, widgets: dict) -> NotebookNode:
+def values_of(output: NotebookNode) -> dict | None:
+    """What the controls of an explorable stood at when it was drawn."""
+    return output.get("metadata", {}).get(SVG, {}).get("values")
+
+
+def _output(source: str, output: NotebookNode) -> NotebookNode:
     """An output that needs no kernel: of an explorable its picture, and what can move it."""
     data = output.get("data", {})
-    view = data.pop(widget_view.MIMETYPE, None)
-    state = widgets.get(view["model_id"], {}).get("state", {}) if view else {}
     name = EXPLORABLE.search(source)
-    if SVG in data and "values" in state and name:
+    if (values := values_of(output)) and name:
         drawn = living.state(name[1])
-        still = drawn.picture(drawn.accepted(state["values"])).still
+        still = drawn.picture(drawn.accepted(values)).still
         if data[SVG] == still:  # else it shows what was measured in that run
-            text = living.living(name[1], state["values"])
+            text = living.living(name[1], values)
             return nbformat.v4.new_output("display_data", {"text/html": text})
     if "text/markdown" in data:  # Sphinx leaves the links of an output as they are
         data["text/markdown"] = "".join(data["text/markdown"]).replace(".ipynb)", ".html)")

@@ -13,7 +13,11 @@ from course.core import CourseError
 from course.drawing import palette, svg
 
 HERE = Path(__file__).parent
-RESVG = "@resvg/resvg-wasm@2.6.2"  # draws SVG the same on every machine
+# Draws SVG the same on every machine.
+RESVG = (
+    "@resvg/resvg-wasm@2.6.2",
+    "FqALmHI8D4o6lk/LRWDnhw95z5eO+eAa6ORjVg09YRR7BkcM6oPHU9uyC0gtQG5vpFLvgpeU4+zEAz2H8APHNw==",
+)
 FOLDER = "_static/previews"
 WIDE, HIGH = 1200, 630  # what Open Graph and the sites that read it ask for
 EDGE, LINE, LETTERS = 60, 54, 44  # pixels beside and between lines of a heading; letters in one
@@ -26,7 +30,7 @@ IMAGE = re.compile(r'src="(_images/[^"]+\.svg)"')
 
 def write_previews(pages: Path, folder: Path) -> None:
     """Write ``_static/previews/NAME.png`` for every page in `pages`; `folder` is for tools."""
-    resvg = npm.unpack(RESVG, folder)
+    resvg = npm.unpack(*RESVG, folder)
     out = pages / FOLDER
     drawings = folder / "previews"
     drawings.mkdir()

@@ -1,0 +1,48 @@
+"""What nbval compares of a notebook's outputs: what a run must have in common with the next."""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+
+from nbformat import NotebookNode
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+IGNORED = "nbval-ignore-output"  # the tag of a cell whose output varies
+OVERWRITTEN = re.compile(r"^.*\r(?=[^\n])", re.MULTILINE)  # a line's text before a lone return
+# What no two runs have in common, and the pictures, whose numbers a cell can print.
+NOT_COMPARED = {"output_type", "data", "metadata", "execution_count", "traceback", "name"}
+NOT_COMPARED |= {"image/png", "image/jpeg", WIDGET}
+
+
+def fields(outputs: Iterable[NotebookNode]) -> dict[str, list[str]]:
+    """The contents of each kind of output (a mime type, a stream), in their order, as texts.
+
+    A stream is one text, however often the cell wrote to it. The order of kinds does not count.
+    """
+    found, streams = defaultdict(list), defaultdict(str)
+    for output in outputs:
+        if output.output_type == "stream":
+            streams[output.name] += output.text
+            continue
+        for kind, value in {**output, **output.get("data", {})}.items():
+            if kind not in NOT_COMPARED:
+                found[kind].append(
+                    value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+                )
+    return found | {name: [OVERWRITTEN.sub("", text)] for name, text in streams.items()}
+
+
+def says_the_same(old: NotebookNode, new: NotebookNode) -> bool:
+    """Whether two runs, of the same code, gave the same in all that is compared."""
+    return _said(old) == _said(new)
+
+
+def _said(node: NotebookNode) -> list[tuple]:
+    """The code of a notebook, in which order it ran, and what it said; of what varies, errors."""
+    said = []
+    for cell in (cell for cell in node.cells if cell.cell_type == "code"):
+        varies = IGNORED in cell.metadata.get("tags", [])
+        outputs = [each for each in cell.outputs if not varies or each.output_type == "error"]
+        said.append((cell.source, cell.execution_count, fields(outputs)))
+    return said

@@ -1,0 +1,16 @@
+"""What npm brings is what the course knows, or it is not unpacked."""
+
+import pytest
+
+from course.commands.web import npm
+from course.core import CourseError
+
+
+def test_another_file_than_the_one_that_is_known_is_refused(tmp_path, monkeypatch):
+    program = tmp_path / "npm"
+    program.write_text("#!/bin/sh\necho other > package.tgz\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(CourseError, match=r"npm brought another a@1 than the course knows: sha512"):
+        npm.unpack("a@1", "digest", tmp_path)
+    assert not (tmp_path / "a@1" / "package").exists()
