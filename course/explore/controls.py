@@ -1,7 +1,7 @@
 """The controls of explorables: what each lets a learner choose, and what the front end shows."""
 
 import bisect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,4 +132,45 @@ class Steps:
         return min(value, self.last(values))
 
 
-Control = Slider | Choice | Toggle | Steps
+@dataclass(frozen=True)
+class Fields:
+    """Lines of text to be typed, one for each of the `names` that the other values give."""
+
+    label: str
+    names: Callable[[dict[str, Any]], Sequence[str]]
+    value: tuple[str, ...] = ()
+
+    def spec(self, values: dict[str, Any]) -> dict[str, Any]:
+        """What the front end needs to show it."""
+        return {"names": list(self.names(values))}
+
+    def accept(self, value: Any, values: dict[str, Any]) -> list[str]:
+        """`value`, one text for each name: those that are missing are empty.
+
+        Raises `CourseError` if it is not made of texts.
+        """
+        if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+            raise CourseError(f"{self.label} is a list of texts, not {value!r}.")
+        count = len(self.names(values))
+        return [*value, *[""] * count][:count]
+
+
+@dataclass(frozen=True)
+class Button:
+    """What one presses; its value is how often that was."""
+
+    label: str
+    value: int = 0
+
+    def spec(self, values: dict[str, Any]) -> dict[str, Any]:
+        """What the front end needs to show it."""
+        return {}
+
+    def accept(self, value: Any, values: dict[str, Any]) -> int:
+        """`value`; raise `CourseError` if it is not a count."""
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise CourseError(f"{self.label} takes how often it was pressed, not {value!r}.")
+        return value
+
+
+Control = Slider | Choice | Toggle | Steps | Fields | Button
