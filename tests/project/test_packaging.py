@@ -1,15 +1,18 @@
 """pyproject, conda, make, CI and the licence agree, and scripts run without Jupyter."""
 
+import contextlib
 import hashlib
 import re
 import subprocess
 import sys
 import tomllib
+from importlib import metadata
 from itertools import chain
 
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from support.house import PATHS, room_of
 
 import course
@@ -63,6 +66,20 @@ def test_the_versions_are_those_that_the_project_accepts_and_one_for_each_packag
     assert all(str(pin.specifier).startswith("==") for pin in pins)
     needed = [Requirement(text) for text in declared]
     assert [one.name for one in needed if pinned[one.name] not in one.specifier] == []
+
+
+def test_every_version_installs_on_the_oldest_python_that_the_project_names():
+    """Its first patch release, too: Debian 12 has 3.11.2."""
+    oldest = PROJECT["requires-python"].removeprefix(">=") + ".0"
+    tried, refusing = 0, []
+    for pin in (Requirement(line) for line in CONSTRAINTS if not line.startswith("#")):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            installed = metadata.metadata(pin.name)
+            if installed["Version"] in pin.specifier:
+                tried += 1
+                if oldest not in SpecifierSet(installed["Requires-Python"] or ""):
+                    refusing.append(str(pin))
+    assert refusing == [] and tried > len(CONSTRAINTS) / 2
 
 
 def test_conda_make_and_pyproject_agree():
