@@ -106,13 +106,12 @@ class Toggle:
 class Steps:
     """An animation of pictures 0 … count-1, played at one step per second.
 
-    `count` may depend on the other values. `names` are what the reader sees in place of "1 of 2".
+    `count` may depend on the other values.
     """
 
     label: str
     count: int | Callable[[dict[str, Any]], int]
     value: int = 0
-    names: tuple[str, ...] = ()
 
     def last(self, values: dict[str, Any]) -> int:
         """The number of the last picture while the other controls have `values`."""
@@ -120,7 +119,7 @@ class Steps:
 
     def spec(self, values: dict[str, Any]) -> dict[str, Any]:
         """What the front end needs to show it."""
-        return {"last": self.last(values), "names": list(self.names)}
+        return {"last": self.last(values)}
 
     def accept(self, value: Any, values: dict[str, Any]) -> int:
         """`value`, or the last step if another control left fewer.
