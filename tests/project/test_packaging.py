@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import json
 import re
 import subprocess
 import sys
@@ -92,6 +93,25 @@ def test_conda_make_and_pyproject_agree():
     assert ENVIRONMENT["channels"][0] == "conda-forge"
     settings = SETTINGS.relative_to(ROOT).as_posix()
     assert ENVIRONMENT["variables"]["JUPYTER_CONFIG_PATH"] == settings
+
+
+def test_the_container_is_made_of_what_is_there():
+    folder = ROOT / ".devcontainer"
+    lines = (folder / "Dockerfile").read_text().replace("\\\n", " ").splitlines()
+    words = dict(line.split(maxsplit=1) for line in lines if line and line[0] != "#")
+    python = re.fullmatch(r"python:(3\.\d+)-slim-bookworm", words["FROM"])[1]
+    newest = yaml.safe_load((ROOT / ".github/workflows/newest.yml").read_text())["jobs"]["test"]
+    assert python in newest["strategy"]["matrix"]["python"]
+    _, target, *arguments = json.loads(words["CMD"])
+    settings = json.loads((folder / "devcontainer.json").read_text())
+    targets = re.findall(r"^([\w-]+):", MAKEFILE, re.MULTILINE)
+    made = [words["RUN"], settings["postCreateCommand"], f"make {target}"]
+    assert {command.removeprefix("make ") for command in made} <= set(targets)
+    assert arguments == ["ARGS=--ip 0.0.0.0 --no-browser"]
+    assert (folder / settings["build"]["context"]).resolve() == ROOT
+    assert settings["build"]["dockerfile"] == "Dockerfile"
+    command = re.search(r"`docker build -t (\S+) -f (\S+) \.`", (ROOT / "INSTALL.md").read_text())
+    assert command[1] == PROJECT["name"] and (ROOT / command[2]).samefile(folder / "Dockerfile")
 
 
 def test_ci_runs_the_readmes_test_command_on_every_python_it_names():
