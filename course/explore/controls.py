@@ -1,7 +1,7 @@
 """The controls of explorables: what each lets a learner choose, and what the front end shows."""
 
 import bisect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,13 +106,12 @@ class Toggle:
 class Steps:
     """An animation of pictures 0 … count-1, played at one step per second.
 
-    `count` may depend on the other values. `names` are what the reader sees in place of "1 of 2".
+    `count` may depend on the other values.
     """
 
     label: str
     count: int | Callable[[dict[str, Any]], int]
     value: int = 0
-    names: tuple[str, ...] = ()
 
     def last(self, values: dict[str, Any]) -> int:
         """The number of the last picture while the other controls have `values`."""
@@ -120,7 +119,7 @@ class Steps:
 
     def spec(self, values: dict[str, Any]) -> dict[str, Any]:
         """What the front end needs to show it."""
-        return {"last": self.last(values), "names": list(self.names)}
+        return {"last": self.last(values)}
 
     def accept(self, value: Any, values: dict[str, Any]) -> int:
         """`value`, or the last step if another control left fewer.
@@ -132,4 +131,45 @@ class Steps:
         return min(value, self.last(values))
 
 
-Control = Slider | Choice | Toggle | Steps
+@dataclass(frozen=True)
+class Fields:
+    """Lines of text to be typed, one for each of the `names` that the other values give."""
+
+    label: str
+    names: Callable[[dict[str, Any]], Sequence[str]]
+    value: tuple[str, ...] = ()
+
+    def spec(self, values: dict[str, Any]) -> dict[str, Any]:
+        """What the front end needs to show it."""
+        return {"names": list(self.names(values))}
+
+    def accept(self, value: Any, values: dict[str, Any]) -> list[str]:
+        """`value`, one text for each name: those that are missing are empty.
+
+        Raises `CourseError` if it is not made of texts.
+        """
+        if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+            raise CourseError(f"{self.label} is a list of texts, not {value!r}.")
+        count = len(self.names(values))
+        return [*value, *[""] * count][:count]
+
+
+@dataclass(frozen=True)
+class Button:
+    """What one presses; its value is how often that was."""
+
+    label: str
+    value: int = 0
+
+    def spec(self, values: dict[str, Any]) -> dict[str, Any]:
+        """What the front end needs to show it."""
+        return {}
+
+    def accept(self, value: Any, values: dict[str, Any]) -> int:
+        """`value`; raise `CourseError` if it is not a count."""
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise CourseError(f"{self.label} takes how often it was pressed, not {value!r}.")
+        return value
+
+
+Control = Slider | Choice | Toggle | Steps | Fields | Button

@@ -27,7 +27,7 @@ def all_reduce() -> Description:
         "size": Slider("Buffer", 0.001, 1000, 1, step=COARSE, unit="MB", log=True),
         "latency": Slider("α, a message", 1, 1000, 20, step=COARSE, unit="µs", log=True),
         "bandwidth": Slider("1/β, bandwidth", 0.1, 400, 10, step=COARSE, unit="GB/s", log=True),
-        "step": Steps("Round", pictures_of),
+        "step": Steps("Round", pictures_of, 1),
     }
 
 
@@ -63,16 +63,16 @@ def buckets() -> Description:
 def collectives() -> Description:
     """Every collective, for 2 to 6 ranks: what each holds before and after, who sends to whom."""
     names, ops = tuple(models.collectives.COLLECTIVES), tuple(models.collectives.OPS)
-    most, after = pictures.collectives.MOST, pictures.collectives.AFTER
+    most, moments = pictures.collectives.MOST, ("before", "on the way", "after")
 
-    def draw(collective: str, moment: int, ranks: int, root: int, op: str) -> Picture:
+    def draw(collective: str, moment: str, ranks: int, root: int, op: str) -> Picture:
         numbers = models.collectives.counted(ranks)
         example = models.collectives.Example(collective, numbers, min(root, ranks - 1), op)
-        return pictures.collectives.draw(example, moment)
+        return pictures.collectives.draw(example, moments.index(moment))
 
     return draw, {
         "collective": Choice("Collective", names, "all-reduce"),
-        "moment": Steps("Moment", 3, after, ("before", "on the way", "after")),
+        "moment": Choice("Moment", moments, "after"),
         "ranks": Slider("Ranks", 2, most, 4),
         "root": Slider("Root", 0, most - 1, 0),
         "op": Choice("Reduction", ops, "sum"),

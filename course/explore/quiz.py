@@ -1,18 +1,19 @@
 """The quiz: predict what each rank holds after a collective, then let real ranks say."""
 
-import html
 import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import ipywidgets as widgets
+import traitlets
 
 from course.core import CourseError
-from course.drawing import html_card, palette, widget_view
+from course.drawing import Picture
+from course.explore.controls import Button, Choice, Fields, Slider
 from course.explore.models.collectives import COLLECTIVES, OPS, Cell, Example
 from course.explore.pictures import collectives as picture
+from course.explore.widget import Explorable
 from course.launch import launch
 
 # The lesson's own script, which logs what each rank holds after a collective.
@@ -20,6 +21,8 @@ SCRIPT = "src/collectives.py"
 ASKED = tuple(name for name in COLLECTIVES if name != "barrier")
 LIMIT_S = 60.0  # of a run, with the start of its processes
 FEWEST, MOST = 2, 4  # ranks
+QUESTION = ("collective", "ranks", "other")  # the values that make it; the last is its seed
+HOW = "Write the numbers that each rank holds afterwards, with blanks between them. Then run it."
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Answer:
 
 
 class Verdict:
-    """What a run says of the predictions; a notebook shows it as a table."""
+    """What a run says of the predictions."""
 
     def __init__(self, answers: Sequence[Answer]) -> None:
         self.answers = list(answers)
@@ -56,47 +59,37 @@ class Verdict:
     def __repr__(self) -> str:
         return "\n".join([self.summary, *map(_line, self.answers)])
 
-    def _repr_html_(self) -> str:
-        rows = "".join(map(_row, self.answers))
-        table = f'<table style="border-collapse:collapse;margin-top:4px">{rows}</table>'
-        style = "padding:8px 14px;max-width:732px"
-        return html_card.card(f"<b>{self.summary}</b>{table}", style)
 
-
-class Quiz:
+class Quiz(Explorable):
     """A question, a field for each rank, and a button that runs the collective on real ranks.
 
-    Without a live front end ``ask`` puts a question and ``predict`` answers it.
+    Without a live front end ``ask`` puts a question and ``predict`` answers it. The `seed` chooses
+    the numbers, the root and the reduction.
     """
 
     def __init__(
         self, collective: str = "all-gather", ranks: int = 3, seed: int = 0, script: str = SCRIPT
     ) -> None:
-        self._script, self._seed = script, seed
-        self._fields: list[widgets.Text] = []
-        self._collective = widgets.Dropdown(options=ASKED, description="Collective")
-        self._ranks = widgets.IntSlider(3, FEWEST, MOST, description="Ranks")
-        self._other = widgets.Button(description="Other numbers")
-        self._run = widgets.Button(description="Run it", button_style="primary")
-        self._picture, self._verdict = widgets.HTML(), widgets.HTML()
-        self._row = widgets.HBox()
-        choices = widgets.HBox([self._collective, self._ranks, self._other])
-        self.box = widgets.VBox([choices, self._picture, self._row, self._run, self._verdict])
-        self.ask(collective, ranks)
-        self._collective.observe(lambda _: self._renew(), "value")
-        self._ranks.observe(lambda _: self._renew(), "value")
-        self._other.on_click(lambda _: self._another())
-        self._run.on_click(lambda _: self._answer())
+        self._script = script
+        self._verdict: Verdict | None = None
+        self._said = ""  # why there is no verdict, where one was asked for
+        super().__init__(
+            self._drawn,
+            collective=Choice("Collective", ASKED, "all-gather"),
+            ranks=Slider("Ranks", FEWEST, MOST, 3),
+            other=Button("Other numbers"),
+            predicted=Fields("What each rank holds afterwards", _names),
+            run=Button("Run it"),
+        )
+        self.ask(collective, ranks, seed)
 
-    def ask(self, collective: str, ranks: int = 3, seed: int | None = None) -> "Quiz":
-        """Put a question; `seed` chooses the numbers, the root and the reduction."""
+    def ask(self, collective: str, ranks: int = 3, seed: int = 0) -> "Quiz":
+        """Put a question, to which nothing is predicted yet."""
         if collective not in ASKED:
             raise CourseError(f"The quiz asks about {', '.join(ASKED)}, not {collective!r}.")
         if ranks not in range(FEWEST, MOST + 1):
             raise CourseError(f"The quiz runs {FEWEST} to {MOST} ranks, not {ranks!r}.")
-        self._seed = self._seed if seed is None else seed
-        self._collective.value, self._ranks.value = collective, ranks
-        self._renew()
+        self.at(collective=collective, ranks=ranks, other=seed, predicted=[], run=0)
         return self
 
     def predict(self, *answers: str | int | Sequence[int]) -> Verdict:
@@ -109,47 +102,58 @@ class Quiz:
             raise CourseError(
                 f'There are {self.example.ranks} ranks: give one answer for each, "" for nothing.'
             )
-        predicted = [_numbers(answer) for answer in answers]
-        measured = self._measured()
-        shown = [self._cells(rank, numbers) for rank, numbers in enumerate(measured)]
-        self._picture.value = self._drawn(picture.AFTER, measured=shown)
-        ranks = range(self.example.ranks)
-        verdict = Verdict([Answer(rank, predicted[rank], measured[rank]) for rank in ranks])
-        self._verdict.value = verdict._repr_html_()
-        return verdict
+        predicted = [answer if isinstance(answer, str) else _text(answer) for answer in answers]
+        self.at(predicted=predicted, run=self.values["run"] + 1)
+        if self._verdict is None:
+            raise CourseError(self._said)
+        return self._verdict
 
-    def _renew(self) -> None:
-        """A new question, its answer hidden."""
-        name, ranks = self._collective.value, self._ranks.value
-        draw = random.Random(f"{self._seed} {name} {ranks}")
+    @property
+    def example(self) -> Example:
+        """The call that is asked about."""
+        name, ranks, seed = (self.values[key] for key in QUESTION)
+        draw = random.Random(f"{seed} {name} {ranks}")
         numbers = tuple(tuple(draw.randint(1, 9) for _ in range(ranks)) for _ in range(ranks))
-        self.example = Example(name, numbers, draw.randrange(ranks), draw.choice(list(OPS)))
-        self._fields = [_field(rank) for rank in range(ranks)]
-        self._row.children = self._fields
-        self._picture.value, self._verdict.value = self._drawn(picture.BEFORE), ""
+        return Example(name, numbers, draw.randrange(ranks), draw.choice(list(OPS)))
 
-    def _another(self) -> None:
-        self._seed += 1
-        self._renew()
+    @traitlets.validate("values")
+    def _accept(self, proposal: dict[str, Any]) -> dict[str, Any]:
+        """To another question nothing is predicted yet."""
+        values = self._state.accepted(proposal["value"])
+        if any(values[name] != self.values.get(name) for name in QUESTION):
+            values |= {"predicted": [""] * values["ranks"], "run": 0}
+        return values
 
-    def _answer(self) -> None:
-        """What the button does."""
-        answers = [field.value for field in self._fields]
-        if not any(answer.strip() for answer in answers):
-            self._verdict.value = (
-                "Predict first: the numbers that each rank holds afterwards, "
-                "with blanks between them."
-            )
-            return
-        try:
-            self.predict(*answers)
-        except CourseError as error:
-            self._verdict.value = html.escape(str(error))
+    @traitlets.observe("values")
+    def _redraw(self, change: dict[str, Any]) -> None:
+        self.controls = self._state.specs(self.values)
+        self._verdict, self._said = None, ""
+        if change["old"] and self.values["run"] > change["old"]["run"]:
+            self._said = f"{self.example.ranks} ranks run it now …"
+            self.picture = self._state.picture(self.values)
+            try:
+                self._verdict = self._judged()
+            except CourseError as error:
+                self._said = str(error)
+        self.picture = self._state.picture(self.values)
 
-    def _drawn(self, moment: int, **options: Any) -> str:
-        asked = f"{self.example.name.capitalize()} on {self.example.ranks} ranks"
-        title = f"{asked}: what does each hold afterwards?"
-        return picture.draw(self.example, moment, title=title, **options)
+    def _judged(self) -> Verdict:
+        """What real ranks say of the predictions."""
+        texts = self.values["predicted"]
+        if not any(text.strip() for text in texts):
+            raise CourseError(f"Predict first. {HOW}")
+        predicted = [_numbers(text) for text in texts]
+        return Verdict(list(map(Answer, range(len(texts)), predicted, self._measured())))
+
+    def _drawn(self, predicted: list[str], **_: object) -> Picture:
+        asked = self.example
+        title = f"{asked.name.capitalize()} on {asked.ranks} ranks: what does each hold afterwards?"
+        if self._verdict is None:
+            return picture.draw_quiz(asked, map(_readable, predicted), title, self._said or HOW)
+        answers = self._verdict.answers
+        measured = [self._cells(answer.rank, answer.measured) for answer in answers]
+        numbers = [answer.predicted for answer in answers]
+        return picture.draw_quiz(asked, numbers, self._verdict.summary[:-1], measured=measured)
 
     def _measured(self) -> list[tuple[int, ...]]:
         """What each rank of a real run holds after the collective."""
@@ -174,58 +178,38 @@ class Quiz:
             sources = [(rank,)] * len(numbers)
         return [Cell(*cell) for cell in zip(numbers, sources, strict=True)]
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
-        still = self._drawn(picture.BEFORE)
-        return {**widget_view.bundle(self.box), **still._repr_mimebundle_()}
 
-
-def _field(rank: int) -> widgets.Text:
-    """Where a rank's numbers are predicted."""
-    return widgets.Text(
-        description=f"Rank {rank}",
-        placeholder="nothing",
-        continuous_update=False,
-        layout=widgets.Layout(width="178px"),
-        style={"description_width": "52px"},
-    )
-
-
-def _mark(answer: Answer) -> str:
-    return "✓" if answer.right else "✗"
+def _names(values: dict[str, Any]) -> list[str]:
+    """Of the fields: one for each rank."""
+    return [f"Rank {rank}" for rank in range(values["ranks"])]
 
 
 def _line(answer: Answer) -> str:
     """An answer as text."""
-    predicted, measured = _listed(answer.predicted), _listed(answer.measured)
-    return f"  {_mark(answer)} rank {answer.rank}: predicted {predicted}, the run says {measured}"
+    mark = "✓" if answer.right else "✗"
+    predicted, measured = (_text(each) or "nothing" for each in (answer.predicted, answer.measured))
+    return f"  {mark} rank {answer.rank}: predicted {predicted}, the run says {measured}"
 
 
-def _row(answer: Answer) -> str:
-    """An answer as a row of the table."""
-    mark = palette.GOOD if answer.right else palette.ALARM
-    cells = (
-        (mark, f"<b>{_mark(answer)}</b>"),
-        (palette.rank_colour(answer.rank), f"<b>Rank {answer.rank}</b>"),
-        (palette.INK, f"you: {_listed(answer.predicted)}"),
-        (palette.INK, f"the run: {_listed(answer.measured)}"),
-    )
-    style = f"text-align:left;padding:2px 14px 2px 0;{html_card.CLEAR}"
-    row = "".join(f'<td style="{style};color:{colour}">{text}</td>' for colour, text in cells)
-    return f'<tr style="{html_card.CLEAR}">{row}</tr>'
+def _text(answer: int | Sequence[int]) -> str:
+    """Numbers as they are typed."""
+    return str(answer) if isinstance(answer, int) else " ".join(map(str, answer))
 
 
-def _listed(numbers: Sequence[int]) -> str:
-    return " ".join(map(str, numbers)) or "nothing"
+def _readable(text: str) -> tuple[int, ...]:
+    """The numbers of what is being typed; none while it cannot be read."""
+    try:
+        return _numbers(text)
+    except CourseError:
+        return ()
 
 
-def _numbers(answer: str | int | Sequence[int]) -> tuple[int, ...]:
-    """An answer as numbers; `CourseError` for anything else."""
-    if isinstance(answer, int):
-        return (answer,)
-    parts = re.split(r"[\s,;]+", answer.strip(" []()-")) if isinstance(answer, str) else answer
+def _numbers(text: str) -> tuple[int, ...]:
+    """What was typed as numbers; `CourseError` for anything else."""
+    parts = re.split(r"[\s,;]+", text.strip(" []()-"))
     try:
         return tuple(int(part) for part in parts if part not in ("", "nothing"))
     except ValueError:
         raise CourseError(
-            f"An answer is made of whole numbers, such as 3 5 2, not {answer!r}."
+            f"An answer is made of whole numbers, such as 3 5 2, not {text!r}."
         ) from None

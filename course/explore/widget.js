@@ -51,7 +51,7 @@ const builders = {
     return [element, (value) => (input.checked = value)];
   },
 
-  Steps({ label, last, names }, change) {
+  Steps({ label, last }, change) {
     let at = 0, timer = null;
     const output = make("output");
     const range = make("input", { type: "range", min: 0, max: last, step: 1, "aria-label": label });
@@ -60,7 +60,7 @@ const builders = {
     const back = button("Back", "‹"), play = button("Play", "▶"), forward = button("Forward", "›");
     const show = (value) => {
       range.value = at = value;
-      output.textContent = names[value] ?? `${value} of ${last}`;
+      output.textContent = `${value} of ${last}`;
       range.setAttribute("aria-valuetext", output.textContent);
       back.disabled = value === 0;
       forward.disabled = value === last;
@@ -87,6 +87,26 @@ const builders = {
     const head = make("span", {}, label, output);
     const group = make("div", { role: "group", "aria-label": label }, head, row);
     return [group, show, () => setPlaying(false)];
+  },
+
+  Fields({ label, names }, change) {
+    const inputs = names.map(() => make("input", { type: "text", placeholder: "nothing" }));
+    const typed = () => change(inputs.map((input) => input.value));
+    inputs.forEach((input) => input.addEventListener("input", typed));
+    const labels = inputs.map((input, i) => make("label", {}, names[i], input));
+    const all = make("div", { className: "fields" }, ...labels);
+    const set = make("fieldset", { className: "wide" }, make("legend", {}, label), all);
+    const show = (values) => inputs.forEach((input, i) => {
+      if (input.value !== values[i]) input.value = values[i]; // or the caret would jump
+    });
+    return [set, show];
+  },
+
+  Button({ label }, change) {
+    let presses = 0;
+    const button = make("button", { type: "button", className: "press" }, label);
+    button.addEventListener("click", () => change((presses += 1)));
+    return [button, (value) => (presses = value)];
   },
 };
 
@@ -193,7 +213,7 @@ function render({ model, el }) {
   const gone = make("p", { className: "explorable-gone" }, "Run this cell to move the picture.");
   const picture = make("div", { className: "explorable-picture" });
   const spoken = make("p", { className: "explorable-spoken", "aria-live": "polite" });
-  const told = make("p", { className: "explorable-touch" });
+  const told = make("p", { className: "explorable-touch", "aria-live": "polite" });
   // By name: the control's spec, its element, and how to show a value and to end it.
   const parts = {};
   let values = { ...model.get("values") }, timer = null;
@@ -236,8 +256,9 @@ function render({ model, el }) {
   const showLife = (focused = false) => {
     panel.disabled = el.classList.contains(GONE);
     gone.hidden = !panel.disabled;
-    told.textContent = picture.querySelector("svg")?.dataset.touch ?? "";
-    told.hidden = panel.disabled || !told.textContent;
+    const words = picture.querySelector("svg")?.dataset.touch ?? "";
+    if (told.textContent !== words) told.textContent = words; // or it would be read again
+    told.hidden = panel.disabled || !words;
     panel.disabled ? marks.sleep() : marks.wake(focused);
   };
   const draw = () => {
@@ -246,7 +267,8 @@ function render({ model, el }) {
     const title = picture.querySelector("svg > title"), desc = picture.querySelector("svg > desc");
     if (!title) return;
     const [, subtitle] = picture.querySelectorAll("svg > text:is([y='32'], [y='52'])");
-    spoken.replaceChildren(make("b", {}, title.textContent), " ", subtitle?.textContent ?? "");
+    const words = [make("b", {}, title.textContent), " ", subtitle?.textContent ?? ""];
+    if (spoken.textContent !== `${title.textContent} ${words[2]}`) spoken.replaceChildren(...words);
     const label = `${title.textContent} ${desc?.textContent ?? ""}`;
     title.parentElement.setAttribute("aria-label", label);
     title.remove(); // or it would pop up wherever the pointer rests

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 from support import accessibility
+from support.firefox import FIREFOX, firefox
 from support.launching import PATIENCE_S
-from support.site import WALKED, Links, served
+from support.ring_answers import SOLVED
+from support.site import WALKED, Links, drag, served
 
 from course.commands.web.build import build
 from course.commands.web.gallery import TRY, exhibits
@@ -25,7 +27,9 @@ LOOKED_AT = [
     "03_distributed_data_parallel.html",
     "08_scaling.html",
     "machines.html",
+    "10_sharding.html",
     "glossary.html",
+    "install.html",
     "search.html",
 ]
 LIKE_OTHERS = "explore_sharding.html"
@@ -35,6 +39,8 @@ OVERFLOW = "() => document.documentElement.scrollWidth - window.innerWidth"
 # Pictures of which a part lies outside the screen.
 CUT = """() => [...document.querySelectorAll('article img, .explorable-picture svg')]
     .filter(picture => picture.getBoundingClientRect().right > window.innerWidth).length"""
+PYTHON_CAME = """performance.getEntriesByType('resource')
+    .some(file => file.name.endsWith('course.zip'))"""
 PYTHON_IS_THERE = "place => !place.querySelector('.explorable-status').textContent"
 
 pytestmark = WALKED
@@ -108,15 +114,15 @@ def test_a_link_to_a_page_has_a_preview(site):
 
 
 def pages_of(site: Path) -> list[str]:
-    """Every page, but of the explorables' own, which are alike, only one."""
+    """Every page, but only one of the explorables' own, which are alike."""
     found = sorted(path.name for path in site.glob("*.html"))
     return [name for name in found if not name.startswith("explore_") or name == LIKE_OTHERS]
 
 
 def test_every_page_is_small_and_fits_a_phone(site, visit, address):
     wrong = {}
-    for name in pages_of(site):
-        page = visit(name, width=360)
+    for name, width in [*((name, 360) for name in pages_of(site)), ("gallery.html", 1280)]:
+        page = visit(name, width=width)
         asked = page.evaluate("() => performance.getEntriesByType('resource').map(e => e.name)")
         files = {url.removeprefix(address).partition("?")[0] for url in [address + name, *asked]}
         python = {file for file in files if "pyodide" in file or file.endswith(".zip")}
@@ -150,12 +156,12 @@ def test_the_search_finds_the_lab_first(visit):
         page.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_pages_can_be_read_by_everybody(visit, axe, scheme):
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("dark", 390)])
+def test_pages_can_be_read_by_everybody(visit, axe, scheme, width):
     """WCAG 2, levels A and AA, as far as axe-core can tell: contrast, names, keyboard."""
     found = {}
     for name in LOOKED_AT:
-        page = visit(name, scheme)
+        page = visit(name, scheme, width)
         page.evaluate(axe)
         if wrong := page.evaluate(accessibility.RUN):
             found[name] = wrong
@@ -237,21 +243,6 @@ def test_a_picture_can_be_touched(site, browser, address, by):
     visitor.close()
 
 
-def drag(page, by: str, way: list[tuple[float, float]]) -> None:
-    """Press at the first place, move along the others, let go."""
-    if by == "mouse":
-        page.mouse.move(*way[0])
-        page.mouse.down()
-        for place in way[1:]:
-            page.mouse.move(*place)
-        return page.mouse.up()
-    screen = page.context.new_cdp_session(page)
-    for number, (x, y) in enumerate(way):
-        event = {"type": "touchMove" if number else "touchStart", "touchPoints": [{"x": x, "y": y}]}
-        screen.send("Input.dispatchTouchEvent", event)
-    return screen.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-
-
 def test_a_still_image_has_nothing_to_touch(site):
     images = [path.read_text() for path in site.rglob("*.svg")]
     assert images
@@ -298,3 +289,26 @@ def moves(page, place) -> bool:
             if place.locator("svg").first.inner_html() != before:
                 return True
     return False
+
+
+@pytest.mark.skipif(FIREFOX is None, reason="no Firefox on this machine")
+def test_the_same_in_firefox(site, address, tmp_path):
+    """Every page is opened, a figure is moved by key, and the ring of `try_ring` is checked."""
+    with firefox(tmp_path) as browser:
+        for name in set(pages_of(site)) - {"try_ring.html"}:
+            browser.visit(address + name)
+            assert browser.run("document.querySelector('h1') !== null"), name
+            if browser.run("document.querySelector('[data-eager], [data-address]') !== null"):
+                browser.until(PYTHON_CAME)  # who leaves earlier breaks off what is on its way
+        browser.visit(f"{address}explore_scaling.html#gpus=512")
+        browser.until("document.querySelector('[data-alive]')")
+        browser.run("document.querySelector('.explorable input[type=range]').focus()")
+        browser.press("ArrowRight")
+        browser.until("location.hash.includes('gpus=1024')")
+        browser.visit(f"{address}try_ring.html")
+        browser.run(f"document.querySelector('.trial-editor textarea').value = {SOLVED!r}")
+        browser.run("document.querySelector('.trial-editor textarea').focus()")
+        browser.press("Control", "Enter")
+        browser.until("document.querySelector('.trial-status').textContent.startsWith('All of it')")
+        assert browser.said == []
+        assert [url for url in browser.asked if not url.startswith((address, "data:"))] == []

@@ -46,7 +46,8 @@ def test_an_example_that_cannot_be_is_one_clear_sentence(wrong, says):
 
 def test_what_is_to_be_predicted_is_hidden_until_the_call_has_ended():
     before, after = (
-        explore.collectives(collective="all-reduce", moment=moment).picture for moment in (0, 2)
+        explore.collectives(collective="all-reduce", moment=moment).picture
+        for moment in ("before", "after")
     )
     assert ">60<" not in before and "to be predicted" in before
     assert after.count(">60<") == 4

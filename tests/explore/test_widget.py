@@ -7,7 +7,7 @@ import pytest
 from course import explore
 from course.core.errors import CourseError
 from course.drawing import svg
-from course.explore.controls import Choice, Slider, Steps, Toggle
+from course.explore.controls import Button, Choice, Fields, Slider, Steps, Toggle
 from course.explore.widget import Explorable
 
 
@@ -61,6 +61,24 @@ def test_a_bad_value_is_one_clear_sentence_and_changes_nothing(sample, wrong, sa
     with pytest.raises(CourseError, match=re.escape(says)):
         sample.at(**wrong)
     assert sample.values == before
+
+
+def test_fields_follow_the_control_that_names_them_and_a_button_counts():
+    def draw(names, **_):
+        return svg.card(100, " and ".join(names), [])
+
+    asked = Explorable(
+        draw,
+        ranks=Slider("Ranks", 1, 3, 2),
+        names=Fields("Names", lambda values: [f"Rank {rank}" for rank in range(values["ranks"])]),
+        run=Button("Run"),
+    )
+    assert asked.values["names"] == ["", ""]
+    assert "Ada and Bob" in asked.at(names=["Ada", "Bob", "Cleo"], run=1).picture
+    assert _control(asked.at(ranks=1), "names")["names"] == ["Rank 0"]
+    for wrong in ({"names": "Ada"}, {"names": [1]}, {"run": -1}, {"run": True}):
+        with pytest.raises(CourseError, match=r"is a list of texts|how often it was pressed"):
+            asked.at(**wrong)
 
 
 def test_slider_stops_are_round_rise_and_hold_the_first_value():

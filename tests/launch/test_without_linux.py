@@ -1,7 +1,8 @@
 """On a system that has not what only Linux has, ranks start, fail and end as they should.
 
 There is no macOS here, so its lacks are made: no /proc, no prctl, no pidfd, no credentials of a
-socket's other end, no affinity, no forked ranks. What Apple's own torch does is not tried by this.
+socket's other end, no affinity, no forked ranks, no forked workers. What Apple's own torch does is
+not tried by this.
 """
 
 import signal
@@ -15,8 +16,9 @@ from support.scripts import HUNG, IGNORING, JOINING
 pytestmark = [pytest.mark.slow, pytest.mark.rest, pytest.mark.timeout(300)]
 
 SITE = """
-import os, pathlib, socket, sys
+import multiprocessing, os, pathlib, socket, sys
 
+multiprocessing.set_start_method("spawn")
 for home, name in ((os, "pidfd_open"), (os, "sched_getaffinity"), (socket, "SO_PEERCRED")):
     if hasattr(home, name):
         delattr(home, name)

@@ -1,5 +1,6 @@
 """What every lab has, in both of its forms: a script, its run, a beginning that says what for."""
 
+import ast
 import re
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +22,7 @@ NOTEBOOKS = sorted(
     if path.stem != START
 )
 RUN = re.compile(r"%(?:why )?(?:torchrun|accelerate launch)\b.*?(src/\w+\.py)")
+STARTS = re.compile(r"num_workers=[1-9]|mp\.spawn\(")
 TOP = (
     r"> - \*\*After this lab\*\* .+\n(?:>.*\n)*"
     r"> - \*\*You need\*\* .+\n(?:>.*\n)*> - \*\*Time:\*\* .+"
@@ -107,3 +109,12 @@ def test_there_is_always_something_to_do_soon(lab: Lesson):
     to_do = [1, *(cell.line for cell in lab.cells if cell.kind == "code" and acts(cell))]
     gaps = {line: line - before for before, line in pairwise(to_do)}
     assert {line: gap for line, gap in gaps.items() if gap > BETWEEN} == {}
+
+
+@by_name
+def test_what_starts_processes_can_be_imported_by_them(lab: Lesson):
+    """They import the script where they are not forked: on macOS, and from Python 3.14 on."""
+    for target, text in lab.scripts(solved=True).items():
+        if STARTS.search(text):
+            acting = [node for node in ast.parse(text).body if isinstance(node, ast.Expr)][1:]
+            assert acting == [], f"{target} acts when it is imported"

@@ -12,6 +12,7 @@ import time
 import nbformat
 import psutil
 import pytest
+from support import solutions
 from support.chromium import CHROMIUM
 from support.jupyterlab import KERNEL, RUN_S, errors, menu, open_notebook, run_all
 from support.launching import until
@@ -22,13 +23,11 @@ from course.lessons import lessons, notebooks
 from course.lessons.lesson import START
 
 SVG = "image/svg+xml"
-# The drawings that are on the page: those of explorables and of the quiz are part of it, the others
-# are images.
+# The drawings that are on the page: those of explorables are part of it, the others are images.
 DRAWINGS = """() => [
     ...[...document.querySelectorAll('.jp-RenderedSVG img')].filter(image => image.naturalWidth > 0)
         .map(image => decodeURIComponent(image.src)),
     ...[...document.querySelectorAll('.explorable svg')].map(drawing => drawing.ariaLabel),
-    ...[...document.querySelectorAll('.widget-html svg > title')].map(title => title.textContent),
 ].join('')"""
 HEIGHT = "() => document.querySelector('.jp-WindowedPanel-outer').scrollHeight"
 SCROLL = "y => document.querySelector('.jp-WindowedPanel-outer').scrollTo(0, y)"
@@ -144,6 +143,36 @@ def test_a_picture_is_touched_by_keyboard(page, server, course_folder):
     page.wait_for_function(REDRAWN, arg=[before])
     shown = page.get_by_role("group", name="Round").locator("output").inner_text()
     assert shown == "3 of 6" and third.endswith(f"round {shown}")
+
+
+def test_the_quiz_is_answered_by_keyboard(page, server, course_folder):
+    path = "labs/asked.ipynb"
+    script = solutions.scripts("00_start_here")["collectives.py"]
+    (course_folder / "labs" / "src" / "collectives.py").write_text(script)
+    sources = ["%load_ext course\nfrom course import explore", "explore.Quiz()"]
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=KERNEL), course_folder / path)
+    open_notebook(page, server, path)
+    assert errors(run_all(page, course_folder, path)) == []
+    fields = page.locator(".explorable input[type=text]")
+    page.locator(".explorable input[type=range]").focus()
+    for key in ("ArrowLeft", "ArrowLeft"):  # two ranks
+        page.keyboard.press(key)
+    page.wait_for_function("() => document.querySelectorAll('.fields input').length === 2")
+    picture = page.locator(".explorable-picture svg")
+    before = picture.inner_html()
+    for key in ("Tab", "Enter", "Tab"):  # other numbers, then the first field
+        page.keyboard.press(key)
+    page.wait_for_function(REDRAWN, arg=[before])
+    [*_, first, second] = re.findall(r"rank \d: (\d)", picture.get_attribute("aria-label"))
+    page.keyboard.type(f"{first} {second}")
+    page.keyboard.press("Tab")
+    page.keyboard.type("0 0")
+    for key in ("Tab", "Enter"):
+        page.keyboard.press(key)
+    page.locator(".explorable-spoken", has_text="1 of 2 predictions hold").wait_for()
+    assert [field.input_value() for field in fields.all()] == [f"{first} {second}", "0 0"]
+    assert page.evaluate(CUT) == []
 
 
 def test_a_notebook_of_yesterday_still_shows_its_picture_and_says_that_it_sleeps(

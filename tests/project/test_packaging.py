@@ -1,15 +1,19 @@
 """pyproject, conda, make, CI and the licence agree, and scripts run without Jupyter."""
 
+import contextlib
 import hashlib
+import json
 import re
 import subprocess
 import sys
 import tomllib
+from importlib import metadata
 from itertools import chain
 
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from support.house import PATHS, room_of
 
 import course
@@ -68,6 +72,20 @@ def test_the_versions_are_those_that_the_project_accepts_and_one_for_each_packag
     assert [one.name for one in needed if pinned[one.name] not in one.specifier] == []
 
 
+def test_every_version_installs_on_the_oldest_python_that_the_project_names():
+    """Its first patch release, too: Debian 12 has 3.11.2."""
+    oldest = PROJECT["requires-python"].removeprefix(">=") + ".0"
+    tried, refusing = 0, []
+    for pin in (Requirement(line) for line in CONSTRAINTS if not line.startswith("#")):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            installed = metadata.metadata(pin.name)
+            if installed["Version"] in pin.specifier:
+                tried += 1
+                if oldest not in SpecifierSet(installed["Requires-Python"] or ""):
+                    refusing.append(str(pin))
+    assert refusing == [] and tried > len(CONSTRAINTS) / 2
+
+
 def test_conda_make_and_pyproject_agree():
     packages = ENVIRONMENT["dependencies"]
     python = next(text.split("=")[1] for text in packages if str(text).startswith("python="))
@@ -78,6 +96,25 @@ def test_conda_make_and_pyproject_agree():
     assert ENVIRONMENT["channels"][0] == "conda-forge"
     settings = SETTINGS.relative_to(ROOT).as_posix()
     assert ENVIRONMENT["variables"]["JUPYTER_CONFIG_PATH"] == settings
+
+
+def test_the_container_is_made_of_what_is_there():
+    folder = ROOT / ".devcontainer"
+    lines = (folder / "Dockerfile").read_text().replace("\\\n", " ").splitlines()
+    words = dict(line.split(maxsplit=1) for line in lines if line and line[0] != "#")
+    python = re.fullmatch(r"python:(3\.\d+)-slim-bookworm", words["FROM"])[1]
+    newest = yaml.safe_load((ROOT / ".github/workflows/newest.yml").read_text())["jobs"]["test"]
+    assert python in newest["strategy"]["matrix"]["python"]
+    _, target, *arguments = json.loads(words["CMD"])
+    settings = json.loads((folder / "devcontainer.json").read_text())
+    targets = re.findall(r"^([\w-]+):", MAKEFILE, re.MULTILINE)
+    made = [words["RUN"], settings["postCreateCommand"], f"make {target}"]
+    assert {command.removeprefix("make ") for command in made} <= set(targets)
+    assert arguments == ["ARGS=--ip 0.0.0.0 --no-browser"]
+    assert (folder / settings["build"]["context"]).resolve() == ROOT
+    assert settings["build"]["dockerfile"] == "Dockerfile"
+    command = re.search(r"`docker build -t (\S+) -f (\S+) \.`", (ROOT / "INSTALL.md").read_text())
+    assert command[1] == PROJECT["name"] and (ROOT / command[2]).samefile(folder / "Dockerfile")
 
 
 def test_ci_runs_the_readmes_test_command_on_every_python_it_names():

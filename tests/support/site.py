@@ -79,6 +79,21 @@ def visitor(browser: object, address: str) -> Iterator[Callable]:
     assert wrong == []
 
 
+def drag(page: object, by: str, way: list[tuple[float, float]]) -> None:
+    """Press at the first place, move along the others, let go."""
+    if by == "mouse":
+        page.mouse.move(*way[0])
+        page.mouse.down()
+        for place in way[1:]:
+            page.mouse.move(*place)
+        return page.mouse.up()
+    screen = page.context.new_cdp_session(page)
+    for number, (x, y) in enumerate(way):
+        event = {"type": "touchMove" if number else "touchStart", "touchPoints": [{"x": x, "y": y}]}
+        screen.send("Input.dispatchTouchEvent", event)
+    return screen.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+
 class Links(HTMLParser):
     """The links of a page, and what can be linked to on it."""
 

@@ -101,7 +101,8 @@ def _finished(page: str, folder: Path) -> str:
     page = page.replace("<img ", '<img loading="lazy" ')
     for before, after in FOR_READERS_OF_SCREENS.items():
         page = page.replace(before, after)
-    page = page.replace("<pre", '<pre tabindex="0"')  # or its end is out of a keyboard's reach
+    for scrolls in ("<pre", "<table"):  # or their ends are out of a keyboard's reach
+        page = page.replace(scrolls, f'{scrolls} tabindex="0"')
     return page.replace('class="caption" role="heading"', 'class="caption"')
 
 

@@ -1,5 +1,8 @@
 """The picture of one collective: what the ranks hold before and after."""
 
+import itertools
+from collections.abc import Iterable, Sequence
+
 from course.drawing import palette, svg
 from course.explore.models.collectives import Cell, Example, Held
 
@@ -7,31 +10,65 @@ ROW, CELL, HIGH = 54, 40, 34  # pixels: between ranks, wide and high of a number
 TOP = 104  # of the first rank's numbers
 LEFT, MIDDLE = 104, 416  # where rank names end, and the middle between before and after
 GAP = 76  # from that middle to the numbers on either side
-MOST = 6  # ranks that fit
+MOST = 6  # ranks that fit, and numbers
+DIGITS = 4  # of a number that fits into its cell
+LONGEST = 24  # letters of a prediction
 BEFORE, ON_THE_WAY, AFTER = range(3)
 # When each rank comes to the barrier, as a share of the time shown.
 LATE = (0.34, 0.72, 0.5, 0.22, 0.62, 0.42)
 
 
-def draw(
-    example: Example, moment: int = AFTER, *, title: str = "", measured: Held | None = None
-) -> svg.Picture:
+def draw(example: Example, moment: int = AFTER) -> svg.Picture:
     """One collective at one `moment`: `BEFORE`, `ON_THE_WAY` or `AFTER`.
 
-    What the ranks hold afterwards (or what was `measured`) is hidden until it is `AFTER`.
+    What the ranks hold afterwards is hidden until it is `AFTER`.
     """
-    after = example.after() if measured is None else measured
+    after = example.after()
     if example.name == "barrier":
         body = _barrier(example, moment)
     else:
-        body = _exchange(example, after, moment)
+        body = _before(example, moment)
+        for rank, cells in enumerate(after):
+            body += (
+                _after(example, rank, cells) if moment == AFTER else _asked(rank, "?" * len(cells))
+            )
     ended = f"After: {held(after)}." if moment == AFTER else "After: to be predicted."
     return svg.card(
         TOP + ROW * example.ranks + 4,
-        title or f"{example.name.capitalize()}: {example.words(example.kind.point)}",
+        f"{example.name.capitalize()}: {example.words(example.kind.point)}",
         body,
         subtitle=example.words(example.kind.call),
         alt=f"Before: {held(example.before())}. {ended}",
+    )
+
+
+def draw_quiz(
+    example: Example,
+    predicted: Iterable[Sequence[int]],
+    title: str,
+    told: str = "",
+    measured: Held | None = None,
+) -> svg.Picture:
+    """What is asked of the ranks, and what is `predicted` of each; then what was `measured`.
+
+    `told` is shown above the picture, where it can be answered.
+    """
+    body, ended = _before(example, BEFORE if measured is None else AFTER), "to be predicted."
+    for rank, numbers in enumerate(predicted):
+        if measured is None:
+            body += _asked(rank, numbers or "?")
+        else:
+            body += _after(example, rank, measured[rank])
+            body.append(_verdict(rank, numbers, measured[rank]))
+    if measured is not None:
+        ended = f"{held(measured)}."
+    return svg.card(
+        TOP + ROW * example.ranks + 4,
+        title,
+        body,
+        subtitle=example.words(example.kind.call),
+        alt=f"Before: {held(example.before())}. After: {ended}",
+        touch=told,
     )
 
 
@@ -47,8 +84,8 @@ def _name(rank: int, y: float) -> str:
     return svg.text(LEFT - 14, y + HIGH / 2 + 4, name, anchor="end", bold=True, colour=colour)
 
 
-def _exchange(example: Example, after: Held, moment: int) -> list[str]:
-    """Numbers left and right, one row per rank, and arrows between the ranks that talk."""
+def _before(example: Example, moment: int) -> list[str]:
+    """The left half, one row per rank, and arrows between the ranks that talk."""
     left, right = MIDDLE - GAP, MIDDLE + GAP
     parts = [
         svg.text(left, 90, "before", anchor="end", colour=palette.MUTED),
@@ -61,15 +98,39 @@ def _exchange(example: Example, after: Held, moment: int) -> list[str]:
         parts.append(_name(rank, y))
         for place, one in enumerate(cells):
             parts.append(cell(left - (len(cells) - place) * CELL, y, one))
-    for rank, cells in enumerate(after):
-        for place, one in enumerate(cells):
-            at = right + place * CELL, TOP + rank * ROW
-            parts.append(cell(*at, one) if moment == AFTER else _unknown(*at))
-        if not cells and moment == AFTER:
-            label = "undefined" if example.name == "reduce" else "nothing new"
-            y = TOP + rank * ROW + HIGH / 2 + 4
-            parts.append(svg.text(right, y, label, colour=palette.MUTED))
     return parts
+
+
+def _after(example: Example, rank: int, cells: Sequence[Cell]) -> list[str]:
+    """What a rank holds, in the right half."""
+    x, y = MIDDLE + GAP, TOP + rank * ROW
+    if not cells:
+        label = "undefined" if example.name == "reduce" else "nothing new"
+        return [svg.text(x, y + HIGH / 2 + 4, label, colour=palette.MUTED)]
+    return [cell(x + place * CELL, y, one) for place, one in enumerate(cells)]
+
+
+def _asked(rank: int, shown: Iterable[object]) -> list[str]:
+    """What is not known yet of a rank, in the right half: predicted numbers, or question marks."""
+    parts, y, wide = [], TOP + rank * ROW, CELL - 4
+    for place, one in enumerate(itertools.islice(shown, MOST)):
+        x = MIDDLE + GAP + place * CELL
+        text = str(one) if len(str(one)) <= DIGITS else "…"
+        frame = {"stroke": palette.MUTED, "stroke_dasharray": "3 3"}
+        parts.append(svg.rect(x, y, wide, HIGH, palette.CARD, **frame))
+        parts.append(svg.text(x + wide / 2, y + 22, text, anchor="middle", colour=palette.MUTED))
+    return parts
+
+
+def _verdict(rank: int, numbers: Sequence[int], cells: Sequence[Cell]) -> str:
+    """Whether a prediction holds, below what the rank holds."""
+    right = list(numbers) == [one.number for one in cells]
+    said = " ".join(map(str, numbers)) or "nothing"
+    said = said if len(said) <= LONGEST else f"{said[: LONGEST - 1]}…"
+    told = f"✓ you: {said}" if right else f"✗ you: {said}"
+    colour = palette.GOOD if right else palette.ALARM
+    y = TOP + rank * ROW + HIGH + 12
+    return svg.text(MIDDLE + GAP, y, told, colour=colour, size=11, bold=True)
 
 
 def _arrow(source: int, to: int, left: float, right: float) -> str:
@@ -93,12 +154,6 @@ def cell(
     number, middle = str(held.number), y + (high - bar + 0.72 * size) / 2
     parts.append(svg.text(x + wide / 2, middle, number, anchor="middle", bold=True, size=size))
     return "".join(parts)
-
-
-def _unknown(x: float, y: float) -> str:
-    wide = CELL - 4
-    box = svg.rect(x, y, wide, HIGH, palette.CARD, stroke=palette.MUTED, stroke_dasharray="3 3")
-    return box + svg.text(x + wide / 2, y + 22, "?", anchor="middle", colour=palette.MUTED)
 
 
 def _barrier(example: Example, moment: int) -> list[str]:

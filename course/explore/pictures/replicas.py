@@ -1,7 +1,5 @@
 """The picture of what nn.DataParallel holds where and moves in a step."""
 
-from collections.abc import Sequence
-
 from course.core import words
 from course.drawing import palette, svg
 from course.explore.models import replicas as model
@@ -9,7 +7,7 @@ from course.explore.models import replicas as model
 LEFT = 156  # where bars begin, in pixels
 LONGEST = svg.WIDTH - svg.MARGIN - LEFT - 72  # of a bar, with room for its number
 HELD_Y, HELD_HEIGHT = 106, 168
-MOVED_Y, LINK_Y, ROW = 324, 472, 22
+MOVED_Y, LINK_Y, ROW = 324, 450, 22
 SHADES = {"weights": 0.0, "gradients": 0.3, "activations": 0.55, "outputs": 0.76}
 PLACES = ("on the master", "inside forward")
 
@@ -22,7 +20,7 @@ def draw(devices: int, batch: int, parameters: float, vocabulary: int, loss: str
     held = "; ".join(f"device {i}: {total}" for i, total in totals)
     moved = ", ".join(f"{name} {words.size(count)}" for name, count in step.moved.items())
     return svg.card(
-        LINK_Y + 3 * ROW + 30,
+        LINK_Y + 16,
         _title(step, loss),
         [*_held(step), *_moved(step)],
         subtitle=f"A BERT {wide} wide, {model.TOKENS} tokens per sequence, float32, AdamW; "
@@ -87,31 +85,26 @@ def _bar(device: model.Device, colour: str, y: float, height: float, scale: floa
 
 
 def _moved(step: model.Step) -> list[str]:
-    """The bytes of each stage, then those through one link; all on one scale."""
-    links = (
-        ("device 0", step.master_link, palette.ALARM),
-        ("each other device", step.other_link, palette.rank_colour(1)),
-        ("each rank of DDP", step.ddp_link, palette.MUTED),
-    )
-    most = max(step.master_link, step.ddp_link) or 1
-    stages = [(name, count, palette.rank_colour(0)) for name, count in step.moved.items()]
-    return [
-        *_hatched_rows("What a step moves, in order", stages, MOVED_Y, most),
-        *_hatched_rows("Through one link, both ways together", links, LINK_Y, most),
-    ]
-
-
-def _hatched_rows(
-    heading: str, rows: Sequence[tuple[str, float, str]], top: float, most: float
-) -> list[str]:
-    """One bar per (name, bytes, colour)."""
-    parts = [svg.text(svg.MARGIN, top - 14, heading, bold=True, size=13)]
-    for i, (name, count, colour) in enumerate(rows):
-        y, width = top + i * ROW, LONGEST * count / most
+    """A bar for the bytes of each stage, and in words those through one link."""
+    links = {
+        "the link of device 0 carries": step.master_link,
+        "of each other device": step.other_link,
+        "and in DDP of each rank": step.ddp_link,
+    }
+    told = ", ".join(f"{name} {_said(count)}" for name, count in links.items())
+    heading = "What a step moves, in order"
+    parts = [svg.text(svg.MARGIN, MOVED_Y - 14, heading, bold=True, size=13)]
+    for i, (name, count) in enumerate(step.moved.items()):
+        y, width = MOVED_Y + i * ROW, LONGEST * count / (max(step.moved.values()) or 1)
         parts.append(svg.text(LEFT - 14, y + 12, name, anchor="end"))
-        label = words.size(count) if count else "nothing"
         if count:
-            tip = f"{name}: {label}"
-            parts.append(svg.hatched(LEFT, y, max(width, 1), ROW - 6, colour, tip=tip))
-        parts.append(svg.text(LEFT + width + 8, y + 12, label, colour=palette.MUTED))
-    return parts
+            tip = f"{name}: {_said(count)}"
+            bar = svg.hatched(LEFT, y, max(width, 1), ROW - 6, palette.rank_colour(0), tip=tip)
+            parts.append(bar)
+        parts.append(svg.text(LEFT + width + 8, y + 12, _said(count), colour=palette.MUTED))
+    line = f"Both ways together: {told}."
+    return [*parts, svg.text(svg.MARGIN, LINK_Y, line, colour=palette.MUTED, size=11)]
+
+
+def _said(count: float) -> str:
+    return words.size(count) if count else "nothing"

@@ -129,7 +129,7 @@ def _curve(left: float, unit: str, curve: Sequence[Point], now: Point) -> str:
         share = math.log(value / low) / math.log(high / low)
         return left + min(max(share, 0), 1) * CURVE_WIDTH, bottom - CURVE_HEIGHT * ms / top
 
-    until = f"Until all is reduced: {words.milliseconds(now[1])}"
+    until = f"By {unit.partition(',')[0]}: all is reduced after {words.milliseconds(now[1])}"
     parts, grey = [svg.text(left, CURVE_Y - 16, until)], palette.MUTED
     for value in svg.ticks(top, 4):
         y, label = at(low, value)[1], words.significant(value, 3)

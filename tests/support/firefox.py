@@ -1,0 +1,95 @@
+"""Firefox, driven by what it speaks itself: WebDriver BiDi (https://w3c.github.io/webdriver-bidi/).
+
+Playwright drives only a Firefox of its own, and geckodriver is in no registry of packages.
+"""
+
+import contextlib
+import itertools
+import json
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from support.launching import PATIENCE_S, until
+
+FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
+LISTENS = re.compile(r"WebDriver BiDi listening on (ws://\S+)")
+HEARD = ["log.entryAdded", "network.beforeRequestSent"]
+KEYS = {"ArrowRight": "\ue014", "Control": "\ue009", "Enter": "\ue007"}  # of WebDriver
+
+
+class Firefox:
+    """One tab. `asked` are the addresses that its pages ask for, `said` what they complain of."""
+
+    def __init__(self, address: str) -> None:
+        from websocket import create_connection
+
+        # It answers no page, and takes whoever names an origin for one.
+        self._socket = create_connection(address, timeout=PATIENCE_S, suppress_origin=True)
+        self._ids = itertools.count()
+        self.asked: list[str] = []
+        self.said: list[str] = []
+        self.call("session.new", capabilities={})
+        self.call("session.subscribe", events=HEARD)
+        self._tab = self.call("browsingContext.getTree")["contexts"][0]["context"]
+
+    def call(self, method: str, **params: object) -> dict:
+        """What the browser answers to a command; what happens meanwhile is kept."""
+        number = next(self._ids)
+        self._socket.send(json.dumps({"id": number, "method": method, "params": params}))
+        while True:
+            told = json.loads(self._socket.recv())
+            if told.get("id") == number:
+                assert told["type"] == "success", told
+                return told["result"]
+            self._hear(told.get("method"), told.get("params", {}))
+
+    def _hear(self, event: str | None, told: dict) -> None:
+        if event == "network.beforeRequestSent":
+            self.asked.append(told["request"]["url"])
+        elif event == "log.entryAdded" and told["level"] in ("error", "warn"):
+            self.said.append(told["text"])
+
+    def visit(self, address: str) -> None:
+        """Open a page, and wait until it is there."""
+        self.call("browsingContext.navigate", context=self._tab, url=address, wait="complete")
+
+    def run(self, expression: str) -> object:
+        """The value of an expression on the page: a text, a number, true, false or null."""
+        target = {"context": self._tab}
+        done = self.call("script.evaluate", expression=expression, target=target, awaitPromise=True)
+        assert done["type"] == "success", done["exceptionDetails"]["text"]
+        return done["result"].get("value")
+
+    def until(self, expression: str) -> None:
+        """Wait until an expression on the page is true."""
+        end = time.monotonic() + PATIENCE_S
+        while self.run(f"Boolean({expression})") is not True:
+            assert time.monotonic() < end, f"never so: {expression}"
+            time.sleep(0.1)
+
+    def press(self, *keys: str) -> None:
+        """Press keys together."""
+        keys = [KEYS[key] for key in keys]
+        actions = [{"type": "keyDown", "value": key} for key in keys]
+        actions += [{"type": "keyUp", "value": key} for key in reversed(keys)]
+        board = {"type": "key", "id": "keyboard", "actions": actions}
+        self.call("input.performActions", context=self._tab, actions=[board])
+
+
+@contextlib.contextmanager
+def firefox(folder: Path) -> Iterator[Firefox]:
+    """A new Firefox, whose profile lies in `folder`."""
+    command = [FIREFOX, "--headless", "--profile", str(folder), "--remote-debugging-port", "0"]
+    log = folder / "log"
+    with log.open("w") as said:
+        process = subprocess.Popen(command, stderr=said)
+    try:
+        until(lambda: LISTENS.search(log.read_text()))
+        yield Firefox(LISTENS.search(log.read_text())[1] + "/session")
+    finally:
+        process.terminate()
+        process.wait()
