@@ -10,6 +10,7 @@ nothing, where the answer is a line of text. Cells go on whether or not somebody
 """
 
 import html
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -104,8 +105,11 @@ def ask(line: str, cell: str) -> None:
     _forms[name] = form, display(form, display_id=True)
 
 
-def it_was(name: str, value: float | str) -> None:
-    """Show what a run measured beside what was guessed, and keep it; NaN shows nothing."""
+def it_was(name: str, value: float | str, best: Callable[..., float] | None = None) -> None:
+    """Show what a run measured beside what was guessed, and keep it; NaN shows nothing.
+
+    `best` is `max` or `min` where more or less is better: then the best of all runs is kept, too.
+    """
     if not isinstance(value, str) and not guesses.usable(value):
         return
     form, handle = _forms.get(name, (None, None))
@@ -117,6 +121,8 @@ def it_was(name: str, value: float | str) -> None:
         raise CourseError(f"{name} asks for another kind of answer than {value!r}.")
     else:
         known = replace(known, value=value, measured=known.measured or keeping.now())
+        if best:
+            known = replace(known, best=best(value, value if known.best is None else known.best))
         guesses.write(known, SRC)
     display(Both(known))
     if form:

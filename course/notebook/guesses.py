@@ -23,6 +23,7 @@ NUMBER = re.compile(r"[~≈]?\s*([+-]?(?:\d[\d ,_]*)?\.?\d+(?:e[+-]?\d{1,2})?)",
 THOUSANDS = re.compile(r"(?<=[1-9])[ ,_](?=\d{3}(?!\d))|(?<=\d\d)[ ,_](?=\d{3}(?!\d))")
 POINTS, CLOSE, DOUBLE = 0.5, 1.05, 2.0  # below them: the same share, as guessed, said in per cent
 Answer = float | str
+ANSWERS = ("guess", "value", "best")  # the fields of a guess that hold one
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Guess:
 
     An answer is a number in `unit`, one of `choices`, or a line of text where there is neither. A
     question that was skipped has the time `guessed` and no `guess`. `value` is from the last run,
-    `measured` says when the first was.
+    `measured` says when the first was, `best` is from the best run where the lab says what is best.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Guess:
     guessed: str = ""
     value: Answer | None = None
     measured: str = ""
+    best: float | None = None
 
     @property
     def late(self) -> bool:
@@ -141,8 +143,8 @@ def parse(text: str) -> Guess | None:
             datetime.fromisoformat(when or "2000-01-01")
         texts = (guess.name, guess.question, guess.unit, *guess.choices)
         right = {type(each) for each in texts} == {str} and bool(NAME.fullmatch(guess.name))
-        both = _plain(guess.guess, guess.unit), _plain(guess.value, guess.unit)
-        return replace(guess, guess=both[0], value=both[1]) if right else None
+        plain = {name: _plain(getattr(guess, name), guess.unit) for name in ANSWERS}
+        return replace(guess, **plain) if right else None
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
 

@@ -86,7 +86,8 @@ def _lab(lab: Lesson, kept: dict[str, Kept], known: dict[str, guesses.Guess], sr
     done = "".join(_exercise(kept[name], src) for name in lab.exercises if name in kept)
     asked = [known[name] for name in lab.guesses if name in known]
     said = "".join(
-        f"<tr><th scope=row>{escape(guess.question)}</th><td>{escape(guess.said())}</td></tr>"
+        f"<tr><th scope=row>{escape(guess.question)}</th><td>{escape(guess.said())}</td>"
+        f"<td>{'' if guess.best is None else escape(guess.shown(guess.best))}</td></tr>"
         for guess in asked
         if guess.value is not None or guess.guess is not None
     )
@@ -96,7 +97,7 @@ def _lab(lab: Lesson, kept: dict[str, Kept], known: dict[str, guesses.Guess], sr
         f"<tbody>{rows}</tbody></table>"
         for columns, rows in (
             (("exercise", "passed", "checks", "SHA-256 of the script"), done),
-            (("question", "guessed and measured"), said),
+            (("question", "guessed and measured", "best run"), said),
         )
         if rows
     ]

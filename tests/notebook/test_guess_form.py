@@ -104,6 +104,20 @@ def test_a_guess_after_the_run_says_so(cell: RunCell, labs: Path) -> None:
     assert form().said.endswith("(You guessed after a run.)")
 
 
+def test_the_best_of_all_runs_is_kept_where_the_lab_says_what_is_best(
+    cell: RunCell, labs: Path
+) -> None:
+    cell(ASK)
+    cell(IT_WAS)
+    assert guesses.read("growth", labs / "src").best is None, "nobody said what is better"
+    for best, kept in (("max", [3, 4, 4]), ("min", [3, 3, 2])):
+        guesses.path("growth", labs / "src").unlink()
+        for value, known in zip((3, 4, 2), kept, strict=True):
+            cell(f"it_was('growth', {value}, best={best})")
+            found = guesses.read("growth", labs / "src")
+            assert (found.value, found.best) == (value, known)
+
+
 def test_choices_and_text(cell: RunCell, labs: Path) -> None:
     cell("%%guess a100 falls | stays the same | rises\nDoes it rise?")
     assert form("a100").choices == ["falls", "stays the same", "rises"]
