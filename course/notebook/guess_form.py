@@ -53,7 +53,7 @@ class Form(anywidget.AnyWidget):
         """Show what is known now."""
         self.guess = guess
         measured = guess.value is not None
-        again = "Guess" if guess.guess is None else "" if measured else "Change"
+        again = "" if measured else "Guess" if guess.guess is None else "Change"
         with self.hold_sync():
             self.said = guess.said() if guess.guessed else ""
             self.change, self.fault = again, ""
@@ -131,7 +131,7 @@ def it_was(name: str, value: float | str, best: Callable[..., float] | None = No
 
 
 class Both:
-    """A guess and the measurement, as a line."""
+    """A guess and the measurement, as a line below the question."""
 
     def __init__(self, guess: Guess) -> None:
         self.guess = guess
@@ -142,4 +142,6 @@ class Both:
     def _repr_html_(self) -> str:
         colour = palette.INK if self.guess.guess is not None else palette.MUTED
         style = f"display:inline-block;padding:6px 14px;max-width:732px;color:{colour}"
-        return html_card.card(html.escape(repr(self)), style)
+        above = f'<div style="color:{palette.MUTED};font-size:12px">{self.guess.asked}</div>'
+        said = html.escape(repr(self))
+        return html_card.card(f"{above}{said}" if self.guess.question else said, style)

@@ -4,6 +4,7 @@
 their times. There is a file for each question, as there is one for each exercise.
 """
 
+import html
 import json
 import math
 import re
@@ -21,6 +22,7 @@ NAME = re.compile(r"[a-z][a-z0-9_]{0,49}")
 SECONDS = {"µs": 1e-6, "ms": 1e-3, "s": 1.0}  # units of time
 NUMBER = re.compile(r"[~≈]?\s*([+-]?(?:\d[\d ,_]*)?\.?\d+(?:e[+-]?\d{1,2})?)", re.IGNORECASE)
 THOUSANDS = re.compile(r"(?<=[1-9])[ ,_](?=\d{3}(?!\d))|(?<=\d\d)[ ,_](?=\d{3}(?!\d))")
+CODE, EMPHASIS = re.compile(r"`([^`]+)`"), re.compile(r"\*([^*]+)\*")  # as a lesson writes them
 POINTS, CLOSE, DOUBLE = 0.5, 1.05, 2.0  # below them: the same share, as guessed, said in per cent
 Answer = float | str
 ANSWERS = ("guess", "value", "best")  # the fields of a guess that hold one
@@ -44,6 +46,12 @@ class Guess:
     value: Answer | None = None
     measured: str = ""
     best: float | None = None
+
+    @property
+    def asked(self) -> str:
+        """The question as HTML."""
+        text = CODE.sub(r"<code>\1</code>", html.escape(self.question))
+        return EMPHASIS.sub(r"<em>\1</em>", text)
 
     @property
     def late(self) -> bool:

@@ -8,6 +8,8 @@ from support.chromium import CHROMIUM
 from support.jupyterlab import KERNEL, RUN_S, open_notebook
 from support.launching import until
 
+MARK = "form => getComputedStyle(form.parentElement, '::before').display"
+
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.rest,
@@ -63,6 +65,7 @@ def test_guesses_are_answered_twice_refused_skipped_and_there_the_next_day(
     open_notebook(page, server, path)
     growth.get_by_text(both).wait_for()
     assert page.locator(".guess input, .guess button").count() == 0, "a form that nobody answers"
+    assert growth.evaluate(MARK) == "none", "JupyterLab marks a widget without a kernel in red"
     for source in sources[:4]:
         run_cell(page, source)
     why.get_by_role("button", name="Guess").wait_for()

@@ -55,7 +55,7 @@ def _question(answers: Sequence[guesses.Guess]) -> str:
     late = sum(each.late for each in alike)
     after = f"; {words.plural(late, 'person')} guessed after a run" if late else ""
     people = f'<p class="note">{words.plural(len(guessed), "answer")}{after}</p>'
-    return f"<h3>{escape(one.question)}</h3>{shown}{people}"
+    return f"<h3>{one.asked}</h3>{shown}{people}"
 
 
 def _texts(guessed: Sequence[str], measured: Sequence[str]) -> str:
