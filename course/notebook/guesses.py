@@ -118,7 +118,7 @@ class Guess:
             return ""
         factor = max(self.off, 1 / self.off)
         if factor < CLOSE:
-            return "as you guessed, within 5 %"
+            return "as you guessed" if factor == 1 else "as you guessed, within 5 %"
         if factor < DOUBLE:
             share = abs(self.off - 1)
             return f"{share:.0%} {'more' if self.off > 1 else 'less'}".replace("%", " %")
