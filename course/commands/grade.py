@@ -38,6 +38,7 @@ def main(argv: Sequence[str]) -> int:
     submissions = collect(args.submissions, args.out / "work", known)
     learners = [submission.learner for submission in submissions]
     remarks = comments.read(args.out / "comments.toml", learners, names)
+    _write_guesses(args.out / "guesses.html", submissions, args.lab)
     if args.trust:
         warm_up()
     judge = Judge(args.out / "verdicts", not args.trust, args.minutes)
@@ -74,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("submissions", type=Path, help="a folder with a folder, archive or file for each learner")
     add("--out", type=Path, required=True, metavar="DIR", help="where results go")
-    add("--lab", nargs="+", metavar="NN", help="only the exercises of these labs, such as 02 04b")
+    add("--lab", nargs="+", default=[], metavar="NN", help="only these labs, such as 02 04b")
     add("--names", nargs="+", metavar="NAME", help="only these exercises")
     add("--weights", type=Path, metavar="FILE", help="points of exercises, as `ring = 2` (TOML)")
     add("--roster", type=Path, metavar="FILE", help="who is in the class (CSV)")
@@ -117,16 +118,16 @@ def _refuse(args: argparse.Namespace) -> None:
         )
 
 
-def wanted(labs: Sequence[str] | None, names: Sequence[str] | None) -> list[str]:
+def wanted(labs: Sequence[str], names: Sequence[str] | None) -> list[str]:
     """The exercises that are asked for, in the order of the labs; all if neither is given."""
     known = exercises()
     if not (labs or names):
         return list(known)
     there = dict.fromkeys(each.lab for each in known.values())
-    if unknown := [lab for lab in labs or [] if lab not in there]:
+    if unknown := [lab for lab in labs if lab not in there]:
         raise CourseError(f"There is no lab {unknown[0]!r} with exercises: {', '.join(there)}.")
     chosen = {exercise(name).name for name in names or []}
-    return [name for name, each in known.items() if name in chosen or each.lab in (labs or [])]
+    return [name for name, each in known.items() if name in chosen or each.lab in labs]
 
 
 def weights(path: Path | None, names: Sequence[str]) -> dict[str, float]:
@@ -163,10 +164,15 @@ def _alike(submissions: Sequence[Submission], names: Sequence[str]) -> list[Grou
     )
 
 
+def _write_guesses(path: Path, submissions: Sequence[Submission], labs: Sequence[str]) -> None:
+    """Write the page for the end of a session, which need not wait for the checks."""
+    write_whole(path, expected.page(submissions, labs))
+    print(f"What the room expected and measured is in {path}. Now come the checks.", flush=True)
+
+
 def _write(out: Path, book: Gradebook) -> None:
     """Write the pages and tables, and say where they are."""
     write_whole(out / "index.html", pages.index(book))
-    write_whole(out / "guesses.html", expected.page([line.submission for line in book.lines]))
     write_whole(out / "grades.csv", feedback.csv(book))
     for line in book.lines:
         name = slug(line.learner)

@@ -9,13 +9,16 @@ function make(tag, properties = {}, ...children) {
 }
 
 function render({ model, el }) {
-  let changing = false, sent = false;
+  let changing = false, sent = false, typed = "", next = null;
   const root = make("div", { className: "guess" });
 
   const send = (content) => {
     sent = true;
+    typed = content.answer ?? "";
     model.send({ ...content, at: Date.now() });
     draw();
+    next = el.closest(".jp-Cell")?.nextElementSibling; // so that Shift+Enter runs it
+    next?.focus({ preventScroll: true });
   };
   const link = (text, onclick) => make("button", { type: "button", textContent: text, onclick });
 
@@ -26,7 +29,7 @@ function render({ model, el }) {
     skip.className = "quiet";
     if (choices.length) {
       const buttons = choices.map((choice) => link(choice, () => keep(choice)));
-      const row = make("div", { className: "row" }, ...buttons, skip);
+      const row = make("div", { className: "ask" }, ...buttons, skip);
       row.setAttribute("role", "group");
       row.setAttribute("aria-label", question);
       return row;
@@ -42,7 +45,7 @@ function render({ model, el }) {
       if (event.key === "Enter") take();
     };
     const label = make("span", {}, "Your guess:");
-    return make("div", { className: "row" }, label, input, ...words, link("Keep", take), skip);
+    return make("div", { className: "ask" }, label, input, ...words, link("Keep", take), skip);
   };
 
   const gone = () => {
@@ -54,12 +57,12 @@ function render({ model, el }) {
 
   const draw = () => {
     const held = root.contains(document.activeElement);
-    const typed = root.querySelector("input")?.value ?? "";
+    typed = root.querySelector("input")?.value ?? typed;
     const fault = model.get("fault"), said = model.get("said"), change = model.get("change");
     if (el.classList.contains(GONE)) return root.replaceChildren(gone());
     if (sent) return root.replaceChildren(make("p", {}, "Kept as soon as the kernel is free …"));
     if (said && !changing) {
-      const again = change ? [link(change, () => ((changing = true), draw()))] : [];
+      const again = change ? [link(change, () => ((changing = true), draw(), mend()))] : [];
       for (const button of again) button.className = "quiet";
       return root.replaceChildren(make("p", { ariaLive: "polite" }, said, " ", ...again));
     }
@@ -67,17 +70,25 @@ function render({ model, el }) {
     root.replaceChildren(form(), ...wrong);
     const input = root.querySelector("input");
     if (input) input.value = typed;
-    if (held || changing) (input ?? root.querySelector("button")).focus();
+    if (held) root.querySelector("input, button").focus();
     // or JupyterLab takes their keys as shortcuts of its own
     for (const node of root.querySelectorAll("input, button")) {
       node.setAttribute("data-lm-suppress-shortcuts", "");
     }
   };
 
+  const mend = () => { // what was typed is selected, so that typing replaces it
+    const first = root.querySelector("input, button");
+    first.focus();
+    first.select?.();
+  };
+
   const replied = () => {
+    const wrong = model.get("fault") !== "";
     sent = false;
-    changing &&= model.get("fault") !== "";
+    changing &&= wrong;
     draw();
+    if (wrong && [next, document.body].includes(document.activeElement)) mend();
   };
   model.on("change:turn", replied);
   draw();

@@ -10,6 +10,7 @@ nothing, where the answer is a line of text. Cells go on whether or not somebody
 """
 
 import html
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -52,7 +53,7 @@ class Form(anywidget.AnyWidget):
         """Show what is known now."""
         self.guess = guess
         measured = guess.value is not None
-        again = "Guess" if guess.guess is None else "" if measured else "Change"
+        again = "" if measured else "Guess" if guess.guess is None else "Change"
         with self.hold_sync():
             self.said = guess.said() if guess.guessed else ""
             self.change, self.fault = again, ""
@@ -104,8 +105,11 @@ def ask(line: str, cell: str) -> None:
     _forms[name] = form, display(form, display_id=True)
 
 
-def it_was(name: str, value: float | str) -> None:
-    """Show what a run measured beside what was guessed, and keep it; NaN shows nothing."""
+def it_was(name: str, value: float | str, best: Callable[..., float] | None = None) -> None:
+    """Show what a run measured beside what was guessed, and keep it; NaN shows nothing.
+
+    `best` is `max` or `min` where more or less is better: then the best of all runs is kept, too.
+    """
     if not isinstance(value, str) and not guesses.usable(value):
         return
     form, handle = _forms.get(name, (None, None))
@@ -117,6 +121,8 @@ def it_was(name: str, value: float | str) -> None:
         raise CourseError(f"{name} asks for another kind of answer than {value!r}.")
     else:
         known = replace(known, value=value, measured=known.measured or keeping.now())
+        if best:
+            known = replace(known, best=best(value, value if known.best is None else known.best))
         guesses.write(known, SRC)
     display(Both(known))
     if form:
@@ -125,7 +131,7 @@ def it_was(name: str, value: float | str) -> None:
 
 
 class Both:
-    """A guess and the measurement, as a line."""
+    """A guess and the measurement, as a line below the question."""
 
     def __init__(self, guess: Guess) -> None:
         self.guess = guess
@@ -136,4 +142,6 @@ class Both:
     def _repr_html_(self) -> str:
         colour = palette.INK if self.guess.guess is not None else palette.MUTED
         style = f"display:inline-block;padding:6px 14px;max-width:732px;color:{colour}"
-        return html_card.card(html.escape(repr(self)), style)
+        above = f'<div style="color:{palette.MUTED};font-size:12px">{self.guess.asked}</div>'
+        said = html.escape(repr(self))
+        return html_card.card(f"{above}{said}" if self.guess.question else said, style)

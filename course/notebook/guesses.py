@@ -4,6 +4,7 @@
 their times. There is a file for each question, as there is one for each exercise.
 """
 
+import html
 import json
 import math
 import re
@@ -21,8 +22,10 @@ NAME = re.compile(r"[a-z][a-z0-9_]{0,49}")
 SECONDS = {"µs": 1e-6, "ms": 1e-3, "s": 1.0}  # units of time
 NUMBER = re.compile(r"[~≈]?\s*([+-]?(?:\d[\d ,_]*)?\.?\d+(?:e[+-]?\d{1,2})?)", re.IGNORECASE)
 THOUSANDS = re.compile(r"(?<=[1-9])[ ,_](?=\d{3}(?!\d))|(?<=\d\d)[ ,_](?=\d{3}(?!\d))")
+CODE, EMPHASIS = re.compile(r"`([^`]+)`"), re.compile(r"\*([^*]+)\*")  # as a lesson writes them
 POINTS, CLOSE, DOUBLE = 0.5, 1.05, 2.0  # below them: the same share, as guessed, said in per cent
 Answer = float | str
+ANSWERS = ("guess", "value", "best")  # the fields of a guess that hold one
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class Guess:
 
     An answer is a number in `unit`, one of `choices`, or a line of text where there is neither. A
     question that was skipped has the time `guessed` and no `guess`. `value` is from the last run,
-    `measured` says when the first was.
+    `measured` says when the first was, `best` is from the best run where the lab says what is best.
     """
 
     name: str
@@ -42,6 +45,13 @@ class Guess:
     guessed: str = ""
     value: Answer | None = None
     measured: str = ""
+    best: float | None = None
+
+    @property
+    def asked(self) -> str:
+        """The question as HTML."""
+        text = CODE.sub(r"<code>\1</code>", html.escape(self.question))
+        return EMPHASIS.sub(r"<em>\1</em>", text)
 
     @property
     def late(self) -> bool:
@@ -108,7 +118,7 @@ class Guess:
             return ""
         factor = max(self.off, 1 / self.off)
         if factor < CLOSE:
-            return "as you guessed, within 5 %"
+            return "as you guessed" if factor == 1 else "as you guessed, within 5 %"
         if factor < DOUBLE:
             share = abs(self.off - 1)
             return f"{share:.0%} {'more' if self.off > 1 else 'less'}".replace("%", " %")
@@ -141,8 +151,8 @@ def parse(text: str) -> Guess | None:
             datetime.fromisoformat(when or "2000-01-01")
         texts = (guess.name, guess.question, guess.unit, *guess.choices)
         right = {type(each) for each in texts} == {str} and bool(NAME.fullmatch(guess.name))
-        both = _plain(guess.guess, guess.unit), _plain(guess.value, guess.unit)
-        return replace(guess, guess=both[0], value=both[1]) if right else None
+        plain = {name: _plain(getattr(guess, name), guess.unit) for name in ANSWERS}
+        return replace(guess, **plain) if right else None
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
 

@@ -24,7 +24,8 @@ STYLE = (
     f"body{{font:15px/1.5 {palette.FONT};color:{palette.INK};background:{palette.CARD};"
     "max-width:860px;margin:0 auto;padding:1.5em}"
     "h1{font-size:1.6em}h2{font-size:1.15em;margin:1.6em 0 .3em}"
-    "table{border-collapse:collapse;width:100%;font-size:.93em}"
+    "table{border-collapse:collapse;table-layout:fixed;width:100%;font-size:.93em}"
+    "h1+table th{width:20%}table+table{margin-top:.8em}"
     f"td,th{{text-align:left;vertical-align:top;padding:4px 12px 4px 0;"
     f"border-top:1px solid {palette.RULE};font-weight:normal}}"
     f"thead th{{color:{palette.MUTED};border:0}}code{{font-size:.9em;overflow-wrap:anywhere}}"
@@ -34,7 +35,8 @@ STYLE = (
 LIMITS = (
     "This page was made on the learner's own machine, from files that the learner can edit. It "
     "does not say who wrote the scripts, or with whose help. A check tries how a script behaves; "
-    "it does not read it. The figures are those of one machine, and of the last run there."
+    "it does not read it. The figures are those of one machine, and of the last run there; the "
+    "best of several runs flatters, because some of it is luck."
 )
 SURE = (
     "To be sure, ask for the scripts, and compare: <code>sha256sum ring.py</code> begins with the "
@@ -58,11 +60,13 @@ def page(name: str, src: Path) -> str:
     lessons = labs(ROOT)
     names = [exercise for lab in lessons for exercise in lab.exercises]
     kept = {one: known for one in names if (known := progress.read(one, src))}
-    passed = sum(bool(known.passed) for known in kept.values())
+    passed = {one for one, known in kept.items() if known.passed}
+    whole = [lab.number for lab in lessons if lab.exercises and passed.issuperset(lab.exercises)]
     spent = sum(known.seconds for known in kept.values())
     facts = {
         "Name": escape(name.strip()) or "_" * 30,
-        "Exercises": f"{passed} of {words.plural(len(names), 'exercise')} passed",
+        "Exercises": f"{len(passed)} of {words.plural(len(names), 'exercise')} passed",
+        "Labs": f"all exercises passed in {', '.join(whole)}" if whole else "",
         "Checks": f"ran for {words.long_duration(spent)} in all" if spent else "",
         "Machine": "<br>".join(map(escape, _machine())),
         "Course": f"version {escape(_version())}, page made on {_day(datetime.now().isoformat())}",
@@ -86,7 +90,7 @@ def _lab(lab: Lesson, kept: dict[str, Kept], known: dict[str, guesses.Guess], sr
     done = "".join(_exercise(kept[name], src) for name in lab.exercises if name in kept)
     asked = [known[name] for name in lab.guesses if name in known]
     said = "".join(
-        f"<tr><th scope=row>{escape(guess.question)}</th><td>{escape(guess.said())}</td></tr>"
+        f"<tr><th scope=row>{guess.asked}</th><td>{_said(guess)}</td></tr>"
         for guess in asked
         if guess.value is not None or guess.guess is not None
     )
@@ -101,6 +105,12 @@ def _lab(lab: Lesson, kept: dict[str, Kept], known: dict[str, guesses.Guess], sr
         if rows
     ]
     return f"<h2>{lab.number} · {escape(lab.title)}</h2>{''.join(tables)}" if tables else ""
+
+
+def _said(guess: guesses.Guess) -> str:
+    """What there is to say of a guess, and below it the best measurement, as HTML."""
+    best = "" if guess.best is None else f"Best of all runs: {guess.shown(guess.best)}."
+    return "<br>".join(escape(line) for line in (guess.said(), best) if line)
 
 
 def _exercise(kept: Kept, src: Path) -> str:

@@ -5,10 +5,12 @@ import os
 from dataclasses import asdict
 from pathlib import Path
 
+import pytest
 from support.grading import page, run, table
 from support.pictures import assert_fits
 
 from course.charts import expectations
+from course.commands import grade
 from course.commands.grading import expected
 from course.commands.grading.submissions import Submission, collect
 from course.exercises import exercises
@@ -52,6 +54,21 @@ def test_the_command_writes_the_page_and_guesses_do_not_make_late(tmp_path: Path
     assert "In the middle the room guessed 1,000 times and measured 116 times" in shown
     assert 'href="guesses.html"' in page(tmp_path / "class")
     assert "late" not in table(tmp_path / "class")["ada"]["to know"]
+
+
+def test_the_page_is_there_before_the_checks_and_only_of_the_labs_asked_for(
+    tmp_path: Path, monkeypatch
+) -> None:
+    hand_in(tmp_path / "class", "ada", json.dumps(asdict(answer(1000.0))))
+
+    def judge(*_: object) -> None:
+        raise RuntimeError("the checks begin")
+
+    monkeypatch.setattr(grade.Judge, "judge", judge)
+    for lab, guessed in (("02", True), ("03", False)):
+        with pytest.raises(RuntimeError):
+            run(tmp_path / "class", "--lab", lab, "--trust")
+        assert ("the room guessed" in page(tmp_path / "class", "guesses.html")) == guessed
 
 
 def room(*answers: Guess) -> str:

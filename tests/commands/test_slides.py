@@ -64,6 +64,24 @@ def test_each_guess_is_a_slide_with_what_the_stored_run_showed(out: Path, number
     assert sum('class="figure"' in slide for slide in found) >= 1
 
 
+def test_a_question_brings_the_paragraph_above_it_and_nothing_else(out: Path) -> None:
+    _, found = deck(out, "12")
+    rates = next(slide for slide in found if "rate 1, momentum 0" in slide)
+    assert "The paper settles on a rate of 0.7" in rates, "the paragraph right above"
+    fewest = next(slide for slide in found if "sends the fewest bytes" in slide)
+    assert words(fewest).startswith("What does each way save, and what does it lose? Which of")
+    _, found = deck(out, "10")
+    fits = next(slide for slide in found if "The larger Llama 3" in slide)
+    assert 'class="question"' in fits and "|" not in words(fits), "not the table before it"
+
+
+def test_a_figure_that_was_made_is_preferred_to_the_curves_of_a_run(out: Path) -> None:
+    for number, title in (("03b", None), ("12b", "The others stand still"), ("11b", "Step 5")):
+        _, found = deck(out, number)
+        (figure,) = (slide for slide in found if 'class="figure"' in slide and "move" not in slide)
+        assert title in figure if title else "data:image/png" in figure
+
+
 def test_every_sentence_is_the_labs_own(out: Path) -> None:
     lab, found = deck(out, "08")
     solved = nbformat.read(ROOT / "solutions" / f"{lab.name}.ipynb", 4)

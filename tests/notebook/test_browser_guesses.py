@@ -8,6 +8,8 @@ from support.chromium import CHROMIUM
 from support.jupyterlab import KERNEL, RUN_S, open_notebook
 from support.launching import until
 
+MARK = "form => getComputedStyle(form.parentElement, '::before').display"
+
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.rest,
@@ -63,11 +65,41 @@ def test_guesses_are_answered_twice_refused_skipped_and_there_the_next_day(
     open_notebook(page, server, path)
     growth.get_by_text(both).wait_for()
     assert page.locator(".guess input, .guess button").count() == 0, "a form that nobody answers"
+    assert growth.evaluate(MARK) == "none", "JupyterLab marks a widget without a kernel in red"
     for source in sources[:4]:
         run_cell(page, source)
     why.get_by_role("button", name="Guess").wait_for()
     assert page.get_by_text(both).count() == 2
     assert page.locator(".guess input").count() == 0, "asked once more"
+
+
+def test_after_an_answer_the_next_cell_runs_by_the_keyboard(page, server, course_folder):
+    path = "labs/onward.ipynb"
+    sources = [
+        "%load_ext course",
+        "%%guess factor times\nBy what factor?",
+        "%%guess trend falls | rises\nWhat does it do?",
+        "print('the run')",
+    ]
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=KERNEL), course_folder / path)
+    open_notebook(page, server, path)
+    page.locator(".jp-CodeCell .cm-content").first.click()
+    for _ in sources[:2]:
+        page.keyboard.press("Shift+Enter")
+    factor, trend = (page.locator(".guess").nth(number) for number in range(2))
+    factor.get_by_role("textbox").click()
+    page.keyboard.type("many")
+    page.keyboard.press("Enter")
+    factor.get_by_role("alert").wait_for()
+    page.keyboard.type("12")  # in place of what was wrong
+    page.keyboard.press("Enter")
+    factor.get_by_text("You guessed 12 times.").wait_for()
+    page.keyboard.press("Shift+Enter")
+    trend.get_by_role("button", name="Skip").click()
+    trend.get_by_text("Skipped.").wait_for()
+    page.keyboard.press("Shift+Enter")
+    page.locator(".jp-OutputArea-output", has_text="the run").wait_for()
 
 
 def run_cell(page, source: str) -> None:

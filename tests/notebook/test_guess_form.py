@@ -67,6 +67,7 @@ def test_skipping_is_kept_and_the_run_goes_on(cell: RunCell, labs: Path) -> None
     cell(ASK)
     assert form().said == "Skipped.", "asked once more"
     assert cell(IT_WAS).shown.startswith("It was 900 times.\n")
+    assert form().change == "", "asked once more, beside the answer"
     tell(answer="5", after=2)
     assert form().said.startswith("You guessed 5 times, it was 900 times")
 
@@ -104,6 +105,20 @@ def test_a_guess_after_the_run_says_so(cell: RunCell, labs: Path) -> None:
     assert form().said.endswith("(You guessed after a run.)")
 
 
+def test_the_best_of_all_runs_is_kept_where_the_lab_says_what_is_best(
+    cell: RunCell, labs: Path
+) -> None:
+    cell(ASK)
+    cell(IT_WAS)
+    assert guesses.read("growth", labs / "src").best is None, "nobody said what is better"
+    for best, kept in (("max", [3, 4, 4]), ("min", [3, 3, 2])):
+        guesses.path("growth", labs / "src").unlink()
+        for value, known in zip((3, 4, 2), kept, strict=True):
+            cell(f"it_was('growth', {value}, best={best})")
+            found = guesses.read("growth", labs / "src")
+            assert (found.value, found.best) == (value, known)
+
+
 def test_choices_and_text(cell: RunCell, labs: Path) -> None:
     cell("%%guess a100 falls | stays the same | rises\nDoes it rise?")
     assert form("a100").choices == ["falls", "stays the same", "rises"]
@@ -135,6 +150,13 @@ def test_an_answer_of_another_kind_or_of_no_question(cell: RunCell, labs: Path) 
     assert cell(call.format("'growth', float('nan')")).shown == ""
     assert cell(call.format("'nobody_asked', 3")).shown == "It was 3.\n"
     assert guesses.read("nobody_asked", labs / "src") is None
+
+
+def test_the_line_after_a_run_brings_its_question(labs: Path) -> None:
+    asked = guesses.Guess("a", "Does `f` <fall> in *this*?", "", ("yes", "no"), "yes", value="no")
+    shown = guess_form.Both(asked)._repr_html_()
+    assert "Does <code>f</code> &lt;fall&gt; in <em>this</em>?</div>You guessed “yes”" in shown
+    assert "<div style" not in guess_form.Both(guesses.Guess("a", "", value=3.0))._repr_html_()[4:]
 
 
 def test_claims_have_a_column_where_something_was_guessed(cell: RunCell, labs: Path) -> None:

@@ -64,6 +64,7 @@ LATER = "2026-11-23T10:00:01"
     [
         (TIME, 3.0, 0.041, "You guessed 3 ms, it was 41 µs: 73 times less."),
         (TIME, 0.041, 3.0, "You guessed 41 µs, it was 3 ms: 73 times as much."),
+        (TIME, 3.0, 3.0, "You guessed 3 ms, it was 3 ms: as you guessed."),
         (TIME, 3.0, 3.1, "You guessed 3 ms, it was 3.1 ms: as you guessed, within 5 %."),
         (TIME, 3.0, 4.5, "You guessed 3 ms, it was 4.5 ms: 50 % more."),
         (TIME, 4.0, 3.0, "You guessed 4 ms, it was 3 ms: 25 % less."),

@@ -23,6 +23,8 @@ def src(tmp_path: Path) -> Path:
     (tmp_path / "ring.py").write_text(SCRIPT)
     growth = Guess("message_growth", "By what <factor>?", "times", (), 1000.0, AT, 116.0, LATER)
     guesses.write(growth, tmp_path)
+    ring = Guess("ring_share", "Your ring?", "times", (), 0.5, AT, 0.9, LATER, best=0.97)
+    guesses.write(ring, tmp_path)
     guesses.write(Guess("h200", "How fast?", "times", guessed=AT), tmp_path)
     return tmp_path
 
@@ -36,9 +38,19 @@ def test_the_page_says_what_is_kept(src: Path) -> None:
     assert f"<td>22 Nov 2026</td><td>2 of 2 hold, 75 s</td><td><code>{digest}</code></td>" in text
     assert "<td>not yet</td><td>1 of 6 hold, 20 s</td><td></td>" in text
     assert "You guessed 1,000 times, it was 116 times: 8.6 times less." in text
+    assert "8.6 times less.</td>" in text, "no run of it is the best one"
+    best = "You guessed 0.5 times, it was 0.9 times: 80 % more.<br>Best of all runs: 0.97 times."
+    assert f"{best}</td>" in text and "Labs" not in text, "of no lab all exercises have passed"
     assert "How fast?" not in text, "skipped, and not measured"
     assert "ran for 2 min in all" in text and "What this page does not prove" in text
     assert text.count("<h2>") == 3, "labs 02 and 03, and what it does not prove"
+
+
+def test_labs_are_named_of_which_all_exercises_have_passed(src: Path) -> None:
+    lab = next(lab for lab in labs(ROOT) if len(lab.exercises) == 2)
+    for count, exercise in enumerate(lab.exercises, start=1):
+        progress.write(progress.Kept(exercise, AT, ["a"], 1, AT, SCRIPT, 1.0), src)
+        assert (f"all exercises passed in {lab.number}" in page.page("", src)) == (count == 2)
 
 
 def test_a_script_that_has_changed_is_said_to_have(src: Path) -> None:

@@ -16,10 +16,15 @@ NONE = (
 )
 
 
-def page(submissions: Sequence[Submission]) -> str:
-    """The page of a class: for each question that somebody answered, a picture."""
+def page(submissions: Sequence[Submission], numbers: Sequence[str] = ()) -> str:
+    """The page of a class: for each question that somebody answered, a picture.
+
+    `numbers` are those of the labs that are asked for; without them, all are.
+    """
     found = []
     for lab in labs(ROOT):
+        if numbers and lab.number not in numbers:
+            continue
         answered = [
             _question([each.guesses[name] for each in submissions if name in each.guesses])
             for name in lab.guesses
@@ -50,7 +55,7 @@ def _question(answers: Sequence[guesses.Guess]) -> str:
     late = sum(each.late for each in alike)
     after = f"; {words.plural(late, 'person')} guessed after a run" if late else ""
     people = f'<p class="note">{words.plural(len(guessed), "answer")}{after}</p>'
-    return f"<h3>{escape(one.question)}</h3>{shown}{people}"
+    return f"<h3>{one.asked}</h3>{shown}{people}"
 
 
 def _texts(guessed: Sequence[str], measured: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ import html
 import json
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ MARKDOWN = MarkdownIt("commonmark").enable("table")
 LINK = re.compile(r"</?a\b[^>]*>|<img\b[^>]*>")  # they lead to where the deck does not lie
 CLAIMS = re.compile(r"\bclaims\(")
 HEADING = re.compile(r"^#{2,3} (.+)$", re.MULTILINE)
+LIVE = re.compile(r"<title>Step \d")  # the curves that a run draws while it goes on
+NO_PARAGRAPH = re.compile(r"^(#|\||>|[-*] |\d+\. |!\[|<|```|\$\$)", re.MULTILINE)
 MOST = 24  # pictures of one explorable
 
 
@@ -71,10 +74,11 @@ def _slides(lab: Lesson, solved: NotebookNode) -> Iterator[str]:
     explorables = [each for each in drawn if lab_page.EXPLORABLE.search(each[0].source)]
     for cell, heading in explorables[:1]:
         yield f"<h2>{heading}</h2>{_explorable(cell)}"
-    for cell, heading in headings:
+    for above, (cell, heading) in pairwise([(None, ""), *headings]):
         if lesson_marks.GUESS.match(cell.source):
-            yield _guess(cell, heading)
-    for cell, heading in [each for each in drawn if each not in explorables][-1:]:
+            yield _guess(cell, heading, _leads_to(above[0]))
+    figures = [each for each in drawn if each not in explorables]
+    for cell, heading in sorted(figures, key=lambda each: not LIVE.search(_picture(each[0])))[-1:]:
         yield f'<h2>{heading}</h2><div class="figure">{_picture(cell)}</div>'
     for cell, heading in headings:
         if cell.cell_type == "code" and CLAIMS.search(cell.source):
@@ -97,13 +101,21 @@ def _rendered(markdown: str) -> str:
     return LINK.sub("", MARKDOWN.render(markdown))
 
 
-def _guess(cell: NotebookNode, heading: str) -> str:
-    """The question, its choices, and what the stored run showed, behind a click."""
+def _leads_to(above: NotebookNode | None) -> str:
+    """The last paragraph of the prose right above a question, as HTML; "" without one."""
+    if above is None or above.cell_type != "markdown":
+        return ""
+    last = above.source.strip().rpartition("\n\n")[2]
+    return "" if NO_PARAGRAPH.search(last) else _rendered(last)
+
+
+def _guess(cell: NotebookNode, heading: str, leads: str) -> str:
+    """What leads to a question, the question, its choices, and, folded, what the run showed."""
     line, _, question = cell.source.partition("\n")
     choices = line.split(maxsplit=2)[2].split("|") if "|" in line else []
     listed = "".join(f"<li>{html.escape(each.strip())}</li>" for each in choices)
     asked = f'<p class="question">{_inline(question)}</p>{f"<ul>{listed}</ul>" if listed else ""}'
-    return f"<h2>{heading}</h2>{asked}{_shown(cell, 'text/html')}"
+    return f"<h2>{heading}</h2>{leads}{asked}{_shown(cell, 'text/html')}"
 
 
 def _inline(text: str) -> str:
