@@ -65,8 +65,7 @@ class Answer:
         return said.text(self.verdict)
 
     def __repr__(self) -> str:
-        first = self.causes[0]
-        return f"<Answer: {first.cause}, {first.share:.0%} of a step>"
+        return f"<Answer: {said.title(self.verdict.first)}>"
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return {"image/svg+xml": str(self.picture), "text/plain": self.picture.alt}

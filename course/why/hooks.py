@@ -22,6 +22,7 @@ from torch.utils.data import DataLoader, dataloader
 from course.core import insides, interceptor
 from course.why import samples
 from course.why.ddp import Ddp
+from course.why.gpus import Recording
 from course.why.recorder import WARM_UP, Recorder
 from course.why.timeline import ASYNC, WAITS
 
@@ -36,8 +37,9 @@ OTHERS = ("barrier", "send", "recv", "batch_isend_irecv")
 class Hooks:
     """Between a recorder and the libraries, from `install` to `remove`."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, recording: Recording) -> None:
         self.recorder = recorder
+        self._recording = recording
         self.ddp = Ddp(recorder)
         self.gradients = self.largest = 0  # bytes, and of the largest of them
         self.backend = ""  # by which ranks were joined, "" if they never were
@@ -64,6 +66,7 @@ class Hooks:
             self._between(self._save, ("save_file",), sys.modules["safetensors.torch"])
         if torch.cuda.is_available():
             self._between(self._copy, ("to", "cuda"), Tensor)
+        self._between(self._profile, ("start",), torch.profiler.profile)
         self.ddp.install(self._between)
         self._search = register_module_forward_pre_hook(self._first_calls)
         self._all.callback(lambda: self._search.remove())
@@ -164,6 +167,10 @@ class Hooks:
     def _save(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
         with self.recorder.during("saving"):
             return real(*args, **kwargs)
+
+    def _profile(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+        self._recording.taken()
+        return real(*args, **kwargs)
 
     def _copy(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
         if args[0].is_cuda:

@@ -32,11 +32,12 @@ def _threads(budget: Budget) -> Cause | None:
     """More than one thread in each rank, and more of them than cores.
 
     At the end of an operation all its threads wait for the last. So what counts is the time in
-    which any of them waits for a core; no more can be saved than the share that has none.
+    which any of them waits for a core; no more can be saved than the share that has none. Where a
+    GPU computes, they hold up nobody.
     """
     first = budget.ranks[0]
     threads = first.threads * first.local
-    if first.threads < 2 or threads <= first.cores:
+    if first.threads < 2 or threads <= first.cores or first.device == "cuda":
         return None
     waits = mean(min(1.0, rank.queued_s / rank.watched_s) for rank in budget.ranks)
     return Cause("threads", waits * (1 - first.cores / threads))

@@ -5,7 +5,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from course.why import gpus
 from course.why.clocks import NetworkQueues, RunQueue, machine_busy, queued_threads
+from course.why.gpus import Recording
 from course.why.lines import Kind, Lines, Sampler
 from course.why.timeline import WAITS, Pass, Slice, Step
 
@@ -21,9 +23,11 @@ class Recorder(Kind):
     `ended` is then called, once. Only the thread that made it is watched.
     """
 
-    def __init__(self, wanted: int, script: str, ended: Callable[[], None]) -> None:
+    def __init__(self, wanted: int, script: str, gpu: Recording, ended: Callable[[], None]) -> None:
         self.lines = Lines(script)
         self.steps: list[Step] = []
+        self.recorded: list[Step] = []  # those after them in which the GPU was recorded, too
+        self._gpu = gpu
         self.seen = 0  # steps that have ended
         self.clock = ""
         self.active = True
@@ -31,6 +35,7 @@ class Recorder(Kind):
         self.where: dict[str, str] = {}
         self.iterating = 0.0
         self._wanted, self._ended = wanted, ended
+        self._watched, self._recorded = slice(wanted), slice(0)  # of `steps`
         self._thread = threading.get_ident()
         self._queue = RunQueue()
         self._turns = dict.fromkeys(CLOCKS, 0)
@@ -197,7 +202,12 @@ class Recorder(Kind):
 
         What DDP says of the last step comes one step late.
         """
-        if self.listening and self.seen >= WARM_UP and len(self.steps) > self._wanted:
+        if not self.listening or self.seen < WARM_UP or len(self.steps) <= self._wanted:
+            return
+        if self._gpu.begin():
+            self._recorded = slice(len(self.steps), len(self.steps) + gpus.STEPS)
+            self._wanted = self._recorded.stop
+        else:
             self.stop()
 
     def _begin_to_watch(self) -> None:
@@ -223,7 +233,8 @@ class Recorder(Kind):
         self.watched_s, self.cpu_s, self.busy_s, self.queued_s = spent
         if self.seen < WARM_UP:
             self.steps = []
-        self.steps = self.steps[: self._wanted]
+        self._gpu.end()
+        self.recorded, self.steps = self.steps[self._recorded], self.steps[self._watched]
         self._queue.close()
         self._network.close()
         self._ended()
