@@ -91,10 +91,13 @@ class Hooks:
         self.backend = dist.get_backend()
 
     def _collective(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
-        if not self.recorder.listening:
+        if not self.recorder.active:
             return real(*args, **kwargs)
         sent = list(samples.tensors([args, list(kwargs.values())]))
         nbytes = sum(tensor.nbytes for tensor in sent)
+        if not self.recorder.listening:
+            self.recorder.beside(name, nbytes)
+            return real(*args, **kwargs)
         of_model = self._buffers and all(tensor.data_ptr() in self._buffers for tensor in sent)
         within = self.recorder.kind
         with self.recorder.during("buffers" if sent and of_model else "collective", name, nbytes):
@@ -120,9 +123,20 @@ class Hooks:
         elif id(module) not in self._roots and recorder.outside:
             self._roots[id(module)] = module
             self._buffers |= {buffer.data_ptr() for buffer in module.buffers() if buffer.nbytes}
-            hook = module.register_forward_pre_hook(lambda *_: recorder.forward(), prepend=True)
+            hook = module.register_forward_pre_hook(self._called, prepend=True, with_kwargs=True)
             self._all.callback(hook.remove)
             recorder.forward()
+
+    def _called(self, module: nn.Module, args: tuple, kwargs: dict) -> None:
+        """The script calls a module of its own: with which samples?"""
+        if self.recorder.outside:
+            if self.recorder.has_drawn:
+                self._look(self.recorder.fed, (args, kwargs))
+            self.recorder.forward()
+
+    def _look(self, told: Callable, batch: object) -> None:
+        with self.recorder.during("watching"), suppress(RuntimeError, TypeError):  # odd tensors
+            told(samples.rows(batch))
 
     def _backward(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
         with self.recorder.backward():
@@ -148,8 +162,7 @@ class Hooks:
     def _draw(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
         with self.recorder.during("input"):
             batch = real(*args, **kwargs)
-        with self.recorder.during("watching"), suppress(RuntimeError, TypeError):  # odd tensors
-            self.recorder.drew(samples.rows(batch))
+        self._look(self.recorder.drew, batch)
         self.recorder.turn("loader")
         return batch
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import combinations, pairwise
 from statistics import mean
 
-from course.why.budget import Budget, judged
+from course.why.budget import LOSS, Budget, judged
 from course.why.cause import Cause
 from course.why.timeline import Rank
 
@@ -47,15 +47,35 @@ def same_samples(budget: Budget) -> bool | None:
     """Whether ranks draw the same samples; None where nothing that was seen tells.
 
     Checksums of what their loaders give must be the same, and the indices that were chosen, where
-    these are known: a data set may hold a sample twice, and ranks may have one each.
+    these are known: a data set may hold a sample twice, and ranks may have one each. And so must
+    those of what their models are called with: all ranks may read a batch and take a share each.
     """
+    if _split(budget):
+        return None
     drawn = [[step.rows for step in judged(budget.ranks, rank)] for rank in budget.ranks]
     if not all(any(rows) for rows in drawn):
         return None
     if any(len(set(rows)) < len(rows) / 2 for steps in drawn for rows in steps):
         return None  # samples that are alike anyway
     chosen = all(any(step.indices for step in rank.steps) for rank in budget.ranks)
-    return _same(budget, "rows") and (not chosen or _same(budget, "indices"))
+    called = all(any(step.fed for step in rank.steps) for rank in budget.ranks)
+    if not called and not budget.ranks[0].ddp:
+        return None
+    return all(
+        _same(budget, what)
+        for what, known in (("rows", True), ("indices", chosen), ("fed", called))
+        if known
+    )
+
+
+def _split(budget: Budget) -> bool:
+    """Whether ranks share a sample, as where layers are split: then all must draw the same."""
+    sent = budget.slices(["collective"])
+    inside = any(
+        each.within == "forward" and each.name.startswith("all_reduce") and each.nbytes > LOSS
+        for each in sent
+    )
+    return inside or any(ddp["ranks"] < budget.ranks[0].world for ddp in budget.ranks[0].ddp)
 
 
 def _same(budget: Budget, what: str) -> bool:

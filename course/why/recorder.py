@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from course.why import gpus
 from course.why.clocks import NetworkQueues, RunQueue, machine_busy, queued_threads
@@ -13,6 +14,7 @@ from course.why.timeline import WAITS, Pass, Slice, Step
 
 WARM_UP = 5  # steps: DDP makes its buckets anew in the second, loaders start, memory is allocated
 IN_VAIN = 12  # backward passes without an optimizer's step: then these end a step
+COMPUTES = ("forward", "backward", "gradients", "optimizer")
 SENDS = {*WAITS, "backward"}  # slices in which messages go
 CLOCKS = ("optimizer", "backward", "loader")  # what may end a step, the best first
 
@@ -44,6 +46,7 @@ class Recorder(Kind):
         self._base = "python"
         self._passes = 0  # backward passes that have begun in this step
         self._stack: list[Slice] = []
+        self._beside: list[Slice] = []  # messages of other threads in this slice
         self._network = NetworkQueues()
         self._last = self._look()
         self._moment = self._last[0]
@@ -78,6 +81,10 @@ class Recorder(Kind):
                 outer = self._stack.pop()
                 base = not self._stack
                 self._turn(Slice(self._base, 0, 0) if base else _again(outer))
+
+    def beside(self, name: str, nbytes: int) -> None:
+        """Another thread begins to send a message, for which this one may wait."""
+        self._beside.append(Slice("collective", 0, 0, name=name, nbytes=nbytes))
 
     @property
     def outside(self) -> bool:
@@ -119,6 +126,15 @@ class Recorder(Kind):
     def drew(self, rows: list[int]) -> None:
         """A loader has given a batch of samples with these checksums."""
         self._step.rows += rows
+
+    @property
+    def has_drawn(self) -> bool:
+        """Whether a loader has given something in this step."""
+        return bool(self._step.rows)
+
+    def fed(self, rows: list[int]) -> None:
+        """The script has called a model with samples of these checksums."""
+        self._step.fed += rows
 
     def chose(self, indices: list[int]) -> None:
         """A loader will fetch the samples whose indices have these checksums."""
@@ -165,6 +181,8 @@ class Recorder(Kind):
             gone = [(late[0] - early[0], late[1] - early[1]) for late, early in both]
             now.stalled, now.sent = max(gone, default=(0.0, 0.0))
         self._step.slices.append(now)
+        if self._beside:
+            self._cut_wait(now)
         if somewhere and next_.kind != "watching":
             next_.where = self.lines.here()
         self._moment, self._now, self.kind = after[0], next_, next_.kind
@@ -175,6 +193,21 @@ class Recorder(Kind):
         now = time.perf_counter()
         network = self._network.seconds() if sends else self._last[3]
         return now, self._queue.seconds(), time.thread_time(), network
+
+    def _cut_wait(self, now: Slice) -> None:
+        """What is left of a slice in which this thread did nothing, while another one sent."""
+        sent, self._beside = self._beside, []
+        wait = now.end - now.start - now.queued - now.cpu
+        if now.kind in COMPUTES and wait > 0:
+            now.end -= wait
+            waited = replace(now, kind="collective", start=now.end, end=now.end + wait, cpu=0.0)
+            largest = max(sent, key=lambda each: each.nbytes)
+            waited.name, waited.nbytes = (
+                largest.name,
+                sum(each.nbytes for each in sent) // len(sent),
+            )
+            waited.queued, waited.within = 0.0, now.kind
+            self._step.slices.append(waited)
 
     def _was_forward(self) -> None:
         """No module was called in this step: what came before backward was a hand-made forward."""

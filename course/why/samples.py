@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 import torch
 from torch import Tensor
 
-ROWS, BYTES = 64, 2048  # looked at, of a batch and of a row
+ROWS, BYTES = 64, 512  # looked at, of a batch and of a row
 PLAIN = (int, float, str, bytes)  # a list that begins so may be long, and has no tensor
 
 
@@ -26,7 +26,10 @@ def rows(batch: object) -> list[int]:
 def marks(indices: object) -> list[int]:
     """The same for the indices of a batch, as a sampler gives them: one, or a list of them."""
     each = indices if isinstance(indices, (list, tuple)) else [indices]
-    return [zlib.crc32(repr(index).encode()) for index in each[:ROWS]]
+    return [
+        index if isinstance(index, int) else zlib.crc32(repr(index).encode())
+        for index in each[:ROWS]
+    ]
 
 
 def tensors(batch: object) -> Iterator[Tensor]:

@@ -90,6 +90,7 @@ class Step:
     slices: list[Slice] = field(default_factory=list)
     passes: list[Pass] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)  # a checksum for each sample drawn
+    fed: list[int] = field(default_factory=list)  # ... for each that a model was called with
     indices: list[int] = field(default_factory=list)  # ... for each index that a sampler gave
     opens: bool = False  # whether a loader was started in it: an epoch began
 

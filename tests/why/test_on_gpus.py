@@ -196,7 +196,7 @@ def test_a_fact_is_said_without_the_gpus_own_times():
     for each in told:
         each.on_gpu, each.blind = [], NO_PROFILER
         for step in each.steps:
-            step.rows = list(range(8))
+            step.rows = step.fed = list(range(8))
             step.slices.insert(3, Slice("tail", step.slices[2].end, step.slices[2].end))
     assert [cause.cause for cause in Answer(told).causes] == ["not sharded"]
 
