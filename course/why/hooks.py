@@ -130,7 +130,7 @@ class Hooks:
     def _called(self, module: nn.Module, args: tuple, kwargs: dict) -> None:
         """The script calls a module of its own: with which samples?"""
         if self.recorder.outside:
-            if self.recorder.has_drawn:
+            if self.recorder.compares:
                 self._look(self.recorder.fed, (args, kwargs))
             self.recorder.forward()
 

@@ -13,6 +13,7 @@ from course.why.lines import Kind, Lines, Sampler
 from course.why.timeline import WAITS, Pass, Slice, Step
 
 WARM_UP = 5  # steps: DDP makes its buckets anew in the second, loaders start, memory is allocated
+RARELY = 4  # steps from one whose model's input is looked at to the next
 IN_VAIN = 12  # backward passes without an optimizer's step: then these end a step
 COMPUTES = ("forward", "backward", "gradients", "optimizer")
 SENDS = {*WAITS, "backward"}  # slices in which messages go
@@ -128,9 +129,9 @@ class Recorder(Kind):
         self._step.rows += rows
 
     @property
-    def has_drawn(self) -> bool:
-        """Whether a loader has given something in this step."""
-        return bool(self._step.rows)
+    def compares(self) -> bool:
+        """Whether what a model is called with in this step is to be compared with what was drawn."""
+        return bool(self._step.rows) and len(self.steps) % RARELY == 0
 
     def fed(self, rows: list[int]) -> None:
         """The script has called a model with samples of these checksums."""

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 
-@dataclass
+@dataclass(slots=True)
 class Slice:
     """A stretch of a rank's main thread in seconds; slices follow one another without a gap.
 
