@@ -130,7 +130,7 @@ class Recorder(Kind):
 
     @property
     def compares(self) -> bool:
-        """Whether what a model is called with in this step is to be compared with what was drawn."""
+        """Whether to look at what a model is called with: in some of the steps with a loader."""
         return bool(self._step.rows) and len(self.steps) % RARELY == 0
 
     def fed(self, rows: list[int]) -> None:
