@@ -188,7 +188,11 @@ def test_without_the_gpus_own_times_nobody_is_accused():
     assert said.startswith("A step takes 100 ms, the mean of 11 steps on 2 ranks, by the clock")
     assert f"where the time of a step goes. The ranks compute on GPUs, and {NO_PROFILER}" in said
     assert "fine" not in said
-    assert "Undecided" in str(answer.picture) and repr(answer) == "<Answer: undecided>"
+    assert (
+        "Undecided" in answer.picture
+        and "the Python that feeds each GPU" in answer.picture
+        and repr(answer) == "<Answer: undecided>"
+    )
 
 
 def test_a_fact_is_said_without_the_gpus_own_times():
