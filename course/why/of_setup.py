@@ -47,8 +47,8 @@ def same_samples(budget: Budget) -> bool | None:
     """Whether ranks draw the same samples; None where nothing that was seen tells.
 
     Checksums of what their loaders give must be the same, and the indices that were chosen, where
-    these are known: a data set may hold a sample twice, and ranks may have one each. And so must
-    those of what their models are called with: all ranks may read a batch and take a share each.
+    these are known: a data set may hold a sample twice, and ranks may have one each. Where all
+    read the same batch, they may take a share each: then their models are called with others.
     """
     if _split(budget):
         return None
@@ -58,14 +58,12 @@ def same_samples(budget: Budget) -> bool | None:
     if any(len(set(rows)) < len(rows) / 2 for steps in drawn for rows in steps):
         return None  # samples that are alike anyway
     chosen = all(any(step.indices for step in rank.steps) for rank in budget.ranks)
-    called = all(any(step.fed for step in rank.steps) for rank in budget.ranks)
-    if not called and not budget.ranks[0].ddp:
-        return None
-    return all(
-        _same(budget, what)
-        for what, known in (("rows", True), ("indices", chosen), ("fed", called))
-        if known
-    )
+    if _alike(budget, "rows"):
+        if all(any(step.fed for step in rank.steps) for rank in budget.ranks):
+            return _alike(budget, "fed") and (not chosen or _same(budget, "indices"))
+        if not budget.ranks[0].ddp:
+            return None
+    return _same(budget, "rows") and (not chosen or _same(budget, "indices"))
 
 
 def _split(budget: Budget) -> bool:
@@ -80,6 +78,13 @@ def _split(budget: Budget) -> bool:
 
 def _same(budget: Budget, what: str) -> bool:
     """The same in nearly every step; or in each an order of its own, of all that there is."""
+    pairs = list(combinations(budget.ranks, 2))
+    from_all = bool(pairs) and all(_from_all(one, other, what) for one, other in pairs)
+    return _alike(budget, what) or from_all
+
+
+def _alike(budget: Budget, what: str) -> bool:
+    """The same in nearly every step."""
     drawn = [[getattr(step, what) for step in judged(budget.ranks, r)] for r in budget.ranks]
     pairs = list(combinations(range(len(drawn)), 2))
     same = [
@@ -87,10 +92,7 @@ def _same(budget: Budget, what: str) -> bool:
         for i, j in pairs
         if any(a and b for a, b in zip(drawn[i], drawn[j], strict=True))
     ]
-    if same and min(same) >= SAME:
-        return True
-    ranks = budget.ranks
-    return bool(pairs) and all(_from_all(ranks[i], ranks[j], what) for i, j in pairs)
+    return bool(same) and min(same) >= SAME
 
 
 def _from_all(one: Rank, other: Rank, what: str) -> bool:

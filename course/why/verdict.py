@@ -42,12 +42,13 @@ def of(ranks: list[Rank]) -> Verdict:
     _demand(ranks)
     whole = budget.of(ranks)
     facts = list(of_setup.causes(whole))
-    blind = next((rank.blind for rank in ranks if rank.device == "cuda" and not rank.on_gpu), "")
+    on_gpus = any(rank.device == "cuda" for rank in ranks)
+    blind = next((rank.blind for rank in ranks if on_gpus and not rank.on_gpu), "")
     if blind:
         open_ = _undecided(whole, facts, blind)
         return Verdict(facts, whole, blind, undecided=open_, elsewhere=_elsewhere(ranks))
     unrecorded_s = 0.0
-    if all(rank.on_gpu for rank in ranks):
+    if on_gpus:
         unrecorded_s = whole.step_s
         whole = budget.of([replace(rank, steps=rank.on_gpu) for rank in ranks])
     found = [*of_work.causes(whole), *of_messages.causes(whole), *facts]

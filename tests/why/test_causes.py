@@ -132,7 +132,7 @@ def test_all_draw_from_all_samples_each_in_its_own_order() -> None:
     for rank, stride in zip(told, (3, 7), strict=True):
         for number, step in enumerate(rank.steps):
             step.rows = [(8 * number + n) * stride % 160 for n in range(8)]
-            step.fed = step.rows
+            step.fed = step.rows if number % 4 == 0 else []
     assert first(told).cause == "not sharded"
     for step in told[1].steps:
         step.rows = [row + 160 for row in step.rows]
