@@ -12,8 +12,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-from course.charts.intervals import intersection, length, union
-from course.charts.traces import Activity, activities
+from course.charts import intervals, traces
 from course.core import CourseError
 from course.why.budget import FEWEST
 from course.why.timeline import NOTHING, TOO_SHORT, WAITS, Pass, Rank, Slice, Step
@@ -21,7 +20,7 @@ from course.why.timeline import NOTHING, TOO_SHORT, WAITS, Pass, Rank, Slice, St
 LAUNCHES = ("forward", "backward", "gradients", "optimizer")
 COMPUTES = (*LAUNCHES, "input", "python", "saving")
 
-Stretch = tuple[float, float, Activity | None]
+Stretch = tuple[float, float, traces.Activity | None]
 
 
 def see(rank: Rank, trace: Path) -> None:
@@ -36,7 +35,7 @@ def see(rank: Rank, trace: Path) -> None:
                 end=each.end + rank.apart,
                 launched=each.launched + rank.apart,
             )
-            for each in activities(trace)
+            for each in traces.activities(trace)
         ]
     except CourseError as error:
         rank.blind = f"torch.profiler's record cannot be read: {error}"
@@ -49,7 +48,7 @@ def see(rank: Rank, trace: Path) -> None:
         rank.on_gpu = steps(found, rank.recorded)
 
 
-def steps(done: list[Activity], host: list[Step]) -> list[Step]:
+def steps(done: list[traces.Activity], host: list[Step]) -> list[Step]:
     """The GPU's own steps, one fewer than those of the main thread on the same clock.
 
     Each lasts until the last thing is done that the main thread launched in its own step.
@@ -65,15 +64,15 @@ def steps(done: list[Activity], host: list[Step]) -> list[Step]:
     return found
 
 
-def _end(done: list[Activity], step: Step) -> float:
+def _end(done: list[traces.Activity], step: Step) -> float:
     return max((each.end for each in done if each.launched < step.end), default=step.end)
 
 
-def _stretches(done: list[Activity], start: float, end: float) -> Iterator[Stretch]:
+def _stretches(done: list[traces.Activity], start: float, end: float) -> Iterator[Stretch]:
     """From `start` to `end` without a gap: computing first, then messages, then copies."""
     edges = [(each.start, True, each) for each in done]
     edges += [(each.end, False, each) for each in done]
-    running: tuple[list[Activity], ...] = ([], [], [])
+    running: tuple[list[traces.Activity], ...] = ([], [], [])
     moment = start
     for at, begins, each in sorted(edges, key=lambda edge: edge[0]):
         at = min(max(at, start), end)
@@ -104,7 +103,7 @@ def _slices(stretches: Iterable[Stretch], host: list[Slice]) -> Iterator[Slice]:
                 yield _idle(host[number], begin, until)
 
 
-def _busy(activity: Activity, host: Slice, start: float, end: float) -> Slice:
+def _busy(activity: traces.Activity, host: Slice, start: float, end: float) -> Slice:
     """What the GPU does, launched in a slice of the main thread."""
     slice_ = Slice(host.kind, start, end, where=host.where, turn=host.turn)
     if activity.is_copy:
@@ -135,10 +134,10 @@ def _joined(slices: Iterable[Slice]) -> list[Slice]:
     return found
 
 
-def _passes(done: list[Activity], slices: list[Slice], told: list[Pass]) -> list[Pass]:
+def _passes(done: list[traces.Activity], slices: list[Slice], told: list[Pass]) -> list[Pass]:
     """How the backward pass and the messages overlap; what DDP has `told` of its buckets."""
-    sent = union((each.start, each.end) for each in done if each.is_message)
-    backward = union((each.start, each.end) for each in slices if each.kind == "backward")
+    sent = intervals.union((each.start, each.end) for each in done if each.is_message)
+    backward = intervals.union((each.start, each.end) for each in slices if each.kind == "backward")
     if not sent or not backward:
         return []
     return [
@@ -146,9 +145,9 @@ def _passes(done: list[Activity], slices: list[Slice], told: list[Pass]) -> list
             told[-1].module if told else 0,
             backward[0][0],
             backward[-1][1],
-            length(backward),
-            length(sent),
-            length(intersection(backward, sent)),
+            intervals.length(backward),
+            intervals.length(sent),
+            intervals.length(intervals.intersection(backward, sent)),
             told[-1].buckets if told else [],
             told[-1].unused if told else 0,
         )
