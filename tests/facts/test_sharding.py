@@ -14,6 +14,8 @@ from torch.distributed import pipelining
 from torch.distributed.checkpoint.state_dict import get_state_dict
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor import DTensor, Shard, init_device_mesh
+from torch.testing._internal.distributed.fake_pg import FakeStore
+from torch.utils._python_dispatch import TorchDispatchMode
 
 pytestmark = pytest.mark.usefixtures("alone", "one_thread")
 
@@ -90,6 +92,37 @@ def test_the_policy_computes_and_adds_up():
     model(torch.ones(1, 4)).sum().backward()
     assert seen == [torch.bfloat16]
     assert {p.grad.dtype for p in model[0].parameters()} == {torch.float32}
+
+
+def test_what_adds_up_where_the_policy_does_not_say_it():
+    says("10b_fsdp", "without `reduce_dtype`, torch up to 2.14 adds up in `param_dtype`, and torch")
+    says("10b_fsdp", "2.15 in the dtype of the weights.")
+    pretend_ranks(2)
+    model = nn.Linear(4, 4)
+    policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16)
+    fully_shard(model, mesh=init_device_mesh("cpu", (2,)), mp_policy=policy)
+    with Reduced() as reduced:
+        model(torch.ones(1, 4)).sum().backward()
+    assert reduced.dtypes == [torch.float32 if torch.__version__ >= (2, 15) else torch.bfloat16]
+
+
+class Reduced(TorchDispatchMode):
+    """Notes the dtypes in which gradients are added up over the ranks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dtypes: list[torch.dtype] = []
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        if operation.name() == "c10d::_reduce_scatter_base_":
+            self.dtypes.append(args[1].dtype)
+        return operation(*args, **(kwargs or {}))
+
+
+def pretend_ranks(world_size: int, rank: int = 0) -> None:
+    """In the place of the group of one rank, one in which only this rank is real."""
+    dist.destroy_process_group()
+    dist.init_process_group("fake", store=FakeStore(), rank=rank, world_size=world_size)
 
 
 def test_gradients_that_wait_are_in_the_dtype_that_adds_up():
@@ -208,9 +241,6 @@ def test_the_two_new_names_come_with_a_warning_of_the_old_ones():
 
 def test_a_pretended_group_has_any_number_of_ranks():
     says("11b_pipelines", "A *fake* process group has any number of ranks, of which only this one")
-    from torch.testing._internal.distributed.fake_pg import FakeStore
-
-    dist.destroy_process_group()
-    dist.init_process_group("fake", store=FakeStore(), rank=3, world_size=64)
+    pretend_ranks(64, rank=3)
     dist.all_reduce(torch.ones(1))
     assert (dist.get_rank(), dist.get_world_size()) == (3, 64)
