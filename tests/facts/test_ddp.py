@@ -9,6 +9,7 @@ import torch
 import torch.distributed as dist
 from support.said import says
 from torch import nn
+from torch._dynamo.backends.distributed import DDPOptimizer
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -91,6 +92,8 @@ def test_a_bucket_closes_when_it_reaches_the_cap():
 def test_a_cap_of_ones_own_holds_for_the_first_bucket():
     says("03b_overlap", "With a `bucket_cap_mb` of your own, DDP's first bucket has that cap, too.")
     assert buckets(layers(8, 1), bucket_cap_mb=2)[-1] == [2, 2, 2, 2]
+    says("03b_overlap", "torch.compile still makes its first cut at 1 MiB.")
+    assert DDPOptimizer(2 * MIB, backend_compile_fn=None).first_bucket_cap == MIB
 
 
 def test_static_graph_watches_one_step_longer():
