@@ -95,8 +95,7 @@ def test_the_policy_computes_and_adds_up():
 
 
 def test_what_adds_up_where_the_policy_does_not_say_it():
-    says("10b_fsdp", "without `reduce_dtype`, torch up to 2.14 adds up in `param_dtype`, and torch")
-    says("10b_fsdp", "2.15 in the dtype of the weights.")
+    says("10b_fsdp", "(without it `param_dtype`, or in torch 2.15 the weights' dtype)")
     pretend_ranks(2)
     model = nn.Linear(4, 4)
     policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16)
