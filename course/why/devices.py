@@ -80,7 +80,10 @@ def _stretches(done: list[traces.Activity], start: float, end: float) -> Iterato
             yield moment, at, next((some[-1] for some in running if some), None)
             moment = at
         mine = running[1 if each.is_message else 2 if each.is_copy else 0]
-        (mine.append if begins else mine.remove)(each)
+        if begins:
+            mine.append(each)
+        else:
+            mine.remove(each)
     if end > moment:
         yield moment, end, None
 
