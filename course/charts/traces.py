@@ -24,6 +24,7 @@ RANGES = {
     "backward": re.compile(r"autograd::engine::evaluate_function"),
     "forward": re.compile(r"forward$|DistributedDataParallel\.forward"),
 }
+DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 NCCL_KERNEL = re.compile(r"nccl(?:Dev)?Kernel_?([A-Z][A-Za-z]*)?")
 
 Communication = tuple[float, float, str]  # start and end in ms, which collective
@@ -65,6 +66,29 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Activity:
+    """A kernel, a copy or a memset on a GPU, in seconds since 1970.
+
+    `launched` is when the CPU asked for it; its start, where the trace does not tell.
+    """
+
+    name: str
+    start: float
+    end: float
+    launched: float
+
+    @property
+    def is_message(self) -> bool:
+        """Whether it is NCCL's: it lasts until all ranks have come."""
+        return bool(NCCL_KERNEL.match(self.name))
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether it copies from the host."""
+        return self.name.startswith("Memcpy HtoD")
+
+
+@dataclass(frozen=True)
 class _Event:
     name: str
     category: str
@@ -83,13 +107,7 @@ def read(path: Path) -> tuple[str, list[Step]]:
 
     Raises `CourseError` if it is not a trace of `torch.profiler`, or has no profiled step.
     """
-    try:
-        trace = json.loads(path.read_text(encoding="utf-8"))
-        events = [_event(raw) for raw in trace["traceEvents"] if raw.get("ph") == "X"]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CourseError(
-            f"{path} is not a trace of torch.profiler ({error}): run the profiled script again."
-        ) from None
+    trace, events = _load(path)
     marks = sorted((e for e in events if _is_step(e)), key=lambda event: event.start)
     if not marks:
         raise CourseError(
@@ -98,6 +116,37 @@ def read(path: Path) -> tuple[str, list[Step]]:
     on_gpu = any(_is_kernel(event) for event in events)
     steps = _gpu_steps(marks, events) if on_gpu else _cpu_steps(marks, events)
     return trace.get("host_name", ""), steps
+
+
+def activities(path: Path) -> list[Activity]:
+    """All that a GPU did in the trace at `path`, in the order in which it began.
+
+    Raises `CourseError` if it is not a trace of `torch.profiler`.
+    """
+    trace, events = _load(path)
+    since = int(trace.get("baseTimeNanoseconds", 0)) / 1e9  # older traces count from 1970
+    starts = _launches(events)
+    found = [
+        Activity(
+            e.name,
+            since + e.start / 1e3,
+            since + e.end / 1e3,
+            since + starts.get(e.correlation, e.start) / 1e3,
+        )
+        for e in events
+        if e.category in DEVICE
+    ]
+    return sorted(found, key=lambda each: each.start)
+
+
+def _load(path: Path) -> tuple[dict[str, Any], list[_Event]]:
+    try:
+        trace = json.loads(path.read_text(encoding="utf-8"))
+        return trace, [_event(raw) for raw in trace["traceEvents"] if raw.get("ph") == "X"]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CourseError(
+            f"{path} is not a trace of torch.profiler ({error}): run the profiled script again."
+        ) from None
 
 
 def _event(raw: dict[str, Any]) -> _Event:
@@ -206,12 +255,15 @@ def _gpu_steps(marks: Sequence[_Event], events: Sequence[_Event]) -> list[Step]:
 
 def _launched(events: Sequence[_Event]) -> list[tuple[float, _Event]]:
     """Every kernel with the moment when the CPU launched it, in ms."""
-    launched = {
-        e.correlation: e.start for e in events if e.category in ("cuda_runtime", "cuda_driver")
-    }
+    launched = _launches(events)
     return [
         (launched[e.correlation], e) for e in events if _is_kernel(e) and e.correlation in launched
     ]
+
+
+def _launches(events: Sequence[_Event]) -> dict[int | None, float]:
+    """When the CPU asked for a kernel or a copy, in ms, by its correlation."""
+    return {e.correlation: e.start for e in events if e.category in ("cuda_runtime", "cuda_driver")}
 
 
 def _sorted_kernels(

@@ -4,7 +4,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-# torch 2.13 gave these two new names and warns of the old ones.
+# torch 2.13 gave these two new names; it and 2.14 warn of the old ones, 2.15 does not.
 all_gather = getattr(dist, "all_gather_single", dist.all_gather_into_tensor)
 reduce_scatter = getattr(dist, "reduce_scatter_single", dist.reduce_scatter_tensor)
 

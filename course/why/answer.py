@@ -3,10 +3,10 @@
 import json
 from pathlib import Path
 
-from course.core import CourseError, write_whole
-from course.drawing import Picture
+from course.core import CourseError, words, write_whole
+from course.drawing import Picture, steps
 from course.launch import Run
-from course.why import drawn, said, typical, verdict
+from course.why import said, typical, verdict
 from course.why.cause import Cause
 from course.why.timeline import Rank
 
@@ -43,8 +43,20 @@ class Answer:
 
     @property
     def picture(self) -> Picture:
-        """A typical step, a lane for each rank."""
-        return drawn.picture(self.verdict, self._lanes)
+        """A typical step, a lane for each rank, with the first cause as its title."""
+        budget = self.verdict.budget
+        title = said.title(self.verdict.first)
+        waits = [
+            f"rank {rank} waits {words.duration(budget.waited(index))} for others"
+            for index, rank in enumerate(self._lanes)
+        ]
+        whose = "the Python that feeds each GPU" if self.verdict.blind else "each rank"
+        return steps.draw(
+            typical.plain(self._lanes),
+            f"{title[0].upper()}{title[1:]}",
+            f"A typical step of {whose}; the mean step takes {words.duration(budget.step_s)}.",
+            f"Of a step, {'; '.join(waits)}.",
+        )
 
     def plain(self) -> dict:
         """As JSON; times in seconds."""
@@ -65,8 +77,7 @@ class Answer:
         return said.text(self.verdict)
 
     def __repr__(self) -> str:
-        first = self.causes[0]
-        return f"<Answer: {first.cause}, {first.share:.0%} of a step>"
+        return f"<Answer: {said.title(self.verdict.first)}>"
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return {"image/svg+xml": str(self.picture), "text/plain": self.picture.alt}

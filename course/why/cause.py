@@ -97,7 +97,8 @@ KNOWN = {
     ),
     "buffers": Known(
         "rank 0's buffers are sent to all before each forward pass",
-        "Give DDP `broadcast_buffers=False` where buffers do not change, or make them smaller.",
+        "Give DDP `forward_sync_buffers=False` (before torch 2.13 `broadcast_buffers=False`) where "
+        "buffers do not change, or make them smaller.",
         "08",
         "buffers",
     ),

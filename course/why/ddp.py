@@ -50,10 +50,15 @@ class Ddp:
 
     def _buffers(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
         nbytes = sum(buffer.nbytes for buffer in args[0].modules_buffers)
+        if not nbytes:
+            return real(*args, **kwargs)
         with self._recorder.during("buffers", "broadcast", nbytes):
             return real(*args, **kwargs)
 
     def _search(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+        """Of a reducer, from the outputs that it is given; where it need not search, from none."""
+        if not args[-1]:
+            return real(*args, **kwargs)
         with self._recorder.during("search"):
             return real(*args, **kwargs)
 

@@ -22,6 +22,7 @@ from torch.utils.data import DataLoader, dataloader
 from course.core import insides, interceptor
 from course.why import samples
 from course.why.ddp import Ddp
+from course.why.gpus import Recording
 from course.why.recorder import WARM_UP, Recorder
 from course.why.timeline import ASYNC, WAITS
 
@@ -36,8 +37,9 @@ OTHERS = ("barrier", "send", "recv", "batch_isend_irecv")
 class Hooks:
     """Between a recorder and the libraries, from `install` to `remove`."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, recording: Recording) -> None:
         self.recorder = recorder
+        self._recording = recording
         self.ddp = Ddp(recorder)
         self.gradients = self.largest = 0  # bytes, and of the largest of them
         self.backend = ""  # by which ranks were joined, "" if they never were
@@ -64,6 +66,7 @@ class Hooks:
             self._between(self._save, ("save_file",), sys.modules["safetensors.torch"])
         if torch.cuda.is_available():
             self._between(self._copy, ("to", "cuda"), Tensor)
+        self._between(self._profile, ("start",), torch.profiler.profile)
         self.ddp.install(self._between)
         self._search = register_module_forward_pre_hook(self._first_calls)
         self._all.callback(lambda: self._search.remove())
@@ -88,10 +91,13 @@ class Hooks:
         self.backend = dist.get_backend()
 
     def _collective(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
-        if not self.recorder.listening:
+        if not self.recorder.active:
             return real(*args, **kwargs)
         sent = list(samples.tensors([args, list(kwargs.values())]))
         nbytes = sum(tensor.nbytes for tensor in sent)
+        if not self.recorder.listening:
+            self.recorder.beside(name, nbytes)
+            return real(*args, **kwargs)
         of_model = self._buffers and all(tensor.data_ptr() in self._buffers for tensor in sent)
         within = self.recorder.kind
         with self.recorder.during("buffers" if sent and of_model else "collective", name, nbytes):
@@ -117,9 +123,20 @@ class Hooks:
         elif id(module) not in self._roots and recorder.outside:
             self._roots[id(module)] = module
             self._buffers |= {buffer.data_ptr() for buffer in module.buffers() if buffer.nbytes}
-            hook = module.register_forward_pre_hook(lambda *_: recorder.forward(), prepend=True)
+            hook = module.register_forward_pre_hook(self._called, prepend=True, with_kwargs=True)
             self._all.callback(hook.remove)
             recorder.forward()
+
+    def _called(self, module: nn.Module, args: tuple, kwargs: dict) -> None:
+        """The script calls a module of its own: with which samples?"""
+        if self.recorder.outside:
+            if self.recorder.compares:
+                self._look(self.recorder.fed, (args, kwargs))
+            self.recorder.forward()
+
+    def _look(self, told: Callable, batch: object) -> None:
+        with self.recorder.during("watching"), suppress(RuntimeError, TypeError):  # odd tensors
+            told(samples.rows(batch))
 
     def _backward(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
         with self.recorder.backward():
@@ -145,8 +162,7 @@ class Hooks:
     def _draw(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
         with self.recorder.during("input"):
             batch = real(*args, **kwargs)
-        with self.recorder.during("watching"), suppress(RuntimeError, TypeError):  # odd tensors
-            self.recorder.drew(samples.rows(batch))
+        self._look(self.recorder.drew, batch)
         self.recorder.turn("loader")
         return batch
 
@@ -164,6 +180,10 @@ class Hooks:
     def _save(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
         with self.recorder.during("saving"):
             return real(*args, **kwargs)
+
+    def _profile(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+        self._recording.taken()
+        return real(*args, **kwargs)
 
     def _copy(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
         if args[0].is_cuda:

@@ -24,6 +24,7 @@ PARTS = {
     "python": "outside the step",
     "saving": "outside the step",
     "search": "forward",
+    "launching": "launching kernels",
 }
 
 

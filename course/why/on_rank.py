@@ -17,6 +17,7 @@ import torch.distributed as dist
 from course import hardware
 from course.launch import forked
 from course.why import timeline
+from course.why.gpus import Recording, on_gpu
 from course.why.hooks import Hooks
 from course.why.recorder import Recorder
 
@@ -32,23 +33,25 @@ def watch(folder: Path, steps: int, script: str) -> None:
     def ended() -> None:
         hooks.remove()
         if os.getpid() == process:  # not in a loader's worker
-            timeline.write(_told(recorder, hooks, rank), folder / f"rank{rank}.json")
+            told = _told(recorder, hooks, rank)
+            told.apart, told.blind = recording.apart, recording.blind
+            timeline.write(told, folder / f"rank{rank}.json")
 
-    recorder = Recorder(steps, script, ended)
-    hooks = Hooks(recorder)
+    recording = Recording(folder / f"gpu{rank}.json")
+    recorder = Recorder(steps, script, recording, ended)
+    hooks = Hooks(recorder, recording)
     hooks.install()
     atexit.register(recorder.stop)
 
 
 def _told(recorder: Recorder, hooks: Hooks, rank: int) -> timeline.Rank:
     joined = dist.is_available() and dist.is_initialized()
-    on_gpu = torch.cuda.is_available() and torch.cuda.is_initialized()
     return timeline.Rank(
         rank=rank,
         world=int(os.environ.get("WORLD_SIZE", "1")),
         local=int(os.environ.get("LOCAL_WORLD_SIZE", "1")),
         backend=dist.get_backend() if joined else hooks.backend,
-        device="cuda" if on_gpu else "cpu",
+        device="cuda" if on_gpu() else "cpu",
         clock=recorder.clock,
         threads=torch.get_num_threads(),
         cores=hardware.cores(),
@@ -64,6 +67,7 @@ def _told(recorder: Recorder, hooks: Hooks, rank: int) -> timeline.Rank:
         queued_s=recorder.queued_s,
         watched_s=recorder.watched_s,
         steps=recorder.steps,
+        recorded=recorder.recorded,
     )
 
 

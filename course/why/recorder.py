@@ -4,13 +4,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
+from course.why import gpus
 from course.why.clocks import NetworkQueues, RunQueue, machine_busy, queued_threads
+from course.why.gpus import Recording
 from course.why.lines import Kind, Lines, Sampler
 from course.why.timeline import WAITS, Pass, Slice, Step
 
 WARM_UP = 5  # steps: DDP makes its buckets anew in the second, loaders start, memory is allocated
+RARELY = 4  # steps from one whose model's input is looked at to the next
 IN_VAIN = 12  # backward passes without an optimizer's step: then these end a step
+COMPUTES = ("forward", "backward", "gradients", "optimizer")
 SENDS = {*WAITS, "backward"}  # slices in which messages go
 CLOCKS = ("optimizer", "backward", "loader")  # what may end a step, the best first
 
@@ -21,9 +26,11 @@ class Recorder(Kind):
     `ended` is then called, once. Only the thread that made it is watched.
     """
 
-    def __init__(self, wanted: int, script: str, ended: Callable[[], None]) -> None:
+    def __init__(self, wanted: int, script: str, gpu: Recording, ended: Callable[[], None]) -> None:
         self.lines = Lines(script)
         self.steps: list[Step] = []
+        self.recorded: list[Step] = []  # those after them in which the GPU was recorded, too
+        self._gpu = gpu
         self.seen = 0  # steps that have ended
         self.clock = ""
         self.active = True
@@ -31,6 +38,7 @@ class Recorder(Kind):
         self.where: dict[str, str] = {}
         self.iterating = 0.0
         self._wanted, self._ended = wanted, ended
+        self._watched, self._recorded = slice(wanted), slice(0)  # of `steps`
         self._thread = threading.get_ident()
         self._queue = RunQueue()
         self._turns = dict.fromkeys(CLOCKS, 0)
@@ -39,6 +47,7 @@ class Recorder(Kind):
         self._base = "python"
         self._passes = 0  # backward passes that have begun in this step
         self._stack: list[Slice] = []
+        self._beside: list[Slice] = []  # messages of other threads in this slice
         self._network = NetworkQueues()
         self._last = self._look()
         self._moment = self._last[0]
@@ -73,6 +82,10 @@ class Recorder(Kind):
                 outer = self._stack.pop()
                 base = not self._stack
                 self._turn(Slice(self._base, 0, 0) if base else _again(outer))
+
+    def beside(self, name: str, nbytes: int) -> None:
+        """Another thread begins to send a message, for which this one may wait."""
+        self._beside.append(Slice("collective", 0, 0, name=name, nbytes=nbytes))
 
     @property
     def outside(self) -> bool:
@@ -114,6 +127,15 @@ class Recorder(Kind):
     def drew(self, rows: list[int]) -> None:
         """A loader has given a batch of samples with these checksums."""
         self._step.rows += rows
+
+    @property
+    def compares(self) -> bool:
+        """Whether to look at what a model is called with: in some of the steps with a loader."""
+        return bool(self._step.rows) and len(self.steps) % RARELY == 0
+
+    def fed(self, rows: list[int]) -> None:
+        """The script has called a model with samples of these checksums."""
+        self._step.fed += rows
 
     def chose(self, indices: list[int]) -> None:
         """A loader will fetch the samples whose indices have these checksums."""
@@ -160,6 +182,8 @@ class Recorder(Kind):
             gone = [(late[0] - early[0], late[1] - early[1]) for late, early in both]
             now.stalled, now.sent = max(gone, default=(0.0, 0.0))
         self._step.slices.append(now)
+        if self._beside:
+            self._cut_wait(now)
         if somewhere and next_.kind != "watching":
             next_.where = self.lines.here()
         self._moment, self._now, self.kind = after[0], next_, next_.kind
@@ -170,6 +194,21 @@ class Recorder(Kind):
         now = time.perf_counter()
         network = self._network.seconds() if sends else self._last[3]
         return now, self._queue.seconds(), time.thread_time(), network
+
+    def _cut_wait(self, now: Slice) -> None:
+        """What is left of a slice in which this thread did nothing, while another one sent."""
+        sent, self._beside = self._beside, []
+        wait = now.end - now.start - now.queued - now.cpu
+        if now.kind in COMPUTES and wait > 0:
+            now.end -= wait
+            waited = replace(now, kind="collective", start=now.end, end=now.end + wait, cpu=0.0)
+            largest = max(sent, key=lambda each: each.nbytes)
+            waited.name, waited.nbytes = (
+                largest.name,
+                sum(each.nbytes for each in sent) // len(sent),
+            )
+            waited.queued, waited.within = 0.0, now.kind
+            self._step.slices.append(waited)
 
     def _was_forward(self) -> None:
         """No module was called in this step: what came before backward was a hand-made forward."""
@@ -197,7 +236,12 @@ class Recorder(Kind):
 
         What DDP says of the last step comes one step late.
         """
-        if self.listening and self.seen >= WARM_UP and len(self.steps) > self._wanted:
+        if not self.listening or self.seen < WARM_UP or len(self.steps) <= self._wanted:
+            return
+        if self._gpu.begin():
+            self._recorded = slice(len(self.steps), len(self.steps) + gpus.STEPS)
+            self._wanted = self._recorded.stop
+        else:
             self.stop()
 
     def _begin_to_watch(self) -> None:
@@ -223,7 +267,8 @@ class Recorder(Kind):
         self.watched_s, self.cpu_s, self.busy_s, self.queued_s = spent
         if self.seen < WARM_UP:
             self.steps = []
-        self.steps = self.steps[: self._wanted]
+        self._gpu.end()
+        self.recorded, self.steps = self.steps[self._recorded], self.steps[self._watched]
         self._queue.close()
         self._network.close()
         self._ended()

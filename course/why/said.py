@@ -11,8 +11,10 @@ WIDTH = 100
 MESSAGES = {"latency", "no overlap", "accumulation"}
 
 
-def title(cause: Cause) -> str:
+def title(cause: Cause | None) -> str:
     """The cause in a line: 'straggler, rank 1: 70 % of a step'."""
+    if cause is None:
+        return "undecided"
     rank = "" if cause.rank is None else f", rank {cause.rank}"
     return f"{cause.cause}{rank}: {percent(cause.share)} of a step"
 
@@ -24,7 +26,7 @@ def percent(share: float) -> str:
 
 def text(verdict: Verdict) -> str:
     """All of it, in lines of at most `WIDTH` characters."""
-    paragraphs = [_verdict(verdict), _cure(verdict), *_more(verdict)]
+    paragraphs = [*_first(verdict), *_more(verdict)]
     lines = [
         line
         for paragraph in paragraphs
@@ -33,8 +35,16 @@ def text(verdict: Verdict) -> str:
     return "\n".join(lines)
 
 
-def _verdict(verdict: Verdict) -> str:
-    cause, net = verdict.first, verdict.budget.net_s
+def _first(verdict: Verdict) -> list[str]:
+    """The cause to cure first, and its cure."""
+    if cause := verdict.first:
+        known = KNOWN[cause.cause]
+        return [_verdict(verdict, cause), f"Cure: {known.cure} Lab {known.lab} teaches it."]
+    return []
+
+
+def _verdict(verdict: Verdict, cause: Cause) -> str:
+    net = verdict.budget.net_s
     what = KNOWN[cause.cause].seen
     if cause.cause == "computing":
         if cause.share < NEARLY_ALL:
@@ -75,20 +85,16 @@ def _part(where: str) -> str:
     return where if where.startswith("outside") else f"in {where}"
 
 
-def _cure(verdict: Verdict) -> str:
-    known = KNOWN[verdict.first.cause]
-    return f"Cure: {known.cure} Lab {known.lab} teaches it."
-
-
 def _more(verdict: Verdict) -> list[str]:
     budget = verdict.budget
     lines = []
     if rest := verdict.causes[1:]:
         others = [", ".join(filter(None, [title(each), _place(each)])) for each in rest]
         lines.append(f"Also seen: {'; '.join(others)}.")
-    found = {cause.cause for cause in verdict.causes} | _unseen(verdict)
-    fine = [known.fine for name, known in KNOWN.items() if known.fine and name not in found]
-    lines.append(f"Below {percent(SHOWN)} of a step, so fine: {', '.join(fine)}.")
+    if not verdict.blind:
+        found = {cause.cause for cause in verdict.causes} | _unseen(verdict)
+        fine = [known.fine for name, known in KNOWN.items() if known.fine and name not in found]
+        lines.append(f"Below {percent(SHOWN)} of a step, so fine: {', '.join(fine)}.")
     watched = words.plural(len(budget.steps), "step")
     ranks = words.plural(len(budget.ranks), "rank")
     lines.append(
@@ -107,20 +113,25 @@ def _unseen(verdict: Verdict) -> set[str]:
     """The causes that are not called fine: what they are made of was not there, or is not."""
     budget = verdict.budget
     unseen = {"bandwidth"} if MESSAGES & {cause.cause for cause in verdict.causes} else set()
+    on_gpus = any(rank.device == "cuda" for rank in budget.ranks)
+    unseen.add("threads" if on_gpus else "copies")
     if not budget.mean_own("input"):
         unseen.add("input")
     if of_setup.same_samples(budget) is None:
         unseen.add("not sharded")
-    if not any(rank.device == "cuda" for rank in budget.ranks):
-        unseen.add("copies")
     if not any(ddp["buffers"] for ddp in budget.ranks[0].ddp):
         unseen.add("buffers")
     return unseen
 
 
 def _apart(verdict: Verdict) -> str:
-    """What of the time by the clock is left out of all figures."""
+    """What of the time by the clock is left out of all figures, and what recording takes."""
     budget = verdict.budget
+    if verdict.unrecorded_s:
+        before = words.duration(verdict.unrecorded_s)
+        return f" while torch.profiler recorded the GPUs; before it did, {before}"
+    if verdict.blind:
+        return ", by the clock of the Python that feeds the GPUs"
     lost = budget.step_s - budget.net_s
     if lost < MATTERS * budget.step_s:
         return ""

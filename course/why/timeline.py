@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 
-@dataclass
+@dataclass(slots=True)
 class Slice:
     """A stretch of a rank's main thread in seconds; slices follow one another without a gap.
 
@@ -48,10 +48,17 @@ class Slice:
 
 # What a rank does itself. `gradients` is between backward and the optimizer, `search` is for unused
 # parameters, `python` all that has no other name.
+# On a GPU they are what its kernels are launched for; and it waits for `copies` from the host, or
+# for the Python that is `launching` its kernels.
 OWN = ("input", "forward", "backward", "gradients", "optimizer", "python", "saving")
-OWN += ("search", "copies")
+OWN += ("search", "copies", "launching")
 # Where it waits, for messages and so for other ranks; `tail` is the end of DDP's backward pass.
 WAITS = ("collective", "buffers", "tail")
+# Why it is not known what a rank's GPU did.
+TOO_SHORT = "the script ended before torch.profiler had recorded enough steps"
+NO_PROFILER = "this build of torch has no profiler for GPUs"
+TAKEN = "the script uses torch.profiler itself, and there can be one at a time"
+NOTHING = "torch.profiler recorded no work of theirs"
 ASYNC = "begun earlier"  # marks the wait for a message that was begun with `async_op`
 
 
@@ -83,6 +90,7 @@ class Step:
     slices: list[Slice] = field(default_factory=list)
     passes: list[Pass] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)  # a checksum for each sample drawn
+    fed: list[int] = field(default_factory=list)  # ... for each that a model was called with
     indices: list[int] = field(default_factory=list)  # ... for each index that a sampler gave
     opens: bool = False  # whether a loader was started in it: an epoch began
 
@@ -112,6 +120,10 @@ class Rank:
     queued_s: float = 0.0  # that all threads of the process waited for a core
     watched_s: float = 0.0
     steps: list[Step] = field(default_factory=list)
+    recorded: list[Step] = field(default_factory=list)  # in which torch.profiler recorded its GPU
+    apart: float = 0.0  # seconds that the clock of all steps is ahead of that of the calendar
+    blind: str = ""  # why what its GPU did is not known
+    on_gpu: list[Step] = field(default_factory=list)  # what it did in `recorded` (`devices`)
 
 
 def write(rank: Rank, path: Path) -> None:
@@ -124,14 +136,10 @@ def write(rank: Rank, path: Path) -> None:
 def read(path: Path) -> Rank:
     """What `write` wrote."""
     raw = json.loads(path.read_text())
-    steps = [
-        Step(
-            **step
-            | {
-                "slices": [Slice(**each) for each in step["slices"]],
-                "passes": [Pass(**each) for each in step["passes"]],
-            }
-        )
-        for step in raw["steps"]
-    ]
-    return Rank(**raw | {"steps": steps})
+    steps = {name: [_step(each) for each in raw[name]] for name in ("steps", "recorded")}
+    return Rank(**raw | steps)
+
+
+def _step(raw: dict) -> Step:
+    slices = [Slice(**each) for each in raw["slices"]]
+    return Step(**raw | {"slices": slices, "passes": [Pass(**each) for each in raw["passes"]]})

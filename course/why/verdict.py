@@ -1,6 +1,6 @@
 """All that can be said of a run: the causes, what is fine, and what the evidence cannot decide."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import mean
 
 from course.core import CourseError, words
@@ -25,13 +25,15 @@ class Verdict:
 
     causes: list[Cause]
     budget: Budget
+    blind: str = ""  # why what the GPUs do is not known, so that only facts are judged
+    unrecorded_s: float = 0.0  # on GPUs, how long a step takes while torch.profiler is not at work
     undecided: list[str] = field(default_factory=list)
     elsewhere: float = 0.0  # the share of all cores that other programs kept busy
 
     @property
-    def first(self) -> Cause:
-        """The cause to cure first."""
-        return self.causes[0]
+    def first(self) -> Cause | None:
+        """The cause to cure first; None where the evidence decides nothing."""
+        return self.causes[0] if self.causes else None
 
 
 def of(ranks: list[Rank]) -> Verdict:
@@ -39,7 +41,17 @@ def of(ranks: list[Rank]) -> Verdict:
     ranks = sorted(ranks, key=lambda rank: rank.rank)
     _demand(ranks)
     whole = budget.of(ranks)
-    found = [*of_work.causes(whole), *of_messages.causes(whole), *of_setup.causes(whole)]
+    facts = list(of_setup.causes(whole))
+    on_gpus = any(rank.device == "cuda" for rank in ranks)
+    blind = next((rank.blind for rank in ranks if on_gpus and not rank.on_gpu), "")
+    if blind:
+        open_ = _undecided(whole, facts, blind)
+        return Verdict(facts, whole, blind, undecided=open_, elsewhere=_elsewhere(ranks))
+    unrecorded_s = 0.0
+    if on_gpus:
+        unrecorded_s = whole.step_s
+        whole = budget.of([replace(rank, steps=rank.on_gpu) for rank in ranks])
+    found = [*of_work.causes(whole), *of_messages.causes(whole), *facts]
     needless = of_setup.needless_search(whole)
     searched = [cause for cause in found if cause.cause == SEARCH and needless]
     found = [cause for cause in found if cause.share >= SHOWN]
@@ -50,7 +62,9 @@ def of(ranks: list[Rank]) -> Verdict:
         # A setting that nobody needs comes before "nothing is wrong", however little is seen.
         first = searched or [_computing(whole)]
         rest = [cause for cause in rest if cause not in first]
-    return Verdict([*first, *rest], whole, _undecided(whole, [*first, *rest]), _elsewhere(ranks))
+    causes = [*first, *rest]
+    open_ = _undecided(whole, causes)
+    return Verdict(causes, whole, "", unrecorded_s, open_, _elsewhere(ranks))
 
 
 def _demand(ranks: list[Rank]) -> None:
@@ -91,9 +105,22 @@ def _elsewhere(ranks: list[Rank]) -> float:
     return max(0.0, busy - ours) / (longest * ranks[0].cores) if longest else 0.0
 
 
-def _undecided(whole: Budget, causes: list[Cause]) -> list[str]:
+def _undecided(whole: Budget, causes: list[Cause], blind: str = "") -> list[str]:
     """What remains open, and what it would need."""
+    if blind:
+        return [
+            f"where the time of a step goes. The ranks compute on GPUs, and {blind}. What was seen "
+            "is the Python that feeds the GPUs; it runs ahead of them, so its times tell nothing. "
+            "Lab 03b records a GPU itself."
+        ]
     found = []
+    launching = whole.mean_own("launching") / whole.net_s
+    if launching >= MATTERS:
+        found.append(
+            f"how long the GPUs really wait for the Python that launches their work: "
+            f"{launching:.0%} of a step while torch.profiler, which makes it slower, was at work. "
+            "Larger batches, torch.compile or CUDA graphs need fewer launches: try one."
+        )
     pairs = mean(share.waits["messages"] for step in whole.steps for share in step)
     share = pairs / (whole.net_s + pairs)
     if share >= MATTERS:
@@ -105,11 +132,6 @@ def _undecided(whole: Budget, causes: list[Cause]) -> list[str]:
         found.append(
             "what a free machine would show: for most of a step ranks waited for a core, and how "
             "much of the messages' time was such waiting can only be estimated."
-        )
-    if any(rank.device == "cuda" for rank in whole.ranks):
-        found.append(
-            "what the GPUs do in this time: the clocks are those of the Python that feeds them, "
-            "and it runs ahead. torch.profiler shows the GPUs themselves (lab 03b)."
         )
     if any(ddp["finds_unused"] for ddp in whole.ranks[0].ddp):
         found.append(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from course.core import CourseError, Interrupted
 from course.launch import Event, Run, launch
-from course.why import timeline
+from course.why import devices, timeline
 from course.why.timeline import Rank
 
 WITHIN = Path(__file__).with_name("on_rank.py")
@@ -49,7 +49,10 @@ def watch(
                     raise
         run = runs[0]
         run.words = words  # as the user typed it
-        return run, [timeline.read(path) for path in sorted(folder.glob("rank*.json"))]
+        told = [timeline.read(path) for path in sorted(folder.glob("rank*.json"))]
+        for rank in told:
+            devices.see(rank, folder / f"gpu{rank.rank}.json")
+        return run, told
 
 
 def _watched(words: list[str], folder: Path, steps: int) -> list[str]:

@@ -10,7 +10,7 @@ from support import accessibility
 from support.firefox import FIREFOX, firefox
 from support.launching import PATIENCE_S
 from support.ring_answers import SOLVED
-from support.site import WALKED, Links, drag, served
+from support.site import WALKED, Links, drag, moves, served
 
 from course.commands.web.build import build
 from course.commands.web.gallery import TRY, exhibits
@@ -41,7 +41,6 @@ CUT = """() => [...document.querySelectorAll('article img, .explorable-picture s
     .filter(picture => picture.getBoundingClientRect().right > window.innerWidth).length"""
 PYTHON_CAME = """performance.getEntriesByType('resource')
     .some(file => file.name.endsWith('course.zip'))"""
-PYTHON_IS_THERE = "place => !place.querySelector('.explorable-status').textContent"
 
 pytestmark = WALKED
 
@@ -273,22 +272,6 @@ def test_the_front_page_moves_before_python_has_come_and_can_try_again(browser, 
     page.wait_for_function("() => document.querySelector('[data-alive]')")
     assert page.locator(".explorable-status").inner_text() == ""
     page.close()
-
-
-def moves(page, place) -> bool:
-    """Whether an arrow key on some control gives another picture."""
-    before = place.locator("svg").first.inner_html()
-    for control in place.locator("input:not([disabled])").all():
-        control.focus()
-        page.keyboard.press(
-            "Space" if control.get_attribute("type") == "checkbox" else "ArrowRight"
-        )
-        for _ in range(30):  # a picture takes up to a second on a busy machine
-            page.wait_for_timeout(100)
-            page.wait_for_function(PYTHON_IS_THERE, arg=place.element_handle())
-            if place.locator("svg").first.inner_html() != before:
-                return True
-    return False
 
 
 @pytest.mark.skipif(FIREFOX is None, reason="no Firefox on this machine")

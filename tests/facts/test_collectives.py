@@ -34,9 +34,13 @@ def test_a_plain_python_knows_no_rank(monkeypatch):
 
 
 def test_a_group_without_a_named_backend_takes_that_of_the_accelerator(monkeypatch):
-    says("00_start_here", "torch 2.13 takes only the one for the accelerator that it finds")
+    says("00_start_here", "torch takes only the one for the accelerator that it finds")
     for device, backend in (("cuda", "nccl"), ("cpu", "gloo")):
-        monkeypatch.setattr(torch._C, "_get_accelerator", lambda found=device: torch.device(found))
+        found = torch.device(device)
+        monkeypatch.setattr(torch._C, "_get_accelerator", lambda found=found: found)
+        monkeypatch.setattr(  # which 2.15 asks instead
+            torch.accelerator, "current_accelerator", lambda check_available, found=found: found
+        )
         config = dist.distributed_c10d.BackendConfig(dist.Backend("undefined"))
         assert config.get_device_backend_map() == {device: backend}
 

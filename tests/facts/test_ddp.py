@@ -1,6 +1,7 @@
 """What the course says of torch's DistributedDataParallel, tried with one rank."""
 
 import inspect
+import warnings
 from contextlib import nullcontext
 
 import pytest
@@ -8,9 +9,12 @@ import torch
 import torch.distributed as dist
 from support.said import says
 from torch import nn
+from torch._dynamo.backends.distributed import DDPOptimizer
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils._python_dispatch import TorchDispatchMode
+
+from course.why.cause import KNOWN
 
 pytestmark = pytest.mark.usefixtures("alone", "one_thread")
 MIB = 2**20
@@ -88,6 +92,8 @@ def test_a_bucket_closes_when_it_reaches_the_cap():
 def test_a_cap_of_ones_own_holds_for_the_first_bucket():
     says("03b_overlap", "With a `bucket_cap_mb` of your own, DDP's first bucket has that cap, too.")
     assert buckets(layers(8, 1), bucket_cap_mb=2)[-1] == [2, 2, 2, 2]
+    says("03b_overlap", "torch.compile still makes its first cut at 1 MiB.")
+    assert DDPOptimizer(2 * MIB, backend_compile_fn=None).first_bucket_cap == MIB
 
 
 def test_static_graph_watches_one_step_longer():
@@ -259,13 +265,18 @@ def test_sync_batch_norm_needs_gpus():
 
 def test_how_to_keep_buffers_apart():
     says("07_strategies", "`broadcast_buffers=False` (since torch 2.13: `forward_sync_buffers`)")
+    assert "`forward_sync_buffers=False` (before torch 2.13 `broadcast_bu" in KNOWN["buffers"].cure
     renamed = "forward_sync_buffers" in inspect.signature(DistributedDataParallel).parameters
     assert renamed == (torch.__version__ >= (2, 13))
     option = {"forward_sync_buffers" if renamed else "broadcast_buffers": False}
-    quiet = DistributedDataParallel(nn.BatchNorm1d(2), **option)
-    told = DistributedDataParallel(nn.BatchNorm1d(2))
     says("08_scaling", "model.broadcast_buffers = False")
-    told.broadcast_buffers = False
+    with warnings.catch_warnings(action="error"):
+        quiet = DistributedDataParallel(nn.BatchNorm1d(2), **option)
+        told = DistributedDataParallel(nn.BatchNorm1d(2))
+        told.broadcast_buffers = False
+    if renamed:
+        with pytest.warns(FutureWarning, match="`broadcast_buffers` is deprecated"):
+            DistributedDataParallel(nn.BatchNorm1d(2), broadcast_buffers=False)
     for ddp in (quiet, told):
         with torch.no_grad(), Messages() as messages:
             ddp(torch.ones(2, 2))

@@ -74,7 +74,7 @@ def test_the_root_of_a_group_is_a_rank_of_the_job(ranks):
 def test_what_is_told_of_a_rank_that_does_not_come(ranks):
     says("04b_clinic", "It fails after its own time-out and names the rank that did not come.")
     says("04b_clinic", "Over Gloo, both raise an error when the time is over.")
-    says("04b_clinic", "in torch 2.13 `dist.barrier(timeout=...)` does the same for a barrier")
+    says("04b_clinic", "From torch 2.13 on, `dist.barrier(timeout=...)` does the same for a")
     told = ranks[0]["timeouts"]
     assert "Rank 1 failed to pass monitoredBarrier" in told["monitored"]
     assert "imed out" in told["wait"]

@@ -1,6 +1,7 @@
 """What the course says of torch's sharding, checkpoints, tensor and pipeline parallelism."""
 
 import inspect
+import warnings
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from torch.distributed.pipelining._utils import generate_stage_to_rank_mapping
 from torch.distributed.tensor import DeviceMesh, DTensor, Shard, init_device_mesh
 from torch.distributed.tensor.debug import CommDebugMode
 from torch.testing._internal.distributed.fake_pg import FakeStore
+from torch.utils._python_dispatch import TorchDispatchMode
 
 pytestmark = pytest.mark.usefixtures("alone", "one_thread")
 
@@ -92,6 +94,36 @@ def test_the_policy_computes_and_adds_up():
     model(torch.ones(1, 4)).sum().backward()
     assert seen == [torch.bfloat16]
     assert {p.grad.dtype for p in model[0].parameters()} == {torch.float32}
+
+
+def test_what_adds_up_where_the_policy_does_not_say_it():
+    says("10b_fsdp", "(without it `param_dtype`, or in torch 2.15 the weights' dtype)")
+    pretend_ranks(2)
+    model = nn.Linear(4, 4)
+    policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16)
+    fully_shard(model, mesh=init_device_mesh("cpu", (2,)), mp_policy=policy)
+    with Reduced() as reduced:
+        model(torch.ones(1, 4)).sum().backward()
+    assert reduced.dtypes == [torch.float32 if torch.__version__ >= (2, 15) else torch.bfloat16]
+
+
+class Reduced(TorchDispatchMode):
+    """Notes the dtypes in which gradients are added up over the ranks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dtypes: list[torch.dtype] = []
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        if operation.name() == "c10d::_reduce_scatter_base_":
+            self.dtypes.append(args[1].dtype)
+        return operation(*args, **(kwargs or {}))
+
+
+def pretend_ranks(world_size: int, rank: int = 0) -> None:
+    """In the place of the group of one rank, one in which only this rank is real."""
+    dist.destroy_process_group()
+    dist.init_process_group("fake", store=FakeStore(), rank=rank, world_size=world_size)
 
 
 def test_gradients_that_wait_are_in_the_dtype_that_adds_up():
@@ -229,15 +261,16 @@ def test_where_dualpipev_comes_from_and_how_a_v_lies_on_two_ranks():
 
 
 def test_the_two_new_names_come_with_a_warning_of_the_old_ones():
-    says("10_sharding", "torch 2.13 gave these two new names and warns of the old ones.")
-    if (2, 13) <= torch.__version__ < (2, 14):  # 2.15 keeps the old names, and says nothing
-        with pytest.warns(FutureWarning):
-            dist.all_gather_into_tensor(torch.ones(1), torch.ones(1))
+    says("10_sharding", "torch 2.13 gave these two new names; it and 2.14 warn of the old ones,")
+    says("10_sharding", "2.15 does not.")
+    warned = pytest.warns(FutureWarning, match="all_gather_into_tensor` is deprecated")
+    quiet = warnings.catch_warnings(action="error")
+    with warned if (2, 13) <= torch.__version__ < (2, 15) else quiet:
+        dist.all_gather_into_tensor(torch.ones(1), torch.ones(1))
 
 
 def test_a_pretended_group_has_any_number_of_ranks():
     says("11b_pipelines", "A *fake* process group has any number of ranks, of which only this one")
-    dist.destroy_process_group()
-    dist.init_process_group("fake", store=FakeStore(), rank=3, world_size=64)
+    pretend_ranks(64, rank=3)
     dist.all_reduce(torch.ones(1))
     assert (dist.get_rank(), dist.get_world_size()) == (3, 64)

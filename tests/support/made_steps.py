@@ -50,7 +50,7 @@ def step(
         busy = slice_.end if slice_.kind == "backward" else 0.0
         placed.append(replace(slice_, start=moment, end=ended, turn=turn, cpu=busy))
         moment = ended
-    return Step(start, moment, placed, passes, list(rows))
+    return Step(start, moment, placed, passes, list(rows), list(rows))
 
 
 def rank(number: int, steps: Sequence[Step], world: int = 2, **more: object) -> Rank:

@@ -22,6 +22,8 @@ WALKED = [  # the marks of tests that build pages and walk them
     pytest.mark.timeout(600),
 ]
 
+PYTHON_IS_THERE = "place => !place.querySelector('.explorable-status').textContent"
+
 
 class Handler(http.server.SimpleHTTPRequestHandler):
     """Serves a folder below ``/sub/``, and says nothing."""
@@ -106,3 +108,19 @@ class Links(HTMLParser):
         given = dict(attributes)
         self.links += [given[key] for key in ("href", "src") if given.get(key)]
         self.names |= {given["id"]} if "id" in given else set()
+
+
+def moves(page, place) -> bool:
+    """Whether an arrow key on some control gives another picture."""
+    before = place.locator("svg").first.inner_html()
+    for control in place.locator("input:not([disabled])").all():
+        control.focus()
+        page.keyboard.press(
+            "Space" if control.get_attribute("type") == "checkbox" else "ArrowRight"
+        )
+        for _ in range(30):  # a picture takes up to a second on a busy machine
+            page.wait_for_timeout(100)
+            page.wait_for_function(PYTHON_IS_THERE, arg=place.element_handle())
+            if place.locator("svg").first.inner_html() != before:
+                return True
+    return False

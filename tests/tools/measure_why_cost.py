@@ -1,76 +1,85 @@
-"""What does watching cost? ``python tests/tools/measure_why_cost.py [--runs 5]``.
+"""What does watching cost? ``python tests/tools/measure_why_cost.py [--blocks 8] [--runs 3]``.
 
-Two ranks train with DDP. Each prints, for the steps that are watched and for those after, what a
-step takes by the clock and of this process's processor time: the second hardly depends on what
-else the machine does. Steps before the watching are the warm-up, in which the hooks work, too.
+Two ranks train with DDP, and are watched in blocks of steps, with blocks between them in which
+nobody watches: both see the same model, the same memory and the same load of the machine. What a
+step takes is told by the clock and of this process's processor time; the second hardly depends on
+what else the machine does.
 """
 
 import argparse
+import os
 import tempfile
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 
 from course.checks.runner.on_ranks import await_warm_ranks
-from course.launch import warm_up
-from course.why import watch
+from course.launch import launch, warm_up
 from course.why.recorder import WARM_UP
 
 SCRIPT = """
-import sys, time, torch, torch.distributed as dist
+import itertools, sys, time, torch, torch.distributed as dist
+from pathlib import Path
 from statistics import median
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, TensorDataset
+from course.why import on_rank
 
+wide, rows, steps, warm_up, blocks = map(int, sys.argv[1:6])
 dist.init_process_group("gloo")
-wide, rows, watched, first = map(int, sys.argv[1:])
 layers = [torch.nn.Linear(wide, wide), torch.nn.ReLU()] * 3
 model = DistributedDataParallel(torch.nn.Sequential(*layers))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-loader = DataLoader(TensorDataset(torch.randn(rows * (first + 2 * watched + 4), wide)), rows)
-walls, work = [time.perf_counter()], [time.process_time()]
-for (inputs,) in loader:
-    model(inputs).square().mean().backward()
-    optimizer.step()
-    optimizer.zero_grad()
-    walls.append(time.perf_counter())
-    work.append(time.process_time())
-for clock in (walls, work):
-    steps = [late - early for early, late in zip(clock, clock[1:])]
-    print(median(steps[first : first + watched]), median(steps[first + watched + 3 :]))
+
+def train(count):
+    took = []
+    for (inputs,) in DataLoader(TensorDataset(torch.randn(rows * count, wide)), rows):
+        start = time.perf_counter(), time.process_time()
+        model(inputs).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        took.append((time.perf_counter() - start[0], time.process_time() - start[1]))
+    return took
+
+train(20)
+for _ in range(blocks):
+    on_rank.watch(Path(sys.argv[6]), steps, __file__)
+    watched = train(warm_up + steps + 5)[warm_up + 1 : warm_up + steps]
+    plain = train(warm_up + steps)[warm_up + 1 :]
+    print(*(median(column) for took in (watched, plain) for column in zip(*took)))
 dist.destroy_process_group()
 """
-STEPS = 40
+STEPS = 20
 SIZES = {"small": (64, 32), "middle": (256, 256), "large": (512, 512)}
 
 
 def main() -> None:
-    """Run each size some times, and print the median of the ratios."""
+    """Run each size some times, and print the medians of all blocks."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--runs", type=int, default=5)
-    runs = parser.parse_args().runs
+    parser.add_argument("--blocks", type=int, default=8)
+    parser.add_argument("--runs", type=int, default=3)
+    args = parser.parse_args()
     warm_up()
     await_warm_ranks()
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder, "steps.py")
         script.write_text(SCRIPT)
+        words = ["torchrun", "--standalone", "--nproc-per-node", "2", str(script)]
         for name, sizes in SIZES.items():
-            found = [_ratios(script, sizes) for _ in range(runs)]
-            wall, work, more = (median(column) for column in zip(*found, strict=True))
+            numbers = map(str, (*sizes, STEPS, WARM_UP, args.blocks))
+            command = [*words, *numbers, folder]
+            runs = [launch(command, limit=600.0) for _ in range(args.runs)]
+            lines = [line for run in runs for line in run.text(0, "stdout").splitlines()]
+            found = [[float(each) for each in line.split()] for line in lines]
+            plain = median(work for _, _, _, work in found)
+            low, more, high = quantiles((on - off for _, on, _, off in found), n=4)
+            wall = median(on / off for on, _, off, _ in found)
             print(
-                f"{name:7} a step of {1e3 * work:6.2f} ms of processor time takes "
-                f"{1e3 * more:+.2f} ms ({more / work:+.1%}) while it is watched; "
-                f"by the clock {wall - 1:+.1%}",
+                f"{name:7} a step of {1e3 * plain:6.2f} ms of processor time takes "
+                f"{1e3 * more:+.2f} ms more while it is watched ({1e3 * low:+.2f} to "
+                f"{1e3 * high:+.2f}; {more / plain:+.1%}); by the clock {wall - 1:+.1%}; "
+                f"load {os.getloadavg()[0]:.0f}",
                 flush=True,
             )
-
-
-def _ratios(script: Path, sizes: tuple[int, int]) -> tuple[float, float, float]:
-    """A watched step by an unwatched one; processor seconds of one, and how many more it takes."""
-    words = ["torchrun", "--standalone", "--nproc-per-node", "2", str(script)]
-    run, _ = watch([*words, *map(str, sizes), str(STEPS), str(WARM_UP)], STEPS)
-    lines = [[float(each) for each in line.split()] for line in run.text(0, "stdout").splitlines()]
-    (watched, after), (work, work_after) = lines
-    return watched / after, work_after, work - work_after
 
 
 if __name__ == "__main__":

@@ -132,10 +132,40 @@ def test_all_draw_from_all_samples_each_in_its_own_order() -> None:
     for rank, stride in zip(told, (3, 7), strict=True):
         for number, step in enumerate(rank.steps):
             step.rows = [(8 * number + n) * stride % 160 for n in range(8)]
+            step.fed = step.rows if number % 4 == 0 else []
     assert first(told).cause == "not sharded"
     for step in told[1].steps:
         step.rows = [row + 160 for row in step.rows]
     assert first(told).cause == "computing"
+
+
+def test_all_read_the_same_and_take_a_share_each() -> None:
+    told = same(*computed(), STEP, tail=2.0, rows=[list(range(8))] * 2)
+    for rank in told:
+        for step in rank.steps:
+            step.fed = step.rows[rank.rank :: 2]
+    assert first(told).cause == "computing"
+
+
+def test_ranks_that_share_a_sample_must_draw_the_same() -> None:
+    rows = [list(range(8))] * 2
+    split = message("all_reduce", 1, 1 * MIB, "layers.py:3", within="forward")
+    said = str(Answer(same(split, *computed(), STEP, tail=2.0, rows=rows)))
+    assert "not sharded" not in said and "the shares of the data" not in said
+    ddp = {"finds_unused": False, "buffers": 0, "ranks": 2}
+    told = same(*computed(), STEP, tail=2.0, rows=[*rows, *rows], count=4, settings={"ddp": [ddp]})
+    assert first(told).cause == "computing"
+    assert first(told[:2]).cause == "computing"  # of four ranks, as seen from one of two machines
+
+
+def test_what_a_model_was_called_with_may_be_unknown() -> None:
+    told = same(*computed(), STEP, tail=2.0, rows=[list(range(8))] * 2)
+    for step in told[0].steps:
+        step.fed = []
+    assert first(told).cause == "computing"
+    for rank in told:
+        rank.ddp = [{"finds_unused": False, "buffers": 0, "ranks": 2}]
+    assert first(told).cause == "not sharded"
 
 
 def test_samples_that_a_data_set_holds_twice_are_not_drawn_twice() -> None:

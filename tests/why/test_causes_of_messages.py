@@ -107,3 +107,34 @@ def test_who_waits_in_a_broadcast_of_buffers_does_not_accuse_it() -> None:
     told = ranks([early, *computed(), STEP], [slow, late, *computed(), STEP], tail=2.0)
     cause = first(told)
     assert (cause.cause, cause.rank, cause.where) == ("straggler", 1, "outside the step")
+
+
+AVERAGING = message("all_reduce", 30, 10 * MIB, "train.py:10")
+SMALL = [message("all_reduce", 1, 60_000, "train.py:10") for _ in range(60)]
+MEETS = message("barrier", 40, 0, "train.py:11")
+
+
+@pytest.mark.parametrize(
+    ("cause", "slices", "of_step"),
+    [
+        ("no overlap", [*computed(), AVERAGING, STEP], {}),
+        ("bandwidth", [*computed(), STEP], {"tail": 60.0, "overlap": 30.0}),
+        ("latency", [*computed(), *SMALL, STEP], {}),
+        ("accumulation", [*computed() * 4, STEP], {"tail": 40.0, "overlap": 20.0}),
+        ("synchronization", [*computed(), STEP, MEETS], {"tail": 2.0}),
+        ("buffers", [did("buffers", 40), *computed(), STEP], {"tail": 2.0}),
+    ],
+)
+@pytest.mark.parametrize("count", [3, 4, 8])
+def test_more_ranks(cause: str, slices: list, of_step: dict, count: int) -> None:
+    found = first(same(*slices, count=count, **of_step))
+    assert (found.cause, found.rank) == (cause, None)
+
+
+@pytest.mark.parametrize("count", [3, 4, 8])
+def test_a_message_costs_what_it_takes_the_rank_that_comes_last(count: int) -> None:
+    each = [[*computed(), message("barrier", 40 + 10 * n, 0, "train.py:11")] for n in range(count)]
+    late = [did("python", 10 * (count - 1 - n)) for n in range(count)]
+    told = ranks(*([*slices, more] for slices, more in zip(each, late, strict=True)))
+    share = next(c.share for c in Answer(told).causes if c.cause == "synchronization")
+    assert share == pytest.approx(40 / (100 + 10 * (count - 1)))

@@ -55,6 +55,11 @@ def test_a_sample_that_is_there_several_times_is_not_drawn_by_all(stranger: obje
     assert "the shares of the data" in " ".join(str(answer).split())
 
 
+def test_what_another_thread_sends_is_no_work_of_the_optimizer(stranger: object) -> None:
+    first = stranger("beside").causes[0]
+    assert (first.cause, first.line.split(":")[0]) == ("latency", "beside.py")
+
+
 def test_too_few_steps_are_said_so_although_ranks_have_left_their_group(stranger: object) -> None:
     with pytest.raises(CourseError, match="Only 3 training steps of rank 0 were seen"):
         stranger("short")

@@ -65,9 +65,22 @@ def test_the_first_cause_is_the_one_that_was_planted(
     assert found.where.startswith(where)
 
 
-def test_four_ranks(answer: object) -> None:
-    found = answer("by_hand", "straggler in forward", 4).causes[0]
-    assert (found.cause, found.rank, found.where) == ("straggler", 1, "forward")
+@pytest.mark.parametrize(
+    ("make", "planted", "cause", "rank", "where"),
+    [
+        ("by_hand", "straggler in forward", "straggler", 1, "forward"),
+        ("with_accelerate", "input", "input", None, "with_accelerate.py"),
+        ("with_trainer", "python", "python", None, "planted.py"),
+        ("plain_ddp", "not sharded", "not sharded", None, "plain_ddp.py"),
+        ("plain_ddp", "healthy", "computing", None, ""),
+    ],
+)
+def test_four_ranks(
+    answer: object, make: str, planted: str, cause: str, rank: int | None, where: str
+) -> None:
+    found = answer(make, planted, 4).causes[0]
+    assert (found.cause, found.rank) == (cause, rank)
+    assert found.where.startswith(where)
 
 
 def test_nothing_of_it_is_left_in_the_script(warm_ranks: None, tmp_path: Path) -> None:

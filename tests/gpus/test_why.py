@@ -1,0 +1,120 @@
+"""`why` on pretended GPUs: it starts there, and accuses nobody of what it cannot see.
+
+What a profiler records on a real GPU is in tests/why/test_on_gpus.py. Here it is made up, so that
+all that leads to the verdict is tried on ranks.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from course.checks.runner.on_ranks import await_warm_ranks
+from course.launch import connect
+from course.pretended import run as runner
+from course.why import Answer, watch
+from course.why.timeline import NO_PROFILER, TAKEN, TOO_SHORT
+
+pytestmark = [pytest.mark.slow, pytest.mark.rest]
+
+SCRIPT = """
+import os, sys, torch, torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+torch.cuda.set_device(device)
+dist.init_process_group("nccl", device_id=device)
+model = DistributedDataParallel(torch.nn.Linear(64, 64).to(device))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+data = TensorDataset(torch.randn(8 * 2 * STEPS, 64))
+for (rows,) in DataLoader(data, 8, sampler=DistributedSampler(data)):
+    loss = model(rows.to(device, non_blocking=True)).square().mean()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+print(loss.item() > 0)
+dist.destroy_process_group()
+"""
+# A profiler that saw copies for three quarters of the time, and computing for the rest.
+PROFILER = """
+import json, time, torch.profiler as profiler
+
+class Profile:
+    def __init__(self, activities):
+        assert activities == [profiler.ProfilerActivity.CUDA]
+
+    def prepare_trace(self):
+        pass
+
+    def start_trace(self):
+        self.began = time.time()
+
+    def stop_trace(self):
+        self.ended = time.time()
+
+    def export_chrome_trace(self, path):
+        events = []
+        for number in range(int((self.ended - self.began) * 1e5)):
+            at = 1e6 * self.began + 10 * number
+            copies = number % 4 < 3
+            name = "Memcpy HtoD (Pageable -> Device)" if copies else "gemm"
+            kind = "gpu_memcpy" if copies else "kernel"
+            args = {"correlation": number}
+            events += [{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "tid": 1,
+                        "ts": at, "dur": 1, "args": args},
+                       {"ph": "X", "cat": kind, "name": name, "tid": 7, "ts": at, "dur": 10,
+                        "args": args}]
+        with open(path, "w") as file:
+            json.dump({"traceEvents": events}, file)
+
+profiler.profile = Profile
+profiler.supported_activities = lambda: {profiler.ProfilerActivity.CUDA}
+"""
+OWN_PROFILER = """
+import torch.profiler
+torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]).start()
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def warm_ranks() -> None:
+    """Ranks that start at once."""
+    connect.warm_up()
+    await_warm_ranks()
+
+
+def asked(folder: Path, before: str = "", steps: int = 60) -> Answer:
+    """What `why` answers of the script, with something done before it."""
+    script = folder / "train.py"
+    script.write_text(before + SCRIPT.replace("STEPS", str(steps)))
+    words = ["torchrun", "--standalone", "--nproc-per-node", "2", runner.__file__, "2"]
+    run, told = watch([*words, str(script)])
+    assert run.ok, run.text(run.first_failed)
+    assert [run.text(rank, "stdout") for rank in (0, 1)] == ["True"] * 2
+    assert all(rank.device == "cuda" and rank.backend == "nccl" for rank in told)
+    return Answer(told)
+
+
+def test_it_starts_and_accuses_nobody_of_what_it_cannot_see(tmp_path: Path) -> None:
+    answer = asked(tmp_path)
+    assert answer.causes == []
+    said = " ".join(str(answer).split())
+    assert f"The ranks compute on GPUs, and {NO_PROFILER}" in said and "Cure" not in said
+
+
+def test_what_a_profiler_records_becomes_the_verdict(tmp_path: Path) -> None:
+    answer = asked(tmp_path, PROFILER)
+    first = answer.causes[0]
+    assert (first.cause, first.rank) == ("copies", None)
+    assert first.share == pytest.approx(0.75, abs=0.1)
+    said = " ".join(str(answer).split())
+    assert "the mean of 5 steps on 2 ranks while torch.profiler recorded the GPUs" in said
+    assert "pin_memory=True" in said
+
+
+@pytest.mark.parametrize(
+    ("before", "steps", "blind"), [(PROFILER, 27, TOO_SHORT), (OWN_PROFILER, 60, TAKEN)]
+)
+def test_why_there_is_no_record(tmp_path: Path, before: str, steps: int, blind: str) -> None:
+    answer = asked(tmp_path, before, steps)
+    assert answer.causes == [] and blind in " ".join(str(answer).split())

@@ -1,0 +1,42 @@
+"""A thread beside the program sends the gradients: ``torchrun --nproc-per-node 2 beside.py``."""
+
+import queue
+import threading
+
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+torch.set_num_threads(1)
+model = torch.nn.Sequential(*[torch.nn.Linear(64, 64) for _ in range(30)])
+wanted: queue.Queue = queue.Queue()
+
+
+def send() -> None:
+    """Average what the program asks for, one after the other."""
+    while (gradient := wanted.get()) is not None:
+        dist.all_reduce(gradient)
+        wanted.task_done()
+
+
+class Averaged(torch.optim.SGD):
+    """An optimizer that first waits for the other thread."""
+
+    def step(self, closure: object = None) -> None:
+        """Wait, then the step."""
+        for parameter in model.parameters():
+            wanted.put(parameter.grad)
+        wanted.join()
+        super().step(closure)
+
+
+thread = threading.Thread(target=send)
+thread.start()
+optimizer = Averaged(model.parameters(), lr=0.01)
+for _ in range(40):
+    model(torch.randn(8, 64)).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+wanted.put(None)
+thread.join()
+dist.destroy_process_group()
