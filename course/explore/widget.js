@@ -51,7 +51,7 @@ const builders = {
     return [element, (value) => (input.checked = value)];
   },
 
-  Steps({ label, last }, change) {
+  Steps({ label, last, names = [] }, change) { // names: where a step is not its number
     let at = 0, timer = null;
     const output = make("output");
     const range = make("input", { type: "range", min: 0, max: last, step: 1, "aria-label": label });
@@ -60,7 +60,7 @@ const builders = {
     const back = button("Back", "‹"), play = button("Play", "▶"), forward = button("Forward", "›");
     const show = (value) => {
       range.value = at = value;
-      output.textContent = `${value} of ${last}`;
+      output.textContent = names[value] ?? `${value} of ${last}`;
       range.setAttribute("aria-valuetext", output.textContent);
       back.disabled = value === 0;
       forward.disabled = value === last;

@@ -173,11 +173,10 @@ def _frames(drawn: Any, values: dict[str, Any]) -> tuple[str, list[tuple[str, st
         stops = list(range(spec["last"] + 1)) if steps else spec["stops"]
         now = values[spec["name"]]
         chosen = sorted({*range(0, len(stops), -(-len(stops) // MOST)), stops.index(now)})
-        texts = spec["names"] if steps else spec["texts"]
+        texts = [f"{stop} of {spec['last']}" for stop in stops] if steps else spec["texts"]
         frames = []
         for number in chosen:
             moved = values | {spec["name"]: stops[number]}
-            name = texts[number] if number < len(texts) else str(stops[number])
-            frames.append((name, str(drawn.picture(moved).still)))
+            frames.append((texts[number], str(drawn.picture(moved).still)))
         return spec["label"], frames, chosen.index(stops.index(now))
     return "", [], 0

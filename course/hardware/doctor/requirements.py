@@ -23,6 +23,6 @@ PACKAGES = {
     "jupytext": "1.16",
     "nbclient": "0.10",
     "nbval": "0.11",
-    "pytest": "8",
+    "pytest": "8.4",
 }
 UNTRIED_TORCH = "2.16"  # and later ones
