@@ -54,8 +54,8 @@ def test_the_learning_rate_belongs_to_the_ranks_that_run():
     first, second = launch([*TWO, *words, "1"]), launch(["python", *words, "2"])
     assert first.ok and second.ok, first.lines + second.lines
     rates = {row["step"]: row["rate"] for row in first.rows + second.rows if "rate" in row}
-    assert rates[2] == pytest.approx(5e-4 * 3 / 10)
-    assert rates[3] == pytest.approx(5e-4 * 0.5**0.5 * 4 / 10)
+    assert rates[2] == pytest.approx(5e-4 * 2 / 10)
+    assert rates[3] == pytest.approx(5e-4 * 0.5**0.5 * 3 / 10)
 
 
 def test_a_gpu_that_is_not_there_is_a_sentence():
