@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import pytest
 from support import pretended
 
 
+@pytest.mark.slow
 def test_gloo_is_not_asked_to_send_what_lies_on_a_gpu(tmp_path, monkeypatch):
     """The error may come up in a thread of Gloo's own and end the rank, so no `except` helps."""
     monkeypatch.chdir(pretended.written("00_start_here", tmp_path))

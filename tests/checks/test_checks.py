@@ -61,18 +61,21 @@ def leaves_something():
     return tempfile.mkstemp()[1]
 
 
+@pytest.mark.slow
 def test_ranks_leave_no_temporary_files(tmp_path):
     # The rank is cold: it imports torch, which takes long on a busy machine.
     (left,) = on_ranks.on_ranks(1, leaves_something, src=tmp_path, limit=100)
     assert Path(left).parent.name.startswith("course-check-") and not Path(left).parent.exists()
 
 
+@pytest.mark.slow
 def test_a_check_leaves_no_run_beside_the_learners_own(handed_out, monkeypatch):
     monkeypatch.chdir(handed_out)
     check.check("my_ddp", src=".")
     assert list(Path("runs").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_checks_wait_for_a_warm_server_but_not_where_ranks_are_new_interpreters(monkeypatch):
     """A variable that is read at the start makes every rank a new interpreter, for good."""
     connect.warm_up()

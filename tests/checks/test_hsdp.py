@@ -1,10 +1,12 @@
 """The HSDP script of lab 10b: one clear sentence for a mesh that cannot be."""
 
+import pytest
 from support import solutions
 
 from course.launch import launch
 
 
+@pytest.mark.slow
 def test_ranks_that_do_not_divide_into_replicas_are_refused_in_one_sentence(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "src").mkdir()

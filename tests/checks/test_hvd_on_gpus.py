@@ -81,6 +81,7 @@ def test_with_fewer_gpus_than_ranks_all_is_on_the_cpu(folder):
     assert run.text(1, "stdout").startswith("gloo 0.02 cpu [1.5, 1.5]")
 
 
+@pytest.mark.slow
 def test_a_rank_that_has_joined_makes_its_zeros_on_its_own_gpu(folder):
     run = on_gpus(folder, "uneven_on_gpus.py", ranks=2, gpus=2)
     assert run.ok, run.lines

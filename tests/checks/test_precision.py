@@ -45,6 +45,7 @@ def test_products_of_a_gpu_are_timed_in_the_formats_that_it_has(
     assert {way: how for way, how in used.items() if "," not in way} == ways
 
 
+@pytest.mark.slow
 def test_ddp_gives_an_overflow_to_every_rank(tmp_path: Path):
     script = tmp_path / "one_inf.py"
     script.write_text(scripts(LAB)[script.name])

@@ -11,6 +11,7 @@ WAYS = sorted(name for name in scripts(SIX) if name.startswith("way_"))
 DATA = "data = digits.load()[0]\n"  # in worker_dies.py, just before its training begins
 
 
+@pytest.mark.slow
 def test_the_strategies_train_as_one_device_does(tmp_path):
     """Single precision would show a difference as soon as a device rounds in its own manner."""
     write(LAB, tmp_path)
@@ -32,6 +33,7 @@ def test_weights_that_are_compared_are_of_full_float32(name):
     assert 'torch.backends.cudnn.conv.fp32_precision = "ieee"' in used
 
 
+@pytest.mark.slow
 def test_a_server_takes_no_slow_worker_for_a_dead_one(tmp_path):
     """On a busy machine workers may be silent for seconds; only a closed connection is a death."""
     write(ASYNC, tmp_path)

@@ -142,6 +142,7 @@ def run_pytest(folder: Path, *arguments: str, **environment: str) -> subprocess.
     )
 
 
+@pytest.mark.slow
 @pytest.mark.rest
 def test_the_notebooks_are_found_without_the_extra_dev():
     done = subprocess.run(
