@@ -88,7 +88,7 @@ def build(
 
 
 def _says_the_same(path: Path, solved: NotebookNode) -> bool:
-    """Whether the notebook on disk says the same as this run; what is no notebook does not."""
+    """Whether the file on disk is a notebook that says the same as this run."""
     try:
         return says_the_same(nbformat.read(path, 4), solved)
     except (OSError, nbformat.reader.NotJSONError, KeyError, AttributeError):

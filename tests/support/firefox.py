@@ -27,7 +27,7 @@ class Firefox:
     def __init__(self, address: str) -> None:
         from websocket import create_connection
 
-        # It answers no page, and takes whoever names an origin for one.
+        # It answers no web page, and anyone who names an origin counts as one.
         self._socket = create_connection(address, timeout=PATIENCE_S, suppress_origin=True)
         self._ids = itertools.count()
         self.asked: list[str] = []
