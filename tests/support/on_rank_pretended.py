@@ -98,9 +98,17 @@ def wrong(name: str) -> str:
     """What is said on this rank of one way to use NCCL wrongly."""
     pretend_gpus(2)
     problem = said(WRONG[name])
+    await_the_other()
     if dist.is_initialized():
         dist.destroy_process_group()
     return problem
+
+
+def await_the_other() -> None:
+    """Return when both ranks are here: who leaves earlier may be missed by one still connecting."""
+    store = dist.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
+    store.set(os.environ["RANK"], "is here")
+    store.wait(["0", "1"])
 
 
 def every_rank_on_gpu_0() -> None:

@@ -55,7 +55,8 @@ def build(root: Path, out: Path, repository: Repository | None = None) -> None:
         sources, pages = Path(folder) / "sources", Path(folder) / "pages"
         write_sources(root, sources, repository)
         for exhibit in exhibits():
-            write_whole(sources / previews.FOLDER / f"{exhibit.page}.svg", exhibit.picture.still)
+            drawn = previews.image(exhibit.picture)
+            write_whole(sources / previews.FOLDER / f"{exhibit.page}.svg", drawn)
         write_static(root, sources, Path(folder))
         write_pages(sources, pages)
         previews.write_previews(pages, Path(folder))

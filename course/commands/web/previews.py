@@ -10,7 +10,7 @@ import matplotlib
 
 from course.commands.web import npm
 from course.core import CourseError
-from course.drawing import palette, svg
+from course.drawing import Picture, palette, svg
 
 HERE = Path(__file__).parent
 # Draws SVG the same on every machine.
@@ -26,6 +26,7 @@ HEADING = re.compile(r"<h1>(.*?)(?:<a class=|</h1>)", re.DOTALL)
 TAG = re.compile(r"<[^>]+>")
 INLINE = re.compile(r'<svg xmlns.*?role="(?:img|group)".*?</svg>', re.DOTALL)
 IMAGE = re.compile(r'src="(_images/[^"]+\.svg)"')
+TIP = re.compile(r"(?<=>)<title>[^<]*</title>(?=</)")  # of a mark, not of the drawing
 
 
 def write_previews(pages: Path, folder: Path) -> None:
@@ -49,6 +50,11 @@ def write_previews(pages: Path, folder: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     for drawn in drawings.glob("*.png"):
         (out / drawn.name).write_bytes(drawn.read_bytes())
+
+
+def image(picture: Picture) -> str:
+    """The picture as a file that a page shows by ``<img>``, where no pointer is answered."""
+    return TIP.sub("", picture.still)
 
 
 def _first_picture(page: str, pages: Path) -> str:
