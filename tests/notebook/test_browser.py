@@ -55,7 +55,7 @@ pytestmark = [
 
 
 # With open exercises and without; `pytest --nbval` runs the cells of all the others.
-RUN = ["labs/07b_six_ways.ipynb", "solutions/07b_six_ways.ipynb"]
+RUN = ["labs/04d_streaming.ipynb", "solutions/04d_streaming.ipynb"]
 
 
 @pytest.mark.parametrize("path", RUN)

@@ -1,6 +1,11 @@
-"""Slurm as it is on most machines: not there."""
+"""Slurm as it is on most machines, not there; and patience with one that is."""
+
+import functools
 
 from course.clusters.slurm.commands import Commands
+from support import launching
+
+until = functools.partial(launching.until, every=0.25)  # a look starts a command of Slurm's
 
 
 class Nothing(Commands):

@@ -276,7 +276,7 @@ def _until(holds: Callable[[], object], what: str) -> None:
             raise CourseError(
                 f"{what} of the practice cluster did not come up within {READY_S:g} s."
             )
-        time.sleep(0.05)
+        time.sleep(0.2)  # a look starts a command of Slurm's
 
 
 def main() -> None:

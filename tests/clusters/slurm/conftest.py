@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from support.launching import until
-from support.slurm import Nothing
+from support.slurm import Nothing, until
 
 from course.clusters import slurm
 from course.clusters.slurm.practice_cluster import PracticeCluster

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from support.launching import until
+from support.slurm import until
 
 from course.clusters import slurm
 from course.clusters.slurm.practice_cluster import obstacle
