@@ -5,13 +5,13 @@ debugging and analysis", says torch, which promises none of these names. Where o
 evidence is gone with it, and nothing else.
 """
 
-import time
 from collections.abc import Callable
 from contextlib import suppress
 
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
+from course.why import clocks
 from course.why.recorder import Recorder
 from course.why.timeline import Pass
 
@@ -75,7 +75,7 @@ class Ddp:
             return
         self._asked[id(ddp)] = ended
         # Its clock is that of the calendar.
-        apart = time.perf_counter() - time.time()
+        apart = clocks.ahead_of_calendar()
         start = told["backward_compute_time_start"] * NS + apart
         buckets = str(told.get("rebuilt_bucket_sizes") or told.get("bucket_sizes", ""))
         self._recorder.passed(

@@ -4,12 +4,12 @@ These steps are not among those that are timed, since the profiler slows down wh
 is asked for the GPU's work alone, which costs least.
 """
 
-import time
 from pathlib import Path
 
 import torch
 from torch import profiler
 
+from course.why import clocks
 from course.why.timeline import NO_PROFILER, TAKEN, TOO_SHORT
 
 STEPS = 6  # the first one is lost: the recording begins in it
@@ -41,7 +41,7 @@ class Recording:
             self.blind = f"torch.profiler could not begin: {error}"
             return False
         self._profile, self.blind = found, ""
-        self.apart = time.perf_counter() - time.time()
+        self.apart = clocks.ahead_of_calendar()
         return True
 
     def taken(self) -> None:
