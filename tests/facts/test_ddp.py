@@ -157,7 +157,7 @@ def test_an_unused_parameter_is_an_error_in_the_next_forward():
 
 
 def test_the_cpu_takes_no_device_ids():
-    says("03_distributed_data_parallel", "DDP wants `device_ids=[device]` on a GPU, and `None` on")
+    says("03_distributed_data_parallel", "On the CPU it takes only `None`")
     says("hints", "On the CPU the argument must be `None`.")
     with pytest.raises(ValueError, match="device_ids"):
         DistributedDataParallel(nn.Linear(1, 1), device_ids=[torch.device("cpu")])
