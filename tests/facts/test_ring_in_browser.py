@@ -26,4 +26,4 @@ def test_right_answers_of_the_page_run_unchanged_under_torchrun(tmp_path, ranks)
 def test_what_waits_forever_on_the_page_does_so_over_gloo(tmp_path, name):
     (tmp_path / "answer.py").write_text(HANGS[name])
     with pytest.raises(Deadlock):
-        on_ranks(4, on_rank_ring_answers.sums, ["answer"], src=tmp_path, limit=20)
+        on_ranks(4, on_rank_ring_answers.sums, ["answer"], src=tmp_path, limit=10)
