@@ -74,8 +74,8 @@ class Gpus:
     """What NVML says: the visible GPUs, the links between them, the driver, and what is wrong.
 
     `driver_cuda` is the newest CUDA version that the driver runs. `failure` says why NVML answers
-    nothing, `hidden` what is wrong with CUDA_VISIBLE_DEVICES, `divided` what MIG keeps from a
-    process, each in one sentence. `installed` counts the GPUs before any of them is hidden.
+    nothing, `hidden` what is wrong with CUDA_VISIBLE_DEVICES, `divided` what MIG keeps from the
+    labs, each in one sentence. `installed` counts the GPUs before any of them is hidden.
     """
 
     gpus: tuple[Gpu, ...] = ()

@@ -1,7 +1,10 @@
-"""MIG: GPUs that are divided into instances, and which of them CUDA shows a process.
+"""MIG: GPUs that are divided into instances, and which of them the labs use.
 
-NVIDIA's MIG User Guide, "CUDA Device Enumeration": a process sees one instance only, the first if
-several are visible; and while it sees one, it sees no GPU that is not divided.
+NVIDIA's MIG User Guide, "CUDA Device Enumeration" (read on 2026-11-25): with a driver older than
+570 CUDA shows a process one instance only, the first if several are visible, and beside it no GPU
+that is not divided. Later drivers show an instance of every part of a GPU, and whole GPUs as well.
+But NCCL takes several instances only since 2.31, as an experiment (its user guide, "Using MIG
+instances"), and torch 2.15 comes with 2.30. So with every driver the labs use one instance.
 """
 
 from collections.abc import Callable
@@ -12,7 +15,7 @@ Numbered = tuple[int, Any]  # a GPU's number and its handle; an instance has the
 
 
 def named(variable: str, ask: Callable[..., Any], nvml: Any) -> tuple[list[Numbered], str | None]:
-    """The instance that CUDA shows for a CUDA_VISIBLE_DEVICES of instances, and what is wrong."""
+    """The instance that a CUDA_VISIBLE_DEVICES of instances gives us, and what is wrong with it."""
     first, *rest = variable.strip().split(",")
     handle = ask(nvml.nvmlDeviceGetHandleByUUID, first)
     if handle is None:
@@ -21,13 +24,13 @@ def named(variable: str, ask: Callable[..., Any], nvml: Any) -> tuple[list[Numbe
     if not rest:
         return [(0, handle)], None
     count = f"CUDA_VISIBLE_DEVICES names {len(rest) + 1} MIG instances"
-    return [(0, handle)], f"{count}, but CUDA shows a process only the first."
+    return [(0, handle)], f"{count}, and the labs can use only one: name only that."
 
 
 def shown(
     gpus: list[Numbered], ask: Callable[..., Any], nvml: Any
 ) -> tuple[list[Numbered], str | None]:
-    """What CUDA shows of these GPUs, and in one sentence what MIG keeps from it."""
+    """What the labs use of these GPUs, and in one sentence what MIG keeps from them."""
     modes = [ask(nvml.nvmlDeviceGetMigMode, handle) for _, handle in gpus]  # (now, after a reset)
     divided = [gpu for gpu, mode in zip(gpus, modes, strict=True) if mode and mode[0] == ENABLED]
     if not divided:
@@ -38,14 +41,17 @@ def shown(
         for instance in _instances(handle, ask, nvml)
     ]
     off = "if the machine is yours, `sudo nvidia-smi -mig 0` turns it off"
+    numbers = {number for number, _ in divided}
+    whole = [gpu for gpu in gpus if gpu[0] not in numbers]
     if not instances:
-        numbers = {number for number, _ in divided}
-        rest = [gpu for gpu in gpus if gpu[0] not in numbers]
-        return rest, f"MIG is on and there is no instance to compute on: {off}."
+        return whole, f"MIG is on and there is no instance to compute on: {off}."
     if len(instances) == len(gpus) == 1:
         return instances, None
-    lead = "MIG is on, and CUDA shows a process only one of the instances"
+    lead = "MIG is on, and the labs can use only one of the instances"
     name = "`export CUDA_VISIBLE_DEVICES=MIG-...` chooses it (`nvidia-smi -L` lists them)"
+    if whole:
+        listed = ",".join(str(number) for number, _ in whole)
+        name += f", `export CUDA_VISIBLE_DEVICES={listed}` the GPUs that are whole"
     # Before CUDA starts, torch counts the cards, and a script would give each of them a rank.
     terminal = "do so before you start scripts from a terminal"
     return instances[:1], f"{lead}: {name}, and {terminal}; {off}."

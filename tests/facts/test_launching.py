@@ -12,6 +12,7 @@ import pytest
 import torch
 from support.said import says
 from torch.distributed import run
+from torch.distributed.elastic.multiprocessing import errors
 from torch.distributed.elastic.rendezvous import dynamic_rendezvous as rendezvous
 
 # In one write, since the processes share their output.
@@ -73,6 +74,25 @@ def test_the_shared_store_can_be_switched_off():
     says("04_ddp_in_practice", "With the variable every attempt gets a new store.")
     says("04c_wrong_numbers", "`TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1`")
     assert 'os.getenv("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "0")' in inspect.getsource(rendezvous)
+
+
+def test_record_brings_the_traceback_into_the_report(tmp_path, monkeypatch):
+    says("04_ddp_in_practice", "which has only its exit code. With `@record` on the main function")
+
+    @errors.record
+    def main():
+        raise ValueError("the fault of rank 1")
+
+    file = tmp_path / "error.json"
+    monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(file))
+    with pytest.raises(ValueError, match="rank 1"):
+        main()
+    for error_file, recorded in (("<N/A>", False), (str(file), True)):
+        failure = errors.ProcessFailure(1, 4711, 1, error_file)
+        report = str(errors.ChildFailedError("train.py", {1: failure}))
+        assert "exitcode  : 1" in report
+        assert ("the fault of rank 1" in report) == recorded
+        assert ("To enable traceback see" in report) != recorded
 
 
 def test_the_old_launcher():

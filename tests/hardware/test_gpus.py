@@ -117,16 +117,14 @@ def torch_counts(monkeypatch, variable):
 
 def test_mig_instances():
     one = box(FakeNvml("A MIG 1g.10gb"), visible="MIG-aa,MIG-bb").nvidia
-    assert (
-        len(one.gpus) == 1
-        and "2 MIG instances, but CUDA shows a process only the first" in one.hidden
-    )
+    assert len(one.gpus) == 1 and "2 MIG instances, and the labs can use only one" in one.hidden
     none = box(FakeNvml("A"), visible="MIG-zz").nvidia
     assert none.gpus == () and "MIG-zz names no MIG instance" in none.hidden
     assert box(FakeNvml("A"), visible="MIG-aa").nvidia.hidden is None
 
 
-ONE_OF_THEM = "CUDA shows a process only one of the instances: `export CUDA_VISIBLE_DEVICES=MIG-"
+ONE_OF_THEM = "the labs can use only one of the instances: `export CUDA_VISIBLE_DEVICES=MIG-"
+OR_THE_WHOLE = "lists them), `export CUDA_VISIBLE_DEVICES=0` the GPUs that are whole, and do so"
 NO_INSTANCE = (
     "there is no instance to compute on: if the machine is yours, `sudo nvidia-smi -mig 0`"
 )
@@ -139,12 +137,13 @@ NO_INSTANCE = (
         ({0: 2}, "0", ["A MIG 1g.10gb"], ONE_OF_THEM),
         ({0: 1, 1: 1}, None, ["A MIG 1g.10gb"], ONE_OF_THEM),
         ({1: 2}, None, ["B MIG 1g.10gb"], ONE_OF_THEM),
+        ({1: 2}, None, ["B MIG 1g.10gb"], OR_THE_WHOLE),
         ({1: 2}, "0", ["A"], None),
         ({1: 0}, None, ["A"], NO_INSTANCE),
         ({0: 0, 1: 0}, None, [], NO_INSTANCE),
     ],
 )
-def test_cuda_shows_one_instance_of_divided_gpus_and_nothing_beside_it(mig, visible, shown, says):
+def test_the_labs_use_one_instance_of_divided_gpus_and_nothing_beside_it(mig, visible, shown, says):
     here = box(FakeNvml("A", "B", mig=mig), visible=visible)
     assert [gpu.name for gpu in here.gpus] == shown and here.usable_gpus == len(shown)
     assert here.nvidia.hidden is None and here.nvidia.installed == 2

@@ -108,7 +108,7 @@ SICK = [  # check, facts, level, what the sentence says
         gpus.divided,
         facts(box(FakeNvml("A", "A", mig={0: 2, 1: 2}))),
         BROKEN,
-        "MIG is on, and CUDA shows a process only one of the instances",
+        "MIG is on, and the labs can use only one of the instances",
     ),
     (
         gpus.divided,
