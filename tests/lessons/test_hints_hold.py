@@ -30,6 +30,7 @@ WARNINGS = [
     ("my_reduce_scatter", "or a maximum becomes a sum", "It always takes the sum"),
     ("data_parallel", "make only that many replicas", "It makes as many replicas as there are dev"),
     ("data_parallel", "goes to every device as it is", "A string is dealt out letter by letter"),
+    ("data_parallel", "a subclass of dict", "Outputs of a dict's subclass become plain dicts"),
     (
         "loss_inside",
         "Dividing first and averaging after",
@@ -39,6 +40,7 @@ WARNINGS = [
     ("simple_ways", "Then set `flat` to zero", "It adds its own numbers twice"),
     ("simple_ways", "in the order of the ranks", "Each rank adds in an order that goes round fro"),
     ("ring", "nobody receives, and the ring stands still", "It sends before it receives"),
+    ("ring", "Python refuses", "It adds into the tuple that holds the chunks"),
     ("ring", "chunks may differ in length", "It leaves out the numbers that do not divide"),
     ("ring", "Nothing is added here", "The all-gather adds"),
     ("ring", "If you make copies instead of views", "The chunks are copies, not views"),
