@@ -55,7 +55,8 @@ class CourseMagics(Magics):
     def timeout(self, line: str) -> Run:
         """Run a command with a limit in seconds, as the terminal's `timeout` does.
 
-        A hang shows where each rank is.
+        A hang shows where each rank is. The time in which the machine was busy with other things
+        does not count, or ranks on a busy machine would end before they hang.
         """
         seconds, *words = _words(line) or [""]
         try:
@@ -178,7 +179,7 @@ def _words(line: str) -> list[str]:
 
 def _show(words: list[str], limit: float = LIMIT_S, may_hang: bool = False) -> Run:
     """Launch and show; a failing run of a finished script raises, an open TODO does not."""
-    run = launch(words, watch=Live(limit, CurvesDisplay()), limit=limit)
+    run = launch(words, watch=Live(limit, CurvesDisplay()), limit=limit, patient=may_hang)
     if run.ok or run.unfinished or (may_hang and run.reason == Reason.LIMIT):
         return run
     raise CourseError(f"{run.command} failed; the message above says why.")

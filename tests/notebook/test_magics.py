@@ -13,6 +13,8 @@ from support.scripts import COUNT, TODO
 
 from course import hardware
 from course.core import CourseError
+from course.launch import Run, launch
+from course.notebook import magics
 
 pytestmark = pytest.mark.slow
 
@@ -144,6 +146,22 @@ def test_time_limit(cell: RunCell, labs: Path) -> None:
     assert ran.error is None and ran.result.reason == "limit"
     heading = "The limit of 1.5 s ended the run. Where the ranks stood:"
     assert f"{heading}\n  rank 0 is at slow.py:2" in ran.shown
+
+
+def test_time_limit_counts_no_time_of_a_busy_machine(
+    cell: RunCell, labs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def asking(words: list[str], **options: object) -> Run:
+        asked.append(options["patient"])
+        return launch(words, **options)
+
+    monkeypatch.setattr(magics, "launch", asking)
+    (labs / "src" / "count.py").write_text(COUNT)
+    assert cell("%timeout 100 python src/count.py").result.ok
+    assert cell("%python src/count.py").result.ok
+    assert asked == [True, False]
 
 
 @pytest.mark.parametrize(
