@@ -19,7 +19,6 @@ PACKAGES = {
     "matplotlib": "3.9",
     "pandas": "2.2.2",
     "psutil": "6",
-    "tabulate": "0.9",
     "nvidia-ml-py": "12",
     "jupytext": "1.16",
     "nbclient": "0.10",
