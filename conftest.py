@@ -6,6 +6,7 @@ A test file says beside its imports what it is: `slow` (`make quick` leaves it o
 
 import os
 import random
+import signal
 from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,6 +26,12 @@ WITH_DEV = all(map(find_spec, ["hypothesis", "pytest_timeout", "xdist"]))
 pytest_plugins = ["support.kernels", "support.no_skips", "support.small", "support.validate"]
 pytest_plugins += ["support.workers"] if WITH_DEV else []
 collect_ignore_glob = [] if WITH_DEV else ["tests/*"]
+
+
+def pytest_configure() -> None:
+    """Let what the tests start hear ^C: a shell's commands in the background do not."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_report_header() -> str:

@@ -53,6 +53,11 @@ def known_ends(name: str) -> list[float]:
 @pytest.mark.parametrize("name", TORCHS)
 def test_numbers_are_rounded_and_stored_as_torch_does(name):
     known, numbers = FORMATS[name], samples(name)
+    lost = numbers.to(TORCHS[name]).isnan()  # torch 2.11 makes NaN of what later ones hold as 448
+    if lost.any():
+        assert name == "fp8 e4m3" and torch.__version__ < (2, 13)
+        assert (numbers[lost].abs() > known.largest + known.spacing(known.largest) / 2).all()
+        numbers = numbers[~lost]
     stored = numbers.to(TORCHS[name])
     wanted = stored.float().tolist()
     assert [known.round(number) for number in numbers.tolist()] == wanted

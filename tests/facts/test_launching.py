@@ -14,6 +14,7 @@ from support.said import says
 from torch.distributed import run
 from torch.distributed.elastic.multiprocessing import errors
 from torch.distributed.elastic.rendezvous import dynamic_rendezvous as rendezvous
+from torch.distributed.flight_recorder.components import types as flight_recorder_types
 
 # In one write, since the processes share their output.
 REPORTS = """
@@ -106,6 +107,9 @@ def test_the_programme_that_compares_the_recorders():
     says("04b_clinic", "in a terminal it is called `torchfrtrace`")
     commands = importlib.metadata.distribution("torch").entry_points.select(name="torchfrtrace")
     assert list(commands)
+    says("04b_clinic", "(torch 2.11 refuses it.)")
+    accepted = '"gloo"' in inspect.getsource(flight_recorder_types.Op)
+    assert accepted == (torch.__version__ >= (2, 13))
 
 
 def test_the_debug_server():

@@ -52,6 +52,10 @@ def torch(facts: Facts) -> Finding:
         return broken(f"torch {has or 'is missing'}; the course needs {wants} or later: {fix}.")
     if failure:
         fix = f'`python -m pip install --force-reinstall "torch>={wants}"` installs it again'
+        if facts.torch.late:
+            first = "The first import reads much from the disk, so try again"
+            fix = f"{first}. If it takes as long, {fix}"
+            return broken(f"torch {has} cannot be imported ({failure}). {fix}.")
         return broken(f"torch {has} cannot be imported ({failure}): {fix}.")
     if not _too_old(has, UNTRIED_TORCH):
         fix = f'`python -m pip install "torch<{UNTRIED_TORCH}"` brings one that was'

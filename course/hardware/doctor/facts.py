@@ -35,7 +35,8 @@ ASK_TORCH = [sys.executable, "-P", str(Path(__file__).with_name("ask_torch.py"))
 class Torch:
     """What torch itself says: its backends, how many GPUs it sees, and in its words what is wrong.
 
-    `faults` has, by number, the GPUs on which it cannot compute.
+    `faults` has, by number, the GPUs on which it cannot compute. `late`: it had said nothing yet
+    when the time was over, which alone is no fault.
     """
 
     gloo: bool = False
@@ -43,6 +44,7 @@ class Torch:
     gpus: int = 0
     faults: Mapping[int, str] = field(default_factory=dict)
     import_error: str | None = None
+    late: bool = False
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ def torch_says(asked: subprocess.Popen[str]) -> Torch:
         faults = {int(gpu): fault for gpu, fault in says.pop("faults", {}).items()}
         return Torch(faults=faults, **says)
     if late:
-        return Torch(import_error=f"it took more than {TORCH_LIMIT_S} s")
+        return Torch(import_error=f"it took more than {TORCH_LIMIT_S} s", late=True)
     last = err.strip().splitlines()[-1:] or [f"exit code {asked.returncode}"]
     return Torch(import_error=last[0])
 

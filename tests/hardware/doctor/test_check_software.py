@@ -52,7 +52,13 @@ SICK = [  # check, facts, level, what the sentence says
         software.torch,
         facts(torch=Torch(import_error="OSError: libx.so")),
         BROKEN,
-        "cannot be imported (OSError: libx.so)",
+        "cannot be imported (OSError: libx.so): `python -m pip install --force-reinstall",
+    ),
+    (
+        software.torch,
+        facts(torch=Torch(import_error="it took more than 90 s", late=True)),
+        BROKEN,
+        "reads much from the disk, so try again. If it takes as long, `python -m pip install --f",
     ),
     (
         software.torch,

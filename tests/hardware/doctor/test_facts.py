@@ -124,7 +124,7 @@ def fake_torch(folder, monkeypatch, gpus, computing="return self.total", startin
 def test_a_torch_that_never_answers_is_given_up(monkeypatch):
     monkeypatch.setattr(facts, "TORCH_LIMIT_S", 0.2)
     told = says(sys.executable, "-c", "import time; time.sleep(60)")
-    assert told.import_error == "it took more than 0.2 s"
+    assert told.import_error == "it took more than 0.2 s" and told.late
 
 
 def test_facts_read_here(tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import torch
 from support.disks import mounted
 from support.launching import Client, once, torchrun
 from support.scripts import JOINING
@@ -29,6 +30,9 @@ def test_usual_port_is_taken(client: Client, words: tuple[str, ...]) -> None:
         taken.bind(("", 29500))
         taken.listen()
         answer = client.run(*words, "joining.py")
+    if words[0] == "torchrun" and "--standalone" not in words and torch.__version__ < (2, 13):
+        assert not answer["ok"] and "EADDRINUSE" in str(answer)  # later ones take another port
+        return
     assert answer["ok"] and answer["stdout"][0] == answer["stdout"][1] == "2"
 
 
