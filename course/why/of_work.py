@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from statistics import mean
 
+from course.why import of_messages
 from course.why.budget import Budget, Share, evened, length, others, without
 from course.why.cause import Cause
+from course.why.of_setup import needless_search
 from course.why.timeline import OWN
 
 STEADY = 0.7  # of all steps, in which a straggler has more to do than any other
@@ -37,8 +39,9 @@ def causes(budget: Budget) -> Iterator[Cause]:
         yield cause
     for kind, name in KINDS.items():
         gain = length(steps) - length(without(steps, kind))
-        searched = any(ddp["finds_unused"] for ddp in budget.ranks[0].ddp)
-        if gain > 0 and (kind != "search" or searched):
+        if kind == "search":
+            gain = gain + of_messages.of_search(budget) if needless_search(budget) else 0.0
+        if gain > 0:
             line = budget.where(kind)
             yield Cause(name, gain / budget.net_s, _alone(steps, kind), line, line)
     if not late and (cause := _in_turns(budget)):

@@ -107,6 +107,32 @@ def test_unused_parameters_are_searched_for() -> None:
     assert first(told).cause == "computing"
 
 
+def test_a_search_sends_a_message_in_each_pass() -> None:
+    ddp = {"finds_unused": True, "buffers": 0, "ranks": 2}
+    work, settings = [*computed(), STEP], {"ddp": [ddp]}
+    one, other = Answer(same(*work, tail=62.0, buckets=(4096,), settings=settings)).causes[:2]
+    assert (one.cause, other.cause) == ("unused parameters", "latency")  # one message each
+    assert one.share == other.share == pytest.approx(31 / 124)
+    told = same(*work, tail=62.0, buckets=(4096,) * 9, settings=settings)
+    first_, second = Answer(told).causes[:2]
+    assert (first_.cause, second.cause) == ("latency", "unused parameters")
+    assert (first_.share, second.share) == pytest.approx((0.45, 0.05))
+    for rank in told:
+        for pass_ in (each for step in rank.steps for each in step.passes):
+            pass_.unused = 400  # so the search is needed
+    assert {each.cause for each in Answer(told).causes} == {"latency"}
+
+
+def test_what_watching_took_is_said_where_it_is_much() -> None:
+    told = same(*computed(), STEP)
+    assert "Watching" not in str(Answer(told))
+    for rank in told:
+        for step in rank.steps:
+            step.end += 0.008
+    said = " ".join(str(Answer(told)).split())
+    assert "Watching took at least 8 ms of each step beside" in said
+
+
 def test_more_threads_than_cores() -> None:
     work = [*computed(), STEP]
     crowded = {"threads": 8, "cores": 2, "queued_s": 4.0}
