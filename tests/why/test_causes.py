@@ -62,6 +62,25 @@ def test_more_in_forward_and_in_backward_is_one_straggler() -> None:
     assert causes[0].share == pytest.approx(90 / 154)
 
 
+@pytest.mark.parametrize("often", [2, 3, 5])
+@pytest.mark.parametrize("count", [2, 4])
+def test_one_rank_is_late_in_some_steps(often: int, count: int) -> None:
+    each = [*computed(), did("python", 2, "train.py:9")]
+    told = same(*each, STEP, count=count)
+    for n in range(10):  # a little later in turns, as by chance
+        told[n % count].steps[n].slices[0].end += 0.001
+    for step in told[0].steps[::often]:
+        step.slices.append(did("python", 300, "train.py:12"))
+    cause = first(told)
+    assert (cause.cause, cause.rank, cause.line) == ("straggler", 0, "train.py:12")
+
+
+def test_late_once_is_chance() -> None:
+    told = same(*computed(), STEP)
+    told[0].steps[4].slices.append(did("forward", 300, "train.py:7"))
+    assert first(told).cause == "computing"
+
+
 def test_ranks_are_late_in_turns() -> None:
     one, other = ([*computed(), did("forward", ms), STEP] for ms in (0.0, 120.0))
     told = ranks(one, other, tail=[122.0, 2.0])
