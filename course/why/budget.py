@@ -57,6 +57,12 @@ class Budget:
         )
 
     @property
+    def watching_s(self) -> float:
+        """How much longer a step took because it was watched, as far as the recorder knows."""
+        steps = [step for rank in self.ranks for step in judged(self.ranks, rank)]
+        return mean(step.end - step.start for step in steps) - self.step_s
+
+    @property
     def net_s(self) -> float:
         """The mean length of a step without waiting for a core."""
         return length(self.steps)
@@ -241,6 +247,12 @@ def _senders(ranks: list[Rank]) -> set[str]:
     bytes_ = max(rank.gradients for rank in ranks)
     least = OF_GRADIENTS * max(1, bytes_) * len(steps)
     return {line for line, total in sent.items() if total >= least}
+
+
+def is_sum_in_forward(slice_: Slice) -> bool:
+    """Whether it adds up the parts of a layer that is split between ranks."""
+    summed = slice_.name.startswith("all_reduce") and slice_.nbytes > LOSS
+    return summed and slice_.within == "forward"
 
 
 def _is_talk(slice_: Slice) -> bool:

@@ -45,6 +45,13 @@ class Known:
     fine: str = ""
 
 
+# Of latency and bandwidth, where a layer's parts lie on several ranks.
+SPLIT_CURE = (
+    "Most of it is no gradients, but what layers send that are split between ranks. Split each "
+    "over fewer ranks, or compute in 16 bits."
+)
+SPLIT_LAB = "11"
+
 KNOWN = {
     "computing": Known(
         "nothing is wrong: the ranks compute nearly all the time",
@@ -104,7 +111,8 @@ KNOWN = {
     ),
     "unused parameters": Known(
         "DDP searches the graph for unused parameters in each step",
-        "Leave `find_unused_parameters=True` out where all are used; else try `static_graph=True`.",
+        "Leave `find_unused_parameters=True` out where all are used (transformers' Trainer may set "
+        "it: `ddp_find_unused_parameters=False`); else try `static_graph=True`.",
         "03b",
     ),
     "saving": Known(

@@ -63,8 +63,8 @@ class NetworkQueues:
     def seconds(self) -> list[tuple[float, float]]:
         """So far, of each: waited for a core, and ran."""
         found = []
-        for file in self._files:
-            with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # a thread has ended
+            for file in self._files:
                 ran, waited, _ = os.pread(file, 64, 0).split()
                 found.append((int(waited) / 1e9, int(ran) / 1e9))
         return found

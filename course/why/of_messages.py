@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from statistics import mean
 
-from course.why.budget import Budget
+from course.why.budget import Budget, is_sum_in_forward
 from course.why.cause import Cause
 from course.why.timeline import ASYNC, Slice
 
@@ -28,9 +28,32 @@ def causes(budget: Budget) -> Iterator[Cause]:
         yield from _gradients(budget, price)
 
 
+def of_search(budget: Budget) -> float:
+    """Seconds per step of the messages in which DDP tells which parameters were used.
+
+    Where it searches for unused ones, it sends such a small message in each backward pass.
+    """
+    if not any(ddp["finds_unused"] for ddp in budget.ranks[0].ddp) or _sent(budget):
+        return 0.0
+    sizes = _bucket_sizes(budget)
+    map_ = SMALL * len(budget.passes)
+    return budget.price("gradients") * map_ / (map_ + sum(sizes)) if sizes else 0.0
+
+
+def of_split_layers(budget: Budget) -> bool:
+    """Whether most of what the passes send belongs to layers that are split between ranks.
+
+    Such a layer sends its sum in forward, and mostly as much again in backward.
+    """
+    sent = _sent(budget)
+    sums = sum(each.seconds for each in sent if is_sum_in_forward(each))
+    return 4 * sums > sum(each.seconds for each in sent)
+
+
 def _gradients(budget: Budget, price: float) -> Iterator[Cause]:
     """What makes the gradients' messages long: their number, their beginning, or their size."""
     line = budget.where("collective", "tail", traffic="gradients")
+    price -= of_search(budget)
     small = price * _small(budget)
     late = min((price - small) * _could_be_begun(budget), _hideable(budget))
     large = price - small - late
@@ -44,10 +67,13 @@ def _small(budget: Budget) -> float:
     sent = _sent(budget)
     if whole := sum(each.seconds for each in sent):
         return sum(each.seconds for each in sent if each.nbytes < SMALL) / whole
-    # DDP's own: it says how large its buckets are, and how long all of them took together.
-    buckets = [bucket for pass_ in budget.passes for bucket in pass_.buckets]
-    small = SMALL * sum(bucket < SMALL for bucket in buckets)
-    return small / sum(max(bucket, SMALL) for bucket in buckets) if buckets else 0.0
+    sizes = _bucket_sizes(budget)
+    return sizes.count(SMALL) * SMALL / sum(sizes) if sizes else 0.0
+
+
+def _bucket_sizes(budget: Budget) -> list[int]:
+    """DDP's own messages in bytes, a small one as `SMALL`: it tells only what all take together."""
+    return [max(bucket, SMALL) for pass_ in budget.passes for bucket in pass_.buckets]
 
 
 def _could_be_begun(budget: Budget) -> float:

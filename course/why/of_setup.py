@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import combinations, pairwise
 from statistics import mean
 
-from course.why.budget import LOSS, Budget, judged
+from course.why.budget import Budget, is_sum_in_forward, judged
 from course.why.cause import Cause
 from course.why.timeline import Rank
 
@@ -69,10 +69,7 @@ def same_samples(budget: Budget) -> bool | None:
 def _split(budget: Budget) -> bool:
     """Whether ranks share a sample, as where layers are split: then all must draw the same."""
     sent = budget.slices(["collective"])
-    inside = any(
-        each.within == "forward" and each.name.startswith("all_reduce") and each.nbytes > LOSS
-        for each in sent
-    )
+    inside = any(is_sum_in_forward(each) for each in sent)
     return inside or any(ddp["ranks"] < budget.ranks[0].world for ddp in budget.ranks[0].ddp)
 
 

@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 from statistics import mean
 
+from course.why import of_messages
 from course.why.budget import Budget, Share, evened, length, others, without
 from course.why.cause import Cause
+from course.why.of_setup import needless_search
 from course.why.timeline import OWN
 
-STEADY = 0.7  # of all steps, in which a straggler has more to do than any other
+STEADY = 0.8  # of all that the last rank is later, in steps in which it is this one
 LEAST = 0.05  # of a step: what is smaller is no straggler, but chance
 PART = 0.2  # of what it has more of most, and a rank has more of another kind of work, too
 IN_TURNS = 0.3  # ... or, where each time it is another rank
@@ -37,8 +39,9 @@ def causes(budget: Budget) -> Iterator[Cause]:
         yield cause
     for kind, name in KINDS.items():
         gain = length(steps) - length(without(steps, kind))
-        searched = any(ddp["finds_unused"] for ddp in budget.ranks[0].ddp)
-        if gain > 0 and (kind != "search" or searched):
+        if kind == "search":
+            gain = gain + of_messages.of_search(budget) if needless_search(budget) else 0.0
+        if gain > 0:
             line = budget.where(kind)
             yield Cause(name, gain / budget.net_s, _alone(steps, kind), line, line)
     if not late and (cause := _in_turns(budget)):
@@ -46,27 +49,34 @@ def causes(budget: Budget) -> Iterator[Cause]:
 
 
 def _late(budget: Budget) -> tuple[Cause, list[list[Share]]] | None:
-    """The rank that is later than the others in most steps, and the steps as if it were not."""
+    """The rank that the others nearly always wait for, and the steps as if it were not late.
+
+    It need not be late in each step, such as one that validates in every tenth. The step in which
+    ranks differ most may be chance, so the others must show the same.
+    """
     steps = budget.steps
+    most = max(steps, key=_spread)
+    usual = [step for step in steps if step is not most]
     ranks = range(len(budget.ranks))
     if len(ranks) < 2:
         return None
-    work = [mean(step[rank].work for step in steps) for rank in ranks]
+    work = [mean(step[rank].work for step in usual) for rank in ranks]
     rank = max(ranks, key=work.__getitem__)
-    ahead = mean(step[rank].work >= max(share.work for share in step) for step in steps)
+    last = [step for step in usual if step[rank].work >= max(share.work for share in step)]
+    ahead = sum(map(_spread, last)) / (sum(map(_spread, usual)) or 1)
     excess = {
         kind: mean(step[rank].own[kind] - others(step, rank, kind) for step in steps)
         for kind in OWN
     }
     kind = max(excess, key=excess.__getitem__)
-    even = steps
+    even, usually_even = steps, usual
     for each in OWN:
         if excess[each] >= PART * excess[kind]:
-            even = evened(even, rank, each)
-    gain = length(steps) - length(even)
-    share = gain / budget.net_s
-    if kind == "saving" or ahead < STEADY or share < LEAST:
+            even, usually_even = (evened(some, rank, each) for some in (even, usually_even))
+    usual_gain = length(usual) - length(usually_even)
+    if kind == "saving" or ahead < STEADY or usual_gain < LEAST * length(usual):
         return None
+    share = (length(steps) - length(even)) / budget.net_s
     line = budget.where(kind, rank=rank)
     where = PARTS.get(kind, kind)
     number = budget.ranks[rank].rank

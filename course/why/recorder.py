@@ -63,25 +63,9 @@ class Recorder(Kind):
         """Whether what happens in this thread is of interest."""
         return self.active and threading.get_ident() == self._thread
 
-    @contextmanager
-    def during(
-        self, kind: str, name: str = "", nbytes: int = 0, within: str = ""
-    ) -> Iterator[Slice | None]:
+    def during(self, kind: str, name: str = "", nbytes: int = 0, within: str = "") -> "During":
         """While it is entered, this kind of thing is done; `within` is where it was begun."""
-        if not self.listening:
-            yield None
-            return
-        if kind in ("input", "optimizer"):
-            self._base = "python"
-        self._stack.append(self._now)
-        self._turn(Slice(kind, 0, 0, name=name, nbytes=nbytes, within=within or self.kind), True)
-        try:
-            yield self._now
-        finally:
-            if self._stack and self.active:
-                outer = self._stack.pop()
-                base = not self._stack
-                self._turn(Slice(self._base, 0, 0) if base else _again(outer))
+        return During(self, kind, name, nbytes, within)
 
     def beside(self, name: str, nbytes: int) -> None:
         """Another thread begins to send a message, for which this one may wait."""
@@ -167,17 +151,32 @@ class Recorder(Kind):
 
     # -- slices and steps --------------------------------------------------------------------------
 
+    def enter(self, slice_: Slice) -> None:
+        """It begins within what is being done."""
+        if slice_.kind in ("input", "optimizer"):
+            self._base = "python"
+        self._stack.append(self._now)
+        slice_.within = slice_.within or self.kind
+        self._turn(slice_, True)
+
+    def leave(self) -> None:
+        """What was entered last is over."""
+        if self._stack and self.active:
+            outer = self._stack.pop()
+            base = not self._stack
+            self._turn(Slice(self._base, 0, 0) if base else _again(outer))
+
     def _turn(self, next_: Slice, somewhere: bool = False) -> None:
         """The current slice ends, and another one begins, `somewhere` in the user's own code.
 
         What this takes is left out between the two.
         """
-        sends = {self._now.kind, next_.kind} & SENDS
-        now, before, after = self._now, self._last, self._look(bool(sends))
+        sends = self._now.kind in SENDS or next_.kind in SENDS
+        now, before, after = self._now, self._last, self._look(sends)
         now.start, now.end, now.turn = before[0], after[0], self._passes
         now.queued = min(after[1] - before[1], now.end - now.start)
         now.cpu = after[2] - before[2]
-        if len(after[3]) == len(before[3]):
+        if sends and len(after[3]) == len(before[3]):
             both = zip(after[3], before[3], strict=True)
             gone = [(late[0] - early[0], late[1] - early[1]) for late, early in both]
             now.stalled, now.sent = max(gone, default=(0.0, 0.0))
@@ -272,6 +271,26 @@ class Recorder(Kind):
         self._queue.close()
         self._network.close()
         self._ended()
+
+
+class During:
+    """A part of the work of the thread that is watched; no generator, which takes longer."""
+
+    __slots__ = ("_entered", "_recorder", "_slice")
+
+    def __init__(self, recorder: Recorder, *told: object) -> None:
+        kind, name, nbytes, within = told
+        self._recorder = recorder
+        self._slice = Slice(kind, 0, 0, name=name, nbytes=nbytes, within=within)
+
+    def __enter__(self) -> None:
+        self._entered = self._recorder.listening
+        if self._entered:
+            self._recorder.enter(self._slice)
+
+    def __exit__(self, *_: object) -> None:
+        if self._entered:
+            self._recorder.leave()
 
 
 def _again(outer: Slice) -> Slice:

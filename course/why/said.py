@@ -4,7 +4,8 @@ from textwrap import wrap
 
 from course.core import words
 from course.why import of_setup
-from course.why.cause import KNOWN, Cause
+from course.why.cause import KNOWN, SPLIT_CURE, SPLIT_LAB, Cause
+from course.why.of_messages import of_split_layers
 from course.why.verdict import BUSY, MATTERS, NEARLY_ALL, SEARCH, SHOWN, Verdict
 
 WIDTH = 100
@@ -39,7 +40,10 @@ def _first(verdict: Verdict) -> list[str]:
     """The cause to cure first, and its cure."""
     if cause := verdict.first:
         known = KNOWN[cause.cause]
-        return [_verdict(verdict, cause), f"Cure: {known.cure} Lab {known.lab} teaches it."]
+        split = cause.cause in ("latency", "bandwidth") and of_split_layers(verdict.budget)
+        cure = SPLIT_CURE if split else known.cure
+        lab = SPLIT_LAB if split else known.lab
+        return [_verdict(verdict, cause), f"Cure: {cure} Lab {lab} teaches it."]
     return []
 
 
@@ -101,6 +105,11 @@ def _more(verdict: Verdict) -> list[str]:
         f"A step takes {words.duration(budget.step_s)}, the mean of {watched} on {ranks}"
         f"{_apart(verdict)}."
     )
+    if budget.watching_s >= SHOWN * budget.step_s:
+        lines.append(
+            f"Watching took at least {words.duration(budget.watching_s)} of each step beside, "
+            "which is left out of all figures."
+        )
     if verdict.elsewhere > BUSY:
         lines.append(
             f"Other programs kept {percent(verdict.elsewhere)} of this machine's cores busy: "

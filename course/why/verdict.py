@@ -52,14 +52,15 @@ def of(ranks: list[Rank]) -> Verdict:
         unrecorded_s = whole.step_s
         whole = budget.of([replace(rank, steps=rank.on_gpu) for rank in ranks])
     found = [*of_work.causes(whole), *of_messages.causes(whole), *facts]
-    needless = of_setup.needless_search(whole)
-    searched = [cause for cause in found if cause.cause == SEARCH and needless]
+    searched = [cause for cause in found if cause.cause == SEARCH]
     found = [cause for cause in found if cause.share >= SHOWN]
     found.sort(key=lambda cause: cause.share, reverse=True)
     first = [cause for cause in found if cause.cause in FACTS and cause.share >= MATTERS]
     rest = [cause for cause in found if cause not in first]
-    if not first and not (rest and rest[0].share >= MATTERS):
-        # A setting that nobody needs comes before "nothing is wrong", however little is seen.
+    # A setting that nobody needs comes before "nothing is wrong", however little is seen of it,
+    # and before what may take as long: what is seen is the least.
+    least = max([MATTERS, *(NEAR * cause.share for cause in searched)])
+    if not first and not (rest and rest[0].share >= least):
         first = searched or [_computing(whole)]
         rest = [cause for cause in rest if cause not in first]
     causes = [*first, *rest]

@@ -8,6 +8,7 @@ import transformers
 from support.said import says
 
 from course.models import bert
+from course.why.cause import KNOWN
 
 
 def test_a_model_with_labels_returns_the_loss():
@@ -46,3 +47,13 @@ def test_accelerate_does_nothing_until_the_last_batch_of_a_step():
 
     for method in (AcceleratedOptimizer.step, AcceleratedOptimizer.zero_grad):
         assert "gradient_state.sync_gradients" in inspect.getsource(method)
+
+
+def test_the_trainer_searches_for_unused_parameters_by_itself(tmp_path):
+    assert "(transformers' Trainer may set it" in KNOWN["unused parameters"].cure
+    found = []
+    for options in ({}, {"ddp_find_unused_parameters": False}):
+        arguments = transformers.TrainingArguments(tmp_path, use_cpu=True, report_to=[], **options)
+        trainer = transformers.Trainer(torch.nn.Linear(1, 1), arguments)
+        found.append(trainer.accelerator.ddp_handler.find_unused_parameters)
+    assert found == [True, False]

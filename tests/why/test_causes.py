@@ -62,6 +62,25 @@ def test_more_in_forward_and_in_backward_is_one_straggler() -> None:
     assert causes[0].share == pytest.approx(90 / 154)
 
 
+@pytest.mark.parametrize("often", [2, 3, 5])
+@pytest.mark.parametrize("count", [2, 4])
+def test_one_rank_is_late_in_some_steps(often: int, count: int) -> None:
+    each = [*computed(), did("python", 2, "train.py:9")]
+    told = same(*each, STEP, count=count)
+    for n in range(10):  # a little later in turns, as by chance
+        told[n % count].steps[n].slices[0].end += 0.001
+    for step in told[0].steps[::often]:
+        step.slices.append(did("python", 300, "train.py:12"))
+    cause = first(told)
+    assert (cause.cause, cause.rank, cause.line) == ("straggler", 0, "train.py:12")
+
+
+def test_late_once_is_chance() -> None:
+    told = same(*computed(), STEP)
+    told[0].steps[4].slices.append(did("forward", 300, "train.py:7"))
+    assert first(told).cause == "computing"
+
+
 def test_ranks_are_late_in_turns() -> None:
     one, other = ([*computed(), did("forward", ms), STEP] for ms in (0.0, 120.0))
     told = ranks(one, other, tail=[122.0, 2.0])
@@ -105,6 +124,32 @@ def test_unused_parameters_are_searched_for() -> None:
     assert first(told).cause == "computing"
     told = same(*work, tail=2.0, settings={"ddp": [ddp | {"finds_unused": False}]})
     assert first(told).cause == "computing"
+
+
+def test_a_search_sends_a_message_in_each_pass() -> None:
+    ddp = {"finds_unused": True, "buffers": 0, "ranks": 2}
+    work, settings = [*computed(), STEP], {"ddp": [ddp]}
+    one, other = Answer(same(*work, tail=62.0, buckets=(4096,), settings=settings)).causes[:2]
+    assert (one.cause, other.cause) == ("unused parameters", "latency")  # one message each
+    assert one.share == other.share == pytest.approx(31 / 124)
+    told = same(*work, tail=62.0, buckets=(4096,) * 9, settings=settings)
+    first_, second = Answer(told).causes[:2]
+    assert (first_.cause, second.cause) == ("latency", "unused parameters")
+    assert (first_.share, second.share) == pytest.approx((0.45, 0.05))
+    for rank in told:
+        for pass_ in (each for step in rank.steps for each in step.passes):
+            pass_.unused = 400  # so the search is needed
+    assert {each.cause for each in Answer(told).causes} == {"latency"}
+
+
+def test_what_watching_took_is_said_where_it_is_much() -> None:
+    told = same(*computed(), STEP)
+    assert "Watching" not in str(Answer(told))
+    for rank in told:
+        for step in rank.steps:
+            step.end += 0.008
+    said = " ".join(str(Answer(told)).split())
+    assert "Watching took at least 8 ms of each step beside" in said
 
 
 def test_more_threads_than_cores() -> None:

@@ -109,6 +109,18 @@ def test_who_waits_in_a_broadcast_of_buffers_does_not_accuse_it() -> None:
     assert (cause.cause, cause.rank, cause.where) == ("straggler", 1, "outside the step")
 
 
+def test_the_cure_knows_layers_that_are_split_from_gradients() -> None:
+    summed = message("all_reduce", 30, 4 * MIB, "layers.py:3", within="forward")
+    back = replace(summed, within="backward", where="layers.py:9")
+    answer = Answer(same(summed, *computed(), back, STEP))
+    assert answer.causes[0].cause == "bandwidth"
+    assert "no gradients" in str(answer) and "Lab 11" in str(answer)
+    averaging = message("all_reduce", 300, 10 * MIB, "train.py:10")
+    answer = Answer(same(summed, *computed(), back, averaging, STEP))
+    assert answer.causes[0].cause == "bandwidth"
+    assert "16-bit gradients" in str(answer) and "Lab 05b" in str(answer)
+
+
 AVERAGING = message("all_reduce", 30, 10 * MIB, "train.py:10")
 SMALL = [message("all_reduce", 1, 60_000, "train.py:10") for _ in range(60)]
 MEETS = message("barrier", 40, 0, "train.py:11")

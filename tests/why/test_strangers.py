@@ -60,6 +60,27 @@ def test_what_another_thread_sends_is_no_work_of_the_optimizer(stranger: object)
     assert (first.cause, first.line.split(":")[0]) == ("latency", "beside.py")
 
 
+def test_who_validates_alone_is_late(stranger: object) -> None:
+    first = stranger("validates").causes[0]
+    assert (first.cause, first.rank, first.line) == ("straggler", 0, "validates.py:20")
+
+
+def test_what_split_layers_send_is_no_gradients(stranger: object) -> None:
+    answer = stranger("split")
+    assert answer.causes[0].cause == "bandwidth"
+    said = " ".join(str(answer).split())
+    assert "Most of it is no gradients" in said and "Lab 11 teaches it" in said
+    assert "not sharded" not in names(answer)
+
+
+def test_a_trainer_sends_once_for_all_its_passes_and_searches_although_nobody_asked_it_to(
+    stranger: object,
+) -> None:
+    answer = stranger("passes")
+    assert "unused parameters" in names(answer)
+    assert "accumulation" not in names(answer)
+
+
 def test_too_few_steps_are_said_so_although_ranks_have_left_their_group(stranger: object) -> None:
     with pytest.raises(CourseError, match="Only 3 training steps of rank 0 were seen"):
         stranger("short")

@@ -85,7 +85,7 @@ def batch_size(cause: str) -> int:
     """Samples of a rank in a step: many where computing should be what takes long."""
     if cause in ("latency", "unused parameters", *LARGE_MODELS):
         return 8
-    return {"no overlap": 16}.get(cause, 1024)
+    return {"no overlap": 64}.get(cause, 1024)
 
 
 class Slow(torch.optim.SGD):
