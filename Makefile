@@ -63,13 +63,19 @@ pins: install            # constraints.txt again: the newest of all but torch, w
 	build/pins/bin/python -m pip freeze --exclude-editable | sed "s/+cpu$$//" >> build/constraints.txt
 	mv build/constraints.txt constraints.txt
 
+# A .venv whose Python does not run here, such as the host's in a container, is made anew.
+ifneq ($(shell .venv/bin/python -c 'print("runs")' 2>&1),runs)
+.PHONY: .venv/base
+CLEAR = --clear
+endif
+
 base: .venv/base         # what a learner needs
 
 install: .venv/installed # and what the tests need
 
 .venv/base: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("This Python is too old: name one of 3.11 or later, as in  make lab PYTHON=python3.12")'
-	$(PYTHON) -m venv .venv
+	$(PYTHON) -m venv $(CLEAR) .venv
 	$(PIP) install $(PINS) -e .
 	touch .venv/base
 

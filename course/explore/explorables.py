@@ -52,9 +52,9 @@ def buckets() -> Description:
     return pictures.buckets.draw, {
         "layers": Choice("Model", names, "BERT-base"),
         "cap": Slider("Bucket cap", 0.5, 1024, cap, step=2**0.25, unit="MiB", log=True),
-        "bandwidth": Slider("Network", 0.1, 300, 25, step=FINE, unit="GB/s", log=True),
+        "bandwidth": Slider("Network", 0.1, 300, 12.5, step=FINE, unit="GB/s", log=True),
         "ranks": Slider("Ranks", 1, 64, 4),
-        "latency": Slider("Start of an all-reduce", 0, 2, 0.2, step=0.05, unit="ms"),
+        "latency": Slider("Start of an all-reduce", 0, 2, 0.5, step=0.05, unit="ms"),
         "overlap": Toggle("Overlap with backward", True),
     }
 
@@ -188,9 +188,9 @@ def staleness() -> Description:
 def stragglers() -> Description:
     """Ranks that meet at every all-reduce: slow one down, make all jitter, let them meet less."""
     return pictures.stragglers.draw, {
-        "ranks": Slider("Ranks", 2, 8, 4),
-        "slower": Slider("Last rank slower by", 0, 100, 30, step=5, unit="%"),
-        "jitter": Slider("Jitter of every pass", 0, 30, 0, step=2, unit="%"),
+        "ranks": Slider("Ranks", 2, 8, 8),
+        "slower": Slider("Last rank slower by", 0, 100, 0, step=5, unit="%"),
+        "jitter": Slider("Jitter of every pass", 0, 30, 10, step=2, unit="%"),
         "every": Slider("Passes per step", 1, 8, 1, step=2, log=True),
     }
 

@@ -85,11 +85,11 @@ def scaling(points: Sequence[tuple[float, float]] = ()) -> Description:
 
     return draw, {
         "work": Choice("Model", tuple(models.scaling.WORKLOADS), "ResNet-50"),
-        "gpus": Slider("GPUs", 1, 1024, 16, step=2, log=True),
+        "gpus": Slider("GPUs", 1, 1024, 128, step=2, log=True),
         "batch": Slider("Batch", 1, 1024, 64, step=2, log=True),
         "per_node": Slider("GPUs per node", 1, 16, 8, step=2, log=True),
         "inside": Choice("Inside a node", tuple(models.scaling.INSIDE), "NVLink"),
-        "network": Choice("Between nodes", tuple(models.scaling.NETWORKS), "100 Gbit/s"),
+        "network": Choice("Between nodes", tuple(models.scaling.NETWORKS), "10 Gbit/s"),
         "hidden": Slider("May hide", 0, 100, 80, step=5, unit="%"),
         "strong": Toggle("The batch is shared by all GPUs", False),
     }

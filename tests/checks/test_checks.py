@@ -1,5 +1,6 @@
 """What checks do with exercises that nobody has begun, and what they leave behind: nothing."""
 
+import re
 import tempfile
 from pathlib import Path
 
@@ -43,6 +44,28 @@ def test_an_untouched_exercise_is_open_and_starts_no_ranks(path, tmp_path, monke
 def test_all_todos_of_an_untouched_exercise_are_said(handed_out):
     (report,) = session.run(handed_out, ["my_ddp"])
     assert {result.message.count("TODO") for result in report.results} == {3}
+
+
+@pytest.mark.rest
+def test_what_is_written_is_judged_beside_open_todos(handed_out):
+    """TODO 1 joins the group, and TODO 4 evaluates; three others are done and hold."""
+    solved = lesson.read(LESSON).scripts(solved=True)["src/ddp.py"]
+    blank = (handed_out / "ddp.py").read_text()
+    for name in ("setup", "accuracy"):
+        whole = re.compile(rf"^def {name}\(.*?(?=^def )", re.MULTILINE | re.DOTALL)
+        solved = solved.replace(whole.search(solved)[0], whole.search(blank)[0])
+    (handed_out / "ddp.py").write_text(solved)
+    (report,) = session.run(handed_out, ["ddp"])
+    by_outcome = {result.check: result.outcome for result in report.results}
+    judged = {name for name, outcome in by_outcome.items() if outcome == Outcome.PASSED}
+    assert judged == {
+        "test_wrap",
+        "test_shares",
+        "test_in_order",
+        "test_reshuffles",
+        "test_same_weights",
+    }
+    assert {by_outcome[name] for name in by_outcome.keys() - judged} == {Outcome.OPEN}
 
 
 def test_a_change_is_looked_at(handed_out, monkeypatch):

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import re
 
 import pytest
 import torch
@@ -100,5 +101,21 @@ def test_titles_say_what_the_state_shows():
     assert "Without overlap" in explore.buckets(overlap=False).picture
     assert "Too few buckets" in explore.buckets(cap=1024).picture
     assert "Too many buckets" in explore.buckets(cap=0.5, latency=2).picture
-    assert "Communication hidden" in explore.buckets(layers="VGG-16").picture
+    assert "Communication hidden" in explore.buckets(layers="VGG-16", bandwidth=25).picture
     assert "nobody to talk to" in explore.buckets(ranks=1).picture
+
+
+def test_in_the_first_state_too_many_buckets_cost_and_too_few_cost_more():
+    first = explore.buckets().values
+    network = {"gb_per_s": first["bandwidth"], "ranks": first["ranks"]}
+    curve = by_cap(MODELS[first["layers"]], latency_ms=first["latency"], **network)
+    best = min(ms for _, ms in curve)
+    assert curve[0][1] > 1.05 * best and curve[-1][1] > 1.5 * best
+
+
+@pytest.mark.parametrize("bandwidth", [12.5, 50, 300])
+def test_every_all_reduce_has_its_number_however_short_it_is(bandwidth):
+    picture = str(explore.buckets(bandwidth=bandwidth).picture)
+    for number in range(1, 12):  # the last two are too close to each other
+        on_both_lanes = re.findall(rf">{number}</text>", picture)
+        assert len(on_both_lanes) >= 2, number

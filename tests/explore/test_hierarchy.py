@@ -2,6 +2,7 @@
 
 import pytest
 
+from course import explore
 from course.core.errors import CourseError
 from course.explore.models.all_reduce import plan
 from course.explore.models.alpha_beta import AlphaBeta
@@ -39,3 +40,11 @@ def test_with_one_level_all_ways_are_one_ring(nodes, gpus, link):
 def test_a_cluster_without_nodes_is_refused():
     with pytest.raises(CourseError, match="at least one node"):
         Cluster(0, 8, INSIDE, NETWORK)
+
+
+@pytest.mark.parametrize(("nodes", "gpus"), [(1, 1), (8, 8), (64, 3)])
+def test_nodes_are_drawn_with_their_gpus_and_what_does_not_fit_is_counted(nodes, gpus):
+    picture = explore.hierarchy(nodes=nodes, gpus=gpus).picture
+    shown = min(nodes, 8)
+    assert picture.count("<circle") == shown * gpus
+    assert ("… 56 more" in picture) == (nodes == 64)

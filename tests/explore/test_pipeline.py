@@ -1,5 +1,6 @@
 """A pipeline's schedule: its bubble and its memory are the papers', and its pictures fit."""
 
+import html
 import itertools
 
 import pandas as pd
@@ -94,3 +95,9 @@ def test_the_timeline_of_a_run_is_drawn_below_the_prediction():
     assert_fits(shown.picture)
     with pytest.raises(CourseError, match=r"src/pipeline_times\.py"):
         explore.pipeline(pd.DataFrame([{"loss": 0.5}]))
+
+
+def test_the_picture_says_why_a_zero_bubble_has_one():
+    picture = html.unescape(explore.pipeline(policy=model.ZERO_BUBBLE).picture)
+    assert "Zero bubble: the bubble is 11 %" in picture
+    assert "ZB-H1 shrinks the bubble of 1F1B (27 %), but does not close it" in picture

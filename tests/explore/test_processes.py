@@ -1,6 +1,7 @@
 """The processes of a job: their numbers, pictures that fit, a GPU that is not there."""
 
 import itertools
+import re
 
 import pytest
 from support.pictures import assert_fits
@@ -14,6 +15,12 @@ from course.launch.client import launch
 def test_every_state_of_the_processes_fits_its_card():
     for nodes, each, look in itertools.product((1, 4), (1, 5, 8), (0, 31)):
         assert_fits(processes.draw(nodes, each, look))
+
+
+def test_equal_local_ranks_have_one_colour_on_all_nodes():
+    picture = str(processes.draw(2, 7, look=99))
+    colours = re.findall(r'<rect [^>]*stroke="(#\w+)"[^>]*data-set="look', picture)
+    assert len(colours) == 14 and colours[:7] == colours[7:] and len(set(colours)) == 7
 
 
 def test_ranks_are_numbered_node_by_node():

@@ -93,4 +93,5 @@ def test_the_picture_says_what_the_model_says_and_shows_the_learners_points():
         draw(**state, points=[(1, 1.0), (2, 0.8)]).count("<circle")
         == draw(**state).count("<circle") + 3
     )
+    assert "128 GPUs train 39.7 times as fast: 31 % efficient" in explore.scaling().picture
     assert explore.scaling(gpus=256).values["gpus"] == 256

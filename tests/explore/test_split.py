@@ -12,7 +12,9 @@ from course.explore.pictures import split
 
 def test_every_state_of_the_split_fits_its_card():
     for by, ranks, parts in itertools.product(("data", "layers"), (1, 2, 3, 4), (1, 8)):
-        assert_fits(split.draw(by, ranks, parts))
+        picture = split.draw(by, ranks, parts)
+        assert_fits(picture)
+        assert ("gradients averaged" in picture) == (by == "data" and ranks > 1)
 
 
 def test_a_pipeline_waits_less_with_more_parts_and_never_computes_twice_at_once():

@@ -49,3 +49,4 @@ def test_workers_that_cannot_be_are_refused(wrong):
 def test_titles_say_what_the_state_shows():
     assert "No bound" in explore.staleness(bound=UNBOUNDED).picture
     assert "Bound 0" in explore.staleness(bound=0).picture
+    assert ">6 updates old</text>" in explore.staleness().picture

@@ -4,11 +4,13 @@ import contextlib
 import hashlib
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
 from importlib import metadata
 from itertools import chain
+from pathlib import Path
 
 import pytest
 import yaml
@@ -124,6 +126,30 @@ def test_ci_runs_the_readmes_test_command_on_every_python_it_names():
     assert "\nmake test " in README
     assert "\nmake test " in (ROOT / ".ci/run").read_text()
     assert (ROOT / ".ci/run").stat().st_mode & 0o111
+
+
+def made_by(folder: Path) -> str:
+    """What `make base` would type in a folder with the course's Makefile."""
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, folder)
+    (folder / ".venv" / "base").touch()
+    command = ["make", "-n", "base"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
+
+
+def test_an_environment_of_another_system_is_made_anew_and_ours_is_kept(tmp_path):
+    """A container finds the host's in the folder that it is given."""
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_bytes(b"\xcf\xfa\xed\xfe\x0c\x00\x00\x01")  # as a program of macOS begins
+    python.chmod(0o755)
+    assert "venv --clear .venv" in made_by(tmp_path)
+    python.unlink()
+    python.symlink_to("/opt/homebrew/bin/python3.12-that-is-not-here")
+    assert "venv --clear .venv" in made_by(tmp_path)
+    python.unlink()
+    python.symlink_to(sys.executable)
+    assert "venv" not in made_by(tmp_path).replace(str(tmp_path), "")
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", ".ci/run"])

@@ -26,7 +26,8 @@ HEADING = re.compile(r"<h1>(.*?)(?:<a class=|</h1>)", re.DOTALL)
 TAG = re.compile(r"<[^>]+>")
 INLINE = re.compile(r'<svg xmlns.*?role="(?:img|group)".*?</svg>', re.DOTALL)
 IMAGE = re.compile(r'src="(_images/[^"]+\.svg)"')
-TIP = re.compile(r"(?<=>)<title>[^<]*</title>(?=</)")  # of a mark, not of the drawing
+# The titles of marks, not of the drawing; and what it says to who cannot see it.
+TIP = re.compile(r"(?<=>)<title>[^<]*</title>(?=</)|<desc>[^<]*</desc>")
 
 
 def write_previews(pages: Path, folder: Path) -> None:
@@ -53,7 +54,7 @@ def write_previews(pages: Path, folder: Path) -> None:
 
 
 def image(picture: Picture) -> str:
-    """The picture as a file that a page shows by ``<img>``, where no pointer is answered."""
+    """The picture as a file for ``<img>``, which answers no pointer and has an alternative text."""
     return TIP.sub("", picture.still)
 
 

@@ -10,7 +10,8 @@ BLUE = palette.rank_colour(0)
 LEFT = 116  # where the lanes' time begins, in pixels
 RIGHT = svg.WIDTH - svg.MARGIN
 LANE = 34  # pixels high
-COMPUTE_Y, NETWORK_Y, CURVE_Y = 106, 184, 334
+COMPUTE_Y, NETWORK_Y, CURVE_Y = 106, 184, 340
+BELOW = NETWORK_Y + LANE + 13  # the number of an all-reduce too short to hold it
 CURVE_HEIGHT = 120
 
 
@@ -72,7 +73,7 @@ def _lanes(plan: model.Schedule) -> list[str]:
     def x(ms: float) -> float:
         return LEFT + ms * scale
 
-    bottom = NETWORK_Y + LANE + 14
+    bottom = NETWORK_Y + LANE + 20
     marks = (
         ("solid", BLUE, "computing"),
         ("hatched", BLUE, "all-reduce"),
@@ -119,26 +120,36 @@ def _bucket(plan: model.Schedule, bucket: model.Bucket, number: int, x) -> list[
         tip = f"bucket {number + 1}: {_tip(bucket.mib, bucket.end_ms - bucket.start_ms)}"
         width = end - start - svg.hair(end - start)
         parts.append(svg.hatched(start, NETWORK_Y, width, LANE, shade, tip=tip))
-    longest = max(bucket.layers, key=lambda i: plan.layers[i].backward_ms)
-    ends = plan.ends_ms[longest]
-    begins = ends - plan.layers[longest].backward_ms
-    parts += _number(x(begins), x(ends), COMPUTE_Y, number, shade)
-    return parts + _number(start, end, NETWORK_Y, number, palette.CARD)
+    if _wide(number) <= right - left:
+        parts += _number((left + right) / 2, COMPUTE_Y + 21, number, shade)
+    if _wide(number) <= end - start:
+        return parts + _number((start + end) / 2, NETWORK_Y + 21, number, palette.CARD)
+    others = [other for other in plan.buckets if other is not bucket]
+    free = min((_apart(bucket, other) for other in others), default=math.inf) * (x(1) - x(0))
+    if end > start and _wide(number) <= free:
+        parts += _number((start + end) / 2, BELOW, number, palette.CARD)
+    return parts
+
+
+def _apart(bucket: model.Bucket, other: model.Bucket) -> float:
+    """Milliseconds between the middles of two all-reduces."""
+    return abs(bucket.start_ms + bucket.end_ms - other.start_ms - other.end_ms) / 2
 
 
 def _tip(mib: float, ms: float) -> str:
     return f"{words.significant(mib)} MiB, {words.milliseconds(ms)}"
 
 
-def _number(left: float, right: float, y: float, number: int, ground: str) -> list[str]:
-    """A bucket's number between `left` and `right`, if there is room; it stands on `ground`."""
-    label, middle = str(number + 1), (left + right) / 2
-    width = 6 + 7.5 * svg.columns(label)
-    if width + 2 > right - left:
-        return []
-    box = svg.rect(middle - width / 2, y + 9, width, 16, ground, rx=3)
-    ink = palette.on(ground)
-    return [box, svg.text(middle, y + 21, label, anchor="middle", bold=True, colour=ink)]
+def _wide(number: int) -> float:
+    """The room that a bucket's number takes, in pixels."""
+    return 4 + 7.5 * svg.columns(str(number + 1))
+
+
+def _number(middle: float, y: float, number: int, ground: str) -> list[str]:
+    """A bucket's number, which stands on `ground`."""
+    label, wide, ink = str(number + 1), _wide(number) - 2, palette.on(ground)
+    box = svg.rect(middle - wide / 2, y - 12, wide, 16, ground, rx=3)
+    return [box, svg.text(middle, y, label, anchor="middle", bold=True, colour=ink)]
 
 
 def _curve(

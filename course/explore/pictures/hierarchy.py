@@ -6,7 +6,8 @@ from course.explore.models import hierarchy as model
 from course.explore.models.alpha_beta import AlphaBeta
 
 LEFT, RIGHT = svg.MARGIN, svg.WIDTH - svg.MARGIN
-TOP, BAR, APART = 112, 26, 66
+TOP, BAR, APART = 202, 26, 66  # of the bars
+NODES_Y, NODE, DOT, SHOWN = 78, 46, 6, 8  # the nodes: how high one is, a GPU in it, how many fit
 BLUE, GREY = palette.rank_colour(0), palette.MUTED
 INSIDE_US = 5.0  # α of a message inside a node
 ONE, EACH = "one per node", "one per GPU"
@@ -23,7 +24,7 @@ def draw(
     longest = max(way.seconds for way in ways)
     unit, factor = words.time_unit(longest)
     marks = (("hatched", BLUE, "waits for the network"), ("solid", BLUE, "inside the nodes"))
-    parts = [svg.legend(LEFT, 84, marks)]
+    parts = [*_nodes(cluster), svg.legend(LEFT, TOP - 28, marks)]
     if longest:
         rise = bottom - TOP + 4
         parts.append(svg.axis(LEFT, bottom, RIGHT - LEFT, longest * factor, unit, rise=rise))
@@ -61,6 +62,27 @@ def _title(ways: list[model.Way], nodes: int, gpus: int) -> str:
 def _out(way: model.Way) -> str:
     sent = words.significant(way.out_of_node / 1e6, 3)
     return f"{sent} MB leave a node, {way.network_messages} network messages in a row"
+
+
+def _nodes(cluster: model.Cluster) -> list[str]:
+    """Boxes with their GPUs, each joined to the network below by its NICs."""
+    shown, slot = min(cluster.nodes, SHOWN), (RIGHT - LEFT - 68) / SHOWN
+    base, parts = NODES_Y + NODE + 18, []
+    for node in range(shown):
+        x, wide = LEFT + node * slot, slot - 10
+        box = {"stroke": GREY, "rx": 5, "tip": f"node {node}: {words.plural(cluster.gpus, 'GPU')}"}
+        parts.append(svg.rect(x, NODES_Y, wide, NODE, palette.CARD, **box))
+        for gpu in range(cluster.gpus):
+            column, row = gpu % 4, gpu // 4
+            place = x + wide * (column + 0.5) / 4, NODES_Y + 14 + 18 * row
+            parts.append(svg.circle(*place, DOT, palette.rank_colour(gpu)))
+        for nic in range(cluster.nics):
+            at = x + wide * (nic + 0.5) / cluster.nics
+            parts.append(svg.line(at, NODES_Y + NODE, at, base, colour=BLUE, width=2))
+    if cluster.nodes > shown:
+        label = f"… {cluster.nodes - shown} more"
+        parts.append(svg.text(LEFT + shown * slot, NODES_Y + NODE / 2 + 4, label, colour=GREY))
+    return [*parts, svg.line(LEFT, base, LEFT + shown * slot - 10, base, colour=BLUE, width=2)]
 
 
 def _bar(way: model.Way, y: float, longest: float) -> list[str]:

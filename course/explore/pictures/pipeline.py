@@ -41,7 +41,7 @@ def draw(
         bottom + 46,
         _title(policy, stages, idle, measured),
         body,
-        subtitle=_subtitle(stages, microbatches),
+        subtitle=_subtitle(policy, stages, microbatches, backward),
         alt=f"{policy} on {words.plural(stages, 'rank')} with "
         f"{words.plural(microbatches, 'micro-batch')}: "
         f"{100 * idle:.0f} % of the ranks' time is bubble, and the ranks keep the activations of "
@@ -57,9 +57,15 @@ def _title(policy: str, stages: int, idle: float, measured: model.Schedule | Non
     return f"{title}, measured {100 * model.bubble(measured):.0f} %" if measured else title
 
 
-def _subtitle(stages: int, microbatches: int) -> str:
+def _subtitle(policy: str, stages: int, microbatches: int, backward: float) -> str:
     count = words.plural(microbatches, "micro-batch")
     where = words.plural(stages, "rank")
+    if policy == model.ZERO_BUBBLE and stages > 1:
+        before = model.bubble(model.schedule(model.ONE_F_ONE_B, stages, microbatches, backward))
+        return (
+            f"{count} through {where}; ZB-H1 shrinks the bubble of 1F1B ({100 * before:.0f} %), "
+            "but does not close it"
+        )
     return (
         f"{count} (numbered) through {where}; on the right, how many of them a rank keeps at once"
     )

@@ -43,10 +43,10 @@ def _node(node: int, nodes: int) -> str:
 
 
 def _process(process: Process, per_node: int, chosen: Process) -> str:
-    """One process with its numbers; the chosen one in its full colour."""
+    """One process with its numbers, in the colour of its local rank; the chosen one in full."""
     slot = (RIGHT - LEFT - 28 + BETWEEN) / max(per_node, 4)
     x, y = LEFT + 14 + process.local_rank * slot, _top(process.node) + 34
-    colour, wide = palette.rank_colour(process.rank), slot - BETWEEN
+    colour, wide = palette.rank_colour(process.local_rank), slot - BETWEEN
     ground, ink = palette.tint(colour, 0.84), palette.INK
     if process == chosen:
         ground, ink = colour, palette.on(colour)

@@ -30,6 +30,7 @@ def draw(by: str, ranks: int, parts: int) -> svg.Picture:
         svg.text(LEFT, HOLDS_Y - 14, f"what each rank holds: {which}", colour=palette.MUTED),
         svg.text(LEFT, times_y - 14, when, colour=palette.MUTED),
         *(_lane(rank, times_y + rank * ROW, pieces[rank], time) for rank in range(ranks)),
+        *(_average(times_y, ranks, time) if by == DATA and ranks > 1 else ()),
         svg.legend(LEFT, bottom + 22, marks),
     ]
     return svg.card(
@@ -52,7 +53,7 @@ def _title(by: str, ranks: int, time: float, idle: float) -> str:
 def _subtitle(by: str, ranks: int, parts: int) -> str:
     if by == DATA:
         holds = f"Each rank holds all {NETWORK} layers"
-        return f"{holds}; gradients travel once per step, and are averaged (not drawn)"
+        return f"{holds}; the gradients are averaged once per step, in no time here"
     travel = "activations and their gradients travel between neighbours"
     return f"Each rank holds its layers only; {travel}, in {words.plural(parts, 'part')}"
 
@@ -84,6 +85,14 @@ def _holds(by: str, rank: int, ranks: int) -> str:
         parts.append(svg.rect(x + wide * offset, y, wide * share, HIGH, filled))
         parts.append(svg.text(x + wide / 2, y + 19, str(layer), anchor="middle"))
     return "".join(parts)
+
+
+def _average(y: float, ranks: int, time: float) -> list[str]:
+    """Where all ranks average their gradients: a line through the ends of their lanes."""
+    x, bottom = LEFT + (RIGHT - LEFT) * time + 4, y + (ranks - 1) * ROW + HIGH
+    label = svg.text(x + 10, (y + bottom) / 2 + 4, "gradients averaged", colour=palette.MUTED)
+    ends = (svg.circle(x, y + rank * ROW + HIGH / 2, 4, palette.INK) for rank in range(ranks))
+    return [svg.line(x, y, x, bottom, colour=palette.INK, width=2), *ends, label]
 
 
 def _lane(rank: int, y: float, pieces: list[model.Piece], time: float) -> str:

@@ -54,19 +54,21 @@ def _lane(worker: int, steps: Sequence[model.WorkerStep], y: float) -> list[str]
 
 
 def _step(step: model.WorkerStep, y: float, colour: str) -> list[str]:
-    """A step with its staleness, as far as the lane reaches, and the wait after it."""
+    """A step, as far as the lane reaches, with its staleness, in words if they fit; its wait."""
     start, end, answered = (
         LEFT + min(ms, model.END_MS) * SCALE for ms in (step.start, step.end, step.answered)
     )
     width, label = end - start - 1, str(step.staleness)
+    spoken = f"{words.plural(step.staleness, 'update')} old"
     if step.end > model.END_MS:
         pale = palette.tint(colour, 0.5)
         parts = [svg.rect(start, y, width, LANE, pale, tip="not ended yet")]
     else:
         parts = [svg.rect(start, y, width, LANE, colour, tip=f"staleness {label}")]
-        if svg.text_width(label, bold=True) + 4 < width:
+        fits = [text for text in (spoken, label) if svg.text_width(text, bold=True) + 4 < width]
+        if fits:
             style = {"anchor": "middle", "colour": palette.on(colour), "bold": True}
-            parts.append(svg.text(start + width / 2, y + 19, label, **style))
+            parts.append(svg.text(start + width / 2, y + 19, fits[0], **style))
     if answered > end:
         waits = (end, y, answered - end - 1, LANE, palette.WAIT)
         parts.append(svg.rect(*waits, tip="waits for the slowest"))
