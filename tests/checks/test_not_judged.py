@@ -8,12 +8,12 @@ import psutil
 import pytest
 from support import solutions
 
-from course.checks.runner import check, session
+from course.checks.runner import check, on_ranks, session
 from course.checks.runner.outcomes import NotJudged, Undecided, outcome
 from course.checks.tools.hint import Fault, hint
 from course.core import CourseError, Interrupted, UnknownTorch
 from course.exercises import Outcome, Report, Result
-from course.launch import connect
+from course.launch import Reason, Run, connect
 from course.pretended import tensors
 
 pytestmark = pytest.mark.slow
@@ -54,6 +54,14 @@ def test_a_report_is_the_same_after_json():
 )
 def test_what_is_not_judged_says_whether_to_ask_again(error, again):
     assert outcome(error) == (Outcome.NOT_JUDGED, str(error), again)
+
+
+def test_ranks_that_ended_well_are_not_refused_for_a_launcher_that_was_late(tmp_path):
+    processes = dict.fromkeys((0, 1), (0, 0.0))
+    run = Run(["torchrun"], tmp_path, wall_s=20.0, reason=Reason.LIMIT, processes=processes)
+    run._ended.update({0: 0, 1: 0})
+    problem = on_ranks._problem(run, 20.0, tmp_path, "check.py")
+    assert isinstance(problem, NotJudged) and "too busy" in str(problem)
 
 
 @pytest.mark.rest

@@ -82,7 +82,7 @@ def test_where_halving_and_doubling_loses_to_the_ring():
 
 @pytest.mark.usefixtures("alone")
 def test_a_detached_parameter_shares_its_memory():
-    says("hints", "Hand over `.detach()`: it shares the parameter's memory")
+    says("hints", "Hand over `.detach()`, which shares the memory")
     parameter = torch.nn.Parameter(torch.ones(1))
     parameter.detach().zero_()
     dist.broadcast(parameter.detach(), src=0)

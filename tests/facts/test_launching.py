@@ -107,7 +107,7 @@ def test_the_programme_that_compares_the_recorders():
     says("04b_clinic", "in a terminal it is called `torchfrtrace`")
     commands = importlib.metadata.distribution("torch").entry_points.select(name="torchfrtrace")
     assert list(commands)
-    says("04b_clinic", "(torch 2.11 refuses it.)")
+    says("04b_clinic", "by torch 2.11, which compares NCCL's dumps only")
     accepted = '"gloo"' in inspect.getsource(flight_recorder_types.Op)
     assert accepted == (torch.__version__ >= (2, 13))
 
