@@ -53,7 +53,7 @@ def of(ranks: list[Rank]) -> Verdict:
         whole = budget.of([replace(rank, steps=rank.on_gpu) for rank in ranks])
     found = [*of_work.causes(whole), *of_messages.causes(whole), *facts]
     searched = [cause for cause in found if cause.cause == SEARCH]
-    found = [cause for cause in found if cause.share >= SHOWN]
+    found = [cause for cause in found if cause.share >= SHOWN or cause in searched]
     found.sort(key=lambda cause: cause.share, reverse=True)
     first = [cause for cause in found if cause.cause in FACTS and cause.share >= MATTERS]
     rest = [cause for cause in found if cause not in first]

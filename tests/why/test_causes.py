@@ -118,6 +118,9 @@ def test_unused_parameters_are_searched_for() -> None:
     assert answer.causes[0].cause == "unused parameters"
     assert "compare" in str(answer)
     assert "all were used" in " ".join(str(answer).split())
+    beside = Answer(same(did("input", 40), *work, tail=2.0, settings={"ddp": [ddp]}))
+    assert [cause.cause for cause in beside.causes] == ["input", "unused parameters"]
+    assert beside.causes[1].share < 0.05  # it is said, however little is seen of it
     for rank in told:
         for pass_ in (each for step in rank.steps for each in step.passes):
             pass_.unused = 400  # so the search is needed

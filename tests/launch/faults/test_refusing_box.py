@@ -33,7 +33,8 @@ def test_usual_port_is_taken(client: Client, words: tuple[str, ...]) -> None:
     if words[0] == "torchrun" and "--standalone" not in words and torch.__version__ < (2, 13):
         assert not answer["ok"] and "EADDRINUSE" in str(answer)  # later ones take another port
         return
-    assert answer["ok"] and answer["stdout"][0] == answer["stdout"][1] == "2"
+    assert answer["ok"], answer
+    assert answer["stdout"][0] == answer["stdout"][1] == "2"
 
 
 @once
