@@ -63,7 +63,7 @@ pins: install            # constraints.txt again: the newest of all but torch, w
 	build/pins/bin/python -m pip freeze --exclude-editable | sed "s/+cpu$$//" >> build/constraints.txt
 	mv build/constraints.txt constraints.txt
 
-# A .venv whose Python does not run here, such as the host's in a container, is made anew.
+# A .venv whose Python does not run here, such as the host's in a container, is made again.
 ifneq ($(shell .venv/bin/python -c 'print("runs")' 2>&1),runs)
 .PHONY: .venv/base
 CLEAR = --clear

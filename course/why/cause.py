@@ -47,7 +47,7 @@ class Known:
 
 # Of latency and bandwidth, where a layer's parts lie on several ranks.
 SPLIT_CURE = (
-    "Most of it is no gradients, but what layers send that are split between ranks. Split each "
+    "Most of it is not gradients, but what layers send that are split between ranks. Split each "
     "over fewer ranks, or compute in 16 bits."
 )
 SPLIT_LAB = "11"

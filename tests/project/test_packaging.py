@@ -137,7 +137,7 @@ def made_by(folder: Path) -> str:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
 
 
-def test_an_environment_of_another_system_is_made_anew_and_ours_is_kept(tmp_path):
+def test_an_environment_of_another_system_is_made_again_and_ours_is_kept(tmp_path):
     """A container finds the host's in the folder that it is given."""
     python = tmp_path / ".venv" / "bin" / "python"
     python.parent.mkdir(parents=True)

@@ -65,11 +65,11 @@ def test_who_validates_alone_is_late(stranger: object) -> None:
     assert (first.cause, first.rank, first.line) == ("straggler", 0, "validates.py:20")
 
 
-def test_what_split_layers_send_is_no_gradients(stranger: object) -> None:
+def test_what_split_layers_send_is_not_gradients(stranger: object) -> None:
     answer = stranger("split")
     assert answer.causes[0].cause == "bandwidth"
     said = " ".join(str(answer).split())
-    assert "Most of it is no gradients" in said and "Lab 11 teaches it" in said
+    assert "Most of it is not gradients" in said and "Lab 11 teaches it" in said
     assert "not sharded" not in names(answer)
 
 

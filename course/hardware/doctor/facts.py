@@ -36,7 +36,7 @@ class Torch:
     """What torch itself says: its backends, how many GPUs it sees, and in its words what is wrong.
 
     `faults` has, by number, the GPUs on which it cannot compute. `late`: it had said nothing yet
-    when the time was over, which alone is no fault.
+    when the time was over, which alone is not a fault.
     """
 
     gloo: bool = False
