@@ -10,12 +10,13 @@ a thread waited for a core that other processes had.
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from statistics import mean, median_low
+from statistics import mean, median, median_low
 
 from course.why.timeline import ASYNC, OWN, Pass, Rank, Slice, Step
 
 FEWEST = 3  # steps, or nothing can be said
 OF_GRADIENTS = 0.1  # a line that sends this share of their bytes in a step sends gradients
+USUAL = 2  # times the median, which the gradients of a step take at most; more is the machine's
 # What messages are for: the model's gradients and parameters; gradients of passes that take no
 # step; buffers; what the script itself does outside of model and gradients; from one to another.
 TRAFFIC = ("gradients", "early", "buffers", "synchronization", "messages")
@@ -136,6 +137,8 @@ def of(ranks: list[Rank]) -> Budget:
         )
     ]
     steps = [[_share(slices, senders) for slices in step] for step in sliced]
+    if all(rank.device != "cuda" for rank in ranks):
+        _cap(steps)
     return Budget(ranks, steps, sliced)
 
 
@@ -192,6 +195,21 @@ def _share(slices: list[Slice], senders: set[str]) -> Share:
             early = traffic == "gradients" and _is_early(slice_, slices)
             share.waits["early" if early else traffic] += slice_.seconds
     return share
+
+
+def _cap(steps: list[list[Share]]) -> None:
+    """Takes from every rank's waits what gradients took in a step beyond `USUAL` times the median.
+
+    On CPUs, cores carry the messages: now and then these must wait for a core, for many times as
+    long as they take, and no thread of the script's shows it.
+    """
+    prices = [_price(step, "gradients") for step in steps]
+    if not any(prices):
+        return
+    ceiling = USUAL * median(filter(None, prices))
+    for step, price in zip(steps, prices, strict=True):
+        for share in step:
+            share.waits["gradients"] -= max(0.0, price - ceiling)
 
 
 def _cut(step: Step, iterating: float) -> list[Slice]:

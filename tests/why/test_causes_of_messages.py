@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from support.made_steps import MIB, STEP, computed, did, first, message, ranks, same
+from support.made_steps import MIB, STEP, computed, did, first, message, rank, ranks, same, step
 
 from course.why import Answer
 from course.why.timeline import ASYNC
@@ -43,6 +43,28 @@ def test_one_small_message_is_not_too_large() -> None:
     assert first(same(*computed(), STEP, tail=30.0, buckets=(4096,))).cause == "latency"
     mixed = Answer(same(*computed(), STEP, tail=60.0, overlap=30.0, buckets=(4096, 25 * MIB)))
     assert mixed.causes[0].cause == "bandwidth"
+
+
+def test_messages_that_now_and_then_wait_for_a_core_are_not_slow() -> None:
+    """Times of a healthy script on four ranks and two cores, beside three busy programs."""
+    waits = [0.3, 0.3, 0.4, 0.4, 0.4, 0.5, 0.6, 1.4, 1.8, 3.2]
+    waits += [3.7, 4.6, 6.8, 7.9, 8.7, 10.6, 11.1, 13.6, 14.1, 15.9]
+    steps = [
+        step([*computed(8, 5), message("all_reduce", ms, MIB, "train.py:10"), STEP], float(n))
+        for n, ms in enumerate(waits)
+    ]
+    told = [rank(number, steps, 2, gradients=MIB, largest=MIB // 3) for number in range(2)]
+    assert first(told).cause == "computing"
+    on_gpus = [replace(each, device="cuda", on_gpu=each.steps) for each in told]
+    assert first(on_gpus).cause == "no overlap"  # there, no core is waited for
+
+
+def test_what_is_sent_in_every_fourth_step_counts_whole() -> None:
+    averaged = [*computed(8, 5), message("all_reduce", 40, MIB, "train.py:10"), STEP]
+    steps = [step(averaged if n % 4 == 3 else [*computed(8, 5), STEP], float(n)) for n in range(20)]
+    told = [rank(number, steps, 2, gradients=MIB) for number in range(2)]
+    assert first(told).cause == "no overlap"
+    assert first(told).share == pytest.approx(8 / (15 + 10))  # of 10 ms, as long as backward
 
 
 def test_what_the_passes_themselves_wait_for_is_not_late() -> None:

@@ -72,7 +72,6 @@ def test_the_first_cause_is_the_one_that_was_planted(
         ("with_accelerate", "input", "input", None, "with_accelerate.py"),
         ("with_trainer", "python", "python", None, "planted.py"),
         ("plain_ddp", "not sharded", "not sharded", None, "plain_ddp.py"),
-        ("plain_ddp", "healthy", "computing", None, ""),
     ],
 )
 def test_four_ranks(
