@@ -13,7 +13,13 @@ import torch
 from support.said import says
 from torch.distributed import run
 from torch.distributed.elastic.multiprocessing import errors
+from torch.distributed.elastic.rendezvous import (
+    RendezvousConnectionError,
+    RendezvousParameters,
+    c10d_rendezvous_backend,
+)
 from torch.distributed.elastic.rendezvous import dynamic_rendezvous as rendezvous
+from torch.distributed.elastic.utils.distributed import get_free_port
 from torch.distributed.flight_recorder.components import types as flight_recorder_types
 
 # In one write, since the processes share their output.
@@ -52,6 +58,23 @@ def test_elastic_launches(monkeypatch):
     asked = config(monkeypatch, "--nnodes", "2:4", "--max-restarts", "3")
     assert (asked.min_nodes, asked.max_nodes, asked.max_restarts) == (2, 4, 3)
     assert config(monkeypatch, "--nnodes", "2").max_restarts == 0
+
+
+def test_all_end_when_the_machine_of_the_rendezvous_has_failed():
+    says("04_ddp_in_practice", "(If the machine that `--rdzv-endpoint` names has failed, all end.)")
+    port = get_free_port()
+
+    def agent(is_host: bool) -> tuple:
+        asked = RendezvousParameters("c10d", f"localhost:{port}", "job", 1, 2, is_host=is_host)
+        return c10d_rendezvous_backend.create_backend(asked)
+
+    host, store = agent(True)
+    other, _ = agent(False)
+    host.set_state(b"two machines")
+    assert other.get_state()[0] == b"two machines"
+    del host, store
+    with pytest.raises(RendezvousConnectionError):
+        other.get_state()
 
 
 def test_how_long_agents_wait_for_each_other():

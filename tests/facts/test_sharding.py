@@ -203,7 +203,7 @@ def test_an_optimizer_of_whole_matrices():
 
 
 def test_adamw_counts_its_steps_on_the_cpu():
-    says("10_sharding", "it is AdamW's count of steps, which torch keeps on the CPU")
+    says("10_sharding", "AdamW's count of steps stays on the CPU, where torch keeps it by default.")
     weight = nn.Parameter(torch.ones(2))
     weight.grad = torch.ones(2)
     optimizer = torch.optim.AdamW([weight])

@@ -207,6 +207,28 @@ def test_its_state_is_the_place_in_a_file(files):
     assert numbers(again) == list(range(15, 39))
 
 
+def test_what_lay_in_the_buffer_is_mostly_lost_and_may_come_twice(tmp_path):
+    says(LESSON, "most of those samples are lost for this epoch, and a few may come twice")
+    files = []
+    for file in range(4):
+        rows = [json.dumps({"n": 100 * file + row}) for row in range(100)]
+        files.append(tmp_path / f"{file}.jsonl")
+        files[-1].write_text("\n".join(rows))
+
+    def stream():
+        found = datasets.load_dataset("json", data_files=list(map(str, files)), streaming=True)
+        return found["train"].shuffle(seed=0, buffer_size=20)
+
+    stopped, continued = stream(), stream()
+    samples = iter(stopped)
+    before = [next(samples)["n"] for _ in range(100)]
+    continued.load_state_dict(stopped.state_dict())
+    after = [sample["n"] for sample in continued]
+    lost = set(range(400)) - {*before, *after}
+    assert 10 < len(lost) <= 20
+    assert 0 < len({*before} & {*after}) < len(lost)
+
+
 def test_with_workers_the_rank_does_not_see_the_place(files):
     says(LESSON, "And with workers each worker has such a place of its own")
     stream = stream_of(files)
