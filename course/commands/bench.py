@@ -17,6 +17,7 @@ from course.launch import Reason, Run, launch, warm_up
 SCRIPT = Path(__file__).with_name("bench_on_ranks.py")
 MEET = Path(__file__).with_name("bench_meet.py")
 LIMIT_S = 300.0
+ROUNDS = 15
 LAUNCHES = 5
 
 
@@ -81,22 +82,22 @@ MEANS = {contest.name: contest.means for contest in CONTESTS}
 MEANS["launch"] = "A cell waits {ratio} times as long for its ranks as a terminal does."
 
 
-def all_results(ranks: int, src: Path) -> Iterator[Result]:
+def all_results(ranks: int, src: Path, rounds: int = ROUNDS) -> Iterator[Result]:
     """Every contest on `ranks` ranks with the scripts in `src`, one after another."""
     for contest in CONTESTS:
-        yield compete(contest, ranks, src)
+        yield compete(contest, ranks, src, rounds)
     yield race_of_launches()
 
 
-def compete(contest: Contest, ranks: int, src: Path) -> Result:
-    """Run one contest on `ranks` ranks with the scripts in `src`."""
+def compete(contest: Contest, ranks: int, src: Path, rounds: int = ROUNDS) -> Result:
+    """Run one contest of so many rounds on `ranks` ranks with the scripts in `src`."""
     result = Result(contest.name, contest.first, contest.second, ranks)
     if ranks < contest.fewest_ranks:
         return replace(result, note=f"needs {contest.fewest_ranks} ranks")
     if lacking := _lacking([src / f"{name}.py" for name in contest.needs]):
         return replace(result, note=lacking)
     torchrun = ["torchrun", "--standalone", "--nproc-per-node", str(ranks)]
-    run = launch([*torchrun, str(SCRIPT), contest.name, str(src)], limit=LIMIT_S)
+    run = launch([*torchrun, str(SCRIPT), contest.name, str(src), str(rounds)], limit=LIMIT_S)
     if not run.ok:
         return replace(result, note=_failure(run))
     return _judged(result, [row["first"] / row["second"] for row in run.rows])
@@ -154,11 +155,13 @@ def main(argv: Sequence[str]) -> int:
     ranks = args.ranks if args.ranks is not None else hardware.ranks()
     if ranks < 1:
         raise CourseError(f"There is no contest on {ranks} ranks: give --ranks a number above 0.")
+    if args.rounds < 2:
+        raise CourseError("A median takes several rounds: give --rounds a number above 1.")
     warm_up()
     print(hardware.card())
     print(f"\n{'time of':31} {'relative to':22} ranks   1.0 = equal: median (middle half)")
     results = []
-    for result in all_results(ranks, args.src.resolve()):
+    for result in all_results(ranks, args.src.resolve(), args.rounds):
         results.append(result)
         print(result.row(), flush=True)
     if args.json:
@@ -178,6 +181,9 @@ def _parser() -> argparse.ArgumentParser:
         "--src", type=Path, default=Path("labs/src"), metavar="DIR", help="the scripts of the labs"
     )
     parser.add_argument("--ranks", type=int, help="how many (default: as many as the labs use)")
+    parser.add_argument(
+        "--rounds", type=int, default=ROUNDS, help="more on a noisy machine (default: %(default)s)"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there as well")
     parser.add_argument(
         "--compare",

@@ -1,6 +1,6 @@
 """What `bench` launches on each rank: two ways to do the same thing take turns.
 
-torchrun --standalone --nproc-per-node 2 bench_on_ranks.py NAME SRC
+torchrun --standalone --nproc-per-node 2 bench_on_ranks.py NAME SRC ROUNDS
 """
 
 import os
@@ -17,7 +17,7 @@ from course import log
 from course.data import nli
 from course.models import bert
 
-WARM_UP, ROUNDS = 3, 15
+WARM_UP = 3
 MEGABYTES = 16
 STEPS = 3  # of training in a turn
 
@@ -235,7 +235,7 @@ def seconds(turn: Turn, device: torch.device) -> float:
     return took.item()
 
 
-def main(name: str) -> None:
+def main(name: str, rounds: int) -> None:
     """Log the seconds of both in each round."""
     local_rank = int(os.environ["LOCAL_RANK"])
     on_gpus = torch.cuda.device_count() >= int(os.environ["LOCAL_WORLD_SIZE"])
@@ -245,7 +245,7 @@ def main(name: str) -> None:
     dist.init_process_group("nccl" if on_gpus else "gloo", device_id=device if on_gpus else None)
     contests = {contest.__name__: contest for contest in CONTESTS}
     one_round = contests[name](device)
-    for number in range(-WARM_UP, ROUNDS):
+    for number in range(-WARM_UP, rounds):
         first, second = one_round()
         if number >= 0 and dist.get_rank() == 0:
             log(round=number, first=first, second=second)
@@ -256,4 +256,4 @@ def main(name: str) -> None:
 
 if __name__ == "__main__":
     sys.path.insert(0, sys.argv[2])
-    main(sys.argv[1])
+    main(sys.argv[1], int(sys.argv[3]))

@@ -43,7 +43,7 @@ def solved(tmp_path_factory) -> Path:
 @pytest.mark.parametrize("contest", bench.CONTESTS, ids=lambda contest: contest.name)
 def test_every_contest_is_held(contest, solved):
     warm_up()
-    result = bench.compete(contest, 2, solved)
+    result = bench.compete(contest, 2, solved, rounds=4)
     assert result.note == ""
     assert result.low <= result.ratio <= result.high
     # What DDP adds to a step is a difference of two times, which chance can make negative.
@@ -80,9 +80,9 @@ def test_what_is_not_written_is_said_and_the_rest_is_measured(tmp_path):
     (tmp_path / "simple_ways.py").write_text("")
     (tmp_path / "ring.py").write_text('    raise NotImplementedError("TODO 3: send and receive")\n')
     report = tmp_path / "bench.json"
-    bench_here = [sys.executable, "-m", "course", "bench", "--src", str(tmp_path), "--ranks", "1"]
+    bench_here = [sys.executable, "-m", "course", "bench", "--src", str(tmp_path)]
     done = subprocess.run(
-        [*bench_here, "--json", str(report)],
+        [*bench_here, "--ranks", "1", "--rounds", "4", "--json", str(report)],
         cwd=ROOT,
         env=os.environ | {"OMP_NUM_THREADS": "1"},  # two threads wait for each other on a busy box
         capture_output=True,
@@ -102,7 +102,11 @@ def test_what_is_not_written_is_said_and_the_rest_is_measured(tmp_path):
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
-    [(["--src", "nowhere"], "There is no folder nowhere"), (["--ranks", "0"], "above 0")],
+    [
+        (["--src", "nowhere"], "There is no folder nowhere"),
+        (["--ranks", "0"], "above 0"),
+        (["--rounds", "1"], "above 1"),
+    ],
 )
 def test_bad_input_gets_one_sentence(arguments, says, tmp_path):
     command = [sys.executable, "-m", "course", "bench", "--src", str(tmp_path), *arguments]
