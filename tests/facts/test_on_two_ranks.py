@@ -113,3 +113,10 @@ def test_what_detail_finds_of_five_disagreements(ranks):
             assert "Detected mismatch between collectives" in found[name][0]
         assert found["op"] == ("", [2, 2]), rank
         assert "imed out" in found["root"][0]
+
+
+def test_a_restart_changes_the_last_digits_from_three_ranks_on():
+    says("04_ddp_in_practice", "There the arithmetic of two ranks is the same each time")
+    says("04_ddp_in_practice", "(From three ranks on, a restart changes the last digits: DDP")
+    assert all(on_ranks(2, on_rank_facts.restarted, src=Path(), limit=120))
+    assert not any(on_ranks(3, on_rank_facts.restarted, src=Path(), limit=120))

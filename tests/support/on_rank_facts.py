@@ -216,3 +216,37 @@ def everything() -> dict[str, object]:
         disagreements,
     )
     return {job.__name__: job() for job in jobs}
+
+
+def restarted() -> bool:
+    """Whether a run ends with the same bits if it is stopped after two steps and goes on."""
+    straight, stopped = _net(), _net()
+    _descend(straight, 0, 4)
+    _descend(stopped, 0, 2)
+    continued = _net()
+    continued.load_state_dict(stopped.state_dict())
+    _descend(continued, 2, 4)
+    return all(
+        torch.equal(*both)
+        for both in zip(straight.parameters(), continued.parameters(), strict=True)
+    )
+
+
+def _net() -> nn.Module:
+    torch.manual_seed(0)
+    layers = [layer for _ in range(8) for layer in (nn.Linear(200, 200), nn.Tanh())]
+    return nn.Sequential(*layers)
+
+
+def _descend(net: nn.Module, begin: int, end: int) -> None:
+    """The steps of one run."""
+    model = DistributedDataParallel(net)
+    for step in range(begin, end):
+        inputs = torch.randn(
+            64, 200, generator=torch.Generator().manual_seed(10 * step + dist.get_rank())
+        )
+        model(inputs).square().sum().backward()
+        with torch.no_grad():
+            for parameter in net.parameters():
+                parameter -= 1e-3 * parameter.grad
+        net.zero_grad()
