@@ -90,6 +90,8 @@ WARNINGS = [
     ("master_weights", "an old gradient again", "It uses the gradient of the last step again"),
     ("my_scaler", "Without a process group", "It needs a process group"),
     ("my_scaler", "must be the same on all ranks", "Every rank decides for itself"),
+    ("my_scaler", "any of them holds an inf or a nan", "It asks whether the gradients of any rank"),
+    ("my_scaler", "start counting again in any case", "It starts counting again only if the f"),
     ("my_scaler", "do not let the factor become inf", "It grows beyond float32"),
     ("my_scaler", "the next step unscales again", "It unscales in the first step only"),
     ("my_autocast", "float64 stays as it is", "It casts float64 too"),
