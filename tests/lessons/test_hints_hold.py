@@ -116,6 +116,7 @@ WARNINGS = [
     ("parameter_server", "Then count the version up", "It does not count versions"),
     ("parameter_server", "with the smallest in", "It compares with the fastest worker"),
     ("benchmark", "Without the second wait", "The clock stops before the device is done"),
+    ("benchmark", "The samples of all steps", "It counts the samples of one step only"),
     ("benchmark", "the time is that of the slowest rank", "It uses the mean of the ranks' times"),
     ("efficiency", "with the whole batch", "It compares with one rank of the same share"),
     ("predict", "something must still be seen", "Everything may hide"),
