@@ -5,12 +5,14 @@ ones pass is seen in the solutions: the build refuses one whose `%check` does no
 runs it again.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support import mutants
 from support.answers import Answer
 
+from course.checks.lab_08 import benchmark
 from course.exercises import Outcome, exercises
 from course.launch import connect
 
@@ -36,6 +38,13 @@ def test_mutant_is_rejected(mutant: Answer, tmp_path: Path) -> None:
     assert result.outcome == Outcome.FAILED, f"{mutant} passes {mutant.check}"
     assert result.message
     assert result.message.startswith("The limit of") == mutant.hangs, result.message
+
+
+def test_a_figure_of_one_step_is_not_taken_for_a_missing_warm_up(tmp_path: Path) -> None:
+    title = "It counts the samples of one step only"
+    (found,) = (mutant for mutant in MUTANTS if mutant.title == title)
+    result = mutants.verdict(replace(found, check="test_warm_up"), tmp_path)
+    assert result.hint == benchmark.ONE_STEP
 
 
 @pytest.mark.parametrize("exercise", EXERCISES)

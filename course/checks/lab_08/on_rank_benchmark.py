@@ -11,6 +11,7 @@ import torch.distributed as dist
 from course.core import interceptor
 
 SAMPLES = 10  # of a step
+STEPS = 5  # of a round, unless a check says otherwise
 STEP_S = 0.01
 LATE_S = 0.4
 RATE = SAMPLES / STEP_S  # samples per second that one rank truly gets done
@@ -47,7 +48,7 @@ class Clock:
 
 
 def measure(
-    step: Callable, samples: float = SAMPLES, rounds: int = 2, steps: int = 5, warmup: int = 3
+    step: Callable, samples: float = SAMPLES, rounds: int = 2, steps: int = STEPS, warmup: int = 3
 ) -> list[float]:
     """What the learner's function says of a step."""
     throughput = importlib.import_module("benchmark").throughput
@@ -109,7 +110,8 @@ def late() -> list[float]:
         dist.all_reduce(torch.ones(1))
         clock.sleep()
         taken.append(1)
-        if len(taken) in (3, 8) and dist.get_rank() == 1:  # the warm-up's and the first round's
+        last = 3, 3 + STEPS  # of the warm-up and of the first round
+        if len(taken) in last and dist.get_rank() == 1:
             clock.sleep(LATE_S)
 
     return measure(step)
@@ -132,7 +134,7 @@ def slow_in_turns() -> list[float]:
 
     def step() -> None:
         taken.append(1)
-        slow = 1 if len(taken) <= 8 else 0
+        slow = 1 if len(taken) <= 3 + STEPS else 0
         clock.sleep(STEP_S * (2 if dist.get_rank() == slow else 1))
 
     return measure(step)
