@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 
 from course.core import todo
 from course.exercises import verdict_card
+from course.exercises.exercise import exercises
 from course.exercises.verdict import Outcome, Result
 
 
@@ -83,10 +84,21 @@ class Report:
         return cls(told["exercise"], tuple(told["asked"]), tuple(results))
 
     def __repr__(self) -> str:
-        return verdict_card.text(self.verdict, self._shown())
+        return verdict_card.text(self._said(), self._shown())
 
     def _repr_html_(self) -> str:
+        return verdict_card.as_html(self._said(), self._shown())
+
+    def card(self) -> str:
+        """The verdict as HTML for a reader who does not go on from here."""
         return verdict_card.as_html(self.verdict, self._shown())
+
+    def _said(self) -> str:
+        """The verdict; if all holds, what comes next, too."""
+        known = exercises()
+        if self.ok and self.exercise in known:
+            return f"{self.verdict} {known[self.exercise].next}"
+        return self.verdict
 
     def _shown(self) -> Sequence[Result]:
         return self.results if self.begun else ()
