@@ -15,6 +15,7 @@ from course.core import words
         (8619.2, "8,619"),
         (1000, "1,000"),
         (100, "100"),
+        (float("nan"), "nan"),
     ],
 )
 def test_numbers_for_readers(value, shown):
