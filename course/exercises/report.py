@@ -56,9 +56,8 @@ class Report:
         if left := len(self.asked) - len(self.results) + self.count(Outcome.NOT_JUDGED):
             said.append(f"{left} not judged")
         found = ", ".join(said)
-        open_ones = (result for result in self.results if result.outcome == Outcome.OPEN)
-        if todos := dict.fromkeys(result.message for result in open_ones):
-            still_open = f"still to write: {todo.in_sentences(todos)}"
+        if open_ones := self._open():
+            still_open = f"still to write: {todo.shortly(open_ones)}"
             found = f"{found}; {still_open}" if found else still_open
             return f"{self.exercise}: {found}"
         return f"{self.exercise}: {found or 'nothing was judged'}."
@@ -101,4 +100,13 @@ class Report:
         return self.verdict
 
     def _shown(self) -> Sequence[Result]:
-        return self.results if self.begun else ()
+        """The checks; of an exercise that nobody has begun, its TODOs if they are many."""
+        if self.begun:
+            return self.results
+        todos = self._open() if len(self._open()) > todo.IN_WORDS else []
+        return [Result("", one, Outcome.OPEN) for one in todos]
+
+    def _open(self) -> list[str]:
+        """What is still to write, each TODO once."""
+        messages = [result.message for result in self.results if result.outcome == Outcome.OPEN]
+        return list(dict.fromkeys(one for message in messages for one in todo.split(message)))

@@ -1,8 +1,10 @@
 """The exercises by name: which one was meant, and what comes after each."""
 
+from dataclasses import replace
+
 import pytest
 
-from course.core import ROOT, CourseError
+from course.core import ROOT, CourseError, todo
 from course.exercises import Outcome, Report, Result, exercise, exercises
 from course.lessons import labs
 
@@ -53,3 +55,35 @@ def test_a_notebook_shows_it_too_but_neither_a_failure_nor_feedback_does():
     assert "hold. Next: <code>my_all_gather</code>." in passed._repr_html_()
     assert "Next" not in passed.card() and "1 of 1 checks hold." in passed.card()
     assert "Next" not in failed._repr_html_() and "Next" not in repr(failed)
+
+
+def test_many_todos_of_an_exercise_that_nobody_has_begun_are_a_list():
+    todos = ["TODO 1: Who has `x`?", "TODO 2: Send it.", "TODO 3: Wait."]
+    checks = ["test_adds", "test_ends"]
+    opened = [Result(name, "It adds", Outcome.OPEN, todo.in_sentences(todos)) for name in checks]
+    many = Report("ring", checks, opened)
+    assert repr(many).splitlines() == [
+        "ring: still to write: TODO 1 to 3.",
+        *(f"  ○ {one}" for one in todos),
+    ]
+    assert many._repr_html_().count("<tr") == 3 and "<code>x</code>" in many._repr_html_()
+    few = Report("ring", checks, [replace(one, message=todos[0]) for one in opened])
+    assert repr(few) == "ring: still to write: TODO 1: Who has `x`?"
+
+
+def test_an_error_that_stops_all_checks_is_one_line_but_other_faults_are_not():
+    at = "failed in ring.py:3: SyntaxError: invalid syntax"
+    messages = [f"With 3 ranks, rank 2 {at}", f"With 2 ranks, rank 0 {at}", f"Your code {at}"]
+    checks = ["test_adds", "test_ends", "test_alone"]
+
+    def said(of: list[str]) -> list[str]:
+        failed = zip(checks, of, strict=True)
+        results = [Result(name, f"{name} holds", Outcome.FAILED, one) for name, one in failed]
+        return repr(Report("ring", checks, results)).splitlines()
+
+    assert said(messages)[1:] == [
+        "  ✗ All 3 checks end with the same error.",
+        f"      Your code {at}",
+    ]
+    assert len(said([*messages[:2], "the sum is 3"])) == 7
+    assert "All 3" not in "".join(said(["the sum is 3"] * 3))
