@@ -16,8 +16,13 @@ from support.jupyterlab import wait_for
 from support.launching import PATIENCE_S, clean_environment
 from traitlets.config import Config
 
-from course.commands.lab import SETTINGS
 from course.core import ROOT
+
+# `python -m course lab`, where the folder of the labs is the current one.
+SERVE = """import sys
+from course.commands import lab
+lab.lab_folder = lambda here: here
+lab.main(sys.argv[1:])"""
 
 
 @pytest.fixture(scope="module")
@@ -70,15 +75,11 @@ def server(course_folder):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    options = [
-        f"--port={port}",
-        f"--ServerApp.root_dir={course_folder}",
-        "--IdentityProvider.token=learner",
-    ]
+    options = ["--no-browser", f"--port={port}", "--IdentityProvider.token=learner"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", *options],
+        [sys.executable, "-c", SERVE, *options],
         cwd=course_folder,
-        env=clean_environment() | {"JUPYTER_CONFIG_PATH": str(SETTINGS)},
+        env=clean_environment(),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
