@@ -46,6 +46,8 @@ def test_the_map_counts_what_has_passed_and_marks_where_to_go_on(tmp_path: Path)
         and picture.count("go on here") == 1
     )
     assert "Lab 03, distributed data parallel: 70 minutes, builds on 02, 1 of 2" in picture.alt
+    for name in ("all-reduce", "DDP in practice", "FSDP", "Horovod engine"):
+        assert f">{name}</text>" in picture
     table = start.table(tmp_path).text
     assert "✓\N{NO-BREAK SPACE}`ddp` · ◐\N{NO-BREAK SPACE}`my_ddp`" in table
     assert "Go on with **[Lab 03" in start.go_on(tmp_path).text
