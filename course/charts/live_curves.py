@@ -42,7 +42,16 @@ def draw(
     for bar in bars:
         body.append(svg.text(svg.MARGIN, y + 8, bar[-90:], colour=palette.MUTED))
         y += 20
-    return svg.card(y + 8, _title(steps, _result(rows), done), body)
+    return svg.card(y + 8, _title(steps, _result(rows), done), body, alt=_told(steps, names))
+
+
+def _told(rows: list[Row], names: list[str]) -> str:
+    """The ends of the lines in words, for the alt text."""
+    lines = {name: [row[name] for row in rows if _is_finite(row.get(name))] for name in names}
+    return "; ".join(
+        f"{name} from {words.significant(line[0], 3)} to {words.significant(line[-1], 3)}"
+        for name, line in lines.items()
+    )
 
 
 def _bars(progress: dict[int, str]) -> list[str]:

@@ -7,7 +7,7 @@ import pytest
 from support.pictures import assert_fits
 
 from course.core import ROOT
-from course.lessons import labs
+from course.lessons import labs, lessons
 from course.notebook import progress, start
 
 LABS = labs(ROOT)
@@ -77,3 +77,9 @@ def test_the_time_in_all_is_the_sum_of_the_labs(tmp_path: Path) -> None:
     minutes = sum(lab.minutes for lab in LABS)
     hours = f"{minutes // 60} h" + (f" {minutes % 60} min" if minutes % 60 else "")
     assert start.count() == f"{len(LABS)} labs with {ALL} exercises, {hours} in all"
+
+
+def test_the_start_notebook_says_where_to_go_on_before_its_one_map() -> None:
+    sources = [cell.source for cell in lessons(ROOT)[0].cells]
+    assert sources.index("start.go_on()") < sources.index("start.picture()")
+    assert not [source for source in sources if "labs_map.svg" in source]
