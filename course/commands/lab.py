@@ -74,7 +74,10 @@ def trust(paths: Iterable[Path]) -> None:
 
 def options(folder: Path, platform: str, env: Mapping[str, str]) -> list[str]:
     """Options of `jupyter lab` that depend on the machine."""
-    chosen = [f"--ServerApp.root_dir={folder}"]  # labs/ and solutions/ side by side
+    chosen = [
+        f"--ServerApp.root_dir={folder}",  # labs/ and solutions/ side by side
+        "--LabApp.custom_css=True",
+    ]
     displays = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
     if platform == "linux" and not any(env.get(name) for name in displays):
         chosen.append("--no-browser")  # a text browser might take over the terminal

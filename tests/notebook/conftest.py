@@ -12,7 +12,7 @@ import psutil
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from support.cells import Cell, RunCell
-from support.jupyterlab import wait_for
+from support.jupyterlab import TERMINAL, wait_for
 from support.launching import PATIENCE_S, clean_environment
 from traitlets.config import Config
 
@@ -76,13 +76,14 @@ def server(course_folder):
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     options = ["--no-browser", f"--port={port}", "--IdentityProvider.token=learner"]
-    process = subprocess.Popen(
-        [sys.executable, "-c", SERVE, *options],
-        cwd=course_folder,
-        env=clean_environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    with (course_folder / TERMINAL).open("w") as terminal:
+        process = subprocess.Popen(
+            [sys.executable, "-c", SERVE, *options],
+            cwd=course_folder,
+            env=clean_environment(),
+            stdout=terminal,
+            stderr=subprocess.STDOUT,
+        )
     try:
         url = f"http://127.0.0.1:{port}/"
         wait_for(url)

@@ -2,7 +2,7 @@
 
 import pytest
 from support.chromium import CHROMIUM
-from support.jupyterlab import open_notebook
+from support.jupyterlab import TERMINAL, open_notebook
 
 from course.commands.lab import trust
 
@@ -62,3 +62,12 @@ def test_at_150_percent_nothing_is_wider_than_the_page(page, server, course_fold
         top += 500
     assert curves
     assert wide == []
+
+
+def test_the_terminal_does_not_alarm_anybody(page, server, course_folder):
+    """Kernel and browser talk to each other without a warning; teachers' nbgrader may add one."""
+    trust([course_folder / LAB])
+    open_notebook(page, server, LAB)
+    said = (course_folder / TERMINAL).read_text().splitlines()
+    assert any(line.startswith("Labs ") for line in said)
+    assert [line for line in said if "ping_timeout" in line or "eavesdropping" in line] == []

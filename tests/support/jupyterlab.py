@@ -10,6 +10,7 @@ from support.launching import until
 
 IDLE = "() => document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'"
 KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+TERMINAL = "terminal.log"  # in the learner's folder: what JupyterLab says where it was started
 RUN_S = 420  # for all cells of a notebook
 
 
