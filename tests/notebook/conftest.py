@@ -12,17 +12,11 @@ import psutil
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from support.cells import Cell, RunCell
-from support.jupyterlab import TERMINAL, wait_for
+from support.jupyterlab import SERVE, TERMINAL, wait_for
 from support.launching import PATIENCE_S, clean_environment
 from traitlets.config import Config
 
 from course.core import ROOT
-
-# `python -m course lab`, where the folder of the labs is the current one.
-SERVE = """import sys
-from course.commands import lab
-lab.lab_folder = lambda here: here
-lab.main(sys.argv[1:])"""
 
 
 @pytest.fixture(scope="module")
