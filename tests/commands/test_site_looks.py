@@ -53,7 +53,7 @@ def test_goals_code_pictures_and_cards_end_at_one_edge(visit, name):
     found = visit(name, width=SCREEN).evaluate(EDGES)
     kinds, edges = {kind for kind, _ in found}, {edge for _, edge in found}
     assert name != LAB or {"BLOCKQUOTE", "DIV", "IMG"} <= kinds
-    assert max(edges) - min(edges) < 1, found
+    assert max(edges) - min(edges) <= 1, found  # the border of code lies outside
 
 
 @pytest.mark.parametrize("width", [390, SCREEN])
