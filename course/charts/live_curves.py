@@ -1,5 +1,6 @@
 """Live curves of what a script logs: a progress bar and small plots with one line per rank."""
 
+import math
 from collections import defaultdict
 
 from course.core import words
@@ -8,24 +9,30 @@ from course.drawing import Picture, palette, svg
 NOT_PLOTTED = {"rank", "time", "step", "steps", "epoch"}
 PLOTS = 3
 HEIGHT = 116  # of a plot
+TOP = 22  # of a plot's lines, below its name
+TITLE_LETTERS = 76  # that fit
 GAP = 24  # between plots
 
 Row = dict[str, float | str]  # what `log` wrote: the rank and the step among its names
 
 
-def draw(rows: list[Row], progress: dict[int, str] | None = None) -> Picture | None:
+def draw(
+    rows: list[Row], progress: dict[int, str] | None = None, ended: bool = False
+) -> Picture | None:
     """The picture of the rows with a `step`, and of the progress bars that ranks write themselves.
 
-    None if there are neither; `progress` holds the bars by rank.
+    None if there are neither; `progress` holds the bars by rank, `ended` says that the run is over
+    and went well. What a rank logs last, without a step, such as an accuracy, is in the title.
     """
     steps = [row for row in rows if "step" in row]
+    done = ended and _is_over(steps)
     names = _plotted(steps)
     bars = _bars(progress or {})
     if not steps and not bars:
         return None
     body, y = [], 58
     if any("steps" in row for row in steps):
-        body.append(_progress(steps, y))
+        body.append(_progress(steps, y, done))
         y += 26
     for i, name in enumerate(names):
         width = (svg.WIDTH - 2 * svg.MARGIN - GAP * (len(names) - 1)) / len(names)
@@ -35,7 +42,16 @@ def draw(rows: list[Row], progress: dict[int, str] | None = None) -> Picture | N
     for bar in bars:
         body.append(svg.text(svg.MARGIN, y + 8, bar[-90:], colour=palette.MUTED))
         y += 20
-    return svg.card(y + 8, _title(steps), body)
+    return svg.card(y + 8, _title(steps, _result(rows), done), body, alt=_told(steps, names))
+
+
+def _told(rows: list[Row], names: list[str]) -> str:
+    """The ends of the lines in words, for the alt text."""
+    lines = {name: [row[name] for row in rows if _is_finite(row.get(name))] for name in names}
+    return "; ".join(
+        f"{name} from {words.significant(line[0], 3)} to {words.significant(line[-1], 3)}"
+        for name, line in lines.items()
+    )
 
 
 def _bars(progress: dict[int, str]) -> list[str]:
@@ -43,52 +59,75 @@ def _bars(progress: dict[int, str]) -> list[str]:
 
 
 def _plotted(rows: list[Row]) -> list[str]:
-    """The names that get a plot: the first ones whose values are numbers."""
-    names = {
-        name: None for row in rows for name, value in row.items() if isinstance(value, (int, float))
-    }
+    """The names that get a plot: the first ones whose values are numbers, and not all NaN."""
+    names = {name: None for row in rows for name, value in row.items() if _is_finite(value)}
     return [name for name in names if name not in NOT_PLOTTED][:PLOTS]
 
 
-def _title(rows: list[Row]) -> str:
+def _is_finite(value: object) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value)
+
+
+def _is_over(rows: list[Row]) -> bool:
+    """Whether no other step would be logged: they come at equal distances up to `steps`."""
+    logged = [0, *sorted({row["step"] for row in rows})]
+    every = logged[-1] - logged[-2] if rows else 0
+    return bool(rows) and rows[-1].get("steps", math.inf) - logged[-1] <= every
+
+
+def _result(rows: list[Row]) -> Row:
+    """The numbers that were logged last, where they belong to no step."""
+    last = rows[-1] if rows and "step" not in rows[-1] else {}
+    return {name: last[name] for name in _plotted([last])}
+
+
+def _title(rows: list[Row], result: Row, done: bool) -> str:
+    """How far it is, what came out, and the newest value of each plot, as many as there is room."""
     if not rows:
         return "Running"
     last = max(rows, key=lambda row: row["step"])
     title = f"Step {last['step']}"
     if "steps" in last:
-        title += f" of {last['steps']}"
-    shown = [name for name in _plotted(rows) if name in last]
-    if shown:
-        title += ": " + ", ".join(f"{name} {words.significant(last[name], 3)}" for name in shown)
+        title = f"All {last['steps']} steps" if done else f"{title} of {last['steps']}"
+    newest = {name: last[name] for name in _plotted(rows) if name in last}
+    sign = ": "
+    for name, value in (result | newest).items():
+        more = f"{sign}{name} {words.significant(value, 3)}"
+        if len(title + more) <= TITLE_LETTERS:
+            title, sign = title + more, ", "
     return title
 
 
-def _progress(rows: list[Row], y: float) -> str:
+def _progress(rows: list[Row], y: float, done: bool) -> str:
     last = max(rows, key=lambda row: row["step"])
-    share = min(1.0, last["step"] / max(1, last.get("steps", last["step"])))
+    share = 1.0 if done else min(1.0, last["step"] / max(1, last.get("steps", last["step"])))
     width = svg.WIDTH - 2 * svg.MARGIN
     ground = svg.rect(svg.MARGIN, y - 10, width, 8, palette.WAIT, rx=4)
     return ground + svg.rect(svg.MARGIN, y - 10, width * share, 8, palette.rank_colour(0), rx=4)
 
 
 def _plot(name: str, rows: list[Row], x: float, y: float, width: float) -> str:
-    """One small plot of `name` against the step."""
+    """One small plot of `name` against the step, with the ends of both axes."""
     lines = _lines(name, rows)
     values = [value for line in lines.values() for _, value in line]
-    low, high = min(0.0, *values), max(values) or 1.0
+    low, high = min(0.0, *values), max(0.0, *values) if any(values) else 1.0
     first, last = min(row["step"] for row in rows), max(row["step"] for row in rows)
+    ends = {low: y + HEIGHT, high: y + TOP}
+    named = {value: words.significant(value, 3) for value in ends}
+    left, right = x + max(map(svg.text_width, named.values())) + 4, x + width
 
     def place(step: float, value: float) -> tuple[float, float]:
         across = (step - first) / ((last - first) or 1)
-        return x + width * across, y + HEIGHT - (HEIGHT - 22) * (value - low) / ((high - low) or 1)
+        up = (value - low) / ((high - low) or 1)
+        return left + (right - left) * across, y + HEIGHT - (HEIGHT - TOP) * up
 
-    up_to = f"up to {words.significant(high, 3)}"
-    parts = [
-        svg.text(x, y + 8, name, bold=True),
-        svg.text(x + width, y + 8, up_to, colour=palette.MUTED, anchor="end"),
-        svg.line(x, y + HEIGHT, x + width, y + HEIGHT),
-        svg.text(x + width, y + HEIGHT + 16, f"step {last}", colour=palette.MUTED, anchor="end"),
-        svg.text(x, y + HEIGHT + 16, f"{first}", colour=palette.MUTED),
+    parts = [svg.text(left, y + 8, name, bold=True)]
+    for value, at in ends.items():
+        parts.append(svg.line(left, at, right, at))
+        parts.append(svg.text(left - 6, at + 4, named[value], colour=palette.MUTED, anchor="end"))
+    parts += [
+        svg.text(right, y + HEIGHT + 16, f"step {last}", colour=palette.MUTED, anchor="end"),
+        svg.text(left, y + HEIGHT + 16, f"{first}", colour=palette.MUTED),
     ]
     for rank, points in sorted(lines.items()):
         drawn, colour = [place(*point) for point in points], palette.rank_colour(rank)
@@ -99,9 +138,9 @@ def _plot(name: str, rows: list[Row], x: float, y: float, width: float) -> str:
 
 
 def _lines(name: str, rows: list[Row]) -> dict[int, list[tuple[float, float]]]:
-    """The (step, value) pairs of `name` by rank."""
+    """The (step, value) pairs of `name` by rank, of the values that an axis can have."""
     lines: dict[int, list[tuple[float, float]]] = defaultdict(list)
     for row in rows:
-        if name in row:
+        if _is_finite(row.get(name)):
             lines[row["rank"]].append((row["step"], row[name]))
     return lines

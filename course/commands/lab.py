@@ -29,6 +29,8 @@ def main(argv: list[str]) -> None:
     examine()
     trust(as_brought(folder))
     server = LabApp.initialize_server(argv=[*options(folder, sys.platform, os.environ), *argv])
+    # Where custom.css is looked for after the user's own; no option of Jupyter's says it.
+    server.static_custom_path.append(str(SETTINGS / "custom"))
     if not server.identity_provider.token_generated:  # Jupyter is silent: the user has a password
         print(f"JupyterLab is at {server.display_url}", flush=True)
     server.start()
@@ -72,7 +74,10 @@ def trust(paths: Iterable[Path]) -> None:
 
 def options(folder: Path, platform: str, env: Mapping[str, str]) -> list[str]:
     """Options of `jupyter lab` that depend on the machine."""
-    chosen = [f"--ServerApp.root_dir={folder}"]  # labs/ and solutions/ side by side
+    chosen = [
+        f"--ServerApp.root_dir={folder}",  # labs/ and solutions/ side by side
+        "--LabApp.custom_css=True",
+    ]
     displays = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
     if platform == "linux" and not any(env.get(name) for name in displays):
         chosen.append("--no-browser")  # a text browser might take over the terminal

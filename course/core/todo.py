@@ -50,9 +50,14 @@ def _said(literal: str) -> str:
 
 def sentence(script: Path) -> str:
     """One calm line about what is still to write: one or two TODOs in their words, else numbers."""
-    todos = open_todos(script)
-    what = in_sentences(todos) if len(todos) <= IN_WORDS else f"TODO {_runs(todos)}."
-    return f"Still to write in {script.name}: {what} Then run this cell again."
+    return (
+        f"Still to write in {script.name}: {shortly(open_todos(script))} Then run this cell again."
+    )
+
+
+def shortly(todos: list[str]) -> str:
+    """One or two TODOs in their words, more by their numbers."""
+    return in_sentences(todos) if len(todos) <= IN_WORDS else f"TODO {_runs(todos)}."
 
 
 def _runs(todos: list[str]) -> str:
@@ -64,6 +69,11 @@ def _runs(todos: list[str]) -> str:
         else:
             runs.append([number])
     return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
+
+
+def split(text: str) -> list[str]:
+    """The TODOs of a text that `in_sentences` made, or the whole text, where it has none."""
+    return re.split(r" (?=TODO \d+: )", text)
 
 
 def in_sentences(texts: Iterable[str]) -> str:

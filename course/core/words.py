@@ -10,6 +10,8 @@ def significant(value: float, digits: int = 2) -> str:
     """`value` with at least `digits` significant digits, thousands separated, never an exponent."""
     if value == 0:
         return "0"
+    if not math.isfinite(value):
+        return str(value)
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
     text = f"{value:,.{decimals}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

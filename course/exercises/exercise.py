@@ -1,5 +1,6 @@
 """One exercise: its lab, its script as handed out and solved, its TODOs and their hints."""
 
+import difflib
 import functools
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,18 @@ class Exercise:
     @property
     def lab(self) -> str:
         """The number of its lab, such as ``04b``."""
-        return self.path.stem.partition("_")[0]
+        return _number(self.path)
+
+    @property
+    def next(self) -> str:
+        """What comes after it, in a few words: the next exercise of its lab, or the next lab."""
+        every, labs = list(exercises().values()), lesson_marks.labs()
+        later = every[every.index(self) + 1 :]
+        if later and later[0].path == self.path:
+            return f"Next: `{later[0].name}`."
+        if labs_after := labs[labs.index(self.path) + 1 :]:
+            return f"Next: lab {_number(labs_after[0])}, {lesson_marks.title(labs_after[0])}"
+        return "It was the last exercise of the course."
 
     @property
     def lesson(self) -> "Lesson":
@@ -48,6 +60,10 @@ class Exercise:
         return dict(zip(numbers, read_hints(ROOT)[self.name], strict=True))
 
 
+def _number(path: Path) -> str:
+    return path.stem.partition("_")[0]
+
+
 @functools.cache
 def _lesson(path: Path) -> "Lesson":
     from course.lessons import read  # imports jupytext, which takes its time
@@ -66,10 +82,18 @@ def exercises() -> dict[str, Exercise]:
 
 
 def exercise(name: str) -> Exercise:
-    """The exercise of this name; raises `CourseError`, with the names, where there is none."""
+    """The exercise of this name; raises `CourseError`, with what was meant, where there is none."""
+    if name not in exercises():
+        raise CourseError(f"There is no exercise {name}. {_instead_of(name)}")
+    return exercises()[name]
+
+
+def _instead_of(name: str) -> str:
+    """The name that was meant; where none is close, a line with the names for each lab."""
     known = exercises()
-    if name not in known:
-        raise CourseError(
-            f"There is no exercise {name!r}; there is {', '.join(known) or 'none yet'}."
-        )
-    return known[name]
+    if close := difflib.get_close_matches(name.lower(), known, n=1):
+        return f"Did you mean {close[0]}?"
+    labs: dict[str, list[str]] = {}
+    for one in known.values():
+        labs.setdefault(one.lab, []).append(one.name)
+    return "\n".join(["There are:", *(f"  lab {lab}: {', '.join(of)}" for lab, of in labs.items())])

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 
 from course.core import todo
 from course.exercises import verdict_card
+from course.exercises.exercise import exercises
 from course.exercises.verdict import Outcome, Result
 
 
@@ -55,9 +56,8 @@ class Report:
         if left := len(self.asked) - len(self.results) + self.count(Outcome.NOT_JUDGED):
             said.append(f"{left} not judged")
         found = ", ".join(said)
-        open_ones = (result for result in self.results if result.outcome == Outcome.OPEN)
-        if todos := dict.fromkeys(result.message for result in open_ones):
-            still_open = f"still to write: {todo.in_sentences(todos)}"
+        if open_ones := self._open():
+            still_open = f"still to write: {todo.shortly(open_ones)}"
             found = f"{found}; {still_open}" if found else still_open
             return f"{self.exercise}: {found}"
         return f"{self.exercise}: {found or 'nothing was judged'}."
@@ -83,10 +83,30 @@ class Report:
         return cls(told["exercise"], tuple(told["asked"]), tuple(results))
 
     def __repr__(self) -> str:
-        return verdict_card.text(self.verdict, self._shown())
+        return verdict_card.text(self._said(), self._shown())
 
     def _repr_html_(self) -> str:
+        return verdict_card.as_html(self._said(), self._shown())
+
+    def card(self) -> str:
+        """The verdict as HTML for a reader who does not go on from here."""
         return verdict_card.as_html(self.verdict, self._shown())
 
+    def _said(self) -> str:
+        """The verdict; if all holds, what comes next, too."""
+        known = exercises()
+        if self.ok and self.exercise in known:
+            return f"{self.verdict} {known[self.exercise].next}"
+        return self.verdict
+
     def _shown(self) -> Sequence[Result]:
-        return self.results if self.begun else ()
+        """The checks; of an exercise that nobody has begun, its TODOs if they are many."""
+        if self.begun:
+            return self.results
+        todos = self._open() if len(self._open()) > todo.IN_WORDS else []
+        return [Result("", one, Outcome.OPEN) for one in todos]
+
+    def _open(self) -> list[str]:
+        """What is still to write, each TODO once."""
+        messages = [result.message for result in self.results if result.outcome == Outcome.OPEN]
+        return list(dict.fromkeys(one for message in messages for one in todo.split(message)))

@@ -3,13 +3,14 @@
 import html
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from course.drawing import html_card, palette
 from course.exercises.verdict import Outcome, Result
 
 SAME = "the same as above"
 WHERE = re.compile(r"^(With \d+ ranks, rank \d+|Your code) ")
+FAILED = re.compile(r"Your code failed")
 PRINTED = "What your code printed:"
 
 
@@ -54,8 +55,14 @@ def as_html(verdict: str, results: Sequence[Result]) -> str:
 def _each_message_once(results: Sequence[Result]) -> Iterator[Result]:
     """The results, in which a message that stands above, such as that of a typo, is not repeated.
 
-    It may be another rank that met it first. A hint goes with its message.
+    It may be another rank that met it first. A hint goes with its message. An error that stops all
+    checks, such as a line that is not Python, is one result.
     """
+    messages = {WHERE.sub("Your code ", result.message) for result in results}
+    if len(results) > 1 and len(messages) == 1 and FAILED.match(same := messages.pop()):
+        claim = f"All {len(results)} checks end with the same error."
+        yield replace(results[0], claim=claim, message=same)
+        return
     said = set()
     for result in results:
         message = WHERE.sub("", result.message)

@@ -14,6 +14,7 @@ from pathlib import Path
 from course.launch.run import ABORTED, Run
 
 FRAME = re.compile(r'\s+File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.*)')
+COMMENT = re.compile(r"\s{2,}#.*")  # behind a line of code
 LIBRARIES = tuple(
     {sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
 )
@@ -36,7 +37,7 @@ class Place:
         source = ""
         if self.shown:
             linecache.checkcache(self.file)  # the learner may have rewritten it since the last run
-            source = linecache.getline(self.file, self.line).strip()
+            source = COMMENT.sub("", linecache.getline(self.file, self.line)).strip()
         doing = f"waits in {self.call}" if self.call else "is"
         return f"{doing} at {Path(self.file).name}:{self.line}   {source}".rstrip()
 

@@ -1,5 +1,6 @@
 """The labs as a map: what builds on what, how long each takes, which exercises have passed."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ WIDE, HIGH, DOWN = 98, 58, 66  # of a lab's box, and from one to the next below,
 TOP = 114
 BESIDE = (svg.WIDTH - 2 * svg.MARGIN - WIDE) / 5  # from a column to the next: six of them fit
 LETTERS = 15  # of a name, in one line of a box
+WRITTEN = {"all reduce": "all-reduce", "ddp": "DDP", "fsdp": "FSDP", "horovod": "Horovod"}
 
 
 def draw(
@@ -135,8 +137,11 @@ def _dot(x: float, y: float, state: str | None) -> str:
 
 
 def _name(lab: "Lesson") -> str:
-    """The words of a lab's file name: 'distributed data parallel'."""
-    return lab.name.partition("_")[2].replace("_", " ")
+    """The words of a lab's file name, as one writes them: 'distributed data parallel', 'FSDP'."""
+    name = lab.name.partition("_")[2].replace("_", " ")
+    for word, written in WRITTEN.items():
+        name = re.sub(rf"\b{word}\b", written, name)
+    return name
 
 
 def _named(lab: "Lesson") -> str:

@@ -11,9 +11,12 @@ class CurvesDisplay:
     def __init__(self) -> None:
         self._handle: DisplayHandle | None = None
 
-    def show(self, rows: list[dict], progress: dict[int, str]) -> None:
-        """Draw the rows logged so far, and the progress bars that ranks write themselves."""
-        picture = live_curves.draw(rows, progress)
+    def show(self, rows: list[dict], progress: dict[int, str], ended: bool = False) -> None:
+        """Draw the rows logged so far, and the progress bars that ranks write themselves.
+
+        `ended` says that the run is over and went well.
+        """
+        picture = live_curves.draw(rows, progress, ended)
         if self._handle and picture:
             self._handle.update(picture)
         elif self._handle:  # only progress bars were shown; their last state is among the lines

@@ -121,7 +121,7 @@ class Guess:
             return "as you guessed" if factor == 1 else "as you guessed, within 5 %"
         if factor < DOUBLE:
             share = abs(self.off - 1)
-            return f"{share:.0%} {'more' if self.off > 1 else 'less'}".replace("%", " %")
+            return f"{100 * share:.0f} % {'more' if self.off > 1 else 'less'}"
         return f"{words.significant(factor)} times {'as much' if self.off > 1 else 'less'}"
 
 

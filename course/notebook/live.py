@@ -125,7 +125,7 @@ class Live:
     def _draw(self, run: Run, last: bool = False) -> None:
         if self._display and (last or time.monotonic() - self._drawn > REDRAW_S):
             self._drawn = time.monotonic()
-            self._display.show(run.rows, self._progress)
+            self._display.show(run.rows, self._progress, ended=last and run.ok)
 
 
 def _prefix(run: Run, rank: int) -> str:

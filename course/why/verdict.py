@@ -118,16 +118,17 @@ def _undecided(whole: Budget, causes: list[Cause], blind: str = "") -> list[str]
     launching = whole.mean_own("launching") / whole.net_s
     if launching >= MATTERS:
         found.append(
-            f"how long the GPUs really wait for the Python that launches their work: "
-            f"{launching:.0%} of a step while torch.profiler, which makes it slower, was at work. "
+            "how long the GPUs really wait for the Python that launches their work: "
+            f"{100 * launching:.0f} % of a step while torch.profiler, which makes it slower, was "
+            "at work. "
             "Larger batches, torch.compile or CUDA graphs need fewer launches: try one."
         )
     pairs = mean(share.waits["messages"] for step in whole.steps for share in step)
     share = pairs / (whole.net_s + pairs)
     if share >= MATTERS:
         found.append(
-            f"who is late where ranks send to one another (send, recv; {share:.0%} of a step): "
-            "such messages do not tell. Look at a trace of all ranks (lab 03b)."
+            f"who is late where ranks send to one another (send, recv; {100 * share:.0f} % of a "
+            "step): such messages do not tell. Look at a trace of all ranks (lab 03b)."
         )
     if whole.net_s < STARVED * whole.step_s:
         found.append(

@@ -6,10 +6,12 @@ import pytest
 from support.clones import SOMEONE, commit, git
 from support.grading import HALF
 from support.lesson_samples import GOOD, NEXT, course
-from support.site import visitor
+from support.site import ADDRESS, served, visitor
 
 from course.commands import grade, update
 from course.commands.grading import verdicts
+from course.commands.web.build import build
+from course.core import ROOT
 from course.exercises import Report
 from course.hardware import isolation
 
@@ -57,6 +59,25 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> dict:
     monkeypatch.setattr(grade, "warm_up", lambda: None)
     monkeypatch.setattr(isolation, "missing", lambda: None)
     return told
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """The site, built."""
+    pytest.importorskip("myst_nb")
+    pytest.importorskip("furo")
+    out = tmp_path_factory.mktemp("site") / "site"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SITE_ADDRESS", ADDRESS)
+        build(ROOT, out)
+    return out
+
+
+@pytest.fixture(scope="session")
+def address(site):
+    """Where it is served, under a sub-path."""
+    with served(site) as address:
+        yield address
 
 
 @pytest.fixture

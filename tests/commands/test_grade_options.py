@@ -48,7 +48,7 @@ def test_weights_that_make_no_sense(tmp_path, judged, capsys, text, said):
     ("arguments", "said"),
     [
         (["--lab", "2"], "There is no lab '2' with exercises: 00, 01"),
-        (["--names", "rang"], "There is no exercise 'rang'"),
+        (["--names", "rang"], "There is no exercise rang. Did you mean ring?"),
         (["--jobs", "0"], "take numbers above 0"),
         (["--minutes", "nan"], "take numbers above 0"),
         (["--late-percent", "101"], "from 0 to 100"),

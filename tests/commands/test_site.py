@@ -11,11 +11,9 @@ from support import accessibility
 from support.firefox import FIREFOX, firefox
 from support.launching import PATIENCE_S
 from support.ring_answers import SOLVED
-from support.site import WALKED, Links, drag, moves, served
+from support.site import ADDRESS, WALKED, Links, drag, moves
 
-from course.commands.web.build import build
 from course.commands.web.gallery import TRY, exhibits
-from course.core import ROOT
 
 FIRST_VIEW_BYTES = 80_000  # of a page, compressed as every web server sends it
 SEARCH_BYTES = 100_000  # of the page that has the words of all pages
@@ -36,7 +34,6 @@ LOOKED_AT = [
 FRAMED = "03_distributed_data_parallel.html"  # what only wide pages have is the same on all
 LIKE_OTHERS = "explore_sharding.html"
 SEARCHED = {"ZeRO-3": "10b", "ring": "02", "Horovod": "06", "loss scale": "05"}
-ADDRESS = "https://pages.example/course/"  # where the site would be published
 OVERFLOW = "() => document.documentElement.scrollWidth - window.innerWidth"
 # Pictures of which a part lies outside the screen.
 CUT = """() => [...document.querySelectorAll('article img, .explorable-picture svg')]
@@ -45,25 +42,6 @@ PYTHON_CAME = """performance.getEntriesByType('resource')
     .some(file => file.name.endsWith('course.zip'))"""
 
 pytestmark = WALKED
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """The site, built."""
-    pytest.importorskip("myst_nb")
-    pytest.importorskip("furo")
-    out = tmp_path_factory.mktemp("site") / "site"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SITE_ADDRESS", ADDRESS)
-        build(ROOT, out)
-    return out
-
-
-@pytest.fixture(scope="module")
-def address(site):
-    """Where it is served, under a sub-path."""
-    with served(site) as address:
-        yield address
 
 
 def test_every_picture_is_named_in_words(site):

@@ -30,6 +30,12 @@ def test_many_todos_are_told_by_their_numbers(tmp_path: Path) -> None:
     assert "TODO 2: think. TODO 5: think. Then" in todo.sentence(script)
 
 
+def test_todos_in_sentences_are_split_into_todos_again() -> None:
+    todos = ["TODO 2: Think. What is lost?", "TODO 10: Where is `TODO`?"]
+    assert todo.split(todo.in_sentences(todos)) == todos
+    assert todo.split("src/a.py is not there yet.") == ["src/a.py is not there yet."]
+
+
 def test_only_a_todo_counts_as_one() -> None:
     place = '  File "/labs/src/mine.py", line 3, in f\n    raise Not\n'
     frame = f"Traceback (most recent call last):\n{place}"

@@ -1,8 +1,10 @@
 """Numbers, times and sizes in words for readers."""
 
+import re
+
 import pytest
 
-from course.core import words
+from course.core import ROOT, words
 
 
 @pytest.mark.parametrize(
@@ -15,6 +17,7 @@ from course.core import words
         (8619.2, "8,619"),
         (1000, "1,000"),
         (100, "100"),
+        (float("nan"), "nan"),
     ],
 )
 def test_numbers_for_readers(value, shown):
@@ -62,3 +65,13 @@ def test_an_axis_of_times_has_the_unit_that_suits_its_end(longest, unit, shown):
 
 def test_powers_are_written_with_raised_digits():
     assert (words.power(2, -15), words.power(10, 8)) == ("2⁻¹⁵", "10⁸")
+
+
+def test_a_percentage_has_a_space_before_its_sign_wherever_python_writes_it():
+    found = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for path in (ROOT / "course").rglob("*.py")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if re.search(r":\.\d%\}", line)
+    ]
+    assert found == []

@@ -1,10 +1,15 @@
 """The model of the collectives against real ranks, and pictures that fit."""
 
+import re
+
 import pytest
+from support.pictures import assert_fits
 
 from course import explore
 from course.core.errors import CourseError
+from course.drawing import svg
 from course.explore.models.collectives import COLLECTIVES, Example, counted
+from course.explore.pictures.collectives import BEFORE, draw
 from course.launch.client import launch
 
 
@@ -51,3 +56,16 @@ def test_what_is_to_be_predicted_is_hidden_until_the_call_has_ended():
     )
     assert ">60<" not in before and "to be predicted" in before
     assert after.count(">60<") == 4
+
+
+@pytest.mark.parametrize("collective", [name for name in COLLECTIVES if name != "barrier"])
+@pytest.mark.parametrize("ranks", [2, 4, 6])
+def test_numbers_are_as_wide_as_the_picture_has_room_for(collective, ranks):
+    """At most a third of the room on a side is left, where most of it was with thin columns."""
+    example = Example(collective, counted(ranks))
+    most = max(len(cells) for cells in [*example.before(), *example.after()])
+    drawn = draw(example)
+    assert_fits(drawn)
+    (wide,) = {float(width) for width in re.findall(r'width="([\d.]+)" height="34"', drawn)}
+    assert wide * most > 130
+    assert f'width="{svg.number(wide)}" height="34"' in draw(example, BEFORE)

@@ -157,3 +157,11 @@ def test_rank_that_wrote_nothing() -> None:
     run.take(Started(0, 100, 0.0))
     run.take(Exited(0, -9))
     assert "rank 0 had ended with exit code -9" in stacks.report(run, 5)
+
+
+def test_a_line_is_shown_without_the_comment_behind_it(script: str) -> None:
+    place = stacks.Place("barrier", script, 1)
+    Path(script).write_text("    dist.barrier()" + " " * 55 + "# all ranks meet here\n")
+    assert str(place) == "waits in barrier at ddp.py:1   dist.barrier()"
+    Path(script).write_text('log(name="# of ranks")\n')
+    assert str(place).endswith('log(name="# of ranks")')

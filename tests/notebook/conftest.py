@@ -12,11 +12,10 @@ import psutil
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from support.cells import Cell, RunCell
-from support.jupyterlab import wait_for
+from support.jupyterlab import SERVE, TERMINAL, wait_for
 from support.launching import PATIENCE_S, clean_environment
 from traitlets.config import Config
 
-from course.commands.lab import SETTINGS
 from course.core import ROOT
 
 
@@ -70,18 +69,15 @@ def server(course_folder):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    options = [
-        f"--port={port}",
-        f"--ServerApp.root_dir={course_folder}",
-        "--IdentityProvider.token=learner",
-    ]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", *options],
-        cwd=course_folder,
-        env=clean_environment() | {"JUPYTER_CONFIG_PATH": str(SETTINGS)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    options = ["--no-browser", f"--port={port}", "--IdentityProvider.token=learner"]
+    with (course_folder / TERMINAL).open("w") as terminal:
+        process = subprocess.Popen(
+            [sys.executable, "-c", SERVE, *options],
+            cwd=course_folder,
+            env=clean_environment(),
+            stdout=terminal,
+            stderr=subprocess.STDOUT,
+        )
     try:
         url = f"http://127.0.0.1:{port}/"
         wait_for(url)

@@ -78,9 +78,9 @@ def test_accelerate_with_one_process(cell: RunCell, labs: Path) -> None:
     assert "0 of 1" in cell("%accelerate launch --cpu --num_processes 1 src/count.py").shown
 
 
-def test_progress_bar_is_a_picture_until_it_ends(
-    cell: RunCell, labs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def pictures(monkeypatch: pytest.MonkeyPatch) -> list:
+    """What is drawn of the run while it goes on, in order."""
     pictures = []
 
     class Handle:
@@ -91,6 +91,10 @@ def test_progress_bar_is_a_picture_until_it_ends(
         "course.notebook.curves_display.display",
         lambda picture, **_: pictures.append(picture) or Handle(),
     )
+    return pictures
+
+
+def test_progress_bar_is_a_picture_until_it_ends(cell: RunCell, labs: Path, pictures: list) -> None:
     (labs / "src" / "bar.py").write_text(
         "import sys, time\n"
         "for i in range(4):\n"
@@ -100,6 +104,17 @@ def test_progress_bar_is_a_picture_until_it_ends(
     ran = cell("%python src/bar.py")
     assert "rank 0: 0 of 3" in pictures[0] and pictures[-1] == {"text/plain": ""}
     assert ran.shown.splitlines()[0].strip() == "3 of 3"
+
+
+def test_the_curves_of_a_run_that_went_well_end_at_its_last_step(
+    cell: RunCell, labs: Path, pictures: list
+) -> None:
+    script = labs / "src" / "steps.py"
+    logs = "from course import log\nfor step in (10, 20):\n    log(step=step, steps=24, a=1)\n"
+    for end, said in (("", "All 24 steps: a 1"), ("raise SystemExit(1)", "Step 20 of 24: a 1")):
+        script.write_text(logs + end)
+        cell("%python src/steps.py")
+        assert pictures[-1].alt.startswith(said)
 
 
 def test_open_todo_is_one_calm_line(cell: RunCell, labs: Path) -> None:

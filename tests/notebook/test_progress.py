@@ -132,7 +132,10 @@ def test_a_check_keeps_what_passed_and_says_so_when_it_no_longer_does(
     monkeypatch.setattr("course.checks.check", lambda name, **_: report(*outcomes, exercise=name))
     script = labs / "src" / "ring.py"
     script.write_text(TEXT)
-    assert cell("%check ring").shown.splitlines()[1:] == ["ring: 1 of 1 checks hold.", "  ✓ "]
+    assert cell("%check ring").shown.splitlines()[1:] == [
+        "ring: 1 of 1 checks hold. Next: lab 03, How do several processes train one model?",
+        "  ✓ ",
+    ]
     outcomes[:] = ["failed"]
     same = cell("%check ring").shown.splitlines()[0]
     assert same.startswith("ring passed on ") and "src/ring.py is still as it was then" in same

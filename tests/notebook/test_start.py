@@ -7,7 +7,7 @@ import pytest
 from support.pictures import assert_fits
 
 from course.core import ROOT
-from course.lessons import labs
+from course.lessons import labs, lessons
 from course.notebook import progress, start
 
 LABS = labs(ROOT)
@@ -46,6 +46,8 @@ def test_the_map_counts_what_has_passed_and_marks_where_to_go_on(tmp_path: Path)
         and picture.count("go on here") == 1
     )
     assert "Lab 03, distributed data parallel: 70 minutes, builds on 02, 1 of 2" in picture.alt
+    for name in ("all-reduce", "DDP in practice", "FSDP", "Horovod engine"):
+        assert f">{name}</text>" in picture
     table = start.table(tmp_path).text
     assert "✓\N{NO-BREAK SPACE}`ddp` · ◐\N{NO-BREAK SPACE}`my_ddp`" in table
     assert "Go on with **[Lab 03" in start.go_on(tmp_path).text
@@ -75,3 +77,9 @@ def test_the_time_in_all_is_the_sum_of_the_labs(tmp_path: Path) -> None:
     minutes = sum(lab.minutes for lab in LABS)
     hours = f"{minutes // 60} h" + (f" {minutes % 60} min" if minutes % 60 else "")
     assert start.count() == f"{len(LABS)} labs with {ALL} exercises, {hours} in all"
+
+
+def test_the_start_notebook_says_where_to_go_on_before_its_one_map() -> None:
+    sources = [cell.source for cell in lessons(ROOT)[0].cells]
+    assert sources.index("start.go_on()") < sources.index("start.picture()")
+    assert not [source for source in sources if "labs_map.svg" in source]

@@ -127,8 +127,11 @@ def test_reset_without_a_name_is_ipythons(cell: RunCell, shell) -> None:
 
 
 @pytest.mark.parametrize("magic", ["hint", "solution", "reset", "changes", "check"])
-def test_a_name_that_is_none_is_answered_with_the_names(cell: RunCell, magic: str) -> None:
-    assert "There is no exercise 'rign'; there is start_here, " in refused(cell(f"%{magic} rign"))
+def test_a_name_that_is_none_is_answered_with_the_one_that_was_meant(
+    cell: RunCell, magic: str
+) -> None:
+    said = refused(cell(f"%{magic} strat_here"))
+    assert said == "There is no exercise strat_here. Did you mean start_here?"
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,12 @@ from support.launching import until
 
 IDLE = "() => document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'"
 KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+TERMINAL = "terminal.log"  # in the learner's folder: what JupyterLab says where it was started
+# `python -m course lab`, where the folder of the labs is the current one.
+SERVE = """import sys
+from course.commands import lab
+lab.lab_folder = lambda here: here
+lab.main(sys.argv[1:])"""
 RUN_S = 420  # for all cells of a notebook
 
 

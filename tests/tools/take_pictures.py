@@ -18,9 +18,10 @@ from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 from support.chromium import CHROMIUM, FLAGS
+from support.jupyterlab import SERVE
 from support.launching import PATIENCE_S, until
 
-from course.commands.lab import SETTINGS, trust
+from course.commands.lab import trust
 from course.core import ROOT
 
 LAB = "03b_overlap.ipynb"
@@ -59,15 +60,14 @@ def _take_lab(page: Page, folder: Path) -> None:
     page_config = folder / "settings" / "labconfig" / "page_config.json"
     page_config.parent.mkdir(parents=True)
     page_config.write_text(json.dumps(OFF))
-    settings = f"{folder / 'settings'}{os.pathsep}{SETTINGS}"
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    options = [f"--port={port}", f"--ServerApp.root_dir={folder}", "--IdentityProvider.token=you"]
+    options = ["--no-browser", f"--port={port}", "--IdentityProvider.token=you"]
     server = subprocess.Popen(
-        [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", *options],
+        [sys.executable, "-c", SERVE, *options],
         cwd=folder,
-        env=os.environ | {"JUPYTER_CONFIG_PATH": settings},
+        env=os.environ | {"JUPYTER_CONFIG_PATH": str(folder / "settings")},
         stderr=subprocess.DEVNULL,
     )
     page.set_default_timeout(PATIENCE_S * 1000)

@@ -168,7 +168,7 @@ def test_gpus_that_wait_for_launches_are_no_cause_but_said():
     told = on_gpus(slow, slow)
     answer = Answer(told)
     assert answer.causes[0].cause == "computing"
-    assert "17% of a step while torch.profiler" in " ".join(str(answer).split())
+    assert "17 % of a step while torch.profiler" in " ".join(str(answer).split())
 
 
 def test_the_steps_that_were_not_recorded_are_told_beside():

@@ -64,7 +64,7 @@ class TestFp8Linear:
             product = torch.tensor(got, dtype=torch.float64)
             assert product.shape == (len(a), len(b[0])), f"{what}: its shape is {product.shape}"
             off = float((product - left @ right).norm() / (left @ right).norm())
-            assert off < 1e-4, f"{what}: the product is off by {off:.2%}"
+            assert off < 1e-4, f"{what}: the product is off by {100 * off:.2f} %"
 
     @hint("e5m2 ends at about 1e-5: what lifts a gradient of 1e-9 into its range?")
     def test_gradients(self, alone):
@@ -73,5 +73,5 @@ class TestFp8Linear:
             for name, off in errors.items():
                 assert off < 0.1, (
                     f"gradients of size {size:g} reach the layer; that of its {name} is off by "
-                    f"{off:.0%}"
+                    f"{100 * off:.0f} %"
                 )

@@ -81,7 +81,7 @@ class TestMyAutocast:
         assert formats == {"torch.float32"}, (
             f"the weights' gradients are {', '.join(sorted(formats))}"
         )
-        assert off < 0.05, f"the gradients are {off:.0%} away from those of a float32 run"
+        assert off < 0.05, f"the gradients are {100 * off:.0f} % away from those of a float32 run"
 
     @hint("Write the casts yourself, without torch.autocast.")
     def test_own_work(self, alone):

@@ -45,6 +45,6 @@ class TestPredict:
         for (compute, comm, hidden), got in zip(wanted, found, strict=True):
             seconds = wanted[compute, comm, hidden]
             assert abs(got - seconds) < 1e-9, (
-                f"{compute:g} s of computing and {comm:g} s of communication, {hidden:.0%} of "
-                f"which may hide, give {got:.3g} s instead of {seconds:g} s"
+                f"{compute:g} s of computing and {comm:g} s of communication, "
+                f"{100 * hidden:.0f} % of which may hide, give {got:.3g} s instead of {seconds:g} s"
             )

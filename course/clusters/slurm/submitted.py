@@ -86,7 +86,7 @@ class SubmittedJob:
             job = self.now
             if shown:
                 shown.tell(story(job, self._commands.now()), self._commands.now())
-                shown.curves.show(self._rows(), {})
+                shown.curves.show(self._rows(), {}, ended=job.state == "COMPLETED")
             if job.state == until:
                 return job
             if job.ended or reasons.hopeless(job) or self._commands.now() >= end:

@@ -22,7 +22,7 @@ def page(line: Line) -> str:
         + remark
         + "".join(f"<p>{escape(each[0].upper() + each[1:])}.</p>" for each in said if each)
         + _points(line)
-        + "".join(report._repr_html_() + "<br>" for report in line.reports.values())
+        + "".join(report.card() + "<br>" for report in line.reports.values())
         + "</body></html>"
     )
 

@@ -94,7 +94,9 @@ def _table(book: Gradebook) -> str:
         f'<th scope=col><span class="up">{escape(name)}</span></th>' for name in book.weights
     )
     rows = "".join(_row(line, with_sections) for line in book.lines)
-    means = "".join(f'<td class="share">{book.mean(name):.0%}</td>' for name in book.weights)
+    means = "".join(
+        f'<td class="share">{100 * book.mean(name):.0f} %</td>' for name in book.weights
+    )
     empty = "<td></td>" * len(titles)
     return wide(
         f"<thead><tr><th scope=col>learner</th>{columns}</tr></thead><tbody>{rows}</tbody>"

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from course.drawing import palette, svg
 from course.explore.models.collectives import Cell, Example, Held
 
-ROW, CELL, HIGH = 54, 40, 34  # pixels: between ranks, wide and high of a number
+ROW, CELL, HIGH = 54, 40, 34  # pixels: between ranks, least wide and high of a number
+WIDEST = 140  # of a number that stands alone in its row
 TOP = 104  # of the first rank's numbers
 LEFT, MIDDLE = 104, 416  # where rank names end, and the middle between before and after
 GAP = 76  # from that middle to the numbers on either side
@@ -27,10 +28,14 @@ def draw(example: Example, moment: int = AFTER) -> svg.Picture:
     if example.name == "barrier":
         body = _barrier(example, moment)
     else:
-        body = _before(example, moment)
+        most = max(len(cells) for cells in [*example.before(), *after])
+        wide = min(WIDEST, max(CELL, (MIDDLE - GAP - LEFT) / most))
+        body = _before(example, moment, wide)
         for rank, cells in enumerate(after):
             body += (
-                _after(example, rank, cells) if moment == AFTER else _asked(rank, "?" * len(cells))
+                _after(example, rank, cells, wide)
+                if moment == AFTER
+                else _asked(rank, "?" * len(cells), wide)
             )
     ended = f"After: {held(after)}." if moment == AFTER else "After: to be predicted."
     return svg.card(
@@ -84,8 +89,11 @@ def _name(rank: int, y: float) -> str:
     return svg.text(LEFT - 14, y + HIGH / 2 + 4, name, anchor="end", bold=True, colour=colour)
 
 
-def _before(example: Example, moment: int) -> list[str]:
-    """The left half, one row per rank, and arrows between the ranks that talk."""
+def _before(example: Example, moment: int, wide: float = CELL) -> list[str]:
+    """The left half, one row per rank, and arrows between the ranks that talk.
+
+    A number has `wide` pixels, here and below.
+    """
     left, right = MIDDLE - GAP, MIDDLE + GAP
     parts = [
         svg.text(left, 90, "before", anchor="end", colour=palette.MUTED),
@@ -97,28 +105,37 @@ def _before(example: Example, moment: int) -> list[str]:
         y = TOP + rank * ROW
         parts.append(_name(rank, y))
         for place, one in enumerate(cells):
-            parts.append(cell(left - (len(cells) - place) * CELL, y, one))
+            x = left - (len(cells) - place) * wide
+            parts.append(cell(x, y, one, wide=wide - 4, size=_size(wide)))
     return parts
 
 
-def _after(example: Example, rank: int, cells: Sequence[Cell]) -> list[str]:
+def _size(wide: float) -> float:
+    """How large a number is written that has `wide` pixels."""
+    return 12 if wide < 60 else 15
+
+
+def _after(example: Example, rank: int, cells: Sequence[Cell], wide: float = CELL) -> list[str]:
     """What a rank holds, in the right half."""
     x, y = MIDDLE + GAP, TOP + rank * ROW
     if not cells:
         label = "undefined" if example.name == "reduce" else "nothing new"
         return [svg.text(x, y + HIGH / 2 + 4, label, colour=palette.MUTED)]
-    return [cell(x + place * CELL, y, one) for place, one in enumerate(cells)]
+    return [
+        cell(x + place * wide, y, one, wide=wide - 4, size=_size(wide))
+        for place, one in enumerate(cells)
+    ]
 
 
-def _asked(rank: int, shown: Iterable[object]) -> list[str]:
+def _asked(rank: int, shown: Iterable[object], wide: float = CELL) -> list[str]:
     """What is not known yet of a rank, in the right half: predicted numbers, or question marks."""
-    parts, y, wide = [], TOP + rank * ROW, CELL - 4
+    parts, y, inside = [], TOP + rank * ROW, wide - 4
     for place, one in enumerate(itertools.islice(shown, MOST)):
-        x = MIDDLE + GAP + place * CELL
+        x = MIDDLE + GAP + place * wide
         text = str(one) if len(str(one)) <= DIGITS else "…"
         frame = {"stroke": palette.MUTED, "stroke_dasharray": "3 3"}
-        parts.append(svg.rect(x, y, wide, HIGH, palette.CARD, **frame))
-        parts.append(svg.text(x + wide / 2, y + 22, text, anchor="middle", colour=palette.MUTED))
+        parts.append(svg.rect(x, y, inside, HIGH, palette.CARD, **frame))
+        parts.append(svg.text(x + inside / 2, y + 22, text, anchor="middle", colour=palette.MUTED))
     return parts
 
 

@@ -1,0 +1,75 @@
+"""The live curves of a run: how far it is, what its axes say, and what came out."""
+
+import math
+import re
+
+import pytest
+from support.pictures import assert_fits
+
+from course.charts import live_curves
+
+STEPS = 564
+
+
+def rows(last: int, ranks: int = 2, **more: float) -> list[dict]:
+    """What ranks log that log every tenth step."""
+    return [
+        {"rank": rank, "time": 1.0, "step": step, "steps": STEPS, "loss": 8.0 / step} | more
+        for step in range(10, last + 1, 10)
+        for rank in range(ranks)
+    ]
+
+
+def bar(picture: str) -> float:
+    """Which share of the progress bar is full."""
+    ground, full = (float(width) for width in re.findall(r'width="([\d.]+)" height="8"', picture))
+    return full / ground
+
+
+def test_a_run_that_ended_well_ends_at_its_last_step_with_the_bar_full():
+    """Although only every tenth step is logged."""
+    going = live_curves.draw(rows(560))
+    assert going.alt.startswith("Step 560 of 564: ") and bar(going) == pytest.approx(
+        560 / 564, abs=1e-4
+    )
+    over = live_curves.draw(rows(560), ended=True)
+    assert over.alt == "All 564 steps: loss 0.0143 loss from 0.8 to 0.0143" and bar(over) == 1
+    assert_fits(over)
+
+
+def test_a_run_that_ended_early_does_not_look_as_if_it_had_taken_all_steps():
+    early = live_curves.draw(rows(300), ended=True)
+    assert early.alt.startswith("Step 300 of 564: ") and bar(early) == pytest.approx(
+        300 / 564, abs=1e-4
+    )
+    no_end = [{name: row[name] for name in row if name != "steps"} for row in rows(300)]
+    assert live_curves.draw(no_end, ended=True).alt.startswith("Step 300: ")
+
+
+def test_what_a_script_logs_last_is_in_the_title():
+    logged = [*rows(560), {"rank": 0, "time": 2.0, "accuracy": 0.976}]
+    assert "accuracy 0.976, loss 0.0143" in live_curves.draw(logged, ended=True).alt
+    assert "accuracy" not in live_curves.draw([*logged, *rows(570)[-1:]]).alt
+
+
+def test_each_plot_has_the_ends_of_both_axes():
+    picture = live_curves.draw(rows(560, pairs_per_s=2500.0, lowest=-0.25))
+    texts = re.findall(r"<text[^>]*>([^<]*)<", picture)
+    assert [texts.count(end) for end in ("0", "0.8", "2,500", "-0.25")] == [3, 1, 1, 1]
+    assert texts.count("10") == texts.count("step 560") == 3
+    assert_fits(picture)
+
+
+def test_a_title_leaves_out_what_it_has_no_room_for():
+    many = live_curves.draw(rows(560, validation_loss_of_all=1234567.0, another_long_name=12345.6))
+    assert_fits(many)
+    assert "loss" in many.alt
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_loss_that_is_no_number_is_said_and_its_curve_breaks_off(value):
+    logged = [*rows(20), {"rank": 0, "step": 30, "steps": STEPS, "loss": value}]
+    picture = live_curves.draw(logged)
+    assert f"Step 30 of 564: loss {value}" in picture.alt
+    assert_fits(picture)
+    assert live_curves.draw(logged[-1:]).alt.startswith("Step 30 of 564")

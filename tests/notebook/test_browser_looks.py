@@ -1,0 +1,73 @@
+"""How JupyterLab shows a lab: the length of lines, file names, and a page at 150 %."""
+
+import pytest
+from support.chromium import CHROMIUM
+from support.jupyterlab import TERMINAL, open_notebook
+
+from course.commands.lab import trust
+
+LAB = "solutions/03_distributed_data_parallel.ipynb"
+LETTERS = (70, 90)  # of a full line of prose
+LINES = """() => [...document.querySelectorAll('.jp-RenderedMarkdown p')]
+    .filter(text => text.textContent.length > 200 && text.checkVisibility())
+    .map(text => {
+        const line = text.cloneNode(true);
+        line.style = 'position: absolute; width: max-content; max-width: none';
+        text.after(line);
+        const letters = text.textContent.length * text.clientWidth / line.offsetWidth;
+        line.remove();
+        return letters;
+    })"""
+CUT = """() => [...document.querySelectorAll('.jp-DirListing-itemText span')]
+    .filter(name => name.scrollWidth > name.clientWidth + 1).map(name => name.textContent)"""
+PANEL = "document.querySelector('.jp-WindowedPanel-outer')"
+# What is wider than its place, so that one scrolls sideways; the names of what is there.
+WIDE = """() => [...document.querySelectorAll(`.jp-Notebook .jp-OutputArea-output,
+        .jp-Notebook .cm-scroller, .jp-Notebook .jp-RenderedMarkdown`)]
+    .filter(part => part.scrollWidth > part.clientWidth + 1)
+    .map(part => part.innerText.slice(0, 60) || part.className)"""
+CURVES = "() => document.querySelector('.jp-RenderedSVG img') !== null"
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.rest,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
+    pytest.mark.timeout(300),
+]
+
+
+def test_prose_is_narrow_enough_to_read_and_file_names_are_whole(page, server):
+    page.set_viewport_size({"width": 1440, "height": 900})
+    open_notebook(page, server, LAB)
+    letters = page.evaluate(LINES)
+    assert letters
+    assert LETTERS[0] < min(letters) and max(letters) < LETTERS[1]
+    names = page.locator(".jp-DirListing-itemText")
+    names.first.wait_for()
+    assert names.count() > 20
+    assert [name for name in page.evaluate(CUT) if len(name) <= 30] == []
+
+
+def test_at_150_percent_nothing_is_wider_than_the_page(page, server, course_folder):
+    """Not code, nor the curves of a run: what was 1440 pixels wide has 960."""
+    trust([course_folder / LAB])
+    page.set_viewport_size({"width": 960, "height": 600})
+    open_notebook(page, server, LAB)
+    top, curves, wide = 0, 0, []
+    while top < page.evaluate(f"() => {PANEL}.scrollHeight"):
+        page.evaluate(f"top => {PANEL}.scrollTo(0, top)", top)
+        page.wait_for_timeout(400)
+        curves += page.evaluate(CURVES)
+        wide += page.evaluate(WIDE)
+        top += 500
+    assert curves
+    assert wide == []
+
+
+def test_the_terminal_does_not_alarm_anybody(page, server, course_folder):
+    """Kernel and browser talk to each other without a warning; teachers' nbgrader may add one."""
+    trust([course_folder / LAB])
+    open_notebook(page, server, LAB)
+    said = (course_folder / TERMINAL).read_text().splitlines()
+    assert any(line.startswith("Labs ") for line in said)
+    assert [line for line in said if "ping_timeout" in line or "eavesdropping" in line] == []
