@@ -37,6 +37,14 @@ def client(
         clients[way] = Client(tmp_path_factory.mktemp(way), warm=way == "warm")
     client = clients[way]
     yield client
+    try:
+        _check(client)
+    except AssertionError:
+        clients.pop(way).close()  # an answer that nobody read would be taken for the next test's
+        raise
+
+
+def _check(client: Client) -> None:
     client.gone()
     if client.process.poll() is None:
         client.script("answer", "print('here')")
