@@ -107,7 +107,7 @@ def test_the_product_of_8_bits_is_in_8_bits():
 
 
 def test_cat_writes_into_the_memory_that_it_is_given():
-    says("hints", "with `out=` writes straight into it, without another copy")
+    says("hints", "it then writes the flattened tensors straight into it, without another copy")
     buffer = torch.zeros(8)
     torch.cat([torch.ones(2, 2).flatten(), torch.ones(1)], out=buffer[:5])
     assert buffer.tolist() == [1, 1, 1, 1, 1, 0, 0, 0]
