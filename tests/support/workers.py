@@ -18,8 +18,8 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Two more than cores, since many tests wait; four at most, since their ranks need cores."""
-    return min((os.cpu_count() or 1) + 2, 4)
+    """One more than cores, since many tests wait; four at most, since their ranks need cores."""
+    return min((os.cpu_count() or 1) + 1, 4)
 
 
 def together(nodeid: str) -> str:
