@@ -34,6 +34,10 @@ def main(argv: list[str]) -> None:
     if not server.identity_provider.token_generated:  # Jupyter is silent: the user has a password
         print(f"JupyterLab is at {server.display_url}", flush=True)
     server.start()
+    # All is shut down; but Python would wait for a thread of the server's that waits for work.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def environment(env: Mapping[str, str]) -> dict[str, str]:

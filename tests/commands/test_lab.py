@@ -19,6 +19,23 @@ from course.core.files import ROOT
 
 pytestmark = pytest.mark.slow
 
+# Stands for a JupyterLab that has ended, but for a thread that waits for work.
+ENDED = """
+import threading
+from types import SimpleNamespace
+from jupyterlab.labapp import LabApp
+from course.commands import lab
+
+server = SimpleNamespace(
+    static_custom_path=[],
+    identity_provider=SimpleNamespace(token_generated=True),
+    start=lambda: threading.Thread(target=threading.Event().wait).start(),
+)
+LabApp.initialize_server = lambda argv: server
+lab.examine = lambda: print("examined")
+lab.lab_folder = lambda here: here
+lab.main([])
+"""
 NO_PASSWORD = {"JUPYTER_TOKEN": ""}  # of the user's own
 
 
@@ -39,6 +56,11 @@ def test_a_doctor_that_hangs_is_said_and_stops_nothing(monkeypatch, capsys):
     monkeypatch.setattr(lab, "DOCTOR_LIMIT_S", 0.01)
     lab.examine()
     assert "did not end" in capsys.readouterr().out
+
+
+def test_no_thread_of_the_servers_keeps_a_lab_that_has_ended(tmp_path):
+    done = subprocess.run([sys.executable, "-c", ENDED], cwd=tmp_path, capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"examined\n", b"")
 
 
 def test_only_this_machine_can_reach_the_server_unless_an_option_says_otherwise():

@@ -76,7 +76,12 @@ def test_a_question_brings_the_paragraph_above_it_and_nothing_else(out: Path) ->
 
 
 def test_a_figure_that_was_made_is_preferred_to_the_curves_of_a_run(out: Path) -> None:
-    for number, title in (("03b", None), ("12b", "The others stand still"), ("11b", "Step 5"), ("03", "All")):
+    for number, title in (
+        ("03b", None),
+        ("12b", "The others stand still"),
+        ("11b", "Step 5"),
+        ("03", "All"),
+    ):
         _, found = deck(out, number)
         (figure,) = (slide for slide in found if 'class="figure"' in slide and "move" not in slide)
         assert title in figure if title else "data:image/png" in figure
