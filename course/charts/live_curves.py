@@ -6,6 +6,9 @@ from collections import defaultdict
 from course.core import words
 from course.drawing import Picture, palette, svg
 
+TITLE = (
+    r"(Step \d|All \d+ steps)"  # as the title of curves begins, while a run goes on and after it
+)
 NOT_PLOTTED = {"rank", "time", "step", "steps", "epoch"}
 PLOTS = 3
 HEIGHT = 116  # of a plot

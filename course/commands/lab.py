@@ -28,7 +28,8 @@ def main(argv: list[str]) -> None:
     folder = lab_folder(Path.cwd())
     examine()
     trust(as_brought(folder))
-    server = LabApp.initialize_server(argv=[*options(folder, sys.platform, os.environ), *argv])
+    chosen = ["--LabApp.custom_css=True", *options(folder, sys.platform, os.environ)]
+    server = LabApp.initialize_server(argv=[*chosen, *argv])
     # Where custom.css is looked for after the user's own; no option of Jupyter's says it.
     server.static_custom_path.append(str(SETTINGS / "custom"))
     if not server.identity_provider.token_generated:  # Jupyter is silent: the user has a password
@@ -78,10 +79,7 @@ def trust(paths: Iterable[Path]) -> None:
 
 def options(folder: Path, platform: str, env: Mapping[str, str]) -> list[str]:
     """Options of `jupyter lab` that depend on the machine."""
-    chosen = [
-        f"--ServerApp.root_dir={folder}",  # labs/ and solutions/ side by side
-        "--LabApp.custom_css=True",
-    ]
+    chosen = [f"--ServerApp.root_dir={folder}"]  # labs/ and solutions/ side by side
     displays = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
     if platform == "linux" and not any(env.get(name) for name in displays):
         chosen.append("--no-browser")  # a text browser might take over the terminal

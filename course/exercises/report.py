@@ -103,7 +103,9 @@ class Report:
         """The checks; of an exercise that nobody has begun, its TODOs if they are many."""
         if self.begun:
             return self.results
-        todos = self._open() if len(self._open()) > todo.IN_WORDS else []
+        todos = self._open()
+        if len(todos) <= todo.IN_WORDS:
+            return ()
         return [Result("", one, Outcome.OPEN) for one in todos]
 
     def _open(self) -> list[str]:

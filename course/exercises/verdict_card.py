@@ -10,7 +10,6 @@ from course.exercises.verdict import Outcome, Result
 
 SAME = "the same as above"
 WHERE = re.compile(r"^(With \d+ ranks, rank \d+|Your code) ")
-FAILED = re.compile(r"Your code failed")
 PRINTED = "What your code printed:"
 
 
@@ -59,7 +58,8 @@ def _each_message_once(results: Sequence[Result]) -> Iterator[Result]:
     checks, such as a line that is not Python, is one result.
     """
     messages = {WHERE.sub("Your code ", result.message) for result in results}
-    if len(results) > 1 and len(messages) == 1 and FAILED.match(same := messages.pop()):
+    same = next(iter(messages), "")
+    if len(results) > 1 and len(messages) == 1 and same.startswith("Your code failed"):
         claim = f"All {len(results)} checks end with the same error."
         yield replace(results[0], claim=claim, message=same)
         return

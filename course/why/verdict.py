@@ -120,8 +120,7 @@ def _undecided(whole: Budget, causes: list[Cause], blind: str = "") -> list[str]
         found.append(
             "how long the GPUs really wait for the Python that launches their work: "
             f"{100 * launching:.0f} % of a step while torch.profiler, which makes it slower, was "
-            "at work. "
-            "Larger batches, torch.compile or CUDA graphs need fewer launches: try one."
+            "at work. Larger batches, torch.compile or CUDA graphs need fewer launches: try one."
         )
     pairs = mean(share.waits["messages"] for step in whole.steps for share in step)
     share = pairs / (whole.net_s + pairs)

@@ -35,6 +35,7 @@ def test_a_run_that_ended_well_ends_at_its_last_step_with_the_bar_full():
     over = live_curves.draw(rows(560), ended=True)
     assert over.alt == "All 564 steps: loss 0.0143 loss from 0.8 to 0.0143" and bar(over) == 1
     assert_fits(over)
+    assert all(re.match(live_curves.TITLE, picture.alt) for picture in (going, over))
 
 
 def test_a_run_that_ended_early_does_not_look_as_if_it_had_taken_all_steps():

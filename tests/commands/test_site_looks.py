@@ -1,22 +1,10 @@
 """How the site's pages look in Chromium: the length of lines, their edges, what has the focus."""
 
 import pytest
+from support.lines_of_prose import SCREEN, assert_readable
 from support.site import WALKED
 
 LAB = "03_distributed_data_parallel.html"
-SCREEN = 1440  # pixels wide, of a laptop
-LETTERS = (70, 90)  # of a full line
-# How many letters fit in a line of each long paragraph.
-LINES = """() => [...document.querySelectorAll('article p')]
-    .filter(text => text.textContent.length > 200 && text.checkVisibility())
-    .map(text => {
-        const line = text.cloneNode(true);
-        line.style = 'position: absolute; white-space: nowrap; max-width: none';
-        text.after(line);
-        const letters = text.textContent.length * text.clientWidth / line.offsetWidth;
-        line.remove();
-        return letters;
-    })"""
 # Where what has an edge ends on the right: goals, code, pictures, cards.
 EDGES = """() => {
     const cards = '.text_html > [style*="max-width:7"]:not([style*="inline-block"])';
@@ -43,9 +31,7 @@ pytestmark = WALKED
 
 @pytest.mark.parametrize("name", [LAB, "index.html", "start.html"])
 def test_a_line_of_prose_has_eighty_to_ninety_letters(visit, name):
-    letters = visit(name, width=SCREEN).evaluate(LINES)
-    assert letters
-    assert LETTERS[0] < min(letters) and max(letters) < LETTERS[1]
+    assert_readable(visit(name, width=SCREEN), "article p")
 
 
 @pytest.mark.parametrize("name", [LAB, "index.html", "explore_collectives.html"])

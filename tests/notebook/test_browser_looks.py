@@ -3,21 +3,11 @@
 import pytest
 from support.chromium import CHROMIUM
 from support.jupyterlab import TERMINAL, open_notebook
+from support.lines_of_prose import SCREEN, assert_readable
 
 from course.commands.lab import trust
 
 LAB = "solutions/03_distributed_data_parallel.ipynb"
-LETTERS = (70, 90)  # of a full line of prose
-LINES = """() => [...document.querySelectorAll('.jp-RenderedMarkdown p')]
-    .filter(text => text.textContent.length > 200 && text.checkVisibility())
-    .map(text => {
-        const line = text.cloneNode(true);
-        line.style = 'position: absolute; width: max-content; max-width: none';
-        text.after(line);
-        const letters = text.textContent.length * text.clientWidth / line.offsetWidth;
-        line.remove();
-        return letters;
-    })"""
 CUT = """() => [...document.querySelectorAll('.jp-DirListing-itemText span')]
     .filter(name => name.scrollWidth > name.clientWidth + 1).map(name => name.textContent)"""
 PANEL = "document.querySelector('.jp-WindowedPanel-outer')"
@@ -37,11 +27,9 @@ pytestmark = [
 
 
 def test_prose_is_narrow_enough_to_read_and_file_names_are_whole(page, server):
-    page.set_viewport_size({"width": 1440, "height": 900})
+    page.set_viewport_size({"width": SCREEN, "height": 900})
     open_notebook(page, server, LAB)
-    letters = page.evaluate(LINES)
-    assert letters
-    assert LETTERS[0] < min(letters) and max(letters) < LETTERS[1]
+    assert_readable(page, ".jp-RenderedMarkdown p")
     names = page.locator(".jp-DirListing-itemText")
     names.first.wait_for()
     assert names.count() > 20

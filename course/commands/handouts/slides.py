@@ -18,6 +18,7 @@ import nbformat
 from markdown_it import MarkdownIt
 from nbformat import NotebookNode
 
+from course.charts import live_curves
 from course.commands.web import lab_page
 from course.commands.web.living import state
 from course.core import lesson_marks, write_whole
@@ -28,7 +29,7 @@ MARKDOWN = MarkdownIt("commonmark").enable("table")
 LINK = re.compile(r"</?a\b[^>]*>|<img\b[^>]*>")  # they lead to where the deck does not lie
 CLAIMS = re.compile(r"\bclaims\(")
 HEADING = re.compile(r"^#{2,3} (.+)$", re.MULTILINE)
-LIVE = re.compile(r"<title>(Step \d|All \d+ steps)")  # the curves that a run draws while it goes on
+LIVE = re.compile(f"<title>{live_curves.TITLE}")  # the curves that a run draws while it goes on
 NO_PARAGRAPH = re.compile(r"^(#|\||>|[-*] |\d+\. |!\[|<|```|\$\$)", re.MULTILINE)
 MOST = 24  # pictures of one explorable
 
