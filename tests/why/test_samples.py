@@ -20,6 +20,13 @@ def test_different_samples_have_different_checksums(name: str, shape: tuple[int,
         assert samples.rows([batch[order].clone()]) == [found[n] for n in order]
 
 
+@pytest.mark.parametrize("name", TYPES)
+def test_a_checksum_of_small_whole_numbers_has_more_than_a_few_bits(name: str) -> None:
+    """In float64 they end with 44 zeros or more, as would all their products."""
+    batch = torch.arange(1, 65).reshape(8, 8).to(getattr(torch, name))
+    assert all(found % 2**40 for found in samples.rows(batch))
+
+
 def test_a_sample_that_differs_in_one_number_is_another() -> None:
     batch = torch.zeros(128, 100)
     batch[range(100), range(100)] = 1e-30
