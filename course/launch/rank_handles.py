@@ -56,8 +56,8 @@ class Ranks:
                 self._answers.append(message)
 
     def note(self, text: str) -> None:
-        """Tell the learner something about the launch."""
-        self._supervisor.send(Note(text))
+        """Tell the learner something that is as true of every later launch of so many ranks."""
+        self._supervisor.send(Note(text, once=True))
 
 
 class Process:

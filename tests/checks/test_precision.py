@@ -38,8 +38,8 @@ def test_products_of_a_gpu_are_timed_in_the_formats_that_it_has(
     monkeypatch.setattr(torch, "set_float32_matmul_precision", precision.append)
     monkeypatch.setattr(torch, "set_num_threads", lambda count: None)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "a GPU")
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda *_: "a GPU")
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda *_: capability)
     with FakeTensorMode():
         runpy.run_path(str(script), run_name="__main__")
     assert {way: how for way, how in used.items() if "," not in way} == ways

@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 
 from course.core import CourseError, Interrupted
-from course.launch import Event, Run, Started, connect, launch
+from course.launch import Event, Note, Run, Started, connect, launch
 from course.notebook import Live
 
 FORK_S = 60.0  # how long a fork of the client lives, unless a test ends it
@@ -72,7 +72,8 @@ def run(request: dict, folder: str) -> dict:
 
     def watch(run: Run, event: Event) -> None:
         runs[:] = [run]
-        live(run, event)
+        if not (isinstance(event, Note) and event.once):  # of this box, and not of the run
+            live(run, event)
         if isinstance(event, Started):
             Path(folder, "started.json").write_text(
                 json.dumps({rank: pid for rank, (pid, _) in run.processes.items()})

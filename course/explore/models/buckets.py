@@ -1,6 +1,7 @@
 """DDP's gradient buckets: when each is full, when it is all-reduced, what is left to wait for."""
 
 from dataclasses import dataclass
+from itertools import accumulate
 
 from course.core import CourseError, words
 
@@ -114,7 +115,7 @@ def schedule(
             "A schedule needs at least one layer and rank, and a bandwidth and a cap above 0."
         )
     order = tuple(reversed(layers))
-    ends = [sum(layer.backward_ms for layer in order[: i + 1]) for i in range(len(order))]
+    ends = list(accumulate(layer.backward_ms for layer in order))
     free, buckets = 0.0, []
     for indices in assign([layer.mib for layer in order], cap_mib):
         mib, ready = sum(order[i].mib for i in indices), ends[indices[-1]]

@@ -121,7 +121,7 @@ ENDINGS = {
         "os.kill(os.getpid(), signal.SIGTERM)\nprint('on')",
     "alarm": "import signal, time\nsignal.alarm(1)\ntime.sleep(9)",
     "file limit of sockets":
-        "import socket\na, b = socket.socketpair()\nprint(a.fileno(), b.fileno())",
+        "import socket\na, b = socket.socketpair()\nprint(max(a.fileno(), b.fileno()) < 20)",
 }  # fmt: skip
 
 
