@@ -3,6 +3,7 @@
 import inspect
 import warnings
 from pathlib import Path
+from unittest import mock
 
 import pytest
 import torch
@@ -247,6 +248,16 @@ def test_the_schedules_of_torch():
         assert issubclass(
             pipelining.schedules.get_schedule_class(name), pipelining.schedules._PipelineSchedule
         )
+
+
+def test_in_which_order_the_gpipe_of_torch_goes_backward():
+    says("11b_pipelines", "(Its GPipe goes backward from the first micro-batch to the last.)")
+    stage = pipelining.PipelineStage(nn.Linear(1, 1), 0, 1, torch.device("cpu"))
+    with mock.patch.object(stage, "backward_one_chunk", wraps=stage.backward_one_chunk) as backward:
+        pipelining.ScheduleGPipe(stage, 3, loss_fn=nn.functional.mse_loss).step(
+            torch.ones(3, 1), target=torch.ones(3, 1)
+        )
+    assert [call.args[0] for call in backward.call_args_list] == [0, 1, 2]
 
 
 def test_where_dualpipev_comes_from_and_how_a_v_lies_on_two_ranks():
