@@ -24,7 +24,7 @@ def read(argv: Sequence[str], prog: str) -> argparse.Namespace:
         description="Run your own training on several ranks, unchanged, and say where the time "
         "of a step goes: what to cure first and how, and what else was seen.",
         epilog=f"causes:\n{causes}\n\nOn GPUs, torch.profiler records a few steps more. This was "
-        "tried on recorded\ntraces, not yet on a real GPU; `copies` is found on GPUs alone.",
+        "tried with two\nranks on one GPU, not yet on several; `copies` is found on GPUs alone.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
