@@ -9,19 +9,18 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
-from pathlib import Path
+from functools import cache, partial
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.optim import Optimizer
-from torch.profiler import profile, record_function, schedule
+from torch.profiler import record_function
 
 from course import log
 from course.core import todo
 from course.data import nli
-from course.given import memory
+from course.given import memory, profiled
 from course.models import bert
 
 Trained = tuple[nn.Module, Optimizer, Callable[[], None]]
@@ -100,14 +99,7 @@ def race(ways: Mapping[str, Way], device: torch.device, size: str, pairs: int, r
             tflop_per_s = operations / took / 1e12
             log(way=name, round=number, step_ms=took * 1e3, tflop_per_s=tflop_per_s)
     for name, trained in made.items():
-        folder = Path("traces") / f"shard_{name}"
-        folder.mkdir(parents=True, exist_ok=True)
-        dist.barrier()
-        with profile(schedule=schedule(wait=0, warmup=1, active=2, repeat=1)) as profiler:
-            for _ in range(3):
-                _step(trained, batch)
-                profiler.step()
-        profiler.export_chrome_trace(str(folder / f"rank{dist.get_rank()}.json"))
+        profiled.trace(partial(_step, trained, batch), f"shard_{name}", steps=2)
 
 
 def _step(trained: Trained, batch: Batch) -> None:
