@@ -64,11 +64,11 @@ def deliver(messages):
 )
 def test_short_calls_are_timed_several_at_once(scripts, monkeypatch, on_gpu, size, calls):
     """A GPU does a call of 16 MiB in less time than the ranks take to start together."""
-    ping, made = scripts("ping"), []
+    timing, made = scripts("timing"), []
     monkeypatch.setattr(dist, "barrier", lambda: None)
-    monkeypatch.setattr(ping, "now", lambda device: 10.0 * len(made))
+    monkeypatch.setattr(timing, "now", lambda device: 10.0 * len(made))
     tensor = SimpleNamespace(is_cuda=on_gpu, nbytes=size, device=None)
-    assert ping.timed(made.append, tensor) == 10.0
+    assert timing.timed(made.append, tensor) == 10.0
     assert len(made) == calls
 
 

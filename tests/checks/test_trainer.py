@@ -136,14 +136,6 @@ def test_a_module_that_is_moved_trains_on_alone():
     assert said == ["equal", "equal", "DIFFERENT"]
 
 
-def test_a_script_may_start_its_ranks_itself():
-    words = ["--gpus", "--pairs", "32", "--epochs", "1", "--snapshot", "spawned.pt"]
-    run = launch(["python", "spawned.py", *words])
-    assert run.ok, run.lines
-    assert Path("spawned.pt.rank1.log").exists()
-    assert [row["step"] for row in run.rows if "step" in row] == [1]
-
-
 def test_it_trains_a_checkpoint_on_pairs_by_name(tmp_path):
     """The names are folders in the Hub's shape, as `bert-base-cased` and MultiNLI are there."""
     model, pairs = tmp_path / "model", tmp_path / "pairs"

@@ -105,15 +105,14 @@ def test_the_flight_recorder_keeps_2000_collectives():
 
 def test_what_the_watchdog_reads():
     says("04b_clinic", "`TORCH_FR_DUMP_TEMP_FILE` says where to")
-    says("04b_clinic", "(older name: `TORCH_NCCL_DEBUG_INFO_TEMP_FILE`), `TORCH_FR_BUFFER_SIZE`")
+    says("04b_clinic", "`TORCH_FR_BUFFER_SIZE` how many entries are kept")
     says("04b_clinic", "`TORCH_NCCL_DUMP_ON_TIMEOUT=1` makes sure that it is on")
     says("09_clusters", "`Watchdog caught collective operation timeout`")
     built = Path(torch.__file__).parent / "lib"
     if not (built / "libtorch_cuda.so").exists():
         pytest.skip("this torch was built without CUDA")
     libraries = [built / "libtorch_cuda.so", built / "libtorch_cpu.so"]
-    names = ("FR_DUMP_TEMP_FILE", "NCCL_DEBUG_INFO_TEMP_FILE", "FR_BUFFER_SIZE")
-    for name in (*names, "NCCL_DUMP_ON_TIMEOUT"):
+    for name in ("FR_DUMP_TEMP_FILE", "FR_BUFFER_SIZE", "NCCL_DUMP_ON_TIMEOUT"):
         assert any(_holds(library, f"TORCH_{name}") for library in libraries)
     assert _holds(libraries[0], "Watchdog caught collective operation timeout")
 

@@ -59,7 +59,6 @@ def test_restarted_ranks_share_the_store_of_the_dead(store, monkeypatch):
     says(
         LAB, "a fault of torch, which 2.15 still has: without it, new ranks may find the addresses"
     )
-    says("09_clusters", "works around a fault of torch, which 2.15 still has:")
     place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(store.port), "RANK": "0"}
     for name, value in {**place, "WORLD_SIZE": "1", "TORCHELASTIC_USE_AGENT_STORE": "True"}.items():
         monkeypatch.setenv(name, value)

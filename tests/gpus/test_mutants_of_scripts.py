@@ -36,9 +36,9 @@ READ = [
     ("00_start_here/backends.py", 'int(os.environ["LOCAL_WORLD_SIZE"])', "2", "by the one test"),
     ("01_data_parallel/gpu_memory.py", "torch.cuda.init()", "pass", "call `torch.cuda.init()`"),
     ("01_data_parallel/dp_or_ddp.py", JOIN, LAZY, "as `device_id`"),
-    ("02_all_reduce/ping.py", THE_TEST, ANY_GPU, "`is_available()` sends some"),
-    ("02_all_reduce/ping.py", SET, UNSET, "before `init_process_group`"),
-    ("02_all_reduce/ping.py", SET, UNSET, "`synchronize()` waits for GPU 0"),
+    ("02_all_reduce/timing.py", THE_TEST, ANY_GPU, "`is_available()` sends some"),
+    ("02_all_reduce/timing.py", SET, UNSET, "before `init_process_group`"),
+    ("02_all_reduce/timing.py", SET, UNSET, "`synchronize()` waits for GPU 0"),
     (
         "02_all_reduce/simple_ways.py",
         "deliver([dist.P2POp(dist.isend, flat, 0)])",

@@ -17,7 +17,7 @@ SHRUNK = {
     "01_data_parallel": [("dp_or_ddp.py", "256 if on_gpus", "2 if on_gpus")],
     "02_all_reduce": [
         ("ping.py", "10 if device", "3 if device"),
-        ("ping.py", "2**28 if", "2**12 if"),
+        ("timing.py", "2**28 if", "2**12 if"),
         ("measure.py", "10 if device", "3 if device"),
         ("duel.py", "256 if device", "1 if device"),
     ],
