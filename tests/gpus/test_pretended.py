@@ -69,6 +69,11 @@ WRONG = {
     "synchronize_without_set_device": ([1], "this rank uses cuda:0: call torch.cuda.set_device"),
     "more_ranks_than_gpus": ([1], "AcceleratorError: CUDA error: invalid device ordinal"),
 }
+if torch.__version__ >= (2, 15):  # a group without `device_id` is given the GPU of LOCAL_RANK
+    WRONG |= {
+        "every_rank_on_gpu_0": ([1], "the group communicates from cuda:1, not from cuda:0"),
+        "barrier_without_device_id": ([], "UserWarning: barrier()"),  # so it is right there
+    }
 
 
 @pytest.fixture(scope="module")
