@@ -109,6 +109,7 @@ class _Launch:
 
     def _converse(self) -> None:
         channel, overdue = self._place.connect(), self._overdue()
+        tried_again = False
         _send(channel, self._request)
         while self._run.reason == Reason.RUNNING:
             try:
@@ -127,9 +128,11 @@ class _Launch:
                 self._interrupted = True
                 _send(channel, Stop())
             except EOFError:
+                may_serve = not self._interrupted and time.monotonic() < overdue
                 again = None
-                if not self._supervisor and not self._interrupted and time.monotonic() < overdue:
+                if not self._supervisor and may_serve and not tried_again:
                     again = self._place.connect_again()  # the warm server died before it served
+                tried_again = True
                 if again:
                     channel = again
                     _send(channel, self._request)

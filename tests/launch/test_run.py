@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from course.launch.messages import Exited, Lines
+from course.launch import connect, interpreter, launch
+from course.launch.messages import Exited, Lines, Reason
 from course.launch.run import TRACEBACK, Line, Run
 
 TODO = [TRACEBACK, '  File "mine.py", line 3, in f', "    g()", "NotImplementedError: TODO 1: g"]
@@ -65,3 +66,17 @@ def test_the_rank_in_which_the_trouble_began(events: list, first: int | None) ->
         run.take(event)
     assert run.first_failed == first
     assert run.unfinished == (first is not None and "TODO" in run.traceback(first))
+
+
+def test_a_supervisor_that_cannot_start_is_tried_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the notebook finds the course on a path that new processes do not have."""
+    started = tmp_path / "started"
+    (tmp_path / "script.py").touch()
+    monkeypatch.setattr(interpreter, "BEGIN", f"print('{{module}}', file=open('{started}', 'a'))")
+    monkeypatch.delenv(connect.SOCKET, raising=False)
+    monkeypatch.chdir(tmp_path)
+    run = launch(["python", "script.py"], limit=20)
+    assert run.reason == Reason.LOST and not run.ok and run.wall_s < 20
+    assert started.read_text().split() == ["supervisor"] * 2
