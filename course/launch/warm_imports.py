@@ -3,8 +3,10 @@
 Also the rule by which a run is told that cannot use it, since a variable was read too early.
 """
 
-import contextlib
+import atexit
 import importlib
+import logging
+import sys
 from dataclasses import dataclass, field
 
 # In the environment while the libraries are imported, so that none starts a thread: a process with
@@ -14,6 +16,9 @@ SINGLE_THREADED = {
     "JE_ARROW_MALLOC_CONF": "background_thread:false",
     "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
 }
+
+COMPILER = "torch._dynamo.utils"
+SENTENCES = "course.data.nli"
 
 FIRST = (
     "torch",
@@ -30,7 +35,7 @@ THEN = (
     "transformers.models.bert.tokenization_bert",
     "datasets",
     "accelerate.commands.accelerate_cli",
-    "course.data",
+    SENTENCES,
     "course.models",
     # What checks need: how an exercise was handed out, and what their ranks begin with.
     "course.lessons",
@@ -38,8 +43,17 @@ THEN = (
     "course.checks.tools.loose_ends",
     "course.checks.tools.untouched",
 )
-# What torch's compiler writes a table with when a process ends, where that is installed.
-AT_THE_END = "tabulate"
+
+
+def make_no_table_that_nobody_reads() -> None:
+    """At the end of a process, write of torch's compiler how long it took where a log takes it.
+
+    torch makes a table for its log whether or not the log takes it: 3 ms of each rank.
+    """
+    compiler = sys.modules.get(COMPILER)
+    if write := getattr(compiler, "dump_compile_times", None):
+        atexit.unregister(write)
+        atexit.register(lambda: compiler.log.isEnabledFor(logging.INFO) and write())
 
 
 @dataclass
@@ -59,8 +73,11 @@ class Warmth:
                 importlib.import_module(module)
             except Exception as error:  # whatever a library raises while it is imported
                 self.failed[module] = f"{type(error).__name__}: {error}".split("\n")[0]
-        with contextlib.suppress(ImportError):
-            importlib.import_module(AT_THE_END)
+        if sentences := sys.modules.get(SENTENCES):
+            sentences.pairs()  # or each rank would draw them, in a tenth of a second
+        # Every logger forgets what it has looked up (see `forked`).
+        logging.root.setLevel(logging.root.level)
+        make_no_table_that_nobody_reads()
         self.growing = False
 
     def sentence(self) -> str:
