@@ -8,7 +8,6 @@ import atexit
 import contextlib
 import gc
 import importlib.machinery
-import logging
 import os
 import signal
 import sys
@@ -80,11 +79,9 @@ def _reread_environment() -> None:
     for library in ("transformers", "datasets"):
         level = os.environ.get(f"{library.upper()}_VERBOSITY")
         if level is not None and library in sys.modules:
-            levels = getattr(sys.modules[library].utils.logging, "log_levels", {})
-            logger = logging.getLogger(library)
-            # `setLevel` would have each of 500 loggers forget what it has looked up, which takes
-            # longer than all else here. They have nothing to forget: the warm server saw to it.
-            logger.level = levels.get(level, logger.level)
+            logging = sys.modules[library].utils.logging
+            levels = getattr(logging, "log_levels", {})
+            logging.set_verbosity(levels.get(level, logging.get_verbosity()))
 
 
 def run_as_main(argv: list[str] | tuple[str, ...]) -> None:

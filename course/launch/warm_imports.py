@@ -75,8 +75,6 @@ class Warmth:
                 self.failed[module] = f"{type(error).__name__}: {error}".split("\n")[0]
         if sentences := sys.modules.get(SENTENCES):
             sentences.pairs()  # or each rank would draw them, in a tenth of a second
-        # Every logger forgets what it has looked up (see `forked`).
-        logging.root.setLevel(logging.root.level)
         make_no_table_that_nobody_reads()
         self.growing = False
 
