@@ -105,9 +105,9 @@ def compressed(file: Path) -> int:
 
 
 def test_every_page_is_small_and_fits_a_phone(site, visit, address):
-    wrong = {}
-    for name, width in [*((name, 360) for name in pages_of(site)), ("gallery.html", 1280)]:
-        page = visit(name, width=width)
+    wrong, phone, laptop = {}, visit("index.html", width=360), visit("index.html")
+    for name, page in [*((name, phone) for name in pages_of(site)), ("gallery.html", laptop)]:
+        page.goto(address + name)
         asked = page.evaluate("() => performance.getEntriesByType('resource').map(e => e.name)")
         files = {url.removeprefix(address).partition("?")[0] for url in [address + name, *asked]}
         python = {file for file in files if "pyodide" in file or file.endswith(".zip")}
@@ -118,7 +118,6 @@ def test_every_page_is_small_and_fits_a_phone(site, visit, address):
         most = SEARCH_BYTES if name == "search.html" else FIRST_VIEW_BYTES
         if size > most or too_wide > 0 or cut:
             wrong[name] = (size, too_wide, cut)
-        page.close()
     assert wrong == {}
 
 
@@ -145,15 +144,14 @@ def test_the_search_finds_the_lab_first(visit):
     ("scheme", "width", "names"),
     [("light", 1280, LOOKED_AT), ("dark", 390, LOOKED_AT), ("dark", 1280, [FRAMED])],
 )
-def test_pages_can_be_read_by_everybody(visit, axe, scheme, width, names):
+def test_pages_can_be_read_by_everybody(visit, address, axe, scheme, width, names):
     """WCAG 2, levels A and AA, as far as axe-core can tell: contrast, names, keyboard."""
-    found = {}
+    found, page = {}, visit(names[0], scheme, width)
     for name in names:
-        page = visit(name, scheme, width)
+        page.goto(address + name)
         page.evaluate(axe)
         if wrong := page.evaluate(accessibility.RUN):
             found[name] = wrong
-        page.close()
     assert found == {}
 
 
