@@ -60,8 +60,8 @@ class Event:
 class Stream:
     """`torch.cuda.Stream`: what is given to it is done at once."""
 
-    stream_id = 0  # that of the default stream; from torch 2.15 on, FSDP reads it and the next two
-    device_type = 1  # CUDA, in torch's c10::DeviceType
+    # From torch 2.15 on, FSDP reads these two, the default stream and CUDA, and `device_index`.
+    stream_id, device_type = 0, 1
 
     def __init__(self, device: Any = None, **_: Any) -> None:
         self.device = torch.device("cuda", gpus.current if device is None else index_of(device))

@@ -235,6 +235,9 @@ def files(folder: Path) -> set[Path]:
 def test_the_first_cell_installs_the_course_and_the_next_cells_start_ranks(
     published, host, tmp_path
 ):
+    # A host's pip fetches what builds the course; here it takes this Python's, for which torch 2.11
+    # is content with less than pyproject.toml asks for.
+    pytest.importorskip("setuptools", minversion="77")
     lab = nbformat.read(ROOT / "labs" / "00_start_here.ipynb", 4)
     copy = hosted.hosted(ROOT, lab, "00_start_here", published)
     first_run = next(at for at, cell in enumerate(copy.cells) if "%torchrun" in cell.source)
