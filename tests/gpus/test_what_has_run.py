@@ -1,7 +1,10 @@
 """What README and lessons say of a real GPU is in the record of it, tests/gpus/h200.toml."""
 
+import sys
 import tomllib
 from pathlib import Path
+
+from support import one_gpu
 
 from course.commands import report_scripts
 from course.core import ROOT
@@ -35,3 +38,12 @@ def test_what_lab_04_says_of_pinned_memory():
         f"{pinned['returned']:.2f}; from other memory both took {pageable['done']:.1f}."
     )
     assert words in said("course/lessons/04_ddp_in_practice.md")
+
+
+def test_ranks_that_share_a_gpu_find_one_another():
+    """Shown over Gloo: how `tests/tools/run_on_one_gpu.py` starts them."""
+    script = (
+        "import torch.distributed as dist; dist.init_process_group('gloo'); dist.barrier(); "
+        "raise SystemExit(3 * dist.get_rank())"
+    )
+    assert one_gpu.run([sys.executable, "-c", script], 2, limit=60) == [0, 3]

@@ -1,20 +1,18 @@
-"""Record what `why` sees on a GPU: ``python tests/tools/record_why_on_gpu.py FILE.json.xz``.
+"""Record what `why` sees on a GPU that two ranks share, and print the first causes of each run.
 
-Two ranks share the box's first GPU over NCCL: each says that it is on a host of its own. NVIDIA
-does not support that, so times mean little, but streams, kernels and clocks are real. (NCCL until
-2.29 takes it so; later ones want NCCL_MULTI_RANK_GPU_ENABLE.) Prints the first causes of each run.
+    PYTHONPATH=tests python tests/tools/record_why_on_gpu.py FILE.json.xz
+
+Times mean little there, but streams, kernels and clocks are real.
 """
 
 import json
 import lzma
-import os
-import socket
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import torch
+from support import one_gpu
 
 from course.charts import traces
 from course.why import Answer, devices, timeline
@@ -24,16 +22,7 @@ PLANT = Path(__file__).parents[1] / "why" / "plants" / "on_gpus.py"
 TIMES = {"healthy": 24, "copies": 24, "straggler computes": 24, "bandwidth": 24}
 CAUSES = (*TIMES, "straggler in backward", "saving", "not sharded", "buffers", "input")
 STEPS, CHECKSUMS = 8, 32  # that are kept, of those that were timed and of each step's samples
-LIMIT_S = 120
-SHARED = {
-    "WORLD_SIZE": "2",
-    "LOCAL_RANK": "0",
-    "LOCAL_WORLD_SIZE": "1",
-    "MASTER_ADDR": "127.0.0.1",
-    "NCCL_SOCKET_IFNAME": "lo",
-    "NCCL_NET": "Socket",
-    "NCCL_MULTI_RANK_GPU_ENABLE": "1",
-}
+LIMIT_S = 120.0
 
 
 def main(file: Path) -> None:
@@ -55,23 +44,10 @@ def main(file: Path) -> None:
 
 def run(cause: str, folder: Path) -> None:
     """Both ranks of one training; raises if one fails."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
     command = [sys.executable, str(WITHIN), str(folder), "20", str(PLANT), cause, str(folder)]
-    env = os.environ | SHARED | {"MASTER_PORT": port, "TIMES": str(TIMES.get(cause, 6))}
-    ranks = [
-        subprocess.Popen(command, env=env | {"RANK": str(rank), "NCCL_HOSTID": f"host{rank}"})
-        for rank in range(2)
-    ]
-    try:
-        codes = [rank.wait(LIMIT_S) for rank in ranks]
-        if any(codes):
-            raise SystemExit(f"{cause}: a rank failed")
-    finally:
-        for rank in ranks:
-            rank.kill()
-            rank.wait()
+    codes = one_gpu.run(command, 2, LIMIT_S, TIMES=str(TIMES.get(cause, 6)))
+    if codes != [0, 0]:
+        raise SystemExit(f"{cause}: the ranks ended with {codes}")
 
 
 def recorded(folder: Path, number: int) -> dict:

@@ -1,0 +1,63 @@
+"""Several ranks over NCCL that share the one GPU of a box.
+
+Each says that it is on a host of its own, so that NCCL lets several have one GPU (until 2.29; later
+ones want NCCL_MULTI_RANK_GPU_ENABLE), and they talk over loopback. NVIDIA does not support that:
+an error of Python tells something; a time, or a time limit, tells nothing.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+from typing import IO
+
+SHARED = {
+    "LOCAL_RANK": "0",
+    "LOCAL_WORLD_SIZE": "1",
+    "MASTER_ADDR": "127.0.0.1",
+    "NCCL_SOCKET_IFNAME": "lo",
+    "NCCL_NET": "Socket",
+    "NCCL_MULTI_RANK_GPU_ENABLE": "1",
+    "GLOO_SOCKET_IFNAME": "lo",
+}
+GRACE_S = 8.0  # for the other ranks to say something, after one has failed
+
+
+def run(
+    command: list[str],
+    ranks: int,
+    limit: float,
+    folder: Path | None = None,
+    output: IO[str] | None = None,
+    **env: str,
+) -> list[int | None]:
+    """The exit codes of the ranks; None for those that had not ended after `limit` seconds."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    mine = os.environ | SHARED | {"WORLD_SIZE": str(ranks), "MASTER_PORT": port} | env
+    running = [
+        subprocess.Popen(
+            command,
+            cwd=folder,
+            env=mine | {"RANK": str(rank), "GROUP_RANK": str(rank), "NCCL_HOSTID": f"host{rank}"},
+            stdout=output,
+            stderr=subprocess.STDOUT if output else None,
+            start_new_session=True,
+        )
+        for rank in range(ranks)
+    ]
+    end = time.monotonic() + limit
+    try:
+        while any(rank.poll() is None for rank in running) and time.monotonic() < end:
+            if any(rank.poll() for rank in running):
+                end = min(end, time.monotonic() + GRACE_S)
+            time.sleep(0.1)
+        return [rank.poll() for rank in running]
+    finally:
+        for rank in running:
+            if rank.poll() is None:
+                os.killpg(rank.pid, signal.SIGKILL)
+            rank.wait()
