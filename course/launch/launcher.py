@@ -184,7 +184,8 @@ def _prepare(ranks: Ranks, count: int) -> int:
     if box.usable_gpus:
         has = words.plural(box.usable_gpus, "GPU")
         lead = f"{words.plural(count, 'rank')} on a box with {has}"
-        ranks.note(f"{lead}: NCCL needs one for each, so they run on the CPU with Gloo.")
+        why = "NCCL needs one for each, so they run on the CPU with Gloo."
+        ranks.note(f"{lead}: {why}", once=True)
     if box.nvidia.installed:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
     return 0

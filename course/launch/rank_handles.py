@@ -55,9 +55,9 @@ class Ranks:
             else:
                 self._answers.append(message)
 
-    def note(self, text: str) -> None:
-        """Tell the learner something that is as true of every later launch of so many ranks."""
-        self._supervisor.send(Note(text, once=True))
+    def note(self, text: str, once: bool = False) -> None:
+        """Tell the learner something about the launch; `once`: it is as true of later ones."""
+        self._supervisor.send(Note(text, once))
 
 
 class Process:

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 class Notes(list):
     """What the launcher would tell the learner."""
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, once: bool = False) -> None:
         self.append(text)
 
 
