@@ -5,6 +5,7 @@ import mmap
 import pickle
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ import torch.distributed as dist
 from support.said import says
 from torch._C._distributed_c10d import _dump_fr_trace
 from torch.distributed import constants
+from torch.distributed import distributed_c10d as c10d
 
 from course.explore.models import all_reduce
 
@@ -58,9 +60,30 @@ def test_what_nccl_takes_and_when_it_connects():
 
 
 def test_a_barrier_without_a_device_takes_a_guess():
-    says("00_start_here", "knows which GPU to use, where it would otherwise warn and guess")
+    says("00_start_here", "and `barrier()` need not guess the GPU.")
     assert "the global rank mod local device count" in " ".join(dist.barrier.__doc__.split())
-    assert "to mute this warning" in inspect.getsource(dist.barrier)
+
+
+def test_since_2_15_nccl_without_a_device_connects_at_once_too(monkeypatch):
+    says("00_start_here", "NCCL then connects at once (as torch 2.15 always does)")
+    if torch.__version__ < (2, 15):
+        pytest.skip("before torch 2.15, another class was the default for NCCL")
+    registered = {}
+    monkeypatch.delenv("TORCH_DIST_USE_NCCL2", raising=False)
+    monkeypatch.setattr(
+        c10d.Backend, "register_backend", lambda name, maker, **_: registered.update({name: maker})
+    )
+    c10d._register_builtin_nccl_backend()
+    assert registered == {"nccl": c10d._create_nccl2_process_group}
+
+    group = SimpleNamespace(bound_device_id=None)
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
+    guess = c10d._nccl2_device(SimpleNamespace(enable_reconfigure=False, process_group=group))
+    assert guess == group.bound_device_id == torch.device("cuda", 1)  # and a barrier takes it
+    if hasattr(c10d, "ProcessGroupNCCL2"):  # not where torch was built without CUDA
+        told = " ".join(c10d.ProcessGroupNCCL2.comm_ptr.__doc__.split())
+        assert "a single communicator, created in its constructor" in told
 
 
 def test_the_names_of_the_two_halves():
@@ -107,7 +130,8 @@ def test_what_the_watchdog_reads():
     says("04b_clinic", "`TORCH_FR_DUMP_TEMP_FILE` says where to")
     says("04b_clinic", "`TORCH_FR_BUFFER_SIZE` how many entries are kept")
     says("04b_clinic", "`TORCH_NCCL_DUMP_ON_TIMEOUT=1` makes sure that it is on")
-    says("09_clusters", "`Watchdog caught collective operation timeout`")
+    says("09_clusters", "`Watchdog caught collective operation timeout` (from torch 2.15 on,")
+    says("09_clusters", "`Aborting process on rank ... due to timeout`)")
     built = Path(torch.__file__).parent / "lib"
     if not (built / "libtorch_cuda.so").exists():
         pytest.skip("this torch was built without CUDA")
@@ -115,6 +139,8 @@ def test_what_the_watchdog_reads():
     for name in ("FR_DUMP_TEMP_FILE", "FR_BUFFER_SIZE", "NCCL_DUMP_ON_TIMEOUT"):
         assert any(_holds(library, f"TORCH_{name}") for library in libraries)
     assert _holds(libraries[0], "Watchdog caught collective operation timeout")
+    for words in ("Aborting process on rank ", "timeout - timeout watchdog detected"):
+        assert _holds(libraries[0], words) or torch.__version__ < (2, 15)
 
 
 def _holds(library: Path, words: str) -> bool:
