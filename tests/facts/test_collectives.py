@@ -67,7 +67,8 @@ def test_a_barrier_without_a_device_takes_a_guess():
 def test_since_2_15_nccl_without_a_device_connects_at_once_too(monkeypatch):
     says("00_start_here", "NCCL then connects at once (as torch 2.15 always does)")
     if torch.__version__ < (2, 15):
-        pytest.skip("before torch 2.15, another class was the default for NCCL")
+        assert not hasattr(c10d, "_nccl2_device"), "another class was the default"
+        return
     registered = {}
     monkeypatch.delenv("TORCH_DIST_USE_NCCL2", raising=False)
     monkeypatch.setattr(
