@@ -5,7 +5,7 @@ import sys
 
 import pytest
 import torch
-from support.boxes import H100
+from support.boxes import H100, Notes
 from support.fake_nvml import FakeNvml
 from support.gpu_rules import THE_TEST
 
@@ -42,13 +42,6 @@ BOXES = [
 
 # Cards with MIG on, by the number of their instances: NVML counts cards, CUDA shows one instance.
 DIVIDED = [{0: 1, 1: 1}, {0: 2, 1: 0}, {1: 3}]
-
-
-class Notes(list):
-    """What the launcher would tell the learner."""
-
-    def note(self, text: str) -> None:
-        self.append(text)
 
 
 def uuids(count: int) -> list[str]:

@@ -9,7 +9,7 @@ from argparse import Namespace
 from types import SimpleNamespace
 
 import pytest
-from support.boxes import box
+from support.boxes import Notes, box
 from support.fake_nvml import FakeNvml
 from torch.distributed import run as torchrun
 from torch.distributed.elastic.multiprocessing.subprocess_handler import SubprocessHandler
@@ -21,13 +21,6 @@ from course.hardware.gpus import VARIABLE
 from course.launch import channel, launcher
 
 pytestmark = pytest.mark.slow
-
-
-class Notes(list):
-    """What the launcher would tell the learner."""
-
-    def note(self, text: str, once: bool = False) -> None:
-        self.append(text)
 
 
 @pytest.fixture(autouse=True)
