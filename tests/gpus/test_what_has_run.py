@@ -24,7 +24,7 @@ def test_what_the_readme_counts():
 
 
 def test_what_ran_is_a_command_of_the_course():
-    """One whose script has changed so that its command is another has to run anew."""
+    """One whose script has changed so that its command is another has to run again."""
     known = {command.text for command in report_scripts.commands(lessons(ROOT))}
     ran = RECORD["ran"]
     assert known >= {*ran["several_ranks"], *ran["one_process"], *ran["unknown"]}

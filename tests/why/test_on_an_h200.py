@@ -1,7 +1,7 @@
 """What was planted in a training on a real GPU is found in what its ranks recorded there.
 
 recorded/h200.json.xz: two ranks over NCCL 2.28.9 that shared one NVIDIA H200, with torch 2.11.0 and
-driver 580.159.04, on 2026-11-26. plants/on_gpus.py was the script,
+driver 580.159.04, on 2026-11-26. plants/on_gpus.py was the script, with delays of 60 ms;
 tests/tools/record_why_on_gpu.py records it again.
 """
 

@@ -9,6 +9,7 @@ import time
 
 import torch
 import torch.distributed as dist
+from planted import LATE_S, Late
 from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel
@@ -17,11 +18,9 @@ from torch.utils.data import DataLoader, Dataset, DistributedSampler
 cause, folder = sys.argv[1:3]
 rank, local_rank = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
 device = torch.device("cuda", local_rank)
-LATE_S = 0.06
 WIDTH = 1024
-TIMES = int(
-    os.environ.get("TIMES", "6")
-)  # one layer in place of many: much to compute, little sent
+# One layer is applied so many times in place of many layers: much to compute, little to send.
+TIMES = int(os.environ.get("TIMES", "6"))
 BATCH = 512 if cause == "bandwidth" else 8192
 LARGE = 24_000_000  # parameters, or elements of a buffer
 
@@ -46,21 +45,6 @@ class Samples(Dataset):
         if cause == "input":
             time.sleep(LATE_S)
         return self.inputs[batch], self.labels[batch]
-
-
-class Late(torch.autograd.Function):
-    """Changes nothing, and is late in backward."""
-
-    @staticmethod
-    def forward(ctx: object, x: torch.Tensor) -> torch.Tensor:
-        """The same."""
-        return x.view_as(x)
-
-    @staticmethod
-    def backward(ctx: object, grad: torch.Tensor) -> torch.Tensor:
-        """The same, later."""
-        time.sleep(LATE_S)
-        return grad
 
 
 class Net(nn.Module):
