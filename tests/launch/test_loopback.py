@@ -10,6 +10,7 @@ from ipaddress import ip_address
 import psutil
 import pytest
 from support.launching import PATIENCE_S, Client, torchrun, until
+from support.ports import free_port
 from support.scripts import HUNG
 
 from course.launch import loopback
@@ -25,12 +26,6 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     client = Client(tmp_path_factory.mktemp("warm"), warm=True)
     yield client
     client.close()
-
-
-def free_port() -> int:
-    """A port that nobody has."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 def listening(process: psutil.Process) -> list[str]:

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from support.cells import Cell, RunCell
 from support.jupyterlab import SERVE, TERMINAL, wait_for
 from support.launching import PATIENCE_S, clean_environment
+from support.ports import free_port
 from traitlets.config import Config
 
 from course.core import ROOT
@@ -66,9 +66,7 @@ def course_folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def server(course_folder):
     """The URL of a JupyterLab that serves the copy, with its token."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     options = ["--no-browser", f"--port={port}", "--IdentityProvider.token=learner"]
     with (course_folder / TERMINAL).open("w") as terminal:
         process = subprocess.Popen(

@@ -7,11 +7,12 @@ an error of Python tells something; a time, or a time limit, tells nothing.
 
 import os
 import signal
-import socket
 import subprocess
 import time
 from pathlib import Path
 from typing import IO
+
+from support.ports import free_port
 
 SHARED = {
     "LOCAL_RANK": "0",
@@ -34,10 +35,8 @@ def run(
     **env: str,
 ) -> list[int | None]:
     """The exit codes of the ranks; None for those that had not ended after `limit` seconds."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
-    mine = os.environ | SHARED | {"WORLD_SIZE": str(ranks), "MASTER_PORT": port} | env
+    world = {"WORLD_SIZE": str(ranks), "MASTER_PORT": str(free_port())}
+    mine = os.environ | SHARED | world | env
     running = [
         subprocess.Popen(
             command,

@@ -20,6 +20,7 @@ from playwright.sync_api import Page, sync_playwright
 from support.chromium import CHROMIUM, FLAGS
 from support.jupyterlab import SERVE
 from support.launching import PATIENCE_S, until
+from support.ports import free_port
 
 from course.commands.lab import trust
 from course.core import ROOT
@@ -60,9 +61,7 @@ def _take_lab(page: Page, folder: Path) -> None:
     page_config = folder / "settings" / "labconfig" / "page_config.json"
     page_config.parent.mkdir(parents=True)
     page_config.write_text(json.dumps(OFF))
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     options = ["--no-browser", f"--port={port}", "--IdentityProvider.token=you"]
     server = subprocess.Popen(
         [sys.executable, "-c", SERVE, *options],
