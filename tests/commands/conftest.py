@@ -1,10 +1,13 @@
 """A course in a repository, a clone of it, and what stands in for the checks of a class."""
 
+import fcntl
+import os
 from pathlib import Path
 
 import pytest
 from support.clones import SOMEONE, commit, git
 from support.grading import HALF
+from support.launching import PATIENCE_S
 from support.lesson_samples import GOOD, NEXT, course
 from support.site import ADDRESS, served, visitor
 
@@ -63,13 +66,18 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> dict:
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
-    """The site, built."""
+    """The site, built once for all workers."""
     pytest.importorskip("myst_nb")
     pytest.importorskip("furo")
-    out = tmp_path_factory.mktemp("site") / "site"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SITE_ADDRESS", ADDRESS)
-        build(ROOT, out)
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    out = folder / "site"
+    with (folder / "site.lock").open("w") as lock, pytest.MonkeyPatch.context() as patch:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not out.exists():
+            patch.setenv("SITE_ADDRESS", ADDRESS)
+            build(ROOT, out)
     return out
 
 
@@ -80,8 +88,17 @@ def address(site):
         yield address
 
 
+@pytest.fixture(scope="module")
+def tab(browser):
+    """The tab in which the pages are opened, one after the other."""
+    tab = browser.new_page()
+    tab.set_default_timeout(PATIENCE_S * 1000)
+    yield tab
+    tab.close()
+
+
 @pytest.fixture
-def visit(browser, address):
+def visit(tab, address):
     """Open a page; at the end nothing was missing, said on the console, or asked for elsewhere."""
-    with visitor(browser, address) as visit:
+    with visitor(tab, address) as visit:
         yield visit

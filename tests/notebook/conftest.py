@@ -90,10 +90,18 @@ def server(course_folder):
     assert not left, f"of JupyterLab's processes these outlive it: {left}"
 
 
+@pytest.fixture(scope="module")
+def tab(browser):
+    """One tab for all pages, so that JupyterLab's own code is compiled once."""
+    tab = browser.new_page()
+    tab.set_default_timeout(PATIENCE_S * 1000)
+    yield tab
+    tab.close()
+
+
 @pytest.fixture
-def page(browser):
-    """A page as wide as a laptop's screen."""
-    page = browser.new_page(viewport={"width": 1280, "height": 900})
-    page.set_default_timeout(PATIENCE_S * 1000)
-    yield page
-    page.close()
+def page(tab):
+    """An empty page as wide as a laptop's screen."""
+    tab.goto("about:blank")
+    tab.set_viewport_size({"width": 1280, "height": 900})
+    return tab

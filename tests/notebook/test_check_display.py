@@ -13,7 +13,7 @@ from support.cells import RunCell
 
 pytestmark = pytest.mark.slow
 
-LAB = "00_start_here"
+LAB, EXERCISE = "08_scaling", "efficiency"
 
 
 def test_a_cell_says_which_check_runs_and_nothing_of_it_stays(
@@ -24,15 +24,15 @@ def test_a_cell_says_which_check_runs_and_nothing_of_it_stays(
     monkeypatch.setattr(
         shell.display_pub, "publish", lambda data, **_: shown.append(data["text/html"])
     )
-    assert cell("report = %check start_here\nreport").result.ok
+    assert cell(f"report = %check {EXERCISE}\nreport").result.ok
     assert shown[0] == shown[-1] == ""
-    assert any("start_here: check 1 of " in html for html in shown[1:-1])
+    assert any(f"{EXERCISE}: check 1 of " in html for html in shown[1:-1])
 
 
 @pytest.mark.rest
 def test_a_terminal_says_so_too_and_a_pipe_does_not(labs: Path) -> None:
     solutions.write(LAB, labs / "src")
-    command = [sys.executable, "-m", "course", "check", "--src", "src", "start_here"]
+    command = [sys.executable, "-m", "course", "check", "--src", "src", EXERCISE]
     piped = subprocess.run(command, capture_output=True, text=True, check=True)
     assert piped.stderr == ""
     terminal, end = pty.openpty()
@@ -40,5 +40,5 @@ def test_a_terminal_says_so_too_and_a_pipe_does_not(labs: Path) -> None:
     os.close(end)
     said = os.read(terminal, 65536).decode()
     os.close(terminal)
-    assert "start_here: check 1 of " in said and said.endswith("\r\x1b[K")
+    assert f"{EXERCISE}: check 1 of " in said and said.endswith("\r\x1b[K")
     assert on_terminal.stdout == piped.stdout

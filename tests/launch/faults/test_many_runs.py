@@ -14,14 +14,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.rest, pytest.mark.timeout(180)]
 def test_two_clients_at_once(client: Client, tmp_path: Path) -> None:
     other = Client(tmp_path / "other", warm=False)
     with_accelerate = ("accelerate", "launch", "--cpu", "--num_processes", "2")
-    for one in (client, other):
+    for one, words in ((client, torchrun()), (other, with_accelerate)):
         one.script("joining", JOINING)
-    for words in (torchrun(), with_accelerate):
-        for one in (client, other):
-            one.start(*words, "joining.py")
-        for one in (client, other):
-            answer = one.result()
-            assert answer["ok"] and answer["stdout"][0] == answer["stdout"][1] == "2"
+        one.start(*words, "joining.py")
+    for one in (client, other):
+        answer = one.result()
+        assert answer["ok"] and answer["stdout"][0] == answer["stdout"][1] == "2"
     other.close()
 
 
