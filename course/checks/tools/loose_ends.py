@@ -17,7 +17,7 @@ from course.core import insides, interceptor
 tree_map_only = insides.inside(insides.module("torch.utils._pytree"), "tree_map_only")
 SENDS = ("isend",)
 WRONG = "the result is wrong"  # of a call without any delay
-LATE_TOO = " where messages arrive late; if not otherwise, it reads a tensor before it waits"
+LATE_TOO = " when messages arrive late: if only then, it reads a tensor before it waits"
 MESSAGES = (*SENDS, "irecv")  # `send`, `recv` and `batch_isend_irecv` come through them
 CAN_WAIT = tuple(
     name for name in RECORDED if "async_op" in inspect.signature(getattr(dist, name)).parameters
