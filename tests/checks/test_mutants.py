@@ -40,11 +40,18 @@ def test_mutant_is_rejected(mutant: Answer, tmp_path: Path) -> None:
     assert result.message.startswith("The limit of") == mutant.hangs, result.message
 
 
-def test_a_figure_of_one_step_is_not_taken_for_a_missing_warm_up(tmp_path: Path) -> None:
-    title = "It counts the samples of one step only"
+@pytest.mark.parametrize(
+    ("title", "check", "hint"),
+    [
+        ("It counts the samples of one step only", "test_warm_up", benchmark.ONE_STEP),
+        ("The ranks meet before they synchronize", "test_starts_together", benchmark.BUSY),
+        ("Its own place holds the tensor that the sum goes into", "test_own_work", ""),
+    ],
+    ids=["one step", "barrier too early", "sum wrong"],
+)
+def test_a_hint_fits_the_fault(title: str, check: str, hint: str, tmp_path: Path) -> None:
     (found,) = (mutant for mutant in MUTANTS if mutant.title == title)
-    result = mutants.verdict(replace(found, check="test_warm_up"), tmp_path)
-    assert result.hint == benchmark.ONE_STEP
+    assert mutants.verdict(replace(found, check=check), tmp_path).hint == hint
 
 
 @pytest.mark.parametrize("exercise", EXERCISES)

@@ -37,6 +37,7 @@ WARNINGS = [
         "The shares' means all have the same wei",
     ),
     ("loss_inside", "the count of labels that are not ignored", "It counts ignored labels"),
+    ("simple_ways", "a clone of your own numbers", "Its own place holds the tensor that the"),
     ("simple_ways", "Then set `flat` to zero", "It adds its own numbers twice"),
     ("simple_ways", "in the order of the ranks", "Each rank adds in an order that goes round fro"),
     ("ring", "nobody receives, and the ring stands still", "It sends before it receives"),

@@ -6,7 +6,7 @@ import torch
 
 from course.checks.lab_02 import on_rank_all_reduce as on_rank
 from course.checks.runner.catalogue import exercise_of
-from course.checks.tools.hint import hint
+from course.checks.tools.hint import Fault, hint
 from course.checks.tools.loose_ends import undecided_where_wrong
 from course.core import words
 
@@ -38,7 +38,7 @@ class AnyAllReduce:
                     )
 
     @hint(
-        "draw an arrow from each rank that waits to the rank it waits for: do the arrows form a "
+        "Draw an arrow from each rank that waits to the rank it waits for: do the arrows form a "
         "circle?"
     )
     def test_ends(self, ranks):
@@ -46,8 +46,8 @@ class AnyAllReduce:
         ranks(3, on_rank.sums, exercise_of(self), self.names, ((12,),))
 
     @hint(
-        "try it on paper with three ranks and seven numbers; "
-        "which chunk is shorter, and which is empty?"
+        "Try it on paper with three ranks and two numbers each: "
+        "what does every rank hold after each message?"
     )
     def test_sum(self, ranks):
         """Every rank has the sum, for 2 and 5 ranks and any shape: none, one, fewer numbers than
@@ -56,12 +56,12 @@ class AnyAllReduce:
         for world_size in (2, 5):
             self.compare(ranks, world_size)
 
-    @hint("with one rank there is nobody to talk to, and the sum is already there")
+    @hint("With one rank there is nobody to talk to, and the sum is already there.")
     def test_one_rank(self, ranks):
         """On one rank it changes nothing."""
         self.compare(ranks, 1)
 
-    @hint("which dtype have the tensors that you make, to receive into and to add up in?")
+    @hint("Which dtype have the tensors that you make, to receive into and to add up in?")
     def test_dtypes(self, ranks):
         """Sums are exact in 64-bit integers, and in bfloat16, float16, float32, float64 where they
         can be; infinity and NaN are passed on.
@@ -77,8 +77,8 @@ class AnyAllReduce:
                     )
 
     @hint(
-        "the caller keeps its tensor; write into that, "
-        "and let `in_place` deal with gaps in its memory"
+        "The caller keeps its tensor. Write into that, "
+        "and let `in_place` deal with gaps in its memory."
     )
     def test_in_place(self, ranks):
         """A transposed view with gaps is changed in place, and what lies in the gaps is left
@@ -94,7 +94,7 @@ class AnyAllReduce:
                     f"{name}: on rank {rank} numbers beside the view have changed"
                 )
 
-    @hint("in which order does each rank add the terms of one sum?")
+    @hint("In which order does each rank add the terms of one sum?")
     def test_same_bits(self, ranks):
         """All ranks have the same result, bit by bit, where rounding depends on the order (4
         ranks); and it is the sum, up to rounding.
@@ -110,13 +110,14 @@ class AnyAllReduce:
             wrong = int(((by_rank[0] - terms.sum(0)).abs() > rounding).sum())
             assert not wrong, f"{name}: {wrong} of 500 sums are off by more than rounding"
 
-    @hint("write the communication yourself, with isend and irecv")
+    @hint("Write the communication yourself, with isend and irecv.")
     def test_own_work(self, ranks):
         """It uses single messages only, none of torch's collectives."""
         for name, by_rank in self.each(ranks, 2, on_rank.without_library):
-            assert torch.equal(by_rank[0], on_rank.total(2, (12,))), f"{name}: the sum is wrong"
+            if not torch.equal(by_rank[0], on_rank.total(2, (12,))):
+                raise Fault(f"{name}: the sum is wrong")  # not for want of work of its own
 
-    @hint("isend and irecv return handles: which of them do you wait for, and when?")
+    @hint("`isend` and `irecv` return handles: which of them do you wait for, and when?")
     def test_loose_ends(self, ranks):
         """Every message is waited for before its tensor is read or changed, and many calls leave
         no process groups or tensors behind (3 ranks).

@@ -15,7 +15,7 @@ class TestRing(AnyAllReduce):
 
     names = ("all_reduce",)
 
-    @hint("follow one chunk round the ring: how many ranks have added to it after each round?")
+    @hint("Follow one chunk round the ring: how many ranks have added to it after each round?")
     def test_reduce_scatter(self, ranks):
         """After reduce_scatter, chunk (rank + 1) % N is complete on each rank (4 ranks)."""
         wanted = total(4, (11,))
@@ -26,14 +26,14 @@ class TestRing(AnyAllReduce):
                 f"4 ranks: chunk {chunk} is not complete on rank {rank}"
             )
 
-    @hint("a rank sends on what it received in the round before; in this phase nothing is added")
+    @hint("A rank sends on what it received in the round before. In this phase nothing is added.")
     def test_all_gather(self, ranks):
         """all_gather brings the complete chunks to all ranks (4 ranks)."""
         wanted = total(4, (11,))
         for rank, got in enumerate(ranks(4, on_rank_ring.gathered, 11)):
             assert torch.equal(got, wanted), f"4 ranks: rank {rank} {difference(got, wanted)}"
 
-    @hint("a ring has one direction: each rank sends to rank + 1, the last one to rank 0")
+    @hint("A ring has one direction: each rank sends to rank + 1, the last one to rank 0.")
     def test_neighbours(self, ranks):
         """Each rank sends 2(N−1) messages, all to its right neighbour (4 ranks)."""
         for _, by_rank in self.each(ranks, 4, traffic, (12,)):
@@ -41,7 +41,7 @@ class TestRing(AnyAllReduce):
                 to = [other for other, _ in sent]
                 assert to == [(rank + 1) % 4] * 6, f"rank {rank} sends {len(to)} messages, to {to}"
 
-    @hint("each message is one chunk, about an Nth of the buffer")
+    @hint("Each message is one chunk, about an Nth of the buffer.")
     def test_bytes(self, ranks):
         """Each rank sends 2(N−1)/N of the buffer, up to the rounding of the chunks (4 ranks)."""
         for _, by_rank in self.each(ranks, 4, traffic, LENGTHS):

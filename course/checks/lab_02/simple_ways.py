@@ -10,7 +10,7 @@ class TestSimpleWays(AnyAllReduce):
 
     names = ("reduce_broadcast", "all_to_all")
 
-    @hint("reduce + broadcast: who talks only to rank 0? All-to-all: how many others are there?")
+    @hint("Reduce + broadcast: who talks only to rank 0? All-to-all: how many others are there?")
     def test_messages(self, ranks):
         """Whole buffers travel: rank 0 sends N−1 and every other rank one; in all-to-all each
         rank sends N−1 (4 ranks).

@@ -17,6 +17,7 @@ from course.core import insides, interceptor
 tree_map_only = insides.inside(insides.module("torch.utils._pytree"), "tree_map_only")
 SENDS = ("isend",)
 WRONG = "the result is wrong"  # of a call without any delay
+LATE_TOO = " when messages arrive late: if only then, it reads a tensor before it waits"
 MESSAGES = (*SENDS, "irecv")  # `send`, `recv` and `batch_isend_irecv` come through them
 CAN_WAIT = tuple(
     name for name in RECORDED if "async_op" in inspect.signature(getattr(dist, name)).parameters
@@ -125,8 +126,7 @@ def loose_ends(call: Callable[[], bool]) -> str:
     if any(handle.changed for handle in begun):
         return "it changes a tensor that isend may still be sending: first wait, then change it"
     if not right:
-        late_too = ", if messages arrive late: it reads a tensor before it waits" if begun else ""
-        return WRONG + late_too
+        return WRONG + (LATE_TOO if begun else "")
     return kept_by_calls
 
 

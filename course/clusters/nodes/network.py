@@ -55,20 +55,22 @@ class Network:
         return Host(self.names[number], str(RUN / self.space(number)), str(self._hosts(number)))
 
     def limit_links(self, mbit: float | None, delay_ms: float, interface: str) -> None:
-        """Let each host send at most `mbit` · 10⁶ bits/s on an interface, `delay_ms` late.
+        """Let each host send at most `mbit` · 10⁶ bits/s, and receive as much, `delay_ms` late.
 
-        None is no limit. Raises `CourseError` where the kernel cannot delay packets.
+        None is no limit. What a host receives is limited where its cable leaves the switch.
+        Raises `CourseError` where the kernel cannot delay packets.
         """
         for host in range(len(self.names)):
-            tc = f"tc -n {self.space(host)} qdisc"
-            link = f"dev {interface} root"
-            with contextlib.suppress(OSError):  # there is none yet
-                _run(f"{tc} del {link}")
-            if delay_ms:
-                rate = "" if mbit is None else f"rate {mbit}mbit"
-                _delay(f"{tc} add {link} netem delay {delay_ms}ms {rate}")
-            elif mbit is not None:
-                _run(f"{tc} add {link} tbf rate {mbit}mbit burst {BURST} latency 200ms")
+            sends = f"tc -n {self.space(host)} qdisc", f"dev {interface} root", delay_ms
+            receives = f"tc -n {self.space()} qdisc", f"dev {interface}-{host} root", 0
+            for tc, link, late_ms in (sends, receives):
+                with contextlib.suppress(OSError):  # there is none yet
+                    _run(f"{tc} del {link}")
+                if late_ms:
+                    rate = "" if mbit is None else f"rate {mbit}mbit"
+                    _delay(f"{tc} add {link} netem delay {late_ms}ms {rate}")
+                elif mbit is not None:
+                    _run(f"{tc} add {link} tbf rate {mbit}mbit burst {BURST} latency 200ms")
 
     def write_hosts(self, own: str | None = None) -> None:
         """Write each host's /etc/hosts.

@@ -86,7 +86,9 @@ class Nodes:
     def limit_links(
         self, mbit: float | None = None, delay_ms: float = 0, interface: str = "eth0"
     ) -> None:
-        """Limit what each node sends on an interface to `mbit` · 10⁶ bits/s, `delay_ms` late.
+        """Limit what each node sends on an interface, and what it receives, to `mbit` · 10⁶ bits/s.
+
+        What it sends is `delay_ms` late.
 
         Without arguments the links are as fast as they can be. On loopback nothing is limited.
         Raises `CourseError` for an unknown interface or a rate that is not above 0.

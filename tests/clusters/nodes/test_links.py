@@ -1,0 +1,65 @@
+"""A limited link: what a node receives passes through it as well as what it sends."""
+
+import subprocess
+import sys
+
+import pytest
+
+from course.clusters.nodes import network, nodes
+
+pytestmark = [pytest.mark.slow, pytest.mark.rest]
+
+REAL = pytest.mark.skipif(network.obstacle() is not None, reason=str(network.obstacle()))
+RECEIVE = """
+import selectors, socket, time
+server, selector = socket.create_server(("10.209.0.1", 5001)), selectors.DefaultSelector()
+print("ready", flush=True)
+senders = [server.accept()[0] for _ in range(3)]
+start, left = time.perf_counter(), set(senders)
+for sender in senders:
+    selector.register(sender, selectors.EVENT_READ)
+    sender.sendall(b"!")
+while left:
+    for key, _ in selector.select():
+        if not key.fileobj.recv(2**16):
+            selector.unregister(key.fileobj)
+            left.remove(key.fileobj)
+print((time.perf_counter() - start) * 1e3)
+"""
+SEND = """
+import socket
+receiver = socket.create_connection(("10.209.0.1", 5001))
+receiver.recv(1)
+receiver.sendall(bytes(2**20))
+"""
+
+
+def ms_of_three_senders(four: nodes.Nodes) -> float:
+    """How long node0 takes to receive a MiB from each of the other nodes at once."""
+
+    def enter(host: int, script: str) -> subprocess.Popen:
+        space = four.network.space(host)
+        command = ["ip", "netns", "exec", space, sys.executable, "-c", script]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+    receiver = enter(0, RECEIVE)
+    assert receiver.stdout.readline() == "ready\n"
+    senders = [enter(host, SEND) for host in (1, 2, 3)]
+    took = float(receiver.communicate(timeout=60)[0])
+    assert [sender.wait(60) for sender in senders] == [0, 0, 0]
+    return took
+
+
+@REAL
+def test_a_node_receives_no_faster_than_its_link():
+    four = nodes.start(4)
+    if not four.real:
+        pytest.skip(four.reason)
+    try:
+        four.limit_links(mbit=100)
+        one_port = 3 * 2**20 / (100e6 / 8) * 1e3
+        assert min(ms_of_three_senders(four) for _ in range(3)) > one_port * 0.9
+        four.limit_links()
+        assert ms_of_three_senders(four) < one_port
+    finally:
+        four.close()
