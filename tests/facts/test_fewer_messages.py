@@ -13,6 +13,7 @@ from torch.distributed.algorithms.model_averaging.averagers import PeriodicModel
 from torch.futures import Future
 from torch.nn.parallel import DistributedDataParallel
 
+from course.explore.models import fewer_messages
 from course.given import digits_task
 
 LAB = "12_fewer_messages"
@@ -125,3 +126,12 @@ def test_the_task_has_the_size_that_it_says():
     says(LAB, "a small network of three layers learns the handwritten digits")
     assert sum(parameter.numel() for parameter in digits_task.model().parameters()) == 85_002
     assert "85,002 weights, or 340 kB" in " ".join(digits_task.model.__doc__.split())
+
+
+def test_with_100_ranks_the_largest_1_percent_sends_as_much_as_ddp():
+    says(LAB, "with 100 ranks it sends as much as DDP")
+    whole, few = (
+        fewer_messages.message_s(100, mbit=100, parameters=1e9, compression=compression)
+        for compression in (fewer_messages.WHOLE, fewer_messages.FEW)
+    )
+    assert few == pytest.approx(whole, rel=1e-3)
