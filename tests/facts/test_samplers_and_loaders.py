@@ -77,6 +77,13 @@ def test_the_collator_renames_the_label():
     assert batch["labels"].tolist() == [0, 1] and batch["input_ids"].shape == (2, 3)
 
 
+def test_the_collator_refuses_a_column_of_text():
+    says("03b_overlap", 'remove_columns=["premise", "hypothesis"])  # every column but the label')
+    collate = DataCollatorWithPadding(nli.make_tokenizer())
+    with pytest.raises(ValueError, match="`genre` in this case"):
+        collate([{"input_ids": [2, 3], "label": 0, "genre": "fiction"}])
+
+
 def test_accelerate_gives_a_rank_every_nth_batch():
     says("07b_six_ways", "It gives the loader of each rank every N-th batch")
     from accelerate.data_loader import BatchSamplerShard
