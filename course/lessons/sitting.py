@@ -14,7 +14,8 @@ from course.lessons.lesson import Cell, Lesson, scan
 
 MOST_MINUTES, MOST_TODOS, MOST_CHARACTERS = 70, 8, 45_000
 WORDS_PER_MINUTE, LINES_PER_MINUTE = 180, 20
-RUN = re.compile(r"%(?:torchrun|accelerate|python|timeout|why)\b")
+# A magic, a command on nodes, a job that is watched.
+RUN = re.compile(r"%(?:torchrun|accelerate|python|timeout|why)\b|\.(?:run|start)\(f\"|\.follow\(")
 PLAYED = re.compile(r"^explore\.\w+\(", re.MULTILINE)
 
 
