@@ -138,6 +138,11 @@ def ddp() -> dict[str, list[float]]:
         gradient = plain.module.weight.grad
         found[f"gradient {len(found)}"] = gradient.item()
     found["norm"] = nn.utils.clip_grad_norm_(plain.parameters(), 1.0).item()
+    plain.zero_grad()
+    with torch.no_grad():
+        plain.module.weight.fill_(rank)
+    plain(torch.ones(1, 1)).square().mean().backward()
+    found["norm of drifted"] = nn.utils.clip_grad_norm_(plain.parameters(), 10.0).item()
     return found
 
 
