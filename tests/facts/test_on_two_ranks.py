@@ -55,6 +55,11 @@ def test_a_reduce_scatter_over_gloo_is_an_all_reduce(ranks):
     assert halves["reduce-scatter"] == whole and halves["reduce-scatter of a list"] == whole
 
 
+def test_a_step_split_by_data_sends_what_it_says():
+    said, sent = on_ranks(3, on_rank_facts.by_data, src=Path(), limit=120)[0]
+    assert sent == pytest.approx(said, rel=0.1)
+
+
 def test_a_minimum_shows_a_single_0(collectives):
     says("hints", "After an all-reduce with `ReduceOp.MIN` it is 1.0 only if nobody had a 0.")
     assert [rank["vote"] for rank in collectives] == [[0]] * 2

@@ -14,6 +14,8 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
+from course.given import splits
+
 
 def error_of(attempt: Callable[[], object]) -> str:
     """The message of the error that an attempt raises, "" if it raises none."""
@@ -93,6 +95,13 @@ def halves() -> dict[str, float]:
     }
     dist.barrier()
     return {name: sent(call) / (4 * len(whole)) for name, call in calls.items()}
+
+
+def by_data() -> tuple[int, int]:
+    """The bytes that a step of lab 00 says it sends, split by data, and those that it sends."""
+    model, batch = splits.layers(0, 2, 512), torch.randn(8, 512)
+    said = splits.by_data(model, batch)[1]  # connections are made on first use
+    return said, sent(lambda: splits.by_data(model, batch))
 
 
 def timeouts() -> dict[str, str]:
