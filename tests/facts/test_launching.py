@@ -4,6 +4,7 @@ import importlib
 import importlib.metadata
 import inspect
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -173,6 +174,27 @@ os._exit(0)
 """
     told = subprocess.run([sys.executable, "-W", "ignore", "-c", asked], capture_output=True)
     assert told.stdout.split() == [b"1", b"2"]
+
+
+@pytest.mark.rest
+@pytest.mark.slow
+def test_gnus_openmp_has_no_helpers_in_a_child():
+    says("00_start_here", "Torch's packages for Linux share out work by GNU's OpenMP.")
+    says("00_start_here", "but no helper exists, and so the child waits forever")
+    assert list(Path(torch.__file__).parent.glob("lib/libgomp*"))
+    asked = """
+import os, signal, torch
+torch.set_num_threads(2)
+torch.ones(1000, 1000).exp()
+child = os.fork()
+if child == 0:
+    signal.alarm(2)  # ends the child, since it waits
+    torch.ones(1000, 1000).exp()
+    os._exit(0)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    told = subprocess.run([sys.executable, "-W", "ignore", "-c", asked], capture_output=True)
+    assert int(told.stdout) == -signal.SIGALRM
 
 
 def test_cuda_refuses_to_go_on_in_a_child():

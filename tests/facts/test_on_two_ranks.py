@@ -55,6 +55,11 @@ def test_a_reduce_scatter_over_gloo_is_an_all_reduce(ranks):
     assert halves["reduce-scatter"] == whole and halves["reduce-scatter of a list"] == whole
 
 
+def test_a_step_split_by_data_sends_what_it_says():
+    said, sent = on_ranks(3, on_rank_facts.by_data, src=Path(), limit=120)[0]
+    assert sent == pytest.approx(said, rel=0.1)
+
+
 def test_a_minimum_shows_a_single_0(collectives):
     says("hints", "After an all-reduce with `ReduceOp.MIN` it is 1.0 only if nobody had a 0.")
     assert [rank["vote"] for rank in collectives] == [[0]] * 2
@@ -88,12 +93,14 @@ def test_what_ddp_makes_equal(ranks):
     says("03_distributed_data_parallel", "The constructor broadcasts rank 0's weights and buffers.")
     says("03_distributed_data_parallel", "Rank 0 sends the buffers again before each forward.")
     says("03_distributed_data_parallel", "DDP averages over ranks, whatever their sizes.")
-    says("04c_wrong_numbers", "so it must be equal on all ranks. A NaN on one rank makes it NaN on")
+    says("04c_wrong_numbers", "so it is equal on all ranks, even while their weights differ.")
+    says("04c_wrong_numbers", "A NaN on one rank makes it NaN on all of them")
     first, second = (rank["ddp"] for rank in ranks)
     equal = ("weight", "buffer", "before each forward")
     assert [first[name] for name in equal] == [second[name] for name in equal] == [1, 1, 5]
     assert first["gradient 3"] == second["gradient 3"] == (1 + 5) / 2
     assert math.isnan(first["norm"]) and math.isnan(second["norm"])
+    assert first["norm of drifted"] == second["norm of drifted"] == (0 + 2) / 2
 
 
 def test_an_evaluation_without_buffers_waits_for_nobody(ranks):

@@ -14,6 +14,8 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
+from course.given import splits
+
 
 def error_of(attempt: Callable[[], object]) -> str:
     """The message of the error that an attempt raises, "" if it raises none."""
@@ -95,6 +97,13 @@ def halves() -> dict[str, float]:
     return {name: sent(call) / (4 * len(whole)) for name, call in calls.items()}
 
 
+def by_data() -> tuple[int, int]:
+    """The bytes that a step of lab 00 says it sends, split by data, and those that it sends."""
+    model, batch = splits.layers(0, 2, 512), torch.randn(8, 512)
+    said = splits.by_data(model, batch)[1]  # connections are made on first use
+    return said, sent(lambda: splits.by_data(model, batch))
+
+
 def timeouts() -> dict[str, str]:
     """What rank 0 is told where rank 1 does not come in time."""
     told = {}
@@ -138,6 +147,11 @@ def ddp() -> dict[str, list[float]]:
         gradient = plain.module.weight.grad
         found[f"gradient {len(found)}"] = gradient.item()
     found["norm"] = nn.utils.clip_grad_norm_(plain.parameters(), 1.0).item()
+    plain.zero_grad()
+    with torch.no_grad():
+        plain.module.weight.fill_(rank)
+    plain(torch.ones(1, 1)).square().mean().backward()
+    found["norm of drifted"] = nn.utils.clip_grad_norm_(plain.parameters(), 10.0).item()
     return found
 
 
