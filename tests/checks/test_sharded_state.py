@@ -16,5 +16,5 @@ def test_it_is_right_beside_an_fsdp_that_is_wrong(tmp_path: Path) -> None:
     right, wrong = "if i > 0:", "if True:"  # from the first layer on, the last one stays whole
     assert script.read_text().count(right) == 1
     script.write_text(script.read_text().replace(right, wrong))
-    fsdp, state = session.run(tmp_path, ["my_fsdp", "sharded_state"])
-    assert not fsdp.ok and state.ok, f"{fsdp}\n{state}"
+    (report,) = session.run(tmp_path, ["sharded_state"])
+    assert report.ok, str(report)
