@@ -145,6 +145,7 @@ WARNINGS = [
     ("flat_unit", "drop the gradients of the whole", "The whole gradients stay"),
     ("my_fsdp", "as soon as its output is there", "Layers stay whole after their forward"),
     ("my_fsdp", "takes no hook", "It expects a backward of every forward"),
+    ("my_fsdp", "`self.units[-1]` would be the last", "In backward of the first layer it starts"),
     ("my_fsdp", "this pass only collects them", "It reduces within no_sync, too"),
     ("my_fsdp", "Set the count back", "It counts once and for all"),
     ("sharded_state", "roots cannot", "It adds up norms"),

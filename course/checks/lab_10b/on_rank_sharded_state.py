@@ -9,7 +9,27 @@ from torch import Tensor, nn
 from course.checks.lab_10.on_rank_flat_unit import SHAPES
 from course.checks.lab_10.on_rank_sharding import my_batch, seeded, whole_batch
 from course.checks.tools.reference import OPTIMIZERS, Small, furthest, loss_of
-from course.given import sharded_checkpoint, units
+from course.given import fsdp, sharded_checkpoint, units
+
+
+class _Sharded(fsdp.HookedModel):
+    """Sharded at rest, without the learner's `my_fsdp`, which is another check's matter.
+
+    It gathers a layer for its forward, and frees it when its gradients are complete.
+    """
+
+    def before_forward(self, i: int) -> None:
+        self.units[i].gather()
+
+    def after_forward(self, i: int, output: Tensor) -> None:
+        pass
+
+    def gradient_ready(self, unit: units.ShardedUnit) -> None:
+        unit.missing -= 1
+        if unit.missing == 0:
+            unit.free()
+            unit.reduce()
+            unit.missing = len(unit.parameters)
 
 
 def _state():
@@ -83,7 +103,7 @@ def cut() -> tuple[int, int, float, int]:
 def train(first: int, last: int, state: dict | None = None, kind: str = "plain") -> dict:
     """Steps from `first` to `last` with AdamW and clipping, begun with a state; what is saved."""
     model = Small(seed=0, kind=kind)
-    net = importlib.import_module("my_fsdp").FSDP(model, list(model.layers))
+    net = _Sharded(model, list(model.layers))
     updates = OPTIMIZERS["AdamW"](net.shards())
     if state is not None:
         sharded_checkpoint.load(net, updates, state, _state().part)
