@@ -6,7 +6,15 @@ import sys
 from course.checks import nodes
 from course.core import ROOT
 from course.explore import figures
-from course.lessons import build, rewrite_prose, select, stale, stale_beside, write_scripts
+from course.lessons import (
+    build,
+    rewrite_prose,
+    select,
+    stale,
+    stale_beside,
+    write_figures,
+    write_scripts,
+)
 
 
 def main(argv: list[str]) -> int:
@@ -17,14 +25,13 @@ def main(argv: list[str]) -> int:
     if options.scripts:
         write_scripts(ROOT, wanted)
         return 0
-    if options.prose:
-        complaints = rewrite_prose(ROOT, wanted)
-    elif options.check:
+    if options.check:
         complaints = stale(ROOT, wanted)
         if not options.names:
             complaints += stale_beside(ROOT, [lesson.name for lesson in wanted], drawn)
     else:
-        complaints = build(ROOT, wanted, {} if options.names else drawn, _say)
+        write_figures(ROOT, drawn)
+        complaints = rewrite_prose(ROOT, wanted) if options.prose else build(ROOT, wanted, _say)
     for complaint in complaints:
         print(complaint, file=sys.stderr)
     return 1 if complaints else 0

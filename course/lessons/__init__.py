@@ -2,7 +2,7 @@
 
 from course.lessons.hints import read as read_hints
 from course.lessons.lesson import CORE, Lesson, labs, lessons, opened, read
-from course.lessons.notebooks import build, rewrite_prose, write_scripts
+from course.lessons.notebooks import build, rewrite_prose, write_figures, write_scripts
 from course.lessons.rules import select
 from course.lessons.sitting import sitting
 from course.lessons.sources import as_markdown as sources_as_markdown
@@ -25,5 +25,6 @@ __all__ = [
     "sources_as_markdown",
     "stale",
     "stale_beside",
+    "write_figures",
     "write_scripts",
 ]

@@ -57,16 +57,18 @@ def text(node: NotebookNode) -> str:
     return nbformat.writes(node, version=4) + "\n"
 
 
-def build(
-    root: Path, wanted: list[Lesson], figures: Mapping[str, str], say: Callable[[str], None]
-) -> list[str]:
-    """Write the figures and both notebooks of each lesson; returns the failures.
+def write_figures(root: Path, figures: Mapping[str, str]) -> None:
+    """Write the SVG of each figure, by its file's name."""
+    for name, svg in figures.items():
+        write_whole(root / "images" / name, svg)
+
+
+def build(root: Path, wanted: list[Lesson], say: Callable[[str], None]) -> list[str]:
+    """Write both notebooks of each lesson; returns the failures.
 
     Where a solution fails, the old one stays in place. Where it says the same as the old one in all
     that is compared, the outputs of the old one stay: a review then shows what changed.
     """
-    for name, svg in figures.items():
-        write_whole(root / "images" / name, svg)
     failures = []
     for lesson in wanted:
         write_whole(root / "labs" / f"{lesson.name}.ipynb", text(notebook(lesson, solved=False)))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import nbformat
 
-from course.lessons.notebooks import build
+from course.lessons.notebooks import build, write_figures
 from course.lessons.rules import select
 from course.lessons.up_to_date import stale, stale_beside
 
@@ -114,7 +114,8 @@ def code(*lines: str) -> str:
 def built(root: Path, *names: str) -> list[str]:
     """Build lessons below a root; returns the failures."""
     wanted = select(root, names, FIGURES, checks=CHECKS)
-    return build(root, wanted, FIGURES, say=lambda line: None)
+    write_figures(root, FIGURES)
+    return build(root, wanted, say=lambda line: None)
 
 
 def complaints(root: Path) -> list[str]:
