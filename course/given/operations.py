@@ -34,7 +34,7 @@ def operations(device: torch.device, group: dist.ProcessGroup | None) -> dict[st
         "all-reduce": lambda: dist.all_reduce(ones(), group=group),
         "all-gather": lambda: dist.all_gather(parts(), ones()[:1], group),
         "reduce-scatter": lambda: dist.reduce_scatter(ones()[:1], parts(), group=group),
-        "all-to-all": lambda: dist.all_to_all(parts(), parts(), group),
+        "all-to-all": lambda: dist.all_to_all_single(ones(), ones(), group=group),
         "barrier": lambda: dist.barrier(group),
         "the mean, at once": lambda: dist.all_reduce(ones(), dist.ReduceOp.AVG, group),
         "16-bit floats": lambda: dist.all_reduce(ones(torch.bfloat16), group=group),

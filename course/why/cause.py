@@ -62,7 +62,7 @@ KNOWN = {
         "all ranks wait for their loaders",
         "Let processes prepare the next batches: `num_workers` of the DataLoader, at most a core "
         "each; or prepare the data once and store it.",
-        "03b",
+        "04",
         "the loaders",
     ),
     "straggler": Known(
@@ -151,7 +151,7 @@ KNOWN = {
     "copies": Known(
         "the device waits for copies from the host",
         "Use `pin_memory=True` in the DataLoader and `.to(device, non_blocking=True)`.",
-        "03b",
+        "04",
         "copies",
     ),
 }
