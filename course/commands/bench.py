@@ -84,6 +84,7 @@ MEANS["launch"] = "A cell waits {ratio} times as long for its ranks as a termina
 
 def all_results(ranks: int, src: Path, rounds: int = ROUNDS) -> Iterator[Result]:
     """Every contest on `ranks` ranks with the scripts in `src`, one after another."""
+    warm_up()
     for contest in CONTESTS:
         yield compete(contest, ranks, src, rounds)
     yield race_of_launches()
@@ -108,7 +109,6 @@ def race_of_launches() -> Result:
     result = Result("launch", "2 ranks, started from a cell", "torchrun in a terminal", 2)
     torchrun = ["torchrun", "--standalone", "--nproc-per-node", "2", str(MEET)]
     cold = [sys.executable, "-m", "torch.distributed.run", *torchrun[1:]]
-    warm_up()
     launch(torchrun, limit=LIMIT_S)
     ratios = []
     for _ in range(LAUNCHES):
