@@ -59,8 +59,8 @@ class Pipelines:
         loop = rank, ranks + rank  # with two ranks: stages 0 and 2, stages 1 and 3
         for name in ("Interleaved1F1B", "InterleavedZeroBubble"):
             found[name] = self.theirs(name, *loop)
-        # In a V, a rank sends to itself. Gloo refuses that in torch 2.11.
-        if dist.get_backend() == "nccl" or torch.__version__ >= (2, 13):
+        # In torch 2.11 a V begins with a message of a rank to itself, which Gloo refuses.
+        if dist.get_backend() == "nccl" or torch.__version__ >= (2, 12):
             v = rank, 2 * ranks - 1 - rank  # with two ranks: stages 0 and 3, stages 1 and 2
             for name in ("ZBVZeroBubble", "DualPipeV"):
                 found[name] = self.theirs(name, *v)
