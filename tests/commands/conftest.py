@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from support.clones import SOMEONE, commit, git
 from support.grading import HALF
-from support.launching import PATIENCE_S
 from support.lesson_samples import GOOD, NEXT, course
 from support.site import ADDRESS, served, visitor
 
@@ -86,15 +85,6 @@ def address(site):
     """Where it is served, under a sub-path."""
     with served(site) as address:
         yield address
-
-
-@pytest.fixture(scope="module")
-def tab(browser):
-    """The tab in which the pages are opened, one after the other."""
-    tab = browser.new_page()
-    tab.set_default_timeout(PATIENCE_S * 1000)
-    yield tab
-    tab.close()
 
 
 @pytest.fixture

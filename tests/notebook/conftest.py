@@ -90,15 +90,6 @@ def server(course_folder):
     assert not left, f"of JupyterLab's processes these outlive it: {left}"
 
 
-@pytest.fixture(scope="module")
-def tab(browser):
-    """One tab for all pages, so that JupyterLab's own code is compiled once."""
-    tab = browser.new_page()
-    tab.set_default_timeout(PATIENCE_S * 1000)
-    yield tab
-    tab.close()
-
-
 @pytest.fixture
 def page(tab):
     """An empty page as wide as a laptop's screen."""

@@ -52,10 +52,7 @@ def served(folder: Path) -> Iterator[str]:
 
 @contextlib.contextmanager
 def visitor(tab: object, address: str) -> Iterator[Callable]:
-    """What opens a page in the tab; at the end nothing was missing, said, or asked for elsewhere.
-
-    One tab for many pages: in a new one, Python takes twice as long to start.
-    """
+    """What opens a page; at the end nothing was missing, said, or asked for elsewhere."""
     wrong = []
 
     def asked(request: object) -> None:
@@ -72,7 +69,7 @@ def visitor(tab: object, address: str) -> Iterator[Callable]:
     def visit(name: str, scheme: str = "light", width: int = 1280) -> object:
         tab.set_viewport_size({"width": width, "height": 900})
         tab.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        tab.goto("about:blank")  # or another state of the page that is open is no visit
+        tab.goto("about:blank")  # another state of the open page would load nothing
         tab.goto(address + name)
         return tab
 

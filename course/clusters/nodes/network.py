@@ -57,7 +57,7 @@ class Network:
     def limit_links(self, mbit: float | None, delay_ms: float, interface: str) -> None:
         """Let each host send at most `mbit` · 10⁶ bits/s, and receive as much, `delay_ms` late.
 
-        None is no limit. What a host receives is limited where its cable leaves the switch.
+        None sets no limit. What a host receives is limited where its cable leaves the switch.
         Raises `CourseError` where the kernel cannot delay packets.
         """
         for host in range(len(self.names)):
