@@ -4,7 +4,6 @@ from course.lessons.hints import read as read_hints
 from course.lessons.lesson import CORE, Lesson, labs, lessons, opened, read
 from course.lessons.notebooks import build, rewrite_prose, write_figures, write_scripts
 from course.lessons.rules import select
-from course.lessons.sitting import sitting
 from course.lessons.sources import as_markdown as sources_as_markdown
 from course.lessons.sources import read as read_sources
 from course.lessons.up_to_date import stale, stale_beside
@@ -21,7 +20,6 @@ __all__ = [
     "read_sources",
     "rewrite_prose",
     "select",
-    "sitting",
     "sources_as_markdown",
     "stale",
     "stale_beside",

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from support.sitting import MOST_CHARACTERS, MOST_MINUTES, MOST_TODOS, sitting
 
 from course.core.files import ROOT
 from course.lessons.lesson import START, Cell, Lesson, labs, scan
-from course.lessons.sitting import MOST_CHARACTERS, MOST_MINUTES, MOST_TODOS, sitting
 
 WIDE = 120  # columns
 WORDS = 4  # of prose for each line of code, at the least
