@@ -1,5 +1,6 @@
-"""What README and lessons say of a real GPU is in the record of it, tests/gpus/h200.toml."""
+"""What README and lessons say of real GPUs is in the records of them, h200.toml and h100.toml."""
 
+import re
 import sys
 import tomllib
 from pathlib import Path
@@ -10,7 +11,11 @@ from course.commands import report_scripts
 from course.core import ROOT
 from course.lessons import lessons
 
-RECORD = tomllib.loads(Path(__file__).with_name("h200.toml").read_text())
+H200, H100 = (
+    tomllib.loads(Path(__file__).with_name(f"{gpu}.toml").read_text()) for gpu in ("h200", "h100")
+)
+NEWEST = H100["torch_2_15"]
+RUNS = (H200["ran"], H100["torch_2_11"], NEWEST)
 
 
 def said(file: str) -> str:
@@ -19,19 +24,34 @@ def said(file: str) -> str:
 
 
 def test_what_the_readme_counts():
-    number = len(RECORD["ran"]["several_ranks"])
-    assert f"{number} commands for several ranks have also run over NCCL" in said("README.md")
+    number = len(set().union(*(run["several_ranks"] for run in RUNS)))
+    words = (
+        f"{number} commands for several ranks have also run over NCCL, on one H200 or H100, "
+        f"{len(NEWEST['several_ranks'])} of them with torch 2.15 too"
+    )
+    assert words in said("README.md")
 
 
 def test_what_ran_is_a_command_of_the_course():
     """One whose script has changed so that its command is another has to run again."""
     known = {command.text for command in report_scripts.commands(lessons(ROOT))}
-    ran = RECORD["ran"]
-    assert known >= {*ran["several_ranks"], *ran["one_process"], *ran["unknown"]}
+    ran = set(H200["ran"]["one_process"])
+    assert known >= ran.union(*(run["several_ranks"] + run["unknown"] for run in RUNS))
+
+
+def test_what_torch_2_15_said_on_a_gpu():
+    """Tests of the facts read the same in its library, or try it with a stand-in."""
+    watchdog = said("course/lessons/09_clusters.md")
+    assert "(from torch 2.15 on, `Aborting process on rank ... due to timeout`)" in watchdog
+    assert re.match(r"Aborting process on rank \d+ due to timeout", NEWEST["said"]["watchdog"])
+    assert "torch before 2.15 warns" in said("course/lessons/02_all_reduce.md")
+    assert NEWEST["said"]["single_messages"] == ""
+    assert "connects at once (as torch 2.15 always does)" in said("course/lessons/00_start_here.md")
+    assert NEWEST["said"]["bound_device_id"] == "cuda:0"
 
 
 def test_what_lab_04_says_of_pinned_memory():
-    measured = RECORD["measured"]
+    measured = H200["measured"]
     pinned, pageable = measured["pinned_non_blocking"], measured["pageable_non_blocking"]
     words = (
         f"On one H200, 64 MiB were there after {pinned['done']:.1f} ms, and Python went on after "
