@@ -3,19 +3,24 @@
 The rates are for a newcomer: 180 words of prose a minute, 20 lines of code a minute; 3 minutes for
 a TODO and half a minute for each line that solves it; 2 minutes for each check, its mending
 included; half a minute to look at a run, and a minute to play with an explorable. To these come the
-seconds that its cells run, as its header says. Cells whose input is hidden are not read.
+seconds that its cells run, as its header says. Code that a cell prints is read like the lesson's;
+cells whose input is hidden are not read.
 """
 
 import math
 import re
 from dataclasses import dataclass
 
+import nbformat
+
+from course.core import ROOT
 from course.lessons.lesson import Cell, Lesson, scan
 
 MOST_MINUTES, MOST_TODOS, MOST_CHARACTERS = 70, 8, 45_000
 WORDS_PER_MINUTE, LINES_PER_MINUTE = 180, 20
 # A magic, a command on nodes, a job that is watched.
 RUN = re.compile(r"%(?:torchrun|accelerate|python|timeout|why)\b|\.(?:run|start)\(f\"|\.follow\(")
+PRINTS_CODE = re.compile(r"^ *print\(inspect\.getsource\(", re.MULTILINE)
 PLAYED = re.compile(r"^explore\.\w+\(", re.MULTILINE)
 
 
@@ -25,6 +30,7 @@ class Sitting:
 
     words: int  # of prose
     lines: int  # of code that is given and shown, blank ones left out
+    printed: int  # of code that its cells print
     todos: int
     written: int  # lines of the solutions
     checks: int
@@ -36,7 +42,7 @@ class Sitting:
     @property
     def minutes(self) -> int:
         """The whole of it, rounded up to five minutes."""
-        read = self.words / WORDS_PER_MINUTE + self.lines / LINES_PER_MINUTE
+        read = self.words / WORDS_PER_MINUTE + (self.lines + self.printed) / LINES_PER_MINUTE
         write = 3 * self.todos + self.written / 2 + 2 * self.checks
         look = self.runs / 2 + self.explorables + self.seconds / 60
         return 5 * math.ceil((read + write + look) / 5)
@@ -52,6 +58,7 @@ def sitting(lab: Lesson) -> Sitting:
         words=sum(len(cell.source.split()) for cell in prose),
         lines=sum(_lines(cell.source) for cell in code if _shown(cell) and cell not in questions)
         - sum(map(sum, solved)),
+        printed=_printed(lab),
         todos=sum(map(len, solved)),
         written=sum(map(sum, solved)),
         checks=len(lab.exercises),
@@ -64,6 +71,13 @@ def sitting(lab: Lesson) -> Sitting:
 
 def _shown(cell: Cell) -> bool:
     return "hide-input" not in cell.options.get("tags", [])
+
+
+def _printed(lab: Lesson) -> int:
+    notebook = nbformat.read(ROOT / "solutions" / f"{lab.name}.ipynb", nbformat.NO_CONVERT)
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    outputs = [cell.outputs for cell in cells if PRINTS_CODE.search(cell.source)]
+    return sum(_lines(output.get("text", "")) for each in outputs for output in each)
 
 
 def _lines(source: str) -> int:
