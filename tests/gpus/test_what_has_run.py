@@ -27,7 +27,7 @@ def test_what_the_readme_counts():
     number = len(set().union(*(run["several_ranks"] for run in RUNS)))
     read = re.sub(r"\[(.+?)\]\(.+?\)", r"\1", said("README.md"))
     assert f"{number} commands for several ranks have also run over NCCL" in read
-    assert f"H200 or H100, {len(NEWEST['several_ranks'])} of them with torch 2.15 too" in read
+    assert f"H200 or H100, {len(NEWEST['several_ranks'])} of them with torch 2.15" in read
 
 
 def test_what_ran_is_a_command_of_the_course():
