@@ -271,6 +271,22 @@ def test_where_dualpipev_comes_from_and_how_a_v_lies_on_two_ranks():
     assert lies == {0: 0, 1: 1, 2: 1, 3: 0}
 
 
+@pytest.mark.parametrize("name", ["ZBVZeroBubble", "DualPipeV"])
+def test_since_2_12_a_v_over_gloo_has_no_message_of_a_rank_to_itself(name):
+    says("11b_pipelines", "(With Gloo they take torch 2.12 or later.)")
+    stages = [
+        pipelining.PipelineStage(nn.Linear(1, 1), i, 2, torch.device("cpu")) for i in range(2)
+    ]
+    make = pipelining.schedules.get_schedule_class(name)
+    run = make(stages, 2, loss_fn=nn.functional.mse_loss)
+    if torch.__version__ >= (2, 12):
+        run.step(torch.ones(2, 1), target=torch.ones(2, 1))
+        assert all(stage.submod.weight.grad is not None for stage in stages)
+    else:
+        with pytest.raises(RuntimeError, match="Pair is not connected"):
+            run.step(torch.ones(2, 1), target=torch.ones(2, 1))
+
+
 def test_the_two_new_names_come_with_a_warning_of_the_old_ones():
     says("10_sharding", "torch 2.13 gave these two new names; it and 2.14 warn of the old ones,")
     says("10_sharding", "2.15 does not.")
