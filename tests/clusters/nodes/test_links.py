@@ -5,11 +5,10 @@ import sys
 
 import pytest
 
-from course.clusters.nodes import network, nodes
+from course.clusters.nodes import nodes
 
 pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
-REAL = pytest.mark.skipif(network.obstacle() is not None, reason=str(network.obstacle()))
 RECEIVE = """
 import selectors, socket, time
 server, selector = socket.create_server(("10.209.0.1", 5001)), selectors.DefaultSelector()
@@ -50,16 +49,10 @@ def ms_of_three_senders(four: nodes.Nodes) -> float:
     return took
 
 
-@REAL
-def test_a_node_receives_no_faster_than_its_link():
-    four = nodes.start(4)
-    if not four.real:
-        pytest.skip(four.reason)
-    try:
-        four.limit_links(mbit=100)
-        one_port = 3 * 2**20 / (100e6 / 8) * 1e3
-        assert min(ms_of_three_senders(four) for _ in range(3)) > one_port * 0.9
-        four.limit_links()
-        assert ms_of_three_senders(four) < one_port
-    finally:
-        four.close()
+def test_a_node_receives_no_faster_than_its_link(start_nodes):
+    four = start_nodes(4)
+    four.limit_links(mbit=100)
+    one_port = 3 * 2**20 / (100e6 / 8) * 1e3
+    assert min(ms_of_three_senders(four) for _ in range(3)) > one_port * 0.9
+    four.limit_links()
+    assert ms_of_three_senders(four) < one_port

@@ -63,7 +63,6 @@ from course import log
 log(pid=os.getpid())
 while True: time.sleep(0.05)
 """
-REAL = pytest.mark.skipif(network.obstacle() is not None, reason=str(network.obstacle()))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -80,14 +79,10 @@ def here(tmp_path, monkeypatch) -> None:
     (tmp_path / "train.py").write_text(TRAIN)
 
 
-@pytest.fixture(params=["loopback", pytest.param("namespaces", marks=REAL)])
-def two(request):
+@pytest.fixture(params=["loopback", "namespaces"])
+def two(request, start_nodes):
     """Two nodes."""
-    made = nodes.start(2, loopback=request.param == "loopback")
-    if request.param == "namespaces" and not made.real:
-        pytest.skip(made.reason)
-    yield made
-    made.close()
+    return start_nodes(2, loopback=request.param == "loopback")
 
 
 def torchrun(two: nodes.Nodes, *more: str, ranks: int = 1) -> str:
@@ -177,18 +172,15 @@ def test_an_interrupt_ends_the_ranks_of_all_nodes(two):
     ],
 )
 def test_the_nodes_divide_the_gpus_that_this_process_may_use(
-    monkeypatch, gpus, visible, count, shares
+    start_nodes, monkeypatch, gpus, visible, count, shares
 ):
     here = box(FakeNvml(*["A"] * gpus), visible)
     monkeypatch.setattr(hardware.Box, "here", lambda: here)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    made = nodes.start(count, loopback=True)
-    try:
-        found = [made.environment(node)["CUDA_VISIBLE_DEVICES"] for node in range(count)]
-    finally:
-        made.close()
+    made = start_nodes(count, loopback=True)
+    found = [made.environment(node)["CUDA_VISIBLE_DEVICES"] for node in range(count)]
     assert found == shares
 
 
@@ -198,8 +190,8 @@ def test_too_few_and_too_many_nodes_are_refused(count):
         nodes.start(count)
 
 
-def test_unknown_nodes_interfaces_and_rates_are_refused():
-    two = nodes.start(2, loopback=True)
+def test_unknown_nodes_interfaces_and_rates_are_refused(start_nodes):
+    two = start_nodes(2, loopback=True)
     with pytest.raises(CourseError, match="There is no node 2"):
         two.start("python hello.py", on=[2])
     with pytest.raises(CourseError, match="interfaces eth0 and fast0"):
@@ -207,60 +199,40 @@ def test_unknown_nodes_interfaces_and_rates_are_refused():
     with pytest.raises(CourseError, match="more than 0 Mbit/s"):
         two.limit_links(0)
     assert "loopback" in repr(two)
-    two.close()
 
 
-@REAL
-def test_a_limited_link_costs_what_bytes_over_bandwidth_say_and_the_other_interface_is_free():
-    two = nodes.start(2)
-    if not two.real:
-        pytest.skip(two.reason)
-    try:
-        two.limit_links(mbit=100)
-        slow = two.run(f"{torchrun(two)} hello.py", limit=150).metrics["ms"].median()
-        fast = (
-            two.run(f"{torchrun(two)} hello.py", limit=150, env={"GLOO_SOCKET_IFNAME": "fast0"})
-            .metrics["ms"]
-            .median()
-        )
-        expected = 2**20 / (100e6 / 8) * 1e3  # each of two nodes sends 2 · 1/2 of a MiB: 84 ms
-        assert expected * 0.9 < slow < expected * 1.5
-        assert fast < slow / 2
-    finally:
-        two.close()
+def test_a_limited_link_costs_bytes_over_bandwidth_and_the_other_interface_is_free(start_nodes):
+    two = start_nodes(2)
+    two.limit_links(mbit=100)
+    slow = two.run(f"{torchrun(two)} hello.py", limit=150).metrics["ms"].median()
+    fast = (
+        two.run(f"{torchrun(two)} hello.py", limit=150, env={"GLOO_SOCKET_IFNAME": "fast0"})
+        .metrics["ms"]
+        .median()
+    )
+    expected = 2**20 / (100e6 / 8) * 1e3  # each of two nodes sends 2 · 1/2 of a MiB: 84 ms
+    assert expected * 0.9 < slow < expected * 1.5
+    assert fast < slow / 2
 
 
-@REAL
-def test_nccl_goes_through_the_virtual_cables():
-    two = nodes.start(2)
-    if not two.real:
-        pytest.skip(two.reason)
+def test_nccl_goes_through_the_virtual_cables(start_nodes):
+    two = start_nodes(2)
     own = two.environment(1)
-    two.close()
     assert (own["NCCL_NET"], own["NCCL_SOCKET_IFNAME"]) == ("Socket", "eth0")
 
 
-@REAL
-def test_a_name_that_resolves_to_loopback_breaks_the_launch_and_can_be_put_right():
-    two = nodes.start(2)
-    if not two.real:
-        pytest.skip(two.reason)
-    try:
-        two.resolve_own_name_to("127.0.1.1")
-        run = two.run(f"{torchrun(two)} hello.py", limit=12, may_fail=True)
-        assert not run.ok
-        assert any("remote=[127.0.1.1]" in run.text(rank) for rank in (0, 1))
-        two.resolve_own_name_to(None)
-        assert two.run(f"{torchrun(two)} hello.py", limit=150).ok
-    finally:
-        two.close()
+def test_a_name_that_resolves_to_loopback_breaks_the_launch_and_can_be_put_right(start_nodes):
+    two = start_nodes(2)
+    two.resolve_own_name_to("127.0.1.1")
+    run = two.run(f"{torchrun(two)} hello.py", limit=12, may_fail=True)
+    assert not run.ok
+    assert any("remote=[127.0.1.1]" in run.text(rank) for rank in (0, 1))
+    two.resolve_own_name_to(None)
+    assert two.run(f"{torchrun(two)} hello.py", limit=150).ok
 
 
-@REAL
-def test_closing_takes_the_namespaces_away_and_so_does_the_next_start_after_a_kill():
-    two = nodes.start(2)
-    if not two.real:
-        pytest.skip(two.reason)
+def test_closing_takes_the_namespaces_away_and_so_does_the_next_start_after_a_kill(start_nodes):
+    two = start_nodes(2)
     mine = two.network.prefix
     assert mine in subprocess.check_output(["ip", "netns"], text=True)
     assert socket.gethostname() != "node0"  # this process stays where it is
@@ -272,11 +244,8 @@ def test_closing_takes_the_namespaces_away_and_so_does_the_next_start_after_a_ki
     assert abandoned not in subprocess.check_output(["ip", "netns"], text=True)
 
 
-@REAL
-def test_a_delay_is_made_or_refused_in_one_sentence():
-    two = nodes.start(2)
-    if not two.real:
-        pytest.skip(two.reason)
+def test_a_delay_is_made_or_refused_in_one_sentence(start_nodes):
+    two = start_nodes(2)
     try:
         two.limit_links(delay_ms=20)
     except CourseError as error:
