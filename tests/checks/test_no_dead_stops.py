@@ -7,8 +7,9 @@ from pathlib import Path
 
 import psutil
 import pytest
-from support import solutions
+from support import on_rank_group, solutions
 
+from course.checks.runner.on_ranks import on_ranks
 from course.launch import launch
 
 pytestmark = [pytest.mark.slow, pytest.mark.rest]
@@ -35,6 +36,15 @@ def test_the_others_go_on(folder):
     assert not any("2.1" in names for number, names in members.items() if number > 5)
     survivors = [row for row in run.rows if row["rank"] != 2 and "step" in row]
     assert len({(row["rank"], row["step"]) for row in survivors}) == len(survivors) == 3 * 320
+
+
+def test_who_leaves_a_failed_round_closes_its_connections(folder):
+    """Else the others wait for their limit, come late to the next round, and are left out."""
+    limit = 40.0
+    _, waited = on_ranks(
+        2, on_rank_group.hears_of_a_failure, limit, src=folder / "src", join=False, limit=100
+    )
+    assert waited < limit / 2
 
 
 @pytest.mark.parametrize("end", ["kill", "terminate"])

@@ -1,0 +1,35 @@
+"""What two ranks do with lab 12b's `group`."""
+
+import importlib
+import os
+import time
+from datetime import timedelta
+
+import torch
+
+from course.checks.lab_12b.on_rank_store import connect, held
+
+
+def hears_of_a_failure(limit: float) -> float:
+    """The seconds until the round fails on rank 1, after it has failed on rank 0.
+
+    Each call to the group may take `limit` seconds. Rank 0 keeps what `group` gave it.
+    """
+    with held():
+        script = importlib.import_module("common_weights")
+        script.LIMIT_S = limit
+        rank, store = int(os.environ["RANK"]), connect()
+        store.set_timeout(timedelta(seconds=2 * limit))
+        try:
+            with script.group(store, 1, str(rank), ["0", "1"]) as present:
+                start = time.monotonic()
+                if rank == 0:
+                    raise RuntimeError("lost")
+                present.allreduce(torch.ones(1)).wait()
+        except script.RoundFailed:
+            took = time.monotonic() - start
+        if rank == 0:
+            store.wait(["heard"])
+        else:
+            store.set("heard", "")
+        return took
