@@ -37,9 +37,11 @@ def test_what_ran_is_a_command_of_the_course():
     assert known >= ran.union(*(run["several_ranks"] + run["unknown"] for run in RUNS))
 
 
-def test_what_torch_2_15_said_on_a_gpu():
+def test_what_torch_said_on_a_gpu():
     """Tests of the facts read the same in its library, or try it with a stand-in."""
     watchdog = said("course/lessons/09_clusters.md")
+    assert "ends with `Watchdog caught collective operation timeout` (from" in watchdog
+    assert H100["torch_2_11"]["watchdog"].startswith("Watchdog caught collective operation timeout")
     assert "(from torch 2.15 on, `Aborting process on rank ... due to timeout`)" in watchdog
     assert re.match(r"Aborting process on rank \d+ due to timeout", NEWEST["said"]["watchdog"])
     assert "torch before 2.15 warns" in said("course/lessons/02_all_reduce.md")
