@@ -12,6 +12,7 @@ import pytest
 from support import mutants
 from support.answers import Answer
 
+from course.checks.lab_06b import hvd_fusion, hvd_negotiation
 from course.checks.lab_08 import benchmark
 from course.exercises import Outcome, exercises
 from course.launch import connect
@@ -45,9 +46,16 @@ def test_mutant_is_rejected(mutant: Answer, tmp_path: Path) -> None:
     [
         ("It counts the samples of one step only", "test_warm_up", benchmark.ONE_STEP),
         ("The ranks meet before they synchronize", "test_starts_together", benchmark.BUSY),
+        ("It uses the fastest rank's time", "test_starts_together", benchmark.SLOWEST),
+        (
+            "It lists requests in the order in which it heard them",
+            "test_by_name",
+            hvd_negotiation.IN_ORDER,
+        ),
+        ("Only the last message is open", "test_order", hvd_fusion.STAY_OPEN),
         ("Its own place holds the tensor that the sum goes into", "test_own_work", ""),
     ],
-    ids=["one step", "barrier too early", "sum wrong"],
+    ids=["one step", "barrier too early", "fastest rank", "as heard", "last message", "sum wrong"],
 )
 def test_a_hint_fits_the_fault(title: str, check: str, hint: str, tmp_path: Path) -> None:
     (found,) = (mutant for mutant in MUTANTS if mutant.title == title)
