@@ -1,9 +1,8 @@
-"""What the course says of torch's sharding, checkpoints, tensor and pipeline parallelism."""
+"""What the course says of torch's sharding, checkpoints and tensor parallelism."""
 
 import inspect
 import warnings
 from pathlib import Path
-from unittest import mock
 
 import pytest
 import torch
@@ -11,10 +10,8 @@ import torch.distributed as dist
 from support.said import says
 from torch import nn
 from torch.distributed import checkpoint as dcp
-from torch.distributed import pipelining
 from torch.distributed.checkpoint.state_dict import get_state_dict
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
-from torch.distributed.pipelining._utils import generate_stage_to_rank_mapping
 from torch.distributed.tensor import DeviceMesh, DTensor, Shard, init_device_mesh
 from torch.distributed.tensor.debug import CommDebugMode
 from torch.testing._internal.distributed.fake_pg import FakeStore
@@ -239,52 +236,6 @@ def test_a_forward_of_a_sharded_layer_gathers(half_of_a_pretended_world):
 def test_how_a_linear_layer_keeps_its_weight():
     says("11_splitting", "keeps its weight transposed, as (outputs, inputs)")
     assert nn.Linear(3, 5).weight.shape == (5, 3)
-
-
-def test_the_schedules_of_torch():
-    says("11b_pipelines", "`torch.distributed.pipelining` has these schedules and more.")
-    names = {"GPipe", "1F1B", "Interleaved1F1B", "InterleavedZeroBubble"}
-    for name in names | {"ZBVZeroBubble", "DualPipeV"}:
-        assert issubclass(
-            pipelining.schedules.get_schedule_class(name), pipelining.schedules._PipelineSchedule
-        )
-
-
-def test_in_which_order_the_gpipe_of_torch_goes_backward():
-    says("11b_pipelines", "(Its GPipe goes backward from the first micro-batch to the last.)")
-    stage = pipelining.PipelineStage(nn.Linear(1, 1), 0, 1, torch.device("cpu"))
-    with mock.patch.object(stage, "backward_one_chunk", wraps=stage.backward_one_chunk) as backward:
-        pipelining.ScheduleGPipe(stage, 3, loss_fn=nn.functional.mse_loss).step(
-            torch.ones(3, 1), target=torch.ones(3, 1)
-        )
-    assert [call.args[0] for call in backward.call_args_list] == [0, 1, 2]
-
-
-def test_where_dualpipev_comes_from_and_how_a_v_lies_on_two_ranks():
-    says("11b_pipelines", "DualPipeV is derived from the schedule of DeepSeek-V3.")
-    says("11b_pipelines", "In the very last two, rank 0 has the first stage and the last one")
-    report_of_v3 = "DeepSeek in https://arxiv.org/pdf/2412.19437"
-    assert report_of_v3 in pipelining.schedules.ScheduleDualPipeV.__doc__
-    for name in ("ScheduleZBVZeroBubble", "ScheduleDualPipeV"):
-        assert 'style="v"' in inspect.getsource(getattr(pipelining.schedules, name))
-    lies = generate_stage_to_rank_mapping(2, 4, style="v")
-    assert lies == {0: 0, 1: 1, 2: 1, 3: 0}
-
-
-@pytest.mark.parametrize("name", ["ZBVZeroBubble", "DualPipeV"])
-def test_since_2_12_a_v_over_gloo_has_no_message_of_a_rank_to_itself(name):
-    says("11b_pipelines", "(With Gloo they take torch 2.12 or later.)")
-    stages = [
-        pipelining.PipelineStage(nn.Linear(1, 1), i, 2, torch.device("cpu")) for i in range(2)
-    ]
-    make = pipelining.schedules.get_schedule_class(name)
-    run = make(stages, 2, loss_fn=nn.functional.mse_loss)
-    if torch.__version__ >= (2, 12):
-        run.step(torch.ones(2, 1), target=torch.ones(2, 1))
-        assert all(stage.submod.weight.grad is not None for stage in stages)
-    else:
-        with pytest.raises(RuntimeError, match="Pair is not connected"):
-            run.step(torch.ones(2, 1), target=torch.ones(2, 1))
 
 
 def test_the_two_new_names_come_with_a_warning_of_the_old_ones():
