@@ -5,6 +5,7 @@ what has to be called after an update. A way whose script still has open TODOs i
 """
 
 import argparse
+import os
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,6 +27,21 @@ from course.models import bert
 Trained = tuple[nn.Module, Optimizer, Callable[[], None]]
 Way = Callable[[nn.Module, list[nn.Module]], Trained]
 Batch = dict[str, Tensor]
+
+
+def join() -> torch.device:
+    """Join the other ranks, or be the only one; return this rank's device."""
+    local_rank = int(os.environ.get("LOCAL_RANK", 0))
+    on_gpus = torch.cuda.device_count() >= int(os.environ.get("LOCAL_WORLD_SIZE", 1))
+    device = torch.device("cuda", local_rank) if on_gpus else torch.device("cpu")
+    if on_gpus:  # a GPU for every rank, or for none
+        torch.cuda.set_device(device)
+    else:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # or the optimizer opens GPU 0 on every rank
+    alone = {} if "RANK" in os.environ else {"store": dist.HashStore(), "rank": 0, "world_size": 1}
+    backend, bound = ("nccl", device) if on_gpus else ("gloo", None)
+    dist.init_process_group(backend, device_id=bound, **alone)
+    return device
 
 
 def compare(ways: Sequence[Way], device: torch.device) -> None:

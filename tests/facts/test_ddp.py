@@ -281,3 +281,12 @@ def test_how_to_keep_buffers_apart():
         with torch.no_grad(), Messages() as messages:
             ddp(torch.ones(2, 2))
         assert messages.names == []
+
+
+def test_after_a_pass_without_messages_no_buffers_travel():
+    says("03_distributed_data_parallel", "(but not after a pass without messages)")
+    ddp = DistributedDataParallel(nn.BatchNorm1d(2))
+    for passing, sends in ((ddp.no_sync, False), (nullcontext, True), (torch.no_grad, False)):
+        with passing():
+            ddp(torch.randn(4, 2))
+        assert ddp.require_forward_param_sync == sends, "whether the next forward sends them"

@@ -91,7 +91,7 @@ def test_what_is_told_of_a_rank_that_does_not_come(ranks):
 
 def test_what_ddp_makes_equal(ranks):
     says("03_distributed_data_parallel", "The constructor broadcasts rank 0's weights and buffers.")
-    says("03_distributed_data_parallel", "Rank 0 sends the buffers again before each forward.")
+    says("03_distributed_data_parallel", "Rank 0 sends the buffers again before each forward (but")
     says("03_distributed_data_parallel", "DDP averages over ranks, whatever their sizes.")
     says("04c_wrong_numbers", "so it is equal on all ranks, even while their weights differ.")
     says("04c_wrong_numbers", "A NaN on one rank makes it NaN on all of them")

@@ -1,6 +1,7 @@
 """What the course says of number formats, autocast and the loss scale."""
 
 import inspect
+import math
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -156,6 +157,13 @@ def test_a_bf16_number_is_the_upper_half_of_an_fp32_number():
     assert (number.view(torch.int32) >> 16).tolist() == number.bfloat16().view(
         torch.int16
     ).int().tolist()
+
+
+def test_since_2_13_what_e4m3_cannot_hold_is_cut():
+    says("05_mixed_precision", "is cut to 448 since torch 2.13; before, it became nan.")
+    kept = torch.tensor([465.0, math.inf]).to(torch.float8_e4m3fn).float()
+    assert bool((kept == 448).all()) == (torch.__version__ >= (2, 13))
+    assert bool(kept.isnan().all()) == (torch.__version__ < (2, 13))
 
 
 def test_what_8_bits_hold():

@@ -61,8 +61,8 @@ class TestMyScaler:
         "larger is inf."
     )
     def test_decisions(self, alone):
-        """In forty steps, some with inf or nan, factor, count and weights are torch's after every
-        step.
+        """In forty steps, some with inf or nan, factor and count are torch's after every step, and
+        the weights at the end.
         """
         for name, (mine, theirs, off) in alone(on_rank.all_decisions, DECISIONS).items():
             planted = DECISIONS[name][1]
