@@ -252,3 +252,12 @@ def test_a_pretended_group_has_any_number_of_ranks():
     pretend_ranks(64, rank=3)
     dist.all_reduce(torch.ones(1))
     assert (dist.get_rank(), dist.get_world_size()) == (3, 64)
+
+
+def test_an_optimizer_without_a_state_takes_a_step_for_its_state_dict():
+    says("10b_fsdp", "# only then: an empty state is filled by taking a step")
+    model = nn.Linear(2, 2)
+    before, optimizer = model.weight.clone(), torch.optim.AdamW(model.parameters())
+    get_state_dict(model, optimizer)
+    assert {state["step"].item() for state in optimizer.state.values()} == {1}
+    assert torch.equal(model.weight, before)
