@@ -2,9 +2,9 @@
 
 The rates are for a newcomer: 180 words of prose a minute, 20 lines of code a minute; 3 minutes for
 a TODO and half a minute for each line that solves it; 2 minutes for each check, its mending
-included; half a minute to look at a run, and a minute to play with an explorable. To these come the
-seconds that its cells run, as its header says. Code that a cell prints is read like the lesson's;
-cells whose input is hidden are not read.
+included; half a minute to look at a run, and at a table or picture that another cell draws; a
+minute to play with an explorable. To these come the seconds that its cells run, as its header says.
+Code that a cell prints is read like the lesson's; cells whose input is hidden are not read.
 """
 
 import math
@@ -22,6 +22,8 @@ WORDS_PER_MINUTE, LINES_PER_MINUTE = 180, 20
 RUN = re.compile(r"%(?:torchrun|accelerate|python|timeout|why)\b|\.(?:run|start)\(f\"|\.follow\(")
 PRINTS_CODE = re.compile(r"^ *print\(inspect\.getsource\(", re.MULTILINE)
 PLAYED = re.compile(r"^explore\.\w+\(", re.MULTILINE)
+CHECKED = re.compile(r"^%check\b", re.MULTILINE)
+PICTURES = {"image/svg+xml", "image/png"}
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,8 @@ class Sitting:
 
     words: int  # of prose
     lines: int  # of code that is given and shown, blank ones left out
-    printed: int  # of code that its cells print
+    printed: int  # lines of code that its cells print
+    drawn: int  # cells that draw a table or a picture, beside checks, runs and explorables
     todos: int
     written: int  # lines of the solutions
     checks: int
@@ -44,7 +47,7 @@ class Sitting:
         """The whole of it, rounded up to five minutes."""
         read = self.words / WORDS_PER_MINUTE + (self.lines + self.printed) / LINES_PER_MINUTE
         write = 3 * self.todos + self.written / 2 + 2 * self.checks
-        look = self.runs / 2 + self.explorables + self.seconds / 60
+        look = (self.runs + self.drawn) / 2 + self.explorables + self.seconds / 60
         return 5 * math.ceil((read + write + look) / 5)
 
 
@@ -54,11 +57,13 @@ def sitting(lab: Lesson) -> Sitting:
     prose = [cell for cell in lab.cells if cell.kind == "markdown" or cell in questions]
     code = [cell for cell in lab.cells if cell.kind == "code"]
     solved = [_solved(cell) for cell in code]
+    built = _built(lab)
     return Sitting(
         words=sum(len(cell.source.split()) for cell in prose),
         lines=sum(_lines(cell.source) for cell in code if _shown(cell) and cell not in questions)
         - sum(map(sum, solved)),
-        printed=_printed(lab),
+        printed=sum(_lines(_text(cell)) for cell in built if PRINTS_CODE.search(cell.source)),
+        drawn=sum(_draws(cell) for cell in built),
         todos=sum(map(len, solved)),
         written=sum(map(sum, solved)),
         checks=len(lab.exercises),
@@ -73,11 +78,22 @@ def _shown(cell: Cell) -> bool:
     return "hide-input" not in cell.options.get("tags", [])
 
 
-def _printed(lab: Lesson) -> int:
+def _built(lab: Lesson) -> list[nbformat.NotebookNode]:
+    """The code cells of the solved notebook, with what they have put out."""
     notebook = nbformat.read(ROOT / "solutions" / f"{lab.name}.ipynb", nbformat.NO_CONVERT)
-    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    outputs = [cell.outputs for cell in cells if PRINTS_CODE.search(cell.source)]
-    return sum(_lines(output.get("text", "")) for each in outputs for output in each)
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def _text(cell: nbformat.NotebookNode) -> str:
+    return "".join(output.get("text", "") for output in cell.outputs)
+
+
+def _draws(cell: nbformat.NotebookNode) -> bool:
+    """Whether a cell is there for a table or a picture."""
+    if any(other.search(cell.source) for other in (RUN, PLAYED, CHECKED)):
+        return False
+    shown = [output.get("data", {}) for output in cell.outputs]
+    return any(PICTURES & data.keys() or "<table" in data.get("text/html", "") for data in shown)
 
 
 def _lines(source: str) -> int:
