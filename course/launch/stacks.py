@@ -19,6 +19,7 @@ LIBRARIES = tuple(
     {sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
 )
 OWN = str(Path(__file__).parents[1])
+ONE_TO_ONE = {"send", "recv"}  # whose partner alone must come
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def _diagnosis(run: Run, found: dict[int, Place | None]) -> list[str]:
     if len(waiting) > 1:
         calls = ", ".join(sorted(waiting))
         return [f"The ranks wait in different calls ({calls}): each waits for the others forever."]
-    if elsewhere:
+    if elsewhere and not waiting <= ONE_TO_ONE:
         names = ", ".join(f"rank {rank}" for rank in elsewhere)
         rule = "A collective ends when every rank has called it"
         return [f"{rule}, and {names} did not call {waiting.pop()}."]

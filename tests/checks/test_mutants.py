@@ -14,6 +14,7 @@ from support.answers import Answer
 
 from course.checks.lab_06b import hvd_fusion, hvd_negotiation
 from course.checks.lab_08 import benchmark
+from course.checks.lab_11 import my_vocabulary
 from course.exercises import Outcome, exercises
 from course.launch import connect
 
@@ -53,9 +54,22 @@ def test_mutant_is_rejected(mutant: Answer, tmp_path: Path) -> None:
             hvd_negotiation.IN_ORDER,
         ),
         ("Only the last message is open", "test_order", hvd_fusion.STAY_OPEN),
+        (
+            "It lets the gradient through the largest logit",
+            "test_loss",
+            my_vocabulary.GRADIENT,
+        ),
         ("Its own place holds the tensor that the sum goes into", "test_own_work", ""),
     ],
-    ids=["one step", "barrier too early", "fastest rank", "as heard", "last message", "sum wrong"],
+    ids=[
+        "one step",
+        "barrier too early",
+        "fastest rank",
+        "as heard",
+        "last message",
+        "constant",
+        "sum wrong",
+    ],
 )
 def test_a_hint_fits_the_fault(title: str, check: str, hint: str, tmp_path: Path) -> None:
     (found,) = (mutant for mutant in MUTANTS if mutant.title == title)

@@ -175,7 +175,7 @@ def test_what_an_evaluation_sends():
 
 
 def test_the_forward_after_an_evaluation_sends_no_buffers():
-    says("04b_clinic", "forward before it ran under `no_grad` or `no_sync`")
+    says("04b_clinic", "previous forward ran under `no_grad` or `no_sync`")
     ddp = DistributedDataParallel(nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)))
     sent = []
     for quiet in (torch.no_grad, nullcontext, nullcontext, ddp.no_sync, nullcontext):

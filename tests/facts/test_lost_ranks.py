@@ -48,7 +48,7 @@ def test_a_failed_group_is_counted(store):
 
 
 def test_a_gloo_group_of_its_own(store):
-    says(LAB, "So `group` makes the Gloo group directly.")
+    says(LAB, "So `group_of` makes the Gloo group directly.")
     assert "ProcessGroupGloo" in c10d.__all__
     group, one = dist.ProcessGroupGloo(store, 0, 1, SHORT), torch.ones(2)
     group.allreduce(one).wait()

@@ -46,7 +46,7 @@ def test_where_dualpipev_comes_from_and_how_a_v_lies_on_two_ranks():
 
 @pytest.mark.parametrize("name", ["ZBVZeroBubble", "DualPipeV"])
 def test_since_2_12_a_v_over_gloo_has_no_message_of_a_rank_to_itself(name):
-    says("11b_pipelines", "(With Gloo they take torch 2.12 or later.)")
+    says("11b_pipelines", "(With Gloo these need torch 2.12 or later.)")
     stages = [pipelining.PipelineStage(nn.Linear(1, 1), i, 2, torch.device("cpu")) for i in (0, 1)]
     schedule = pipelining.schedules.get_schedule_class(name)
     works = torch.__version__ >= (2, 12)

@@ -31,7 +31,7 @@ def sharded(**options: object) -> tuple[nn.Sequential, list[nn.Parameter]]:
 
 
 def test_sharding_replaces_the_parameters():
-    says("10b_fsdp", "comes after sharding, because sharding replaces the parameters")
+    says("10b_fsdp", "Make the optimizer after that, because sharding replaces the parameters")
     model, before = sharded()
     assert {id(p) for p in model.parameters()}.isdisjoint(map(id, before))
 
@@ -45,7 +45,7 @@ def test_a_parameter_is_cut_along_its_first_dimension():
 
 
 def test_without_a_mesh_torch_takes_the_accelerator(monkeypatch):
-    says("10b_fsdp", "without one, torch takes the GPU on every machine that has one, even if the")
+    says("10b_fsdp", "without it, torch takes a machine's GPU, even if the group is Gloo's.")
     meshes = []
 
     def note(device: str, *args: object, **kwargs: object) -> None:

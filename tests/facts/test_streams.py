@@ -59,7 +59,7 @@ def test_who_reads_is_known_only_in_a_worker():
 @pytest.mark.parametrize("how", ["fork", "spawn", "forkserver"])
 def test_only_a_forked_worker_has_a_process_group(alone, how):
     says(
-        LESSON, "A worker that was forked has a copy of the process group. In one that was started"
+        LESSON, "because it has a copy of the process group. In one that was started"
     )
     says(
         LESSON,
@@ -209,7 +209,7 @@ def test_its_state_is_the_place_in_a_file(files):
 
 
 def test_what_lay_in_the_buffer_is_lost_since_5_1_mostly(tmp_path):
-    says(LESSON, "(since release 5.1 most of them, and a few may come twice)")
+    says(LESSON, "(since release 5.1: most are lost, a few may come twice)")
     files = []
     for file in range(4):
         rows = [json.dumps({"n": 100 * file + row}) for row in range(100)]

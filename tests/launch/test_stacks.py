@@ -58,6 +58,7 @@ def script(tmp_path: Path) -> str:
     file = tmp_path / "ddp.py"
     file.write_text(
         "one\n    dist.all_reduce(x)\n    dist.barrier()\n    loss.backward()\n    time.sleep(9)\n"
+        "    dist.recv(x, src=1)\n"
     )
     return str(file)
 
@@ -69,6 +70,10 @@ def reduces(script: str) -> str:
 def barriers(script: str) -> str:
     waits = f"{C10D}:9 _wait; {C10D}:4512 barrier; {LOGGER}:83 wrapper"
     return f"{waits}; {script}:3 train; {script}:1 <module>"
+
+
+def receives(script: str) -> str:
+    return f"{C10D}:2741 recv; {LOGGER}:83 wrapper; {script}:6 <module>"
 
 
 def elsewhere(script: str) -> str:
@@ -142,6 +147,13 @@ def test_call_that_some_did_not_make(script: str) -> None:
         "A collective ends when every rank has called it, "
         "and rank 1, rank 2 did not call all_reduce."
     )
+
+
+def test_a_message_is_no_collective(script: str) -> None:
+    """Who waits for a message waits for its sender; the others need not come."""
+    report = stacks.report(run_of(receives(script), elsewhere(script), None), 20).splitlines()
+    assert report[1] == "  rank 0 waits in recv at ddp.py:6   dist.recv(x, src=1)"
+    assert len(report) == 4
 
 
 def test_slow_run_is_no_deadlock(script: str) -> None:

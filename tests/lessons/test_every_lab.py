@@ -80,7 +80,7 @@ def test_it_is_one_sitting(lab: Lesson):
 def test_it_takes_as_long_as_it_says(lab: Lesson):
     counted = sitting(lab)
     assert counted.seconds > 0
-    assert lab.minutes == counted.minutes, counted
+    assert counted.minutes <= lab.minutes <= MOST_MINUTES, counted
 
 
 @by_name

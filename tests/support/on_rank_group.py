@@ -1,4 +1,4 @@
-"""What two ranks do with lab 12b's `group`."""
+"""What two ranks do with lab 12b's `group_of`."""
 
 import importlib
 import os
@@ -13,7 +13,7 @@ from course.checks.lab_12b.on_rank_store import connect, held
 def hears_of_a_failure(limit: float) -> float:
     """The seconds until the round fails on rank 1, after it has failed on rank 0.
 
-    Each call to the group may take `limit` seconds. Rank 0 keeps what `group` gave it.
+    Each call to the group may take `limit` seconds. Rank 0 keeps what `group_of` gave it.
     """
     with held():
         script = importlib.import_module("common_weights")
@@ -21,7 +21,7 @@ def hears_of_a_failure(limit: float) -> float:
         rank, store = int(os.environ["RANK"]), connect()
         store.set_timeout(timedelta(seconds=2 * limit))
         try:
-            with script.group(store, 1, str(rank), ["0", "1"]) as present:
+            with script.group_of(store, 1, str(rank), ["0", "1"]) as present:
                 start = time.monotonic()
                 if rank == 0:
                     raise RuntimeError("lost")

@@ -4,7 +4,8 @@ The rates are for a newcomer: 180 words of prose a minute, 20 lines of code a mi
 a TODO and half a minute for each line that solves it; 2 minutes for each check, its mending
 included; half a minute to look at a run, and at a table or picture that another cell draws; a
 minute to play with an explorable. To these come the seconds that its cells run, as its header says.
-Code that a cell prints is read like the lesson's; cells whose input is hidden are not read.
+Code that a cell prints is read like the lesson's; cells whose input is hidden are not read. A lab
+may say more, where newcomers took longer.
 """
 
 import math

@@ -28,19 +28,22 @@ class Drawn(Dataset):
 
 
 class Oracle(torch.nn.Module):
-    """A model that labels correctly the pairs whose first token is divisible by three.
+    """A model that labels correctly the numbers that are divisible by three.
 
-    It notes whether it was ever asked in training mode.
+    Like a BERT it takes labels, or none. It notes whether it was ever asked in training mode.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.asked_in_training = False
 
-    def forward(self, input_ids: torch.Tensor, labels: torch.Tensor) -> SimpleNamespace:
+    def forward(
+        self, input_ids: torch.Tensor, labels: torch.Tensor | None = None
+    ) -> SimpleNamespace:
         self.asked_in_training |= self.training
-        wrong = (input_ids[:, 0] % 3 != 0).long()
-        return SimpleNamespace(logits=torch.nn.functional.one_hot((labels + wrong) % 3, 3).float())
+        remainder = input_ids[:, 0] % 3  # which is the label, see Numbered
+        answer = (remainder + (remainder != 0)) % 3
+        return SimpleNamespace(logits=torch.nn.functional.one_hot(answer, 3).float())
 
 
 class Wrapped(torch.nn.Module):

@@ -7,7 +7,7 @@ from course.checks.tools.hint import hint
 class TestCuredFails:
     """Exercise 2: runs that failed."""
 
-    @hint("One rank works, all wait, all read.")
+    @hint("One rank works, all wait, all read. A file that is there already may be an old one.")
     def test_fetch(self, ranks, tmp_path):
         """One rank downloads a file, once, also if an old one is there; all three read the whole
         of the new one.

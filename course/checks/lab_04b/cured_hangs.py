@@ -42,7 +42,7 @@ class TestCuredHangs:
             "after the next steps the ranks hold different weights or buffers"
         )
 
-    @hint("All ranks add up. One of them returns the result.")
+    @hint("All ranks add up, each a copy of its loss. One of them returns the result.")
     def test_mean(self, ranks):
         """Rank 0 gets the mean over all ranks, the others None, and nobody's loss is changed (2 and
         3 ranks).
@@ -60,7 +60,10 @@ class TestCuredHangs:
                 kept = [of_rank[number][1] for of_rank in results]
                 assert str(kept) == str(losses), f"the losses {losses} are now {kept}"
 
-    @hint("Which order of the names can each rank find by itself?")
+    @hint(
+        "Which order of the names can each rank find by itself? And does each metric keep its "
+        "dtype on the way?"
+    )
     def test_order(self, ranks):
         """Metrics of several dtypes, in three different orders, add up to the right sums on all
         ranks.

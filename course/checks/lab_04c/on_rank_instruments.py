@@ -18,10 +18,22 @@ FEW = 4096  # bytes
 
 
 def _load() -> object:
-    """The learner's module; its `hash` gives other numbers on each rank, as under torchrun."""
+    """The learner's module; its `hash` differs on each rank where it would under torchrun."""
     module = importlib.import_module("instruments")
-    module.hash = lambda value: hash((dist.get_rank(), value))
+    module.hash = _salted
     return module
+
+
+def _salted(value: object) -> int:
+    """A hash that depends on the process for strings and bytes, and for tuples of them.
+
+    See https://docs.python.org/3/reference/datamodel.html#object.__hash__.
+    """
+    if isinstance(value, (str, bytes, memoryview)):
+        return hash((dist.get_rank(), value))
+    if isinstance(value, tuple):
+        return hash(tuple(map(_salted, value)))
+    return hash(value)
 
 
 def _model() -> nn.Module:

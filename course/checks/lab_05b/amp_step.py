@@ -12,7 +12,7 @@ class TestAmpStep:
 
     @hint(
         "A limit of the norm means something only for the gradient that the optimizer will see, "
-        "that of the whole batch."
+        "that of the whole batch: of the mean over its parts."
     )
     def test_same_as_one_process(self, ranks):
         """Three clipped steps, of three parts, one and two, give the weights of one process on
@@ -26,7 +26,10 @@ class TestAmpStep:
                     f"scale {factor:g}: rank {rank}'s weights are off by {off:.2g} after 3 steps"
                 )
 
-    @hint("clip_grad_norm_ returns the norm that it found: of which gradients?")
+    @hint(
+        "clip_grad_norm_ returns the norm that it found: of which gradients? And does each part "
+        "count for its share of the batch?"
+    )
     def test_norm(self, ranks):
         """The norm is that of the whole batch's gradient, unscaled, before clipping."""
         wanted = on_rank.step_alone(2)[0]

@@ -36,7 +36,7 @@ class TestCuredSlow:
                     f"with {count} batches, a gradient on rank {rank} is off by {off:.2g}"
                 )
 
-    @hint("Look up `no_sync` in lab 04. Which pass must be outside?")
+    @hint("Look up `no_sync` in lab 04. Which passes are inside, forward and backward?")
     def test_sent_once(self, ranks):
         """Each gradient is sent once in a step, and afterwards DDP sends as it did before."""
         for count in (1, 4):

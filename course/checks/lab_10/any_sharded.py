@@ -24,7 +24,10 @@ class AnySharded:
                     f"rank {rank}'s weights are off by {off:.2g}"
                 )
 
-    @hint("Follow one number: its gradient, its place in the shard, its way back into the layer.")
+    @hint(
+        "Follow one number: its gradient, its place in the shard, its way back into the layer. "
+        "And what counts down must start again for the next backward."
+    )
     def test_same_as_one_process(self, ranks):
         """Training gives the weights of one process on the whole batch, for SGD, momentum and
         AdamW (2 to 4 ranks).

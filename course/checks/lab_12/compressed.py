@@ -76,7 +76,7 @@ class TestCompressed:
                     f"in step {step} an average on rank {rank} is off by {off:.2g}"
                 )
 
-    @hint("Largest by absolute value; and what is sent must be gone from what is kept.")
+    @hint("Largest by absolute value; what is sent must be gone from what is kept. `row` stays.")
     def test_largest(self, ranks):
         """largest: in six steps the averages are those of ranks that send the largest numbers of
         what they have, and keep the others (1, 2 and 3 ranks).
