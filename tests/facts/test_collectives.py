@@ -49,7 +49,7 @@ def test_a_group_without_a_named_backend_takes_that_of_the_accelerator(monkeypat
 
 
 def test_what_nccl_takes_and_when_it_connects():
-    says("03_distributed_data_parallel", "With `init_process_group(device_id=device)`, NCCL connects at once")
+    says("03_distributed_data_parallel", "`init_process_group(device_id=device)`, NCCL connects at")
     says("03_distributed_data_parallel", "NCCL moves no CPU tensors")
     says("03_distributed_data_parallel", '`"cpu:gloo,cuda:nccl"` takes both kinds.')
     told = " ".join(dist.init_process_group.__doc__.split())

@@ -102,7 +102,7 @@ def test_the_shared_store_can_be_switched_off():
 
 
 def test_record_brings_the_traceback_into_the_report(tmp_path, monkeypatch):
-    says("04_ddp_in_practice", "its exit code, and with `@record` on the main function its traceback.")
+    says("04_ddp_in_practice", "with `@record` on the main function its traceback.")
 
     @errors.record
     def main():

@@ -58,9 +58,7 @@ def test_who_reads_is_known_only_in_a_worker():
 
 @pytest.mark.parametrize("how", ["fork", "spawn", "forkserver"])
 def test_only_a_forked_worker_has_a_process_group(alone, how):
-    says(
-        LESSON, "because it has a copy of the process group. In one that was started"
-    )
+    says(LESSON, "because it has a copy of the process group. In one that was started")
     says(
         LESSON,
         "by `spawn` or `forkserver` (the default on Linux from Python 3.14 on), `dist.is_init",

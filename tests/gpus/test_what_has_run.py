@@ -54,8 +54,8 @@ def test_what_lab_04_says_of_pinned_memory():
     measured = H200["measured"]
     pinned, pageable = measured["pinned_non_blocking"], measured["pageable_non_blocking"]
     words = (
-        f"On one H200, 64 MiB were there after {pinned['done']:.1f} ms, and Python went on after "
-        f"{pinned['returned']:.2f}; from other memory both took {pageable['done']:.1f}."
+        f"On one H200, copying 64 MiB took {pinned['done']:.1f} ms, and Python waited for "
+        f"{pinned['returned']:.2f}; from other memory both were {pageable['done']:.1f} ms."
     )
     assert words in said("course/lessons/04_ddp_in_practice.md")
 
