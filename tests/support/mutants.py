@@ -40,6 +40,9 @@ def verdict(mutant: Answer, folder: Path) -> Result:
     script = f"{mutant.exercise}.py"
     (folder / script).write_text(mutant.script(solutions.scripts(mutant.lab)[script]))
     limit = HANG_S if mutant.hangs else None
-    (report,) = session.run(folder, [mutant.exercise], limit=limit, only=mutant.check)
-    (result,) = report.results
+    for _ in range(2):
+        (report,) = session.run(folder, [mutant.exercise], limit=limit, only=mutant.check)
+        (result,) = report.results
+        if not result.again:  # or the machine was too busy to judge
+            break
     return result
