@@ -180,7 +180,7 @@ os._exit(0)
 @pytest.mark.slow
 def test_gnus_openmp_has_no_helpers_in_a_child():
     says("00_start_here", "Torch's packages for Linux share out work by GNU's OpenMP.")
-    says("00_start_here", "but no helper exists, and so the child waits forever")
+    says("00_start_here", "but not the threads, and so it waits forever")
     assert list(Path(torch.__file__).parent.glob("lib/libgomp*"))
     asked = """
 import os, signal, torch
@@ -255,7 +255,7 @@ def test_accelerate_on_a_cpu_starts_one_process_unless_told(tmp_path):
 @pytest.mark.slow
 @pytest.mark.timeout(300)  # fresh interpreters import torch, one after another
 def test_ddp_under_detail_over_gloo():
-    says("04b_clinic", "As of torch 2.15 you cannot use it with DDP over Gloo")
+    says("04b_clinic", "Up to torch 2.15 you cannot use it with DDP over Gloo")
     asked = """
 import torch, torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
