@@ -204,7 +204,10 @@ class Supervisor:
             self.processes.channel.send(message)
 
     def _reap(self) -> None:
-        for pid, code in process_tree.ended_children():
+        # The system tells those that ended since the last look by their age. Who was killed comes
+        # first: that ranks fail because of it is likely, the contrary is not.
+        ended = sorted(process_tree.ended_children(), key=lambda child: child[1] >= 0)
+        for pid, code in ended:
             if pid == self.processes.launcher:
                 self.processes.launcher, self.code = None, code
                 if self.processes.ranks:

@@ -3,8 +3,9 @@
 import signal
 import time
 
+import psutil
 import pytest
-from support.launching import GONE_S, Client, after
+from support.launching import GONE_S, Client, after, once, until
 from support.scripts import HEALTHY, HUNG, PREAMBLE
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
@@ -39,6 +40,19 @@ def test_rank_killed(client: Client, source: str, record_property: object) -> No
     assert answer["codes"][1] == -signal.SIGKILL and answer["codes"][0] != 0
     assert answer["first_failed"] == 1
     assert "Rank 1 failed first (killed by SIGKILL)." in answer["shown"]
+
+
+@once
+def test_rank_killed_when_nobody_looks(client: Client) -> None:
+    """On a busy machine both ranks can end between two looks: still it is known which was first."""
+    client.hold(HUNG)
+    supervisor, survivor = client.supervisor(), client.rank(0)
+    supervisor.suspend()
+    client.rank(1).kill()
+    until(lambda: survivor.status() == psutil.STATUS_ZOMBIE)
+    supervisor.resume()
+    answer = client.result()
+    assert list(answer["codes"].values()) == [1, -signal.SIGKILL] and answer["first_failed"] == 1
 
 
 RAISING = (
