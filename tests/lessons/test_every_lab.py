@@ -118,3 +118,16 @@ def test_what_starts_processes_can_be_imported_by_them(lab: Lesson):
         if STARTS.search(text):
             acting = [node for node in ast.parse(text).body if isinstance(node, ast.Expr)][1:]
             assert acting == [], f"{target} acts when it is imported"
+
+
+@by_name
+def test_a_process_group_outlives_the_models_that_use_it(lab: Lesson):
+    """Freed after its group, a DDP model can hang over Gloo (pytorch/pytorch issue 56297).
+
+    It then destroys the group, which joins its threads, and keeps Python's lock meanwhile; a thread
+    that just then frees a tensor of the last collective waits for the lock.
+    """
+    for target, text in lab.scripts(solved=True).items():
+        functions = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef)]
+        ending = [n for n in map(ast.unparse, functions) if "dist.destroy_process_group()" in n]
+        assert not any("model" in function for function in ending), target

@@ -3,7 +3,7 @@
 import functools
 import os
 import socket
-import sys
+import struct
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -62,23 +62,27 @@ def root_of_a_group() -> float:
 
 
 def sent(call: Callable[[], object]) -> int:
-    """The bytes that this process's TCP connections carried away, and that arrived, in a call."""
-    before = _acknowledged()
+    """The bytes that this process's TCP connections carried away in a call."""
+    before = _carried_away()
     call()
     dist.barrier()
-    return _acknowledged() - before
+    return _carried_away() - before
 
 
-def _acknowledged() -> int:
-    """Bytes acknowledged over all of this process's TCP sockets: see tcp_info in linux/tcp.h."""
+def _carried_away() -> int:
+    """Bytes sent, each once, by all of this process's TCP sockets: see tcp_info in linux/tcp.h.
+
+    Not those acknowledged: the other end may do that much later.
+    """
     total = 0
     for name in os.listdir("/proc/self/fd"):
         try:
             with socket.socket(fileno=os.dup(int(name))) as copy:
-                info = copy.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 128)
+                info = copy.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 216)
         except OSError:  # not a socket, or not one of TCP
             continue
-        total += int.from_bytes(info[120:128], sys.byteorder)
+        sent_in_all, again = struct.unpack_from("=QQ", info, 200)
+        total += sent_in_all - again
     return total
 
 
