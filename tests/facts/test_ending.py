@@ -1,0 +1,71 @@
+"""What the course says of how a script on ranks should end."""
+
+import re
+from pathlib import Path
+
+import pytest
+from support.said import says
+
+from course.launch import Run, launch
+from course.launch.messages import Reason
+
+pytestmark = [pytest.mark.slow, pytest.mark.rest, pytest.mark.timeout(300)]
+
+# Trains and ends 200 times in one process, since it hangs in some of them only.
+ROUNDS = """
+import os, sys
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+model_first = sys.argv[1] == "model"
+rank, store = int(os.environ["RANK"]), dist.FileStore("store", 2)
+
+
+def train(number):
+    own = dist.PrefixStore(str(number), store)
+    dist.init_process_group("gloo", store=own, rank=rank, world_size=2)
+    model = DistributedDataParallel(torch.nn.Linear(8, 8))
+    model(torch.ones(1, 8)).sum().backward()
+    total = torch.zeros(())
+    dist.all_reduce(total)
+    dist.barrier()
+    if not model_first:
+        dist.destroy_process_group()
+
+
+for number in range(200):
+    train(number)
+    if model_first:
+        dist.destroy_process_group()
+"""
+# Where it stands then: in no call, but behind one, where the model is freed.
+FREEING = re.compile(r'Current thread .*\n  File ".*rounds.py", line \d+ in <module>')
+
+
+@pytest.fixture
+def rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A function that runs them, destroying what it names first: the model or the group."""
+    monkeypatch.chdir(tmp_path)
+    Path("rounds.py").write_text(ROUNDS)
+
+    def run(first: str, limit: float) -> Run:
+        words = ["torchrun", "--standalone", "--nproc-per-node", "2", "rounds.py", first]
+        return launch(words, limit=limit)
+
+    return run
+
+
+def test_a_script_can_hang_whose_model_goes_after_its_group(rounds):
+    says(
+        "03_distributed_data_parallel",
+        "a DDP model that is freed after its group can hang the script",
+    )
+    run = rounds("group", limit=20)
+    assert run.reason == Reason.LIMIT, "torch has mended it"
+    stacks = [run.text(rank) for rank in (0, 1)]
+    assert any(FREEING.search(stack) for stack in stacks)
+
+
+def test_a_script_ends_whose_model_goes_before_its_group(rounds):
+    assert rounds("model", limit=200).ok
