@@ -12,10 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
-from jupytext.myst import MystMetadataParsingError, myst_to_notebook
-from nbformat import ValidationError
 
-from course.core import CourseError, lesson_marks
+from course.core import CourseError, imports, lesson_marks
+
+with imports.without("rfc3987_syntax"):  # jsonschema has it make a grammar, which takes a second
+    from jupytext.myst import MystMetadataParsingError, myst_to_notebook
+    from nbformat import ValidationError
 
 BEGIN = re.compile(r"(?P<indent>\s*)### BEGIN SOLUTION(?: hint:(?P<hint>.*))?\s*")
 END = re.compile(r"\s*### END SOLUTION\s*")

@@ -1,0 +1,21 @@
+"""What a library imports when it is imported itself."""
+
+import contextlib
+import sys
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def without(module: str) -> Iterator[None]:
+    """Let a module look as if it were not installed, to libraries that can do without it.
+
+    Nothing changes if it is imported already.
+    """
+    if module in sys.modules:
+        yield
+        return
+    sys.modules[module] = None  # the import system takes this for "there is none"
+    try:
+        yield
+    finally:
+        del sys.modules[module]
