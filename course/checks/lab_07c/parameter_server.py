@@ -45,6 +45,10 @@ class TestParameterServer:
         )
         late = [number for number, (_, version) in enumerate(history) if not 0 <= version <= number]
         assert not late, f"update {late[:1]} claims a version that was not there yet"
+        assert any(version for _, version in history), (
+            "each update claims to be of version 0: the server counts its updates in "
+            "`self.version`, and a worker sends the version that it has read"
+        )
         wanted = replay(history, 3, sizes)
         off = max(furthest(got, wanted) for got, _ in results)
         assert off < CLOSE, f"a replay of the history ends {off:.2g} away from the server's weights"

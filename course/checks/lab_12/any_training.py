@@ -60,7 +60,10 @@ class AnyTraining:
         """It works on one rank."""
         self.compare(ranks, 1, [("SGD", "plain")], every=2, steps=5)
 
-    @hint("Which steps end with a meeting, if they are counted from 1?")
+    @hint(
+        "Which steps end with a meeting, if they are counted from 1? "
+        "All weights travel in one row, in one message."
+    )
     def test_messages(self, ranks):
         """Nothing is sent but one message per meeting, with a number for each weight."""
         for by_step, weights in ranks(2, on_rank.messages, exercise_of(self), 3, 7):

@@ -53,13 +53,6 @@ class TestCompressed:
                 f"{off:.2g} times a gradient"
             )
 
-    @hint("The memory itself knows whether it forgets: ask it each time, and tell it each time.")
-    def test_without_memory(self, ranks):
-        """With `Memory(feedback=False)` both hooks remember nothing."""
-        off = self.drift(ranks, feedback=False)
-        assert off > 8 * BF16, "sixteen_bits remembers, although the memory has no feedback"
-        self.compare_largest(ranks, 2, feedback=False)
-
     def compare_largest(self, ranks, world_size: int, share: float = 0.25, **options) -> None:
         """Hold what `largest` averages to what one process computes that plays all ranks."""
         by_rank = [on_rank.gradients(6, rank) for rank in range(world_size)]
@@ -89,6 +82,13 @@ class TestCompressed:
         """largest: another share is another number of numbers, and one is the least."""
         for share in (0.01, 0.5):
             self.compare_largest(ranks, 2, share)
+
+    @hint("The memory itself knows whether it forgets: ask it each time, and tell it each time.")
+    def test_without_memory(self, ranks):
+        """With `Memory(feedback=False)` both hooks remember nothing."""
+        off = self.drift(ranks, feedback=False)
+        assert off > 8 * BF16, "sixteen_bits remembers, although the memory has no feedback"
+        self.compare_largest(ranks, 2, feedback=False)
 
     @hint("Look at the size of a number that you send, and at how many you send.")
     def test_bytes(self, ranks):
