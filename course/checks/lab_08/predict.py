@@ -11,7 +11,8 @@ class TestPredict:
 
     @hint(
         "Count the bytes on a node's port: g rings run at once, "
-        "each carries one g-th of the sum, and all of them share the port."
+        "each carries one g-th of the sum, and all of them share the port. "
+        "Their latencies pass at the same time."
     )
     def test_hierarchical(self, alone):
         """hierarchical() takes as long as its three phases together, on any cluster."""

@@ -8,9 +8,18 @@ from torch import Tensor, nn
 
 from course.checks.lab_11 import on_rank_split as on_rank
 from course.checks.runner.outcomes import Undecided
-from course.checks.tools.hint import hint
+from course.checks.tools.hint import Fault, hint
 from course.checks.tools.reference import CLOSE
 from course.core import words
+
+DRAWN = (
+    "Draw the whole layer on every rank, and keep a part: "
+    "what would equal seeds give if each rank drew its own part only?"
+)
+BLOCKS = (
+    "A rank keeps its rows of each block, one block after another. "
+    "The weight is (rows, inputs) again, and the bias has blocks, too."
+)
 
 
 def off(got: Tensor, wanted: Tensor) -> str:
@@ -67,10 +76,7 @@ class TestMySplit:
                 same = found[f"{name} {what} float32"].all()
                 assert same, f"rank {rank}: {name} changes the {what} that it is given"
 
-    @hint(
-        "Draw the whole layer on every rank, and keep a part: "
-        "what would equal seeds give if each rank drew its own part only?"
-    )
+    @hint(DRAWN)
     def test_start(self, ranks):
         """After one seed, the shares of all ranks together are the whole layer, for any N."""
         torch.manual_seed(0)
@@ -95,11 +101,12 @@ class TestMySplit:
                     assert name in got, (
                         f"{name} is not among the parameters, which are {', '.join(got)}"
                     )
-                    wrong = off(got[name], whole.detach())
-                    assert not wrong, (
-                        f"{words.plural(world_size, 'rank')}: {name} of rank {rank} {wrong}, "
-                        "compared with its share of the whole layer"
-                    )
+                    if wrong := off(got[name], whole.detach()):
+                        raise Fault(
+                            f"{words.plural(world_size, 'rank')}: {name} of rank {rank} {wrong}, "
+                            "compared with its share of the whole layer",
+                            BLOCKS if "blocks" in name or "shape" in wrong else DRAWN,
+                        )
 
     @hint(
         "Take two ranks and one number each on paper: "

@@ -1,5 +1,6 @@
 """Checks of my_vocabulary: a loss over a split vocabulary."""
 
+import math
 from collections.abc import Callable
 
 from torch import Tensor
@@ -11,6 +12,11 @@ from course.checks.tools.reference import CLOSE
 from course.core import words
 
 MOST = 6  # numbers per token that may travel, in all
+LOSS = (
+    "The loss of a token needs one largest logit and two sums, all over all ranks: which? "
+    "What does a rank add to them that does not hold the target?"
+)
+LARGEST = "exp(100) is infinite in float32: whose largest logit must all ranks subtract?"
 GRADIENT = (
     "Autograd does not see what a collective does. Are all sums made by `Leave`, and is the "
     "largest logit detached?"
@@ -36,25 +42,22 @@ class TestMyVocabulary:
         found = ranks(size * groups, on_rank.lost, scale, groups)
         for rank, (loss, gradient, kept) in enumerate(found):
             assert kept, f"rank {rank}'s logits are changed by the loss"
-            assert abs(loss - wanted) < CLOSE * max(1.0, wanted), (
-                f"{shown}: the loss on rank {rank} is {loss:.5g} instead of {wanted:.5g}"
-            )
+            if not abs(loss - wanted) < CLOSE * max(1.0, wanted):
+                told = f"{shown}: the loss on rank {rank} is {loss:.5g} instead of {wanted:.5g}"
+                raise Fault(told, LOSS if math.isfinite(loss) else LARGEST)
             assert gradient is not None, f"rank {rank}'s logits get no gradient"
             wrong = float((gradient - shares[rank % size]).abs().max())
             if not wrong < CLOSE:
                 told = f"the loss is right, but the gradient of rank {rank}'s logits is off by"
                 raise Fault(f"{shown}: {told} {wrong:.2g}", GRADIENT)
 
-    @hint(
-        "The loss of a token needs two numbers, each a sum over all ranks: which? "
-        "And what should the mean be taken over?"
-    )
+    @hint(LOSS)
     def test_loss(self, ranks):
         """Loss and gradients are those of torch's cross-entropy on whole logits."""
         self.losses(ranks, 1.0, 1)
         self.losses(ranks, 1.0, 3)
 
-    @hint("exp(100) is infinite in float32: whose largest logit must all ranks subtract?")
+    @hint(LARGEST)
     def test_large_logits(self, ranks):
         """Logits of several hundred give a finite and right loss."""
         self.losses(ranks, 300.0, 2)
