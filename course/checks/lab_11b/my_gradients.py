@@ -59,7 +59,8 @@ class TestMyGradients:
         self.norms(ranks, *mesh)
 
     @hint(
-        "Layer norms and the biases of row layers are whole on every rank: how often do they count?"
+        "Too large: layer norms and the biases of row layers are whole on every rank, so how often "
+        "do they count? Too small: which part of a split weight is on another rank?"
     )
     def test_norm_of_split_layers(self, ranks):
         """Where ranks share layers, the norm is that of one process."""

@@ -103,7 +103,7 @@ class TestMySchedule:
                 raise Undecided(f"{call} never ends: see the second check")
         return found
 
-    @hint("Write the list of the last stage for 2 stages and 3 micro-batches on paper.")
+    @hint("For 2 stages, write both lists on paper: with 3 micro-batches, and with only 1.")
     def test_everything_once(self, ranks):
         """Every stage does each forward and each backward pass once, and forward first."""
         for call, stages, count, schedule in self.each(ranks):
