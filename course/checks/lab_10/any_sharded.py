@@ -26,7 +26,7 @@ class AnySharded:
 
     @hint(
         "Follow one number: its gradient, its place in the shard, its way back into the layer. "
-        "And what counts down must start again for the next backward."
+        "Is it the average of all ranks? A count of your own must start again for each backward."
     )
     def test_same_as_one_process(self, ranks):
         """Training gives the weights of one process on the whole batch, for SGD, momentum and
