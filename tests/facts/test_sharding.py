@@ -125,7 +125,7 @@ def pretend_ranks(world_size: int, rank: int = 0) -> None:
 
 
 def test_gradients_that_wait_are_in_the_dtype_that_adds_up():
-    says("10b_fsdp", "(Their `no_sync` adds up in `reduce_dtype`: with")
+    says("10b_fsdp", "gradients that wait add up in `reduce_dtype`: with")
     policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
     model, _ = sharded(mp_policy=policy)
     model.set_requires_gradient_sync(False)
