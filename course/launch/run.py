@@ -114,10 +114,19 @@ class Run:
         return self._ended.get(rank) == -signal.SIGTERM and rank != failed[0]
 
     @property
+    def met_todo(self) -> Path | None:
+        """The script whose open TODO the first rank to fail met, None if it met none.
+
+        All that it wrote is read: processes that it started write there as well, and if they are
+        ended meanwhile, the last traceback is a part of one.
+        """
+        first = self.first_failed
+        return None if first is None else todo.met(self.text(first, "stderr"))
+
+    @property
     def unfinished(self) -> bool:
         """Whether the run failed at an open TODO."""
-        first = self.first_failed
-        return first is not None and todo.met(self.traceback(first)) is not None
+        return self.met_todo is not None
 
     def text(self, rank: int | None, stream: str | None = None) -> str:
         """What one rank (None: the launcher) wrote, to one stream or to both."""

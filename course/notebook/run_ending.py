@@ -33,9 +33,9 @@ def _failure(run: Run) -> list[str]:
     if first is None:
         said = [line for line in run.text(None, "stderr").splitlines() if line.strip()]
         return [said[-1] if said else f"The launcher ended with exit code {run.launcher_code}."]
-    traceback = run.traceback(first)
-    if script := todo.met(traceback):
+    if script := run.met_todo:
         return [todo.sentence(script)]
+    traceback = run.traceback(first)
     which = f"Rank {first} failed first" if len(run.processes) > 1 else "The script failed"
     how = how_it_ended(run.exit_codes[first])
     if run.ended_by_launcher(first):  # it had raised, and was still ending

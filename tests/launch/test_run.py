@@ -68,6 +68,13 @@ def test_the_rank_in_which_the_trouble_began(events: list, first: int | None) ->
     assert run.unfinished == (first is not None and "TODO" in run.traceback(first))
 
 
+def test_processes_of_a_rank_that_are_ended_while_they_write_do_not_hide_its_todo() -> None:
+    run = Run(["python", "script.py"], Path("runs"))
+    for event in (wrote(0, [*TODO[:2], TRACEBACK, *TODO[2:], TRACEBACK, BROKEN[1]]), Exited(0, 1)):
+        run.take(event)
+    assert run.met_todo == Path("mine.py") and run.unfinished
+
+
 def test_a_supervisor_that_cannot_start_is_tried_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
