@@ -92,7 +92,8 @@ class Session:
     @pytest.fixture
     def alone(self, ranks: Callable) -> Callable:
         """Call a function on one rank that joins no group; the result is its own, not a list."""
-        return lambda function, *args, **kwargs: ranks(1, function, *args, join=False, **kwargs)[0]
+        one = functools.partial(ranks, 1, alone=True)
+        return lambda function, *args, **kwargs: one(function, *args, **kwargs)[0]
 
     @pytest.fixture
     def tmp_path(self, request: pytest.FixtureRequest) -> Path:
