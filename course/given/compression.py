@@ -16,7 +16,7 @@ class Memory:
     first step. Without `feedback` it forgets: what is not sent is lost.
     """
 
-    share: float = 0.01  # of a bucket's numbers, that a hook sends which chooses some
+    share: float = 0.01  # of a bucket's numbers: what a hook sends that chooses the largest
     feedback: bool = True
     unsent: dict[nn.Parameter, Tensor] = field(default_factory=dict)
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from course.checks.tools.loose_ends import undecided_where_wrong
+from course.core import words
 
 
 def every_kind_is_right(ranks: Callable, function: Callable) -> None:
@@ -11,7 +12,8 @@ def every_kind_is_right(ranks: Callable, function: Callable) -> None:
         for rank, kinds in enumerate(ranks(world_size, function)):
             wrong = [kind for kind, right in kinds if not right]
             assert not wrong, (
-                f"{world_size} ranks, {wrong[0]}: rank {rank} does not have the right numbers"
+                f"{words.plural(world_size, 'rank')}, {wrong[0]}: "
+                f"rank {rank} does not have the right numbers"
             )
 
 

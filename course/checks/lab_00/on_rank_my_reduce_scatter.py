@@ -54,8 +54,8 @@ def in_place() -> tuple[bool, bool]:
 
 
 def operations() -> list[tuple[str, bool]]:
-    """For other operations than the sum: whether this rank has their result."""
-    rank, found = dist.get_rank(), []
+    """For the sum and for other operations: whether this rank has their result."""
+    rank, found = dist.get_rank(), [("SUM", _right())]
     for name, wanted in {
         "MAX": _everyones(rank).amax(0),
         "MIN": _everyones(rank).amin(0),

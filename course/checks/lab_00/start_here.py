@@ -6,7 +6,7 @@ from course.checks.tools.hint import Fault, hint
 
 IN_PLACE = (
     "The caller looks at the tensor that it gave you. `number = ...` only gives that name to a new "
-    "tensor. Does your division change the tensor itself?"
+    "tensor. Is there a division, and does it change the tensor itself?"
 )
 
 
@@ -22,10 +22,10 @@ class TestStartHere:
                     where = f"{world_size} ranks, {dtype}: rank {rank}"
                     if got == wanted * world_size:
                         left = f"{where} is left with the sum {got!r}, not the mean {wanted!r}"
-                        raise Fault(f"{left}: the division does not change its tensor", IN_PLACE)
+                        raise Fault(f"{left}: is it divided, in its tensor?", IN_PLACE)
                     assert got == wanted, f"{where} has {got!r}, not {wanted!r}"
 
-    @hint("Does something of your code replace a number that is not finite?")
+    @hint("Does the number of every rank, whatever it is, get into the sum?")
     def test_not_finite(self, ranks):
         """If one rank has infinity or NaN, every rank gets to see it."""
         for rank, odd in enumerate(ranks(2, on_rank.not_finite)):

@@ -56,7 +56,7 @@ class AnySharded:
         for rank, left in enumerate(ranks(2, on_rank.gradients_left, exercise_of(self))):
             assert not left, f"rank {rank} still holds the whole gradients of {left} parameters"
 
-    @hint("What refers to a tensor keeps its memory: an attribute, a list, a hook.")
+    @hint("What refers to a tensor keeps its memory: an attribute, a list, a hook, a view.")
     def test_memory(self, ranks):
         """After four steps nothing is left in memory but what must be there."""
         for rank, (alive, needed) in enumerate(ranks(2, on_rank.memory, exercise_of(self))):

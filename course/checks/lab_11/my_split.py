@@ -16,6 +16,7 @@ DRAWN = (
     "Draw the whole layer on every rank, and keep a part: "
     "what would equal seeds give if each rank drew its own part only?"
 )
+NAMED = "Each layer has two: an `nn.Parameter` called `weight`, and one called `bias`."
 BLOCKS = (
     "A rank keeps its rows of each block, one block after another. "
     "The weight is (rows, inputs) again, and the bias has blocks, too."
@@ -98,9 +99,9 @@ class TestMySplit:
                     "ColumnLinear of 3 blocks: bias": rows(three.bias, 3),
                 }
                 for name, whole in wanted.items():
-                    assert name in got, (
-                        f"{name} is not among the parameters, which are {', '.join(got)}"
-                    )
+                    if name not in got:
+                        there = ", ".join(got)
+                        raise Fault(f"{name} is not among the parameters, {there}", NAMED)
                     if wrong := off(got[name], whole.detach()):
                         raise Fault(
                             f"{words.plural(world_size, 'rank')}: {name} of rank {rank} {wrong}, "
@@ -135,7 +136,7 @@ class TestMySplit:
         for rank, got in enumerate(found):
             for name, whole in wanted[rank].items():
                 where = f"groups of {group_size}: the {name}"
-                if got[name] is None:
+                if got.get(name) is None:
                     return f"{where} is missing on rank {rank}"
                 if wrong := off(got[name], share(name, whole, rank % group_size, group_size)):
                     return f"{where} {wrong} on rank {rank}"

@@ -7,6 +7,7 @@ from course.checks.lab_12 import on_rank_training as on_rank
 from course.checks.runner.catalogue import exercise_of
 from course.checks.tools.hint import hint
 from course.checks.tools.reference import CLOSE, furthest
+from course.core import words
 
 
 class AnyTraining:
@@ -27,8 +28,9 @@ class AnyTraining:
             for rank, got in enumerate(trained):
                 off = furthest(got[optimizer, kind], wanted[rank])
                 assert off < CLOSE, (
-                    f"{world_size} ranks, {optimizer}, {kind} model, a meeting after every "
-                    f"{every}: after {steps} steps rank {rank}'s weights are off by {off:.2g}"
+                    f"{words.plural(world_size, 'rank')}, {optimizer}, {kind} model, "
+                    f"a meeting after every {every}: after {steps} steps "
+                    f"rank {rank}'s weights are off by {off:.2g}"
                 )
 
     @hint("Before the first meeting nobody knows of anybody. What does a step consist of then?")

@@ -6,6 +6,7 @@ from course.checks.lab_12 import any_simulated
 from course.checks.lab_12 import on_rank_compressed as on_rank
 from course.checks.tools.hint import hint
 from course.checks.tools.reference import CLOSE
+from course.core import words
 
 BF16 = 2**-8  # how far a rounded number is off, at the most, relative to itself
 STEPS = 64
@@ -38,7 +39,8 @@ class TestCompressed:
             for rank, seen in enumerate(by_rank):
                 off = max(abs(a - b) for a, b in zip(seen[0], right, strict=True))
                 assert off <= 3 * BF16 * times * largest, (
-                    f"{world_size} ranks: on rank {rank} an average is off by {off:.2g}"
+                    f"{words.plural(world_size, 'rank')}: "
+                    f"on rank {rank} an average is off by {off:.2g}"
                 )
 
     @hint("Which differences does a rank keep, and which row are they added to in the next step?")
@@ -65,7 +67,7 @@ class TestCompressed:
             for step, (row, right) in enumerate(zip(got, wanted, strict=True), start=1):
                 off = max(abs(a - b) for a, b in zip(row, right, strict=True))
                 assert off < CLOSE, (
-                    f"{world_size} ranks send {count} of {on_rank.NUMBERS} numbers: "
+                    f"{words.plural(world_size, 'rank')}, {count} of {on_rank.NUMBERS} numbers: "
                     f"in step {step} an average on rank {rank} is off by {off:.2g}"
                 )
 

@@ -133,7 +133,7 @@ def loose_ends(call: Callable[[], bool]) -> str:
 def undecided_where_wrong(by_rank: Iterable[str]) -> None:
     """Leave a result that is wrong without any delay to the check that compares results."""
     if WRONG in by_rank:
-        raise Undecided("the result is wrong without any delay, and another check says how")
+        raise Undecided("first, the result must be right without any delay: see above")
 
 
 def kept(call: Callable[[], object]) -> str:
