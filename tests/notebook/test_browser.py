@@ -14,7 +14,7 @@ import psutil
 import pytest
 from support import solutions
 from support.chromium import CHROMIUM
-from support.jupyterlab import KERNEL, RUN_S, errors, menu, open_notebook, run_all
+from support.jupyterlab import IDLE, KERNEL, RUN_S, errors, menu, open_notebook, run_all
 from support.launching import until
 
 from course.commands.lab import trust
@@ -163,6 +163,7 @@ def test_the_quiz_is_answered_by_keyboard(page, server, course_folder):
     for key in ("Tab", "Enter", "Tab"):  # other numbers, then the first field
         page.keyboard.press(key)
     page.wait_for_function(REDRAWN, arg=[before])
+    page.wait_for_function(IDLE)  # after the picture, the kernel sends that the fields are empty
     [*_, first, second] = re.findall(r"rank \d: (\d)", picture.get_attribute("aria-label"))
     page.keyboard.type(f"{first} {second}")
     page.keyboard.press("Tab")
