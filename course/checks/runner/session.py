@@ -92,8 +92,7 @@ class Session:
     @pytest.fixture
     def alone(self, ranks: Callable) -> Callable:
         """Call a function on one rank that joins no group; the result is its own, not a list."""
-        one = functools.partial(ranks, 1, alone=True)
-        return lambda function, *args, **kwargs: one(function, *args, **kwargs)[0]
+        return lambda function, *args, **kwargs: ranks(1, function, *args, alone=True, **kwargs)[0]
 
     @pytest.fixture
     def tmp_path(self, request: pytest.FixtureRequest) -> Path:
