@@ -73,6 +73,7 @@ class Quiz(Explorable):
         self._script = script
         self._verdict: Verdict | None = None
         self._said = ""  # why there is no verdict, where one was asked for
+        self._asked: list[Any] = []  # the question that the predictions answer
         super().__init__(
             self._drawn,
             collective=Choice("Collective", ASKED, "all-gather"),
@@ -120,8 +121,10 @@ class Quiz(Explorable):
     def _accept(self, proposal: dict[str, Any]) -> dict[str, Any]:
         """To another question nothing is predicted yet."""
         values = self._state.accepted(proposal["value"])
-        if any(values[name] != self.values.get(name) for name in QUESTION):
+        asked = [values[name] for name in QUESTION]
+        if asked != self._asked:  # `self.values` has what a front end sends already
             values |= {"predicted": [""] * values["ranks"], "run": 0}
+        self._asked = asked
         return values
 
     @traitlets.observe("values")

@@ -8,8 +8,8 @@ from course.explore.quiz import ASKED, Quiz
 
 
 def press(quiz, name, **typed):
-    """What the front end sends when a button is pressed, with what was typed meanwhile."""
-    quiz.values = {**quiz.values, **typed, name: quiz.values[name] + 1}
+    """The front end's message that a button was pressed, with what was typed meanwhile."""
+    quiz.set_state({"values": {**quiz.values, **typed, name: quiz.values[name] + 1}})
 
 
 @pytest.mark.parametrize("name", ASKED)
@@ -34,7 +34,7 @@ def test_the_quiz_by_its_buttons(there):
     assert "✓ you: " in quiz.picture and "✗ you: " in quiz.picture
     press(quiz, "run", predicted=["many", ""])
     assert "made of whole numbers" in quiz.picture and "to be predicted" in quiz.picture
-    press(quiz, "other")
+    press(quiz, "other", predicted=["1", "2"])
     assert quiz.example.numbers != numbers and quiz.values["predicted"] == ["", ""]
     assert "made of whole numbers" not in quiz.picture
     quiz.at(ranks=4)

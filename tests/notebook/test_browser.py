@@ -14,7 +14,7 @@ import psutil
 import pytest
 from support import solutions
 from support.chromium import CHROMIUM
-from support.jupyterlab import IDLE, KERNEL, RUN_S, errors, menu, open_notebook, run_all
+from support.jupyterlab import KERNEL, RUN_S, errors, menu, open_notebook, run_all
 from support.launching import until
 
 from course.commands.lab import trust
@@ -154,17 +154,21 @@ def test_the_quiz_is_answered_by_keyboard(page, server, course_folder):
     open_notebook(page, server, path)
     assert errors(run_all(page, course_folder, path)) == []
     fields = page.locator(".explorable input[type=text]")
-    page.locator(".explorable input[type=range]").focus()
-    for key in ("ArrowLeft", "ArrowLeft"):  # two ranks
-        page.keyboard.press(key)
-    page.wait_for_function("() => document.querySelectorAll('.fields input').length === 2")
     picture = page.locator(".explorable-picture svg")
-    before = picture.inner_html()
-    for key in ("Tab", "Enter", "Tab"):  # other numbers, then the first field
+
+    def numbers() -> list[str]:
+        return re.findall(r"rank \d: (\d)", picture.get_attribute("aria-label"))
+
+    page.locator(".explorable input[type=range]").focus()
+    page.keyboard.press("ArrowLeft")  # two ranks
+    page.locator(".explorable-spoken", has_text="on 2 ranks").wait_for()
+    before = numbers()
+    for key in ("Tab", "Tab", "7", "Shift+Tab", "Enter"):  # a number typed, and others asked for
         page.keyboard.press(key)
-    page.wait_for_function(REDRAWN, arg=[before])
-    page.wait_for_function(IDLE)  # after the picture, the kernel sends that the fields are empty
-    [*_, first, second] = re.findall(r"rank \d: (\d)", picture.get_attribute("aria-label"))
+    until(lambda: numbers() != before)
+    assert [field.input_value() for field in fields.all()] == ["", ""]
+    [*_, first, second] = numbers()
+    page.keyboard.press("Tab")
     page.keyboard.type(f"{first} {second}")
     page.keyboard.press("Tab")
     page.keyboard.type("0 0")
