@@ -26,14 +26,12 @@ class Exercise:
 
     @property
     def next(self) -> str:
-        """What comes after it, in a few words: the next exercise of its lab, or the next lab."""
-        every, labs = list(exercises().values()), lesson_marks.labs()
+        """What comes after it in its lab, in a few words."""
+        every = list(exercises().values())
         later = every[every.index(self) + 1 :]
         if later and later[0].path == self.path:
             return f"Next: `{later[0].name}`."
-        if labs_after := labs[labs.index(self.path) + 1 :]:
-            return f"Next: lab {_number(labs_after[0])}, {lesson_marks.title(labs_after[0])}"
-        return "It was the last exercise of the course."
+        return f"It was the last exercise of lab {self.lab}: read on there."
 
     @property
     def lesson(self) -> "Lesson":

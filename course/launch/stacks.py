@@ -20,6 +20,7 @@ LIBRARIES = tuple(
 )
 OWN = str(Path(__file__).parents[1])
 ONE_TO_ONE = {"send", "recv"}  # whose partner alone must come
+ROOTS = {"broadcast": "src", "scatter": "src", "gather": "dst", "reduce": "dst"}
 
 
 @dataclass(frozen=True)
@@ -118,4 +119,7 @@ def _diagnosis(run: Run, found: dict[int, Place | None]) -> list[str]:
         names = ", ".join(f"rank {rank}" for rank in elsewhere)
         rule = "A collective ends when every rank has called it"
         return [f"{rule}, and {names} did not call {waiting.pop()}."]
+    (call,) = waiting
+    if call in ROOTS and len(run.processes) > 1:
+        return [f"All ranks wait in {call}. Do they name the same `{ROOTS[call]}`?"]
     return []

@@ -164,6 +164,14 @@ def test_slow_run_is_no_deadlock(script: str) -> None:
         assert len(report.splitlines()) == 3
 
 
+def test_all_in_a_call_with_a_root_are_asked_for_it(script: str) -> None:
+    """Each may have named itself; a single process has nobody to agree with."""
+    frames = f"{C10D}:50 broadcast;{LOGGER}:90 wrapper;{script}:2 <module>"
+    last = stacks.report(run_of(frames, frames), 20).splitlines()[-1]
+    assert last == "All ranks wait in broadcast. Do they name the same `src`?"
+    assert len(stacks.report(run_of(frames), 20).splitlines()) == 2
+
+
 def test_rank_that_wrote_nothing() -> None:
     run = Run(["torchrun", "script.py"], Path("runs"))
     run.take(Started(0, 100, 0.0))

@@ -133,7 +133,7 @@ def test_a_check_keeps_what_passed_and_says_so_when_it_no_longer_does(
     script = labs / "src" / "ring.py"
     script.write_text(TEXT)
     assert cell("%check ring").shown.splitlines()[1:] == [
-        "ring: 1 of 1 checks hold. Next: lab 03, How do several processes train one model?",
+        "ring: 1 of 1 checks hold. It was the last exercise of lab 02: read on there.",
         "  ✓ ",
     ]
     outcomes[:] = ["failed"]

@@ -24,7 +24,9 @@ def hears_of_a_failure(limit: float) -> float:
             with script.group_of(store, 1, str(rank), ["0", "1"]) as present:
                 start = time.monotonic()
                 if rank == 0:
+                    store.wait(["there"])  # or the round fails while rank 1 connects
                     raise RuntimeError("lost")
+                store.set("there", "")
                 present.allreduce(torch.ones(1)).wait()
         except script.RoundFailed:
             took = time.monotonic() - start

@@ -33,7 +33,6 @@ VECTOR = Kind((3,))
 KINDS = (
     VECTOR,
     Kind((2, 3)),
-    Kind(()),
     Kind((0,)),
     Kind((3,), finite=False),
     *(Kind((3,), dtype) for dtype in (torch.int64, torch.float64, torch.bfloat16)),

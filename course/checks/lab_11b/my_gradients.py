@@ -81,14 +81,18 @@ class TestMyGradients:
         assert not off, off
 
     @hint(
-        "Each stage sees its own parameters only. And which of them does another stage have, too?"
+        "Each stage sees its own parameters only. Too large: which of them does another stage "
+        "have, too? Too small: is it rank 0 of its *tensor* group that counts for the others?"
     )
     def test_norm_of_a_pipeline(self, ranks):
         """Where stages share the blocks, every stage has the norm of one process."""
         self.norm(ranks, 1, 4, 1, after=ALONE)
         self.norm(ranks, 1, 2, 2, after=SPLIT)
 
-    @hint("After `combine`, do replicas have different gradients, or the same ones?")
+    @hint(
+        "After `combine`, do replicas have different gradients, or the same ones? Too small: is it "
+        "rank 0 of its *tensor* group that counts for the others?"
+    )
     def test_norm_of_replicas(self, ranks):
         """Replicas do not change the norm."""
         self.norm(ranks, 2, 1, 1, after=ALONE)
