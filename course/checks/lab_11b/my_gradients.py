@@ -31,7 +31,8 @@ class TestMyGradients:
         return ""
 
     @hint(
-        "The table is used twice in the model: what is its gradient, if two parts of it are known?"
+        "The table is used twice in the model: what is its gradient, if two parts of it are known? "
+        "And where `ends` is None, a collective would take it for all ranks."
     )
     def test_tied(self, ranks):
         """Both ends of a pipeline have the whole gradient of the table, and no other changes."""
