@@ -9,7 +9,6 @@ from pathlib import Path
 
 LESSONS = Path(__file__).parents[1] / "lessons"
 LABS = "[0-9][0-9]*_*.md"  # the files of the labs, in order
-HEADING = re.compile(r"^# (.+)$", re.MULTILINE)  # the first is the lesson's title
 CHECK = re.compile(r"^%check (\w+)[ \t]*$", re.MULTILINE)  # asks for the verdict on an exercise
 WRITES = re.compile(r"%%writefile\b[ \t]*(.*)")  # the first line of a cell that writes a script
 GUESS = re.compile(r"^%%guess (\w+)")  # a cell that asks a question before a run
@@ -20,11 +19,6 @@ BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"  # around what a learner w
 def labs() -> list[Path]:
     """The lessons of the labs, in order."""
     return sorted(LESSONS.glob(LABS))
-
-
-def title(lab: Path) -> str:
-    """The heading that a lesson begins with."""
-    return HEADING.search(lab.read_text(encoding="utf-8"))[1]
 
 
 def unmarked(lines: Iterable[str]) -> list[str]:

@@ -12,6 +12,7 @@ COUNT_ONCE = (
     "The norm is the root of the sum of all squares. In one process each parameter counts once, "
     "the table too."
 )
+TOO_SMALL = "Too small: is it rank 0 of its `tensor` group that counts for the others?"
 ON = {ALONE: "in one process", SPLIT: "where ranks share layers"}
 
 
@@ -83,17 +84,14 @@ class TestMyGradients:
 
     @hint(
         "Each stage sees its own parameters only. Too large: which of them does another stage "
-        "have, too? Too small: is it rank 0 of its *tensor* group that counts for the others?"
+        f"have, too? {TOO_SMALL}"
     )
     def test_norm_of_a_pipeline(self, ranks):
         """Where stages share the blocks, every stage has the norm of one process."""
         self.norm(ranks, 1, 4, 1, after=ALONE)
         self.norm(ranks, 1, 2, 2, after=SPLIT)
 
-    @hint(
-        "After `combine`, do replicas have different gradients, or the same ones? Too small: is it "
-        "rank 0 of its *tensor* group that counts for the others?"
-    )
+    @hint(f"After `combine`, do replicas have different gradients, or the same ones? {TOO_SMALL}")
     def test_norm_of_replicas(self, ranks):
         """Replicas do not change the norm."""
         self.norm(ranks, 2, 1, 1, after=ALONE)
