@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from course.launch import LIMIT_S
 from course.notebook import Live
-from course.why import answered, options, watch
+from course.own import answered, options, watch
 
 
 def main(argv: Sequence[str]) -> int:

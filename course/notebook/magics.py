@@ -27,7 +27,7 @@ from course.notebook.check_display import CheckDisplay
 from course.notebook.curves_display import CurvesDisplay
 from course.notebook.diff import Diff
 from course.notebook.live import Live
-from course.why import Answer, answered, options, watch
+from course.own import Answer, answered, options, watch
 
 SHOW = "--show"
 

@@ -14,7 +14,7 @@ from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from course.why.cause import KNOWN
+from course.own.slow.cause import KNOWN
 
 pytestmark = pytest.mark.usefixtures("alone", "one_thread")
 MIB = 2**20

@@ -8,7 +8,7 @@ import transformers
 from support.said import says
 
 from course.models import bert
-from course.why.cause import KNOWN
+from course.own.slow.cause import KNOWN
 
 
 def test_a_model_with_labels_returns_the_loss():

@@ -1,7 +1,7 @@
 """`why` on pretended GPUs: it starts there, and accuses nobody of what it cannot see.
 
-What a profiler records on a real GPU is in tests/why/test_on_gpus.py. Here it is made up, so that
-all that leads to the verdict is tried on ranks.
+What a profiler records on a real GPU is in tests/own/slow/test_on_gpus.py. Here it is made up, so
+that all that leads to the verdict is tried on ranks.
 """
 
 from collections import Counter
@@ -11,9 +11,9 @@ import pytest
 
 from course.checks.runner.on_ranks import await_warm_ranks
 from course.launch import connect
+from course.own import Answer, watch
+from course.own.watch.timeline import NO_PROFILER, TAKEN, TOO_SHORT
 from course.pretended import run as runner
-from course.why import Answer, watch
-from course.why.timeline import NO_PROFILER, TAKEN, TOO_SHORT
 
 pytestmark = [pytest.mark.slow, pytest.mark.rest]
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from course.why import Answer, Cause
-from course.why.timeline import Pass, Rank, Slice, Step
+from course.own import Answer, Cause
+from course.own.watch.timeline import Pass, Rank, Slice, Step
 
 MS = 1e-3
 MIB = 1 << 20

@@ -14,7 +14,7 @@ from pathlib import Path
 from course.checks.runner.on_ranks import await_warm_ranks
 from course.core import CourseError
 from course.launch import warm_up
-from course.why import Answer, watch
+from course.own import Answer, watch
 
 PLANTS = Path(__file__).parents[1] / "why" / "plants"
 STRAGGLERS = tuple(f"straggler {part}" for part in ("in input", "in forward", "in backward"))

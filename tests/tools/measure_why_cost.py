@@ -14,7 +14,7 @@ from statistics import median, quantiles
 
 from course.checks.runner.on_ranks import await_warm_ranks
 from course.launch import launch, warm_up
-from course.why.recorder import WARM_UP
+from course.own.watch.recorder import WARM_UP
 
 SCRIPT = """
 import itertools, sys, time, torch, torch.distributed as dist
@@ -22,7 +22,7 @@ from pathlib import Path
 from statistics import median
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, TensorDataset
-from course.why import on_rank
+from course.own.watch import on_rank
 
 wide, rows, steps, warm_up, blocks = map(int, sys.argv[1:6])
 dist.init_process_group("gloo")

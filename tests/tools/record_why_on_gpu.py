@@ -15,8 +15,10 @@ import torch
 from support import one_gpu
 
 from course.charts import traces
-from course.why import Answer, devices, timeline
-from course.why.watching import WITHIN
+from course.own import Answer
+from course.own.slow import devices
+from course.own.watch import timeline
+from course.own.watch.watching import WITHIN
 
 PLANT = Path(__file__).parents[1] / "why" / "plants" / "on_gpus.py"
 TIMES = {"healthy": 24, "copies": 24, "straggler computes": 24, "bandwidth": 24}

@@ -1,0 +1,51 @@
+"""What one may write after `why`, in a terminal and in a notebook."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from course.core import CourseError
+from course.own.slow.budget import FEWEST
+from course.own.slow.cause import KNOWN
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise CourseError(f"{self.prog}: {message}. It is used so: {self.usage}")
+
+
+def read(argv: Sequence[str], prog: str) -> argparse.Namespace:
+    """The options and the `command`; raises `CourseError` where they cannot be understood."""
+    causes = "\n".join(f"  {name:18}{known.seen}" for name, known in KNOWN.items())
+    parser = _Parser(
+        prog=prog,
+        usage=f"{prog} [--steps N] [--stop] [--json FILE] -- torchrun ... SCRIPT.py ...",
+        description="Run your own training on several ranks, unchanged, and say where the time "
+        "of a step goes: what to cure first and how, and what else was seen.",
+        epilog=f"causes:\n{causes}\n\nOn GPUs, torch.profiler records a few steps more. This was "
+        "tried with two\nranks on one GPU, not yet on several; `copies` is found on GPUs alone.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--steps", type=_steps, default=20, metavar="N", help="steps to watch after the warm-up"
+    )
+    parser.add_argument(
+        "--stop", action="store_true", help="end the training when it has been watched"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the answer as JSON too")
+    parser.add_argument(
+        "command",
+        nargs=argparse.REMAINDER,
+        help="the torchrun or accelerate command that starts your training",
+    )
+    options = parser.parse_args(argv)
+    if options.command[:1] == ["--"]:
+        options.command.pop(0)
+    return options
+
+
+def _steps(text: str) -> int:
+    if not text.isdecimal() or int(text) < FEWEST:
+        raise argparse.ArgumentTypeError(f"at least {FEWEST} steps, not {text}")
+    return int(text)

@@ -1,0 +1,157 @@
+"""What a GPU does in a step, as slices like those of the main thread, which only feeds it.
+
+While a kernel computes, the rank does what the kernel was launched for. NCCL's kernels last until
+all ranks have come, so what they take while nothing computes is a wait. A copy from the host with
+nothing beside it is `copies`. Else the GPU has nothing to do, because of what the main thread does
+at that moment: it loads, it saves, or it is still `launching` the next kernels.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+from course.charts import intervals, traces
+from course.core import CourseError
+from course.own.slow.budget import FEWEST
+from course.own.watch.timeline import NOTHING, TOO_SHORT, WAITS, Pass, Rank, Slice, Step
+
+LAUNCHES = ("forward", "backward", "gradients", "optimizer")
+COMPUTES = (*LAUNCHES, "input", "python", "saving")
+
+Stretch = tuple[float, float, traces.Activity | None]
+
+
+def see(rank: Rank, trace: Path) -> None:
+    """Tell a rank what its GPU did in the steps that were recorded, or why that is not known."""
+    if rank.device != "cuda" or rank.blind:
+        return
+    try:
+        found = [
+            replace(
+                each,
+                start=each.start + rank.apart,
+                end=each.end + rank.apart,
+                launched=each.launched + rank.apart,
+            )
+            for each in traces.activities(trace)
+        ]
+    except CourseError as error:
+        rank.blind = f"torch.profiler's record cannot be read: {error}"
+        return
+    if not found:
+        rank.blind = NOTHING
+    elif len(rank.recorded) <= FEWEST:
+        rank.blind = TOO_SHORT
+    else:
+        rank.on_gpu = steps(found, rank.recorded)
+
+
+def steps(done: list[traces.Activity], host: list[Step]) -> list[Step]:
+    """The GPU's own steps, one fewer than those of the main thread on the same clock.
+
+    Each lasts until the last thing is done that the main thread launched in its own step.
+    """
+    slices = [slice_ for step in host for slice_ in step.slices]
+    ends = [_end(done, step) for step in host]
+    found = []
+    for step, (start, end) in zip(host[1:], pairwise(ends), strict=True):
+        inside = [each for each in done if each.start < end and start < each.end]
+        mine = _joined(_slices(_stretches(inside, start, end), slices))
+        found.append(replace(step, start=start, end=end, slices=mine, passes=[]))
+        found[-1].passes = _passes(inside, mine, step.passes)
+    return found
+
+
+def _end(done: list[traces.Activity], step: Step) -> float:
+    return max((each.end for each in done if each.launched < step.end), default=step.end)
+
+
+def _stretches(done: list[traces.Activity], start: float, end: float) -> Iterator[Stretch]:
+    """From `start` to `end` without a gap: computing first, then messages, then copies."""
+    edges = [(each.start, True, each) for each in done]
+    edges += [(each.end, False, each) for each in done]
+    running: tuple[list[traces.Activity], ...] = ([], [], [])
+    moment = start
+    for at, begins, each in sorted(edges, key=lambda edge: edge[0]):
+        at = min(max(at, start), end)
+        if at > moment:
+            yield moment, at, next((some[-1] for some in running if some), None)
+            moment = at
+        mine = running[1 if each.is_message else 2 if each.is_copy else 0]
+        if begins:
+            mine.append(each)
+        else:
+            mine.remove(each)
+    if end > moment:
+        yield moment, end, None
+
+
+def _slices(stretches: Iterable[Stretch], host: list[Slice]) -> Iterator[Slice]:
+    starts = [slice_.start for slice_ in host]
+
+    def at(moment: float) -> int:
+        return max(0, bisect_right(starts, moment) - 1)
+
+    for start, end, activity in stretches:
+        if activity:
+            yield _busy(activity, host[at(activity.launched)], start, end)
+            continue
+        first, last = at(start), at(end)
+        for number in range(first, last + 1):
+            begin = start if number == first else starts[number]
+            until = end if number == last else starts[number + 1]
+            if until > begin:
+                yield _idle(host[number], begin, until)
+
+
+def _busy(activity: traces.Activity, host: Slice, start: float, end: float) -> Slice:
+    """What the GPU does, launched in a slice of the main thread."""
+    slice_ = Slice(host.kind, start, end, where=host.where, turn=host.turn)
+    if activity.is_copy:
+        return replace(slice_, kind="copies")
+    if not activity.is_message:
+        return replace(slice_, kind=host.kind if host.kind in COMPUTES else "gradients")
+    if host.kind in WAITS:
+        return replace(slice_, name=host.name, nbytes=host.nbytes, within=host.within)
+    if "SendRecv" in activity.name:
+        return replace(slice_, kind="collective", name="recv", within=host.kind)
+    return replace(slice_, kind="tail", within=host.kind)  # as DDP sends, from C++
+
+
+def _idle(host: Slice, start: float, end: float) -> Slice:
+    """The GPU has nothing to do while the main thread is in a slice of its own."""
+    kind = "launching" if host.kind in LAUNCHES else host.kind
+    return replace(host, kind=kind, start=start, end=end, queued=0.0, cpu=0.0, stalled=0.0)
+
+
+def _joined(slices: Iterable[Slice]) -> list[Slice]:
+    """Neighbours that differ in time alone as one."""
+    found: list[Slice] = []
+    for each in slices:
+        if found and replace(found[-1], start=each.start, end=each.end) == each:
+            found[-1].end = each.end
+        else:
+            found.append(each)
+    return found
+
+
+def _passes(done: list[traces.Activity], slices: list[Slice], told: list[Pass]) -> list[Pass]:
+    """How the backward pass and the messages overlap; what DDP has `told` of its buckets."""
+    sent = intervals.union((each.start, each.end) for each in done if each.is_message)
+    backward = intervals.union((each.start, each.end) for each in slices if each.kind == "backward")
+    if not sent or not backward:
+        return []
+    return [
+        Pass(
+            told[-1].module if told else 0,
+            backward[0][0],
+            backward[-1][1],
+            intervals.length(backward),
+            intervals.length(sent),
+            intervals.length(intervals.intersection(backward, sent)),
+            told[-1].buckets if told else [],
+            told[-1].unused if told else 0,
+        )
+    ]

@@ -1,0 +1,114 @@
+"""On a rank: which line of the user's own code is being executed."""
+
+import contextlib
+import inspect
+import os
+import sys
+import sysconfig
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from types import CodeType, FrameType
+
+PERIOD_S = 0.02
+OURS = str(Path(__file__).resolve().parents[2]) + os.sep
+COMPUTES = ("forward", "backward", "optimizer")
+LIBRARIES = tuple(
+    {os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "purelib")}
+)
+
+
+class Lines:
+    """Knows the user's own files: those of no library, in the script's folder or the current."""
+
+    def __init__(self, script: str) -> None:
+        self._folder = os.path.dirname(os.path.realpath(script)) + os.sep
+        self._folders = (self._folder, os.path.realpath(os.getcwd()) + os.sep)
+        self._script = os.path.realpath(script)
+        self._names: dict[CodeType, str] = {}
+
+    def here(self) -> str:
+        """The innermost line of the user's in the stack of this thread; "" if there is none."""
+        return self.of(sys._getframe(1))
+
+    def of(self, frame: FrameType | None) -> str:
+        """The innermost line of the user's from a frame outwards."""
+        while frame is not None:
+            name = self._names.get(frame.f_code)
+            if name is None:
+                name = self._names[frame.f_code] = self._name(frame.f_code.co_filename)
+            if name:
+                return f"{name}:{frame.f_lineno}"
+            frame = frame.f_back
+        return ""
+
+    @staticmethod
+    def iterators(frame: FrameType | None) -> Iterator[CodeType]:
+        """The code of all iterators that are being asked for their next item."""
+        while frame is not None:
+            code, caller = frame.f_code, frame.f_back
+            generator = code.co_flags & inspect.CO_GENERATOR and not code.co_name.startswith("<")
+            manager = caller is not None and caller.f_code.co_filename == contextlib.__file__
+            if code.co_name == "__next__" or (generator and not manager):
+                yield code
+            frame = caller
+
+    def _name(self, file: str) -> str:
+        path = os.path.realpath(file)
+        own = path == self._script or (
+            path.startswith(self._folders)
+            and not path.startswith((*LIBRARIES, OURS))
+            and "site-packages" not in path
+        )
+        return path.removeprefix(self._folder) if own and os.path.isfile(path) else ""
+
+
+class Sampler:
+    """Looks fifty times a second at which line a thread is, by what kind of work.
+
+    `kind` says what the thread is doing at the moment. Each look takes some 0.1 ms.
+    Batches need not come from a DataLoader: the share of ``python`` in which an iterator was asked
+    for something is `iterating`. An iterator in which a model computes, too, is a training's loop.
+    """
+
+    def __init__(self, lines: Lines, thread: int, kind: "Kind") -> None:
+        self._lines, self._thread, self._kind = lines, thread, kind
+        self._ended = threading.Event()
+        self._seen: dict[str, Counter[str]] = {}
+        self._asked: Counter[tuple[str, frozenset[CodeType]]] = Counter()
+        self._loops: set[CodeType] = set()
+        self.iterating = 0.0
+        self._sampler = threading.Thread(target=self._sample, daemon=True)
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._sampler.start()
+
+    def stop(self) -> dict[str, str]:
+        """End, and return for each kind the line that was seen most."""
+        self._ended.set()
+        self._sampler.join()
+        asked = {key: count for key, count in self._asked.items() if key[1] - self._loops}
+        self.iterating = sum(asked.values()) / max(1, self._asked.total())
+        for (line, _), count in asked.items():
+            self._seen.setdefault("input", Counter())[line] += count
+        found = {kind: lines.most_common(1)[0][0] for kind, lines in self._seen.items()}
+        return {kind: line for kind, line in found.items() if line}
+
+    def _sample(self) -> None:
+        while not self._ended.wait(PERIOD_S):
+            frame = sys._current_frames().get(self._thread)
+            kind, line = self._kind.kind, self._lines.of(frame)
+            self._seen.setdefault(kind, Counter())[line] += 1
+            iterators = frozenset(self._lines.iterators(frame))
+            if kind == "python":
+                self._asked[line, iterators] += 1
+            elif kind in COMPUTES:
+                self._loops |= iterators
+
+
+class Kind:
+    """What a thread is doing."""
+
+    kind = "python"

@@ -1,0 +1,151 @@
+"""Scripts that know nothing of the course are watched on real ranks, each with a strong cause.
+
+How often the first cause is right on a quiet and on a busy machine is measured by
+tests/tools/measure_why.py; here stand those that no load has hidden.
+"""
+
+import json
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from course.commands import why
+from course.core import CourseError
+from course.notebook.magics import CourseMagics
+from course.own import watch
+from course.own.watch.watching import _watched
+
+pytestmark = [pytest.mark.slow, pytest.mark.rest]
+
+# It looks at torch as it was before, and as it is when enough steps have been watched.
+LEAVES = """
+import torch, torch.distributed as dist
+from torch.nn.modules import module
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import dataloader
+
+def seen():
+    functions = [dist.all_reduce, dist.Work.wait, torch.autograd.backward, torch.save,
+                 dataloader._BaseDataLoaderIter.__next__, DistributedDataParallel.forward]
+    files = [getattr(getattr(each, "__code__", None), "co_filename", "") for each in functions]
+    return ["interceptor" in file for file in files], len(module._global_forward_pre_hooks)
+
+dist.init_process_group("gloo")
+during = seen()
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(40):
+    model(torch.ones(2, 4)).sum().backward()
+    dist.all_reduce(model.weight.grad)
+    optimizer.step()
+print("during", during)
+print("after", seen(), len(model._forward_pre_hooks))
+dist.destroy_process_group()
+"""
+FAILS = "import torch.distributed as dist\ndist.init_process_group('gloo')\n1 / 0\n"
+
+
+@pytest.mark.parametrize(
+    ("make", "planted", "cause", "rank", "where"),
+    [
+        ("plain_ddp", "straggler in forward", "straggler", 1, "forward"),
+        ("plain_ddp", "straggler in backward", "straggler", 1, "backward"),
+        ("with_trainer", "straggler outside", "straggler", 1, "outside the step"),
+        ("with_accelerate", "input", "input", None, "with_accelerate.py"),
+        ("with_accelerate", "not sharded", "not sharded", None, "with_accelerate.py"),
+        ("plain_ddp", "python", "python", None, "planted.py"),
+    ],
+)
+def test_the_first_cause_is_the_one_that_was_planted(
+    answer: object, make: str, planted: str, cause: str, rank: int | None, where: str
+) -> None:
+    found = answer(make, planted).causes[0]
+    assert (found.cause, found.rank) == (cause, rank)
+    assert found.where.startswith(where)
+
+
+@pytest.mark.parametrize(
+    ("make", "planted", "cause", "rank", "where"),
+    [
+        ("by_hand", "straggler in forward", "straggler", 1, "forward"),
+        ("with_accelerate", "input", "input", None, "with_accelerate.py"),
+        ("with_trainer", "python", "python", None, "planted.py"),
+        ("plain_ddp", "not sharded", "not sharded", None, "plain_ddp.py"),
+    ],
+)
+def test_four_ranks(
+    answer: object, make: str, planted: str, cause: str, rank: int | None, where: str
+) -> None:
+    found = answer(make, planted, 4).causes[0]
+    assert (found.cause, found.rank) == (cause, rank)
+    assert found.where.startswith(where)
+
+
+def test_nothing_of_it_is_left_in_the_script(warm_ranks: None, tmp_path: Path) -> None:
+    script = tmp_path / "leaves.py"
+    script.write_text(LEAVES)
+    run, told = watch(["torchrun", "--standalone", "--nproc-per-node", "2", str(script)])
+    assert run.ok
+    for rank in (0, 1):
+        during, after = run.text(rank, "stdout").splitlines()
+        assert during == f"during ({[True] * 6}, 1)"
+        assert after == f"after ({[False] * 6}, 0) 0"
+    assert [len(rank.steps) for rank in told] == [20, 20]
+
+
+def test_a_script_that_fails_is_shown_as_it_is(
+    warm_ranks: None, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    script = tmp_path / "fails.py"
+    script.write_text(FAILS)
+    words = ["torchrun", "--standalone", "--nproc-per-node", "2", str(script)]
+    assert why.main(["--", *words]) == 1
+    shown = capsys.readouterr().out
+    assert "ZeroDivisionError" in shown and f'File "{script}", line 3' in shown
+    assert "course/own" not in shown
+
+
+def test_a_run_is_ended_when_it_was_watched(
+    warm_ranks: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    script, kept = tmp_path / "endless.py", tmp_path / "kept.json"
+    script.write_text(LEAVES.replace("range(40)", "iter(int, 1)"))
+    words = ["torchrun", "--standalone", "--nproc-per-node", "2", str(script)]
+    assert why.main(["--stop", "--json", str(kept), "--", *words]) == 0
+    answer = json.loads(kept.read_text())
+    assert set(answer["lanes"]) == {"0", "1"} and answer["step_s"] > 0
+    shares = [cause["share"] for cause in answer["causes"]]
+    assert all(0 <= share <= 1 for share in shares)
+    assert not list(tmp_path.glob("course-why-*"))
+
+
+def test_in_a_notebook_it_is_a_picture(
+    warm_ranks: None, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    script = tmp_path / "leaves.py"
+    script.write_text(LEAVES)
+    line = f"--steps 5 torchrun --standalone --nproc-per-node 2 {script}"
+    answer = CourseMagics(None).why(line)
+    assert "Cure: " in capsys.readouterr().out
+    shown = answer._repr_mimebundle_()
+    assert shown["image/svg+xml"].startswith("<svg") and "Rank 1" in shown["image/svg+xml"]
+    with pytest.raises(CourseError, match="at least 3 steps"):
+        CourseMagics(None).why("--steps 2 torchrun x.py")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["python", "train.py"], "python starts one process"),
+        (["mpirun", "train.py"], "takes the command that starts your training"),
+        (["torchrun", "-m"], "no name that ends in .py"),
+        (["torchrun", "--no-python", "program"], "no name that ends in .py"),
+        (["torchrun", "nowhere.py"], "There is no script nowhere.py"),
+        ([], "takes the command that starts your training"),
+    ],
+)
+def test_a_command_that_cannot_be_watched(words: list[str], says: str, tmp_path: Path) -> None:
+    with pytest.raises(CourseError, match=says):
+        _watched(words, tmp_path, 20)
