@@ -17,7 +17,6 @@ COMMANDS = {  # each is a file of the same name in course/commands/
     "page": "write what passed, and what you guessed and measured, as a page to print",
     "grade": "check the code of a class, and write pages, tables and points",
     "why": "say where the time of your own training on several ranks goes",
-    "bench": "compare the code of the labs with torch's own, on this machine",
     "doctor": "say what this machine has and whether the labs will run on it",
     "report": "try all of the course on this machine, and write down what came of it",
     "kit": "write the students' edition of the course, and files for graders",

@@ -7,8 +7,10 @@ The file grows as the command goes on: an interrupt, or a part that fails, takes
 """
 
 import argparse
+import contextlib
 import importlib.util
 import platform
+import re
 import shlex
 import shutil
 import signal
@@ -23,10 +25,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from course import hardware
-from course.commands import bench, report_facts, report_scripts, report_terminal
-from course.commands.bench_results import write
-from course.commands.report_terminal import Ended
-from course.core import ROOT, words
+from course.commands import report_facts, report_scripts, report_speed, report_terminal
+from course.core import ROOT, CourseError, words
 from course.hardware.doctor import BROKEN, CHECKS, examine
 from course.launch import warm_up
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 ON_RANKS = Path(__file__).with_name("report_on_ranks.py")
 TOOL_LIMIT_S, LINK_LIMIT_S, SCRIPT_LIMIT_S, NOTEBOOK_LIMIT_S = 120, 300, 600, 1800
+OF_TABLE = re.compile(r" +(size|\d+) ")  # its lines, between those of NCCL
 SHOWN = 3  # lines at the end of a script that went well: its figures
 
 
@@ -99,44 +100,23 @@ def box(report: Report) -> None:
 
 def links(report: Report) -> None:
     """An all-reduce over each pair of GPUs, and over all of them: is it right, how fast is it?"""
-    gpus = range(hardware.gpu_count())
-    groups = list(combinations(gpus, 2)) + ([tuple(gpus)] if len(gpus) != 2 else [])
+    gpus = tuple(range(hardware.gpu_count()))
     if not gpus:
         report.add("There is no GPU, so NCCL is not tried; two ranks on the CPU, with Gloo:\n")
     if len(gpus) == 1:
         report.add("There is one GPU, so NCCL is tried by one rank, which sends nothing:\n")
-    for group in groups:
-        if ended := _on_ranks(report, "sums", group):
-            speeds = next(line for line in ended.lines if " MB in " in line)
-            report.item(f"{_named(group)}: right; {speeds}")
-            report.warn(ended.warnings)
-
-
-def bandwidth(report: Report) -> None:
-    """Times by size as nccl-tests prints them, over all GPUs or two ranks on the CPU."""
-    gpus = tuple(range(hardware.gpu_count()))
-    if len(gpus) == 1:
-        report.add("There is one GPU, so nothing is sent from one to another.")
-    elif ended := _on_ranks(report, "table", gpus):
-        start = next(i for i, line in enumerate(ended.lines) if "busbw" in line)
-        report.item(_named(gpus), lines=ended.lines[start:])
-
-
-def _on_ranks(report: Report, measure: str, group: tuple[int, ...]) -> Ended | None:
-    """Measure on these GPUs, without any on the CPU; None, and a fault, if that goes wrong."""
-    ranks = str(len(group) or 2)
-    torchrun = ["torchrun", "--standalone", "--nproc-per-node", ranks, str(ON_RANKS), measure]
-    command = ["env", "NCCL_DEBUG=WARN", *torchrun, *map(str, group)]
-    ended = report_terminal.run(command, ROOT, LINK_LIMIT_S)
-    if ended.code == 0:
-        return ended
-    report.item(f"{_named(group)}: ended {ended.how}", fault=True, lines=ended.last)
-    report.warn(ended.warnings)
-    return None
-
-
-def _named(group: tuple[int, ...]) -> str:
-    return f"GPUs {', '.join(map(str, group))}" if group else "CPU"
+    pairs = list(combinations(gpus, 2)) if len(gpus) > 2 else []
+    for group in [*pairs, gpus]:
+        name = f"GPUs {', '.join(map(str, group))}" if group else "CPU"
+        torchrun = ["torchrun", "--standalone", "--nproc-per-node", str(len(group) or 2)]
+        command = ["env", "NCCL_DEBUG=WARN", *torchrun, str(ON_RANKS), *map(str, group)]
+        ended = report_terminal.run(command, ROOT, LINK_LIMIT_S)
+        if ended.code == 0:
+            table = list(filter(OF_TABLE.match, ended.lines))
+            report.item(f"{name}: right", lines=table if group == gpus else [table[0], table[-1]])
+        else:
+            report.item(f"{name}: ended {ended.how}", fault=True, lines=ended.last)
+        report.warn(ended.warnings)
 
 
 def scripts(report: Report) -> None:
@@ -165,22 +145,22 @@ def scripts(report: Report) -> None:
         report.item(f"{lesson}: {seconds:.0f} s")
 
 
-def against_torch(report: Report) -> None:
-    """The table of ``python -m course bench`` for the solved scripts, and its file."""
-    ranks = hardware.ranks()
-    where = "on GPUs with NCCL" if hardware.device() == "cuda" else "on the CPU with Gloo"
-    report.add(f"{words.plural(ranks, 'rank')} {where}; the median of relative times, and between")
-    report.add("which values half of them lie. 1.0: equal.\n")
+def speed(report: Report) -> None:
+    """What one writes in the labs against torch's own: the labs' races, with the solved scripts."""
+    ranks, device = hardware.ranks(), hardware.device()
+    report.add(f"{words.plural(ranks, 'rank')} on the {'GPUs' if device == 'cuda' else 'CPU'}.\n")
     warm_up()
-    results = []
-    with tempfile.TemporaryDirectory(prefix="course-") as name:
-        report_scripts.write(_lessons(), Path(name))
-        for result in bench.all_results(ranks, Path(name) / "src"):
-            results.append(result)
-            what = f"{result.first} relative to {result.second}: {result.measured}"
-            report.item(what, fault=result.ratio is None)
-    write(results, report.path.with_suffix(".json"))
-    report.add(f"\n`bench --compare` takes these results from {report.path.stem}.json.")
+    with tempfile.TemporaryDirectory(prefix="course-") as folder:
+        report_scripts.write(_lessons(), Path(folder))
+        with contextlib.chdir(folder):
+            for script, pairs in report_speed.races().items():
+                try:
+                    rows = report_speed.rows(script, ranks)
+                except CourseError as error:
+                    report.item(f"`{script}`: {error}", fault=True)
+                    continue
+                for first, second in pairs:
+                    report.item(f"`{script}`: {report_speed.compared(rows, first, second)}")
 
 
 def notebooks(report: Report) -> None:
@@ -207,9 +187,8 @@ def _lessons() -> list["Lesson"]:
 PARTS: dict[str, Callable[[Report], None]] = {
     "box": box,
     "links": links,
-    "bandwidth": bandwidth,
     "scripts": scripts,
-    "bench": against_torch,
+    "speed": speed,
     "notebooks": notebooks,
 }
 

@@ -62,7 +62,6 @@ LEFT_OUT = {
     "06b_horovod_engine/hvd_trace.py": "messages of tensors of the CPU, as by_name.py has",
     "11_splitting/tp_compare.py": "autograd asks a build for CUDA what torch's split layers return",
     "11b_pipelines/torch_pipeline.py": "torch's stages tell their shapes in single messages",
-    "course/bench_on_ranks.py": "tests/commands runs it with scripts of several lessons",
 }
 
 

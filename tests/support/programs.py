@@ -9,7 +9,6 @@ from course.core.files import ROOT
 from support import solutions
 
 LAUNCHERS = ("torchrun", "accelerate launch")  # not srun: with it, Slurm deals out the GPUs
-BENCH = ROOT / "course" / "commands" / "bench_on_ranks.py"  # the course's own script for ranks
 GIVEN = ROOT / "course" / "given"
 # What it has for Horovod joins a group for the scripts that import it.
 HOROVOD = {
@@ -154,9 +153,8 @@ def parsed(name: str, text: str) -> File:
 @cache
 def programs() -> dict[str, Program]:
     """Every script of every lesson as a program, by lesson and name."""
-    found = {
+    return {
         f"{lesson.stem}/{name}": Program.of(name, solutions.scripts(lesson.stem))
         for lesson in sorted(solutions.LESSONS.glob("[0-9]*.md"))
         for name in solutions.scripts(lesson.stem)
     }
-    return found | {f"course/{BENCH.name}": Program.of(BENCH.name, {BENCH.name: BENCH.read_text()})}

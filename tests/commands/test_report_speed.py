@@ -1,0 +1,43 @@
+"""The labs' races, of which `report` makes ratios: the labs' own scripts, in their own folder."""
+
+import re
+
+import pytest
+
+from course.commands import report_scripts, report_speed
+from course.core import ROOT, CourseError
+from course.launch import warm_up
+from course.lessons import lessons
+
+
+def test_a_ratio_is_that_of_the_slowest_ranks_of_a_round():
+    logged = [{"way": "mine", "off": 0.0}]
+    for turn, mine in enumerate((2.0, 3.0, 4.0)):
+        for rank in (0, 1):
+            logged.append({"way": "mine", "round": turn, "step_ms": mine * (1 + rank)})
+            logged.append({"way": "torch", "round": turn, "step_ms": 1.0 + rank})
+    sentence = "mine takes 3.00 times as long as torch (half of the rounds: 2.50 to 3.50)"
+    assert report_speed.compared(logged, "mine", "torch") == sentence
+
+
+@pytest.mark.slow
+@pytest.mark.rest
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("script", report_speed.races())
+def test_every_race_is_run(script, tmp_path, monkeypatch):
+    report_scripts.write(lessons(ROOT), tmp_path)
+    monkeypatch.chdir(tmp_path)
+    warm_up()
+    logged = report_speed.rows(script, 2)
+    for first, second in report_speed.races()[script]:
+        sentence = report_speed.compared(logged, first, second)
+        assert float(re.search(r"takes ([\d.]+) times", sentence)[1]) > 0
+
+
+@pytest.mark.slow
+def test_a_race_whose_script_raises_says_why(tmp_path, monkeypatch):
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "duel.py").write_text("raise ValueError('no such thing')\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CourseError, match="ValueError: no such thing"):
+        report_speed.rows("src/duel.py", 2)
