@@ -17,7 +17,7 @@ from course.explore.explorables import (
     strategies,
     tensor_fusion,
 )
-from course.explore.explorables_of_runs import loss_scale, machines, pipeline, scaling, shards
+from course.explore.explorables_of_runs import loss_scale, pipeline, scaling, shards
 from course.explore.figures import figures
 from course.explore.state import State
 
@@ -32,7 +32,6 @@ __all__ = [
     "figures",
     "hierarchy",
     "loss_scale",
-    "machines",
     "number_formats",
     "pipeline",
     "processes",

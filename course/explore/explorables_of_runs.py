@@ -7,8 +7,6 @@ from course.explore import models, pictures
 from course.explore.controls import Choice, Slider, Toggle
 from course.explore.factory import Description, explorable
 
-FINE, COARSE = 10**0.1, 10**0.2  # ten or five stops of a slider for each power of ten
-
 
 @explorable
 def loss_scale(metrics=None) -> Description:
@@ -28,25 +26,6 @@ def loss_scale(metrics=None) -> Description:
         "where": Choice("Gradients of", tuple(measured), next(iter(measured))),
         "format": Choice("Format", pictures.loss_scale.NARROW, "fp16"),
         "power": Slider("Loss scale: 2 to the power of", 0, 32, 0),
-    }
-
-
-@explorable
-def machines(own=None) -> Description:
-    """Published all-reduces behind a number of yours: choose their link, move your number.
-
-    `own` are measurements of yours, by name, as (bytes, bus bandwidth in GB/s).
-    """
-
-    def draw(**state: object) -> Picture:
-        return pictures.machines.draw(own=own, **state)
-
-    return draw, {
-        "link": Choice("Published over", tuple(models.machines.LINKS), models.machines.ANY),
-        "size": Slider("Buffer", 1 / 64, 8192, 16, step=2, unit="MiB", log=True),
-        "rate": Slider(
-            "Your number", 0.001, 1000, 0.5, step=FINE, unit="GB/s", log=True, fine=True
-        ),
     }
 
 

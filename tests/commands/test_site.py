@@ -25,7 +25,6 @@ LOOKED_AT = [
     "try_ring.html",
     "03_distributed_data_parallel.html",
     "08_scaling.html",
-    "machines.html",
     "10_sharding.html",
     "glossary.html",
     "install.html",
@@ -190,20 +189,6 @@ def test_the_address_of_a_figure_is_its_state(visit):
     page.get_by_role("link", name="The batch is shared").click()
     page.wait_for_function("() => document.querySelector('[role=switch]').checked")
     assert "strong=true" in page.url and title.inner_text().startswith("128 GPUs train")
-
-
-def test_the_page_of_machines_says_where_a_number_stands(visit):
-    page = visit("machines.html")
-    title = page.locator(".explorable-spoken b")
-    assert title.inner_text() == "At 16 MiB, 8 H200 reached 481 times yours"
-    page.get_by_role("slider", name="Your number").press("ArrowRight")
-    page.wait_for_function("() => document.querySelector('[data-alive]')")
-    assert title.inner_text() == "At 16 MiB, 8 H200 reached 382 times yours"
-    page.get_by_role("radio", name="PCIe").check()
-    page.wait_for_function(
-        "() => document.querySelector('.explorable-spoken').innerText.includes('4 GPUs over PCIe')"
-    )
-    assert title.inner_text() == "At 16 MiB, 4 GPUs over PCIe reached 7.7 times yours"
 
 
 @pytest.mark.parametrize("by", ["mouse", "finger"])

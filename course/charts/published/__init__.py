@@ -2,7 +2,7 @@
 
 from course.charts.published.figures import UNITS, Line, all_reduces, computed, lines, speedups
 from course.charts.published.picture import draw
-from course.charts.published.standing import neighbours, stands
+from course.charts.published.standing import stands
 
 __all__ = [
     "UNITS",
@@ -11,7 +11,6 @@ __all__ = [
     "computed",
     "draw",
     "lines",
-    "neighbours",
     "speedups",
     "stands",
 ]

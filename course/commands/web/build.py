@@ -126,7 +126,6 @@ def _zip_python(root: Path, path: Path) -> None:
         sources = [course / path / "__init__.py" for path in ("", "commands", "commands/web")]
         for room in ROOMS:
             sources += sorted((course / room).rglob("*.py"))
-        sources += sorted((course / "charts").rglob("*.toml"))  # the published figures
         for source in sources:
             archive.write(source, source.relative_to(root))
 
