@@ -68,7 +68,7 @@ def long_duration(seconds: float) -> str:
 def size(count: float, digits: int = 2) -> str:
     """A number of bytes in the binary unit that suits it: '512 B', '16 MiB', '79.6 GiB'."""
     for unit in ("B", "KiB", "MiB", "GiB"):
-        if count < 1024:
+        if round(count) < 1024:
             return f"{significant(count, digits)} {unit}"
         count /= 1024
     return f"{significant(count, digits)} TiB"

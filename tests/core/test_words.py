@@ -33,7 +33,16 @@ def test_times_for_readers(value, shown):
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(512, "512 B"), (1024, "1 KiB"), (2**26, "64 MiB"), (2**31, "2 GiB"), (2**41, "2 TiB")],
+    [
+        (512, "512 B"),
+        (1023.4, "1,023 B"),
+        (1023.9, "1 KiB"),
+        (1024, "1 KiB"),
+        (2**20 - 1, "1 MiB"),
+        (2**26, "64 MiB"),
+        (2**31, "2 GiB"),
+        (2**41, "2 TiB"),
+    ],
 )
 def test_sizes_for_readers(value, shown):
     assert words.size(value) == shown
