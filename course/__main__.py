@@ -48,7 +48,11 @@ def main(argv: list[str]) -> int:
 
 
 def run() -> int:
-    """What the program ``course`` does; returns its exit code."""
+    """What the program ``course`` does; returns its exit code.
+
+    A sign that the terminal's encoding does not have is printed as "?", and ends no command.
+    """
+    sys.stdout.reconfigure(errors="replace")
     return main(sys.argv[1:])
 
 

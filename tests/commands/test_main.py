@@ -1,5 +1,6 @@
 """``python -m course``: each command gets its own arguments, and is a file of the room."""
 
+import os
 import subprocess
 import sys
 import tomllib
@@ -30,6 +31,22 @@ def test_a_command_gets_its_arguments(monkeypatch, name):
     monkeypatch.setitem(sys.modules, f"course.commands.{name}", command)
     assert main([name, "--help", "x"]) == 3
     assert seen == [["--help", "x"]]
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_sign_that_the_terminal_does_not_have_ends_no_command(encoding):
+    command = "SimpleNamespace(main=lambda argv: print('✓ holds'))"
+    code = f"""if True:
+        import sys
+        from types import SimpleNamespace
+        from course.__main__ import run
+        sys.modules["course.commands.page"] = {command}
+        sys.argv = ["course", "page"]
+        sys.exit(run())
+    """
+    env = os.environ | {"PYTHONIOENCODING": encoding}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "? holds\n", "")
 
 
 @pytest.fixture
