@@ -13,6 +13,8 @@ CHECK = re.compile(r"^%check (\w+)[ \t]*$", re.MULTILINE)  # asks for the verdic
 WRITES = re.compile(r"%%writefile\b[ \t]*(.*)")  # the first line of a cell that writes a script
 GUESS = re.compile(r"^%%guess (\w+)")  # a cell that asks a question before a run
 ANSWER = re.compile(r"\bit_was\(\s*[\"'](\w+)")  # shows what the run says to it
+HOLD = "{} of {} checks hold"  # how the verdict that a check shows says what holds
+ALL_HOLD = re.compile(HOLD.format(r"\b(\d+)", r"\1"))
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"  # around what a learner writes
 
 

@@ -6,7 +6,7 @@ What was asked stands beside what was judged, so that a verdict which ended earl
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from course.core import todo
+from course.core import lesson_marks, todo
 from course.exercises import verdict_card
 from course.exercises.exercise import exercises
 from course.exercises.verdict import Outcome, Result
@@ -52,7 +52,7 @@ class Report:
     @property
     def verdict(self) -> str:
         """One line."""
-        said = [f"{self.held} of {len(self.asked)} checks hold"] if self.begun else []
+        said = [lesson_marks.HOLD.format(self.held, len(self.asked))] if self.begun else []
         if left := len(self.asked) - len(self.results) + self.count(Outcome.NOT_JUDGED):
             said.append(f"{left} not judged")
         found = ", ".join(said)

@@ -16,7 +16,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
-from course.core import write_whole
+from course.core import lesson_marks, write_whole
 from course.lessons.compared import WIDGET, says_the_same
 from course.lessons.lesson import Cell, Lesson
 
@@ -28,7 +28,6 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"file_extension": ".py", "name": "python", "pygments_lexer": "ipython3"},
 }
-ALL_HOLD = re.compile(r"(\d+) of \1 checks hold\.")
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -194,7 +193,7 @@ def check_that_fails(cell: NotebookNode) -> str:
     if cell.cell_type != "code" or not cell.source.startswith("%check"):
         return ""
     said = "".join(output.get("data", {}).get("text/plain", "") for output in cell.outputs)
-    return "" if ALL_HOLD.search(said) else said or "no verdict"
+    return "" if lesson_marks.ALL_HOLD.search(said) else said or "no verdict"
 
 
 def _reason(error: Exception) -> str:
