@@ -1,18 +1,16 @@
 """A deck of slides for each lab, made of its lesson and of its stored run; no sentence is new.
 
-A deck is one HTML file that needs nothing else: it opens from a folder, and prints. Its explorable
-moves by one of its controls, whose pictures lie in the file, because a page that is opened from a
-folder may not start Python.
+A deck is one HTML file that needs nothing else: it opens from a folder, without a network, and
+prints. The browser turns the slides, because each is as high as the window and scrolling stops at
+it.
 """
 
 import base64
 import html
-import json
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import nbformat
 from markdown_it import MarkdownIt
@@ -20,7 +18,6 @@ from nbformat import NotebookNode
 
 from course.charts import live_curves
 from course.commands.web import lab_page
-from course.commands.web.living import state
 from course.core import lesson_marks, write_whole
 from course.lessons import Lesson
 
@@ -31,7 +28,6 @@ CLAIMS = re.compile(r"\bclaims\(")
 HEADING = re.compile(r"^#{2,3} (.+)$", re.MULTILINE)
 LIVE = re.compile(f"<title>{live_curves.TITLE}")  # the curves that a run draws while it goes on
 NO_PARAGRAPH = re.compile(r"^(#|\||>|[-*] |\d+\. |!\[|<|```|\$\$)", re.MULTILINE)
-MOST = 24  # pictures of one explorable
 
 
 def write(root: Path, labs: Sequence[Lesson], out: Path) -> None:
@@ -54,15 +50,13 @@ def _title(lab: Lesson) -> str:
 
 
 def _page(title: str, slides: Sequence[str]) -> str:
-    style, script = (
-        (HERE / f"slides.{kind}").read_text(encoding="utf-8") for kind in ("css", "js")
-    )
+    style = (HERE / "slides.css").read_text(encoding="utf-8")
     sections = "".join(f"<section>{slide}</section>\n" for slide in slides)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{title}</title><style>{style}</style></head><body>\n{sections}"
-        f"<script>{script}</script></body></html>\n"
+        "</body></html>\n"
     )
 
 
@@ -74,13 +68,13 @@ def _slides(lab: Lesson, solved: NotebookNode) -> Iterator[str]:
     drawn = [(cell, heading) for cell, heading in headings if _picture(cell)]
     explorables = [each for each in drawn if lab_page.EXPLORABLE.search(each[0].source)]
     for cell, heading in explorables[:1]:
-        yield f"<h2>{heading}</h2>{_explorable(cell)}"
+        yield _figure(heading, cell)
     for above, (cell, heading) in pairwise([(None, ""), *headings]):
         if lesson_marks.GUESS.match(cell.source):
             yield _guess(cell, heading, _leads_to(above[0]))
     figures = [each for each in drawn if each not in explorables]
     for cell, heading in sorted(figures, key=lambda each: not LIVE.search(_picture(each[0])))[-1:]:
-        yield f'<h2>{heading}</h2><div class="figure">{_picture(cell)}</div>'
+        yield _figure(heading, cell)
     for cell, heading in headings:
         if cell.cell_type == "code" and CLAIMS.search(cell.source):
             yield f"<h2>{heading}</h2>{_shown(cell, 'text/html')}"
@@ -125,12 +119,12 @@ def _inline(text: str) -> str:
 
 def _shown(cell: NotebookNode, kind: str) -> str:
     """The last output of this kind, "" without one."""
-    found = [output["data"][kind] for output in _outputs(cell) if kind in output["data"]]
-    return "".join(found[-1]) if found else ""
+    data = [output.get("data", {}) for output in cell.get("outputs", [])]
+    return next(("".join(each[kind]) for each in reversed(data) if kind in each), "")
 
 
-def _outputs(cell: NotebookNode) -> list[NotebookNode]:
-    return [output for output in cell.get("outputs", []) if "data" in output]
+def _figure(heading: str, cell: NotebookNode) -> str:
+    return f'<h2>{heading}</h2><div class="figure">{_picture(cell)}</div>'
 
 
 def _picture(cell: NotebookNode) -> str:
@@ -141,43 +135,3 @@ def _picture(cell: NotebookNode) -> str:
         base64.b64decode(plot, validate=True)
         return f'<img alt="" src="data:image/png;base64,{plot}">'
     return ""
-
-
-def _explorable(cell: NotebookNode) -> str:
-    """Its picture, and where it can be drawn without the lab's own measurements, a slider."""
-    still = f'<div class="figure">{_picture(cell)}</div>'
-    values = next(filter(None, map(lab_page.values_of, reversed(_outputs(cell)))), None)
-    drawn = state(lab_page.EXPLORABLE.search(cell.source)[1])
-    if not values or str(drawn.picture(drawn.accepted(values)).still) != _picture(cell):
-        return still
-    label, frames, at = _frames(drawn, drawn.accepted(values))
-    if not frames:
-        return still
-    ready = json.dumps(frames).replace("</", "<\\/")
-    return (
-        f'<label class="move">{html.escape(label)} <input type="range" min="0" '
-        f'max="{len(frames) - 1}" value="{at}"> <output></output></label>{still}'
-        f'<script type="application/json">{ready}</script>'
-    )
-
-
-def _frames(drawn: Any, values: dict[str, Any]) -> tuple[str, list[tuple[str, str]], int]:
-    """What the slider is called, a name and a picture for each of its places, and the first place.
-
-    It is the explorable's own steps where it has some, else its first slider.
-    """
-    specs = sorted(drawn.specs(values), key=lambda spec: spec["kind"] != "Steps")
-    for spec in specs:
-        if spec["kind"] not in ("Steps", "Slider"):
-            continue
-        steps = spec["kind"] == "Steps"
-        stops = list(range(spec["last"] + 1)) if steps else spec["stops"]
-        now = values[spec["name"]]
-        chosen = sorted({*range(0, len(stops), -(-len(stops) // MOST)), stops.index(now)})
-        texts = [f"{stop} of {spec['last']}" for stop in stops] if steps else spec["texts"]
-        frames = []
-        for number in chosen:
-            moved = values | {spec["name"]: stops[number]}
-            frames.append((texts[number], str(drawn.picture(moved).still)))
-        return spec["label"], frames, chosen.index(stops.index(now))
-    return "", [], 0
