@@ -1,6 +1,7 @@
 """`course check` at a terminal: an interrupt, and what another program reads of it."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -62,3 +63,13 @@ def test_an_interrupt_is_no_pass_and_keeps_what_was_judged(src: Path, tmp_path: 
     assert earned == pytest.approx(held / 12, abs=1e-3)
     assert not [child for child in below if child.is_running() and child.status() != "zombie"]
     assert took < 10 * SOON_S  # two seconds on a quiet machine
+
+
+def test_a_check_of_a_folder_is_counted_within_its_exercise(tmp_path: Path):
+    code = "from pathlib import Path; from course.checks import check_folder; "
+    code += f"check_folder(Path({str(tmp_path)!r}), ['ring', 'my_ddp'], begun=print)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    begun = re.findall(r"^(\w+) \(exercise \d of 2\): check (\d+) of (\d+): ", done.stdout, re.M)
+    for name in ("ring", "my_ddp"):
+        counted = [(int(place), int(of)) for each, place, of in begun if each == name]
+        assert counted and counted == [(n + 1, len(counted)) for n in range(len(counted))]

@@ -101,6 +101,13 @@ class Session:
             return Path(request.getfixturevalue("alone")(new_folder))
         return request.getfixturevalue("tmp_path_factory").mktemp("ranks")
 
+    def _place(self, item: pytest.Item) -> str:
+        """Which check of its exercise this is; of several exercises, also which of them."""
+        name, names = _exercise(item), list(dict.fromkeys(map(_exercise, self._items)))
+        items = [each for each in self._items if _exercise(each) == name]
+        which = f" (exercise {names.index(name) + 1} of {len(names)})" if len(names) > 1 else ""
+        return f"{name}{which}: check {items.index(item) + 1} of {len(items)}"
+
     def _heard(self, rank: int, line: str) -> None:
         self._printed[f"rank {rank} │ {_visible(line)}"] = None
 
@@ -112,8 +119,8 @@ class Session:
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Before a check: is its script there, and has the exercise not hung too often?"""
-        name, number = _exercise(item), self._items.index(item) + 1
-        self._begun(f"{name}: check {number} of {len(self._items)}: {_claim(item)}")
+        name = _exercise(item)
+        self._begun(f"{self._place(item)}: {_claim(item)}")
         self._printed.clear()
         script = self._src / f"{name}.py"
         if not script.is_file():
