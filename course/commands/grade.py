@@ -186,12 +186,12 @@ def _write(out: Path, book: Gradebook) -> None:
         )
 
 
-def _write_back(out: Path, book: Gradebook, roster: Roster, column: str | None) -> None:
+def _write_back(out: Path, book: Gradebook, known: Roster, column: str | None) -> None:
     """Write the roster with the points of those of whom all is judged."""
     points = {
         line.submission.person.row: round(line.total, 4)
         for line in book.lines
         if line.submission.person and not line.not_judged
     }
-    write_whole(out / "roster.csv", roster.with_points(points, column))
+    write_whole(out / "roster.csv", known.with_points(points, column))
     print(f"The roster with the points is in {out / 'roster.csv'}.")
