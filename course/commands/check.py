@@ -28,10 +28,12 @@ def main(argv: Sequence[str]) -> int:
         warm_up()
     begun = _show if sys.stderr.isatty() else lambda text: None
     with complete(args.src, args.names) as src:
-        reports = check_folder(src, args.names, args.junit, args.isolated, begun)
+        reports = check_folder(src, args.names, args.isolated, begun)
     begun("")
     for report in reports:
         print(report)
+    if args.junit:
+        write_whole(args.junit, check_formats.junit(reports, args.src.name))
     if args.json:
         write_whole(args.json, check_formats.plain(reports))
     if args.gradescope:

@@ -1,10 +1,11 @@
-"""The verdicts of `check` in the forms of other programs: plain JSON, and Gradescope's.
+"""Verdicts in the forms of other programs: plain JSON, JUnit XML, and Gradescope's.
 
 Gradescope's: https://gradescope-autograders.readthedocs.io/en/latest/specs/
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from xml.etree import ElementTree
 
 from course.exercises import Outcome, Report, Result
 
@@ -17,6 +18,25 @@ def plain(reports: Sequence[Report]) -> str:
         for report in reports
     ]
     return _text({"ok": bool(reports) and all(r.ok for r in reports), "exercises": exercises})
+
+
+def junit(reports: Iterable[Report], name: str) -> str:
+    """JUnit XML: a suite for each exercise, below the name of what was checked."""
+    suites = ElementTree.Element("testsuites", name=name)
+    for report in reports:
+        failed, total = report.count(Outcome.FAILED), len(report.results)
+        counts = {"tests": total, "failures": failed, "skipped": total - failed - report.held}
+        suite = ElementTree.SubElement(
+            suites, "testsuite", name=report.exercise, **{key: str(n) for key, n in counts.items()}
+        )
+        for result in report.results:
+            about = {"classname": report.exercise, "name": result.claim}
+            case = ElementTree.SubElement(suite, "testcase", about)
+            if result.outcome == Outcome.FAILED:
+                ElementTree.SubElement(case, "failure", message=result.message)
+            elif result.outcome != Outcome.PASSED:
+                ElementTree.SubElement(case, "skipped", message=result.message)
+    return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True)
 
 
 def gradescope(reports: Sequence[Report]) -> str:

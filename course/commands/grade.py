@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
+from course.commands import check_formats
 from course.commands.check import NOT_JUDGED
 from course.commands.grading import comments, expected, feedback, pages, roster
 from course.commands.grading.alike import Group, alike
@@ -177,7 +178,8 @@ def _write(out: Path, book: Gradebook) -> None:
     for line in book.lines:
         name = slug(line.learner)
         write_whole(out / "feedback" / f"{name}.html", feedback.page(line))
-        write_whole(out / "junit" / f"{name}.xml", feedback.junit(line))
+        junit = check_formats.junit(line.reports.values(), line.learner)
+        write_whole(out / "junit" / f"{name}.xml", junit)
     print(f"The class is in {out / 'index.html'}, its points in {out / 'grades.csv'}.")
     if missing := sum(len(line.not_judged) for line in book.lines):
         print(

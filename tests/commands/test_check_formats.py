@@ -1,6 +1,7 @@
-"""The verdicts in the form of Gradescope, and as plain JSON."""
+"""The verdicts in the forms of Gradescope and JUnit, and as plain JSON."""
 
 import json
+from xml.etree import ElementTree
 
 import pytest
 
@@ -39,6 +40,14 @@ def test_plain_json_has_every_check(reports):
 
 def test_nothing_checked_is_not_ok():
     assert json.loads(check_formats.plain([]))["ok"] is False
+
+
+def test_junit_has_a_suite_for_each_exercise(reports):
+    ring, ddp = ElementTree.fromstring(check_formats.junit(reports, "ada")).findall("testsuite")
+    assert (ring.get("name"), ring.get("tests"), ring.get("failures")) == ("ring", "2", "1")
+    assert [case.get("name") for case in ring] == ["It adds.", "It ends."]
+    assert ring[1].find("failure").get("message") == "Rank 1 waits."
+    assert (ddp.get("failures"), len(ddp[0])) == ("0", 0)
 
 
 def test_gradescope_gets_a_point_for_each_exercise(reports):

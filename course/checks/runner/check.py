@@ -54,19 +54,18 @@ def check(
 def check_folder(
     src: Path,
     names: Sequence[str] = (),
-    junit: Path | None = None,
     isolated: bool = False,
     begun: Callable[[str], None] = lambda text: None,
 ) -> list[Report]:
     """Check the scripts in `src` for the exercises `names` (all if empty), in this process.
 
-    `junit` is where a JUnit report goes; `isolated` runs the learner's code in a sandbox; `begun`
-    is told of each check when it begins. After an interrupt the reports say what was judged until
-    then. Raises `CourseError` for an unknown name, and where this box cannot isolate.
+    `isolated` runs the learner's code in a sandbox; `begun` is told of each check when it begins.
+    After an interrupt the reports say what was judged until then. Raises `CourseError` for an
+    unknown name, and where this box cannot isolate.
     """
     from course.checks.runner import session  # imports pytest, which takes its time
 
-    return session.run(src, names, junit, isolated=isolated, begun=begun)
+    return session.run(src, names, isolated=isolated, begun=begun)
 
 
 def digest() -> str:

@@ -183,7 +183,6 @@ def _visible(text: str) -> str:
 def run(
     src: Path,
     names: Sequence[str],
-    junit: Path | None = None,
     limit: float | None = None,
     only: str = "",
     isolated: bool = False,
@@ -193,12 +192,11 @@ def run(
 ) -> list[Report]:
     """Check the scripts in `src` for the exercises `names` (all if empty).
 
-    `junit` is where a JUnit report goes, `limit` the seconds until ranks count as deadlocked;
-    `only` picks the checks of that name; `isolated` runs the learner's code in a sandbox; a
-    `thorough` session goes on however often the ranks hang. `begun` is told of each check when it
-    begins, `kept` the verdict so far after each. After an interrupt, the reports say what was
-    judged until then. Raises `CourseError` where this box cannot isolate, and where checks are
-    broken.
+    `limit` is the seconds until ranks count as deadlocked; `only` picks the checks of that name;
+    `isolated` runs the learner's code in a sandbox; a `thorough` session goes on however often the
+    ranks hang. `begun` is told of each check when it begins, `kept` the verdict so far after each.
+    After an interrupt, the reports say what was judged until then. Raises `CourseError` where this
+    box cannot isolate, and where checks are broken.
     """
     if isolated:
         isolation.require()
@@ -207,8 +205,6 @@ def run(
     unused = ("cacheprovider", "terminal", "unraisableexception")
     options = ["--disable-plugin-autoload", *(f"-pno:{plugin}" for plugin in unused)]
     options += ["-c", str(Path(__file__).with_name("pytest.ini")), "--rootdir", str(CHECKS)]
-    if junit:
-        options.append(f"--junit-xml={junit}")
     if only:
         nodes = [f"{node}::{only}" for node in nodes]
     code = pytest.main([*options, *nodes], plugins=[session])

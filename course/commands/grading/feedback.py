@@ -1,13 +1,11 @@
-"""What a learner gets back, as a page, and what other programs read: CSV and JUnit XML."""
+"""What a learner gets back, as a page, and what spreadsheets read: CSV."""
 
 from html import escape
-from xml.etree import ElementTree
 
 from course.commands.grading import pages
 from course.commands.grading.gradebook import Gradebook, Line
 from course.commands.grading.roster import table
 from course.core import words
-from course.exercises import Outcome
 
 
 def page(line: Line) -> str:
@@ -65,22 +63,3 @@ def csv(book: Gradebook) -> str:
             ]
         )
     return table(rows)
-
-
-def junit(line: Line) -> str:
-    """The verdicts on one learner as JUnit XML."""
-    suites = ElementTree.Element("testsuites", name=line.learner)
-    for name, report in line.reports.items():
-        failed, passed = report.count(Outcome.FAILED), report.held
-        of = len(report.results)
-        counts = {"tests": of, "failures": failed, "skipped": of - failed - passed}
-        suite = ElementTree.SubElement(
-            suites, "testsuite", name=name, **{key: str(n) for key, n in counts.items()}
-        )
-        for result in report.results:
-            case = ElementTree.SubElement(suite, "testcase", classname=name, name=result.claim)
-            if result.outcome == Outcome.FAILED:
-                ElementTree.SubElement(case, "failure", message=result.message)
-            elif result.outcome != Outcome.PASSED:
-                ElementTree.SubElement(case, "skipped", message=result.message)
-    return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True)
