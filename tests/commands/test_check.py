@@ -16,8 +16,6 @@ from course.commands.check import NOT_JUDGED
 
 pytestmark = pytest.mark.slow
 
-SOON_S = 2.0
-
 
 @pytest.fixture
 def src(tmp_path: Path) -> Path:
@@ -47,9 +45,7 @@ def test_an_interrupt_is_no_pass_and_keeps_what_was_judged(src: Path, tmp_path: 
         time.sleep(0.01)
     below = known.children(recursive=True)
     process.send_signal(signal.SIGINT)
-    start = time.monotonic()
     said, _ = process.communicate(timeout=60)
-    took = time.monotonic() - start
     assert process.returncode == NOT_JUDGED
     verdict = json.loads(told.read_text())
     (ring,) = verdict["exercises"]
@@ -62,7 +58,6 @@ def test_an_interrupt_is_no_pass_and_keeps_what_was_judged(src: Path, tmp_path: 
     earned = sum(test["score"] for test in json.loads(points.read_text())["tests"])
     assert earned == pytest.approx(held / 12, abs=1e-3)
     assert not [child for child in below if child.is_running() and child.status() != "zombie"]
-    assert took < 10 * SOON_S  # two seconds on a quiet machine
 
 
 def test_a_check_of_a_folder_is_counted_within_its_exercise(tmp_path: Path):
