@@ -30,7 +30,7 @@ def main(argv: Sequence[str]) -> int:
         raise CourseError(f"{args.out} is there already: name a new folder.")
     if args.kind == "slides":
         slides.write(ROOT, labs(ROOT), args.out)
-        print(f"Slides: open {args.out / 'index.html'} in a browser. Page Down turns them.")
+        print(f"Slides: open {args.out / 'index.html'} in a browser. Arrow keys turn them.")
         return 0
     learning, teaching = args.out / "students", args.out / "teachers"
     students.write(ROOT, wanted, learning)

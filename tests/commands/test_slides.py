@@ -110,8 +110,8 @@ def test_in_a_browser_each_key_turns_one_slide_and_all_of_them_print(out: Path, 
     for number in ("02", "03b", "08"):
         lab, found = deck(out, number)
         page.goto((out / f"{lab.name}.html").as_uri())
-        for at in range(1, 4):
-            page.keyboard.press("PageDown")
+        for key, at in (("ArrowRight", 1), ("PageDown", 2), ("ArrowDown", 3), ("ArrowLeft", 2)):
+            page.keyboard.press(key)
             page.wait_for_function(f"Math.abs({SECTIONS}[{at}].getBoundingClientRect().top) < 2")
         fold = page.locator("summary").first
         fold.press("Enter")

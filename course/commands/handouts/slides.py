@@ -1,8 +1,7 @@
 """A deck of slides for each lab, made of its lesson and of its stored run; no sentence is new.
 
 A deck is one HTML file that needs nothing else: it opens from a folder, without a network, and
-prints. The browser turns the slides, because each is as high as the window and scrolling stops at
-it.
+prints. Each slide is as high as the window, and scrolling stops at it.
 """
 
 import base64
@@ -50,13 +49,15 @@ def _title(lab: Lesson) -> str:
 
 
 def _page(title: str, slides: Sequence[str]) -> str:
-    style = (HERE / "slides.css").read_text(encoding="utf-8")
+    style, script = (
+        (HERE / f"slides.{kind}").read_text(encoding="utf-8") for kind in ("css", "js")
+    )
     sections = "".join(f"<section>{slide}</section>\n" for slide in slides)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{title}</title><style>{style}</style></head><body>\n{sections}"
-        "</body></html>\n"
+        f"<script>{script}</script></body></html>\n"
     )
 
 
