@@ -60,8 +60,8 @@ def _groups(exercise: str, texts: dict[str, str], blank: str, solved: str) -> It
 
 def _lines(blank: str, text: str) -> int:
     """How many lines of code a script has that were not handed out."""
-    lines = (Counter(map(str.strip, each.splitlines())) for each in (text, blank))
-    own = next(lines) - next(lines)
+    written, blanks = (Counter(map(str.strip, each.splitlines())) for each in (text, blank))
+    own = written - blanks
     return sum(count for line, count in own.items() if line and not line.startswith("#"))
 
 
