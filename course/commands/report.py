@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 ON_RANKS = Path(__file__).with_name("report_on_ranks.py")
 TOOL_LIMIT_S, LINK_LIMIT_S, SCRIPT_LIMIT_S, NOTEBOOK_LIMIT_S = 120, 300, 600, 1800
-OF_TABLE = re.compile(r" +(size|\d+) ")  # its lines, between those of NCCL
+OF_TABLE = re.compile(r" +(size|\d+) ")  # a line of `report_on_ranks`, between those of NCCL
 SHOWN = 3  # lines at the end of a script that went well: its figures
 
 
@@ -121,12 +121,12 @@ def links(report: Report) -> None:
 
 def scripts(report: Report) -> None:
     """The scripts of the lessons, solved, each by the command in its docstring."""
-    gpus, wanted, spent = hardware.gpu_count(), _lessons(), Counter()
+    gpus, every, spent = hardware.gpu_count(), _lessons(), Counter()
     report.add("Ranks run on GPUs where there is one for each of them, else on the CPU.\n")
     with tempfile.TemporaryDirectory(prefix="course-") as name:
         folder = Path(name)
-        report_scripts.write(wanted, folder)
-        for command in report_scripts.commands(wanted):
+        report_scripts.write(every, folder)
+        for command in report_scripts.commands(every):
             if lacking := command.lacks(folder, gpus):
                 report.item(f"not run: `{command.text}` needs {lacking}")
                 continue
@@ -148,7 +148,9 @@ def scripts(report: Report) -> None:
 def speed(report: Report) -> None:
     """What one writes in the labs against torch's own: the labs' races, with the solved scripts."""
     ranks, device = hardware.ranks(), hardware.device()
-    report.add(f"{words.plural(ranks, 'rank')} on the {'GPUs' if device == 'cuda' else 'CPU'}.\n")
+    where = "GPUs" if device == "cuda" else "CPU"
+    report.add(f"{words.plural(ranks, 'rank')} on the {where}; the time of the one relative to the")
+    report.add("other, the median of the rounds. 1.0: equal.\n")
     warm_up()
     with tempfile.TemporaryDirectory(prefix="course-") as folder:
         report_scripts.write(_lessons(), Path(folder))
@@ -159,8 +161,8 @@ def speed(report: Report) -> None:
                 except CourseError as error:
                     report.item(f"`{script}`: {error}", fault=True)
                     continue
-                for first, second in pairs:
-                    report.item(f"`{script}`: {report_speed.compared(rows, first, second)}")
+                for pair in pairs:
+                    report.item(f"`{script}`: {report_speed.compared(rows, pair)}")
 
 
 def notebooks(report: Report) -> None:

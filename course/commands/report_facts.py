@@ -1,12 +1,12 @@
-"""For `report`: what is read of a box beside the doctor's facts, and nothing that is a secret."""
+"""For `report`: facts of a box beyond those of the doctor, none of them a secret."""
 
 import os
 import shutil
 import sys
 from collections.abc import Iterator
 
-# Settings that change what a GPU or a message does. A list of what may be told, not of what may
-# not: who knows in which variable somebody keeps a key.
+# Settings that change what a GPU or a message does. This lists what may be shown, not what may not,
+# because any variable may hold somebody's key.
 VARIABLES = (
     *("CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_DEVICE_ORDER", "CUDA_LAUNCH_BLOCKING"),
     *("CUDA_MODULE_LOADING", "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"),
@@ -32,15 +32,15 @@ NVIDIA_SMI = (
     ["nvidia-smi", "topo", "-p2p", "r"],  # which GPUs read each other's memory
     ["nvidia-smi", f"--query-gpu={','.join(CLOCKS)}", "--format=csv"],
 )
-# torch's own, which bug reports ask for; of the environment it tells the allocator's settings only
+# torch's own, which bug reports ask for; of the environment it shows only the allocator's settings
 COLLECT_ENV = [sys.executable, "-P", "-m", "torch.utils.collect_env"]
 
 
 def tools() -> list[list[str]]:
-    """The commands that tell of this box."""
+    """The commands that describe this box."""
     return [COLLECT_ENV, *(NVIDIA_SMI if shutil.which("nvidia-smi") else ())]
 
 
 def settings() -> Iterator[str]:
-    """What is set of `VARIABLES`, each as ``NAME=value``."""
+    """Those of `VARIABLES` that are set, each as ``NAME=value``."""
     return (f"{name}={os.environ[name]}" for name in sorted(VARIABLES) if name in os.environ)

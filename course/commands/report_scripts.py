@@ -40,7 +40,7 @@ class Command:
     def on(self, gpus: int) -> list[str]:
         """The words for a box with that many GPUs.
 
-        accelerate starts several processes for the CPU only if it is told so, as a cell tells it.
+        accelerate starts several processes for the CPU only if a variable says so, as in a cell.
         """
         several = ACCELERATE.match(self.text)
         if several is None or int(several[1]) <= max(1, gpus):

@@ -1,6 +1,7 @@
 """For `report`: what one writes in the labs against torch's own, by the labs' own scripts."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from statistics import quantiles
 
 from course import hardware
@@ -8,20 +9,33 @@ from course.core import CourseError
 from course.launch import launch
 
 LIMIT_S = 600.0
-# Each script times several ways in turns. Of a pair, the first is compared with the second.
-Races = Mapping[str, tuple[tuple[str, str], ...]]
 
 
-def races() -> Races:
-    """The scripts, with their arguments, and the pairs of their ways."""
+@dataclass(frozen=True)
+class Pair:
+    """Two ways that a script times in turns, by the names that it logs them under."""
+
+    first: str
+    second: str
+    means: str  # what the time of the first relative to the second says
+
+
+def races() -> dict[str, tuple[Pair, ...]]:
+    """The labs' scripts that time several ways, with their arguments, and what is compared."""
     cap = "25" if hardware.device() == "cuda" else "1"  # MiB in a bucket, as lab 03b has it
     return {
-        "src/duel.py": (("ring", "torch"),),
-        f"src/compare.py none {cap} torch": ((cap, "torch"), ("torch", "none")),
-        "src/hvd_race.py": (("fused, 1 ms", "DDP"), ("fused, 20 ms", "DDP")),
-        "src/zero_ways.py race": (("zero_one", "torch_zero"), ("zero_two", "ddp")),
-        "src/fsdp_ways.py race": (("my_fsdp", "torch_fsdp"),),
-        "src/torch_pipeline.py": (("our 1F1B", "1F1B"),),
+        "src/duel.py": (Pair("ring", "torch", "your ring to torch's all-reduce"),),
+        f"src/compare.py none {cap} torch": (
+            Pair(cap, "torch", "your buckets to torch's DDP"),
+            Pair("torch", "none", "torch's DDP to no communication"),
+        ),
+        "src/hvd_race.py": (Pair("fused, 1 ms", "DDP", "the Horovod engine to torch's DDP"),),
+        "src/zero_ways.py race": (
+            Pair("zero_one", "torch_zero", "your ZeRO-1 to torch's"),
+            Pair("zero_two", "ddp", "your ZeRO-2 to torch's DDP"),
+        ),
+        "src/fsdp_ways.py race": (Pair("my_fsdp", "torch_fsdp", "your FSDP to torch's"),),
+        "src/torch_pipeline.py": (Pair("our 1F1B", "1F1B", "your 1F1B to torch's"),),
     }
 
 
@@ -37,13 +51,13 @@ def rows(script: str, ranks: int) -> list[dict]:
     return run.rows
 
 
-def compared(logged: Iterable[Mapping], first: str, second: str) -> str:
-    """A sentence: how long one way takes relative to another, by the slowest rank of each round."""
+def compared(logged: Iterable[Mapping], pair: Pair) -> str:
+    """How long the first way takes relative to the second, by the slowest rank of each round."""
     times: dict[tuple[str, int], float] = {}
     for row in logged:
         if took := row.get("step_ms", row.get("seconds")):
             turn = row["way"], row["round"] if "round" in row else row["turn"]
             times[turn] = max(took, times.get(turn, 0.0))
-    ratios = [times[way, n] / times[second, n] for way, n in times if way == first]
+    ratios = [times[way, n] / times[pair.second, n] for way, n in times if way == pair.first]
     low, middle, high = (f"{each:.2f}" for each in quantiles(ratios, n=4, method="inclusive"))
-    return f"{first} takes {middle} times as long as {second} (half of the rounds: {low} to {high})"
+    return f"{pair.means}: {middle} ({low} to {high} in half of the rounds)"

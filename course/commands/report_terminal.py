@@ -43,8 +43,8 @@ class Ended:
     @property
     def warnings(self) -> list[str]:
         """Its warnings, each once, whichever ranks gave them."""
-        found = (match[1] for line in self.lines for way in WARNINGS if (match := way.search(line)))
-        return list(dict.fromkeys(found))
+        texts = (match[1] for line in self.lines for way in WARNINGS if (match := way.search(line)))
+        return list(dict.fromkeys(texts))
 
 
 def path() -> str:
