@@ -7,7 +7,7 @@ from contextlib import nullcontext
 import pytest
 import torch
 import torch.distributed as dist
-from support.said import says
+from support.says import says
 from torch import nn
 from torch._dynamo.backends.distributed import DDPOptimizer
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
@@ -69,42 +69,39 @@ class Messages(TorchDispatchMode):
 
 
 def test_the_caps_of_the_buckets():
-    says("03b_overlap", "Without it the cap is 25 MiB, and 1 MiB for the first bucket")
+    says("03b_overlap", "25 MiB", "1 MiB")
     assert dist._DEFAULT_FIRST_BUCKET_BYTES == MIB
     assert DistributedDataParallel(nn.Linear(1, 1)).bucket_bytes_cap == 25 * MIB
 
 
 def test_the_first_step_has_one_bucket_and_the_next_begins_with_a_small_one():
-    says("03b_overlap", "In the first step everything travels in *one* bucket")
-    says("03b_overlap", "rebuilds", "the buckets before the second step")
-    says("03b_overlap", "From then on the first bucket closes at 1 MiB and the others at 25.")
-    says("glossary", "After the first step DDP makes its buckets again")
+    says("03b_overlap", "second step")
+    says("glossary", "first step")
     first, second, third = buckets(layers(8, 9))
     assert (first, second, third) == ([72], [9, 27, 27, 9], [9, 27, 27, 9])
 
 
 def test_a_bucket_closes_when_it_reaches_the_cap():
-    says("03b_overlap", "torch's DDP closes a bucket when it *reaches* the cap")
-    says("glossary", "DDP closes one as soon as it holds 25 MiB, the first one at 1 MiB.")
+    says("03b_overlap", "reaches")
+    says("glossary", "25 MiB", "1 MiB")
     assert buckets(layers(4, 0.75), bucket_cap_mb=1)[-1] == [1.5, 1.5]
 
 
 def test_a_cap_of_ones_own_holds_for_the_first_bucket():
-    says("03b_overlap", "With a `bucket_cap_mb` of your own, DDP's first bucket has that cap, too.")
+    says("03b_overlap", "`bucket_cap_mb`")
     assert buckets(layers(8, 1), bucket_cap_mb=2)[-1] == [2, 2, 2, 2]
-    says("03b_overlap", "torch.compile still makes its first cut at 1 MiB.")
+    says("03b_overlap", "torch.compile", "1 MiB")
     assert DDPOptimizer(2 * MIB, backend_compile_fn=None).first_bucket_cap == MIB
 
 
 def test_static_graph_watches_one_step_longer():
-    says("03b_overlap", "With `static_graph` it watches one step longer.")
+    says("03b_overlap", "`static_graph`")
     options = {"static_graph": True, "bucket_cap_mb": 1}
     assert list(map(len, buckets(layers(4, 1), 4, **options))) == [1, 1, 4, 4]
 
 
 def test_the_flags_of_unused_parameters():
-    says("03_distributed_data_parallel", "only with `find_unused_parameters=True`, and with")
-    says("03_distributed_data_parallel", "`static_graph=True` in the first step")
+    says("03_distributed_data_parallel", "`find_unused_parameters=True`", "`static_graph=True`")
     options = {"default": {}, "search": {"find_unused_parameters": True}}
     options["static"] = {"static_graph": True}
     sent: dict[str, list[int]] = {name: [] for name in options}
@@ -118,21 +115,18 @@ def test_the_flags_of_unused_parameters():
 
 
 def test_a_compiled_model_is_cut_at_the_buckets_by_default():
-    says("03b_overlap", "(`optimize_ddp`, on by default)")
+    says("03b_overlap", "`optimize_ddp`")
     assert torch._dynamo.config.optimize_ddp is True
 
 
 def test_a_search_for_unused_parameters_keeps_the_first_buckets():
-    says("03b_overlap", "sends the flags, and never rebuilds its buckets")
-    says("03b_overlap", "filled from the model's *first* layer on and sent in reverse")
+    says("03b_overlap", "flags")
     assert buckets(layers(10, 9))[-1] == [9, 27, 27, 27]
     assert buckets(layers(10, 9), find_unused_parameters=True) == 3 * [[27, 27, 27, 9]]
 
 
 def test_bucket_views_refuse_detach_and_nothing_else():
-    says("03b_overlap", "each gradient *is* a piece of its bucket after backward")
-    says("03b_overlap", "`grad.detach_()` raises an error, because one cannot detach a view")
-    says("03b_overlap", "You may still replace `parameter.grad` by a tensor of your own")
+    says("03b_overlap", "gradient_as_bucket_view", "`grad.detach_()`", "`parameter.grad`")
     model = nn.Linear(3, 2)
     ddp = DistributedDataParallel(model, gradient_as_bucket_view=True)
     ddp(torch.ones(1, 3)).sum().backward()
@@ -146,8 +140,8 @@ def test_bucket_views_refuse_detach_and_nothing_else():
 
 
 def test_an_unused_parameter_is_an_error_in_the_next_forward():
-    says("03_distributed_data_parallel", "By default an unused parameter is an error in the next")
-    says("04c_wrong_numbers", '"expected to have finished reduction", in the second step')
+    says("03_distributed_data_parallel", "unused parameter")
+    says("04c_wrong_numbers", "expected to have finished reduction")
     model = nn.ModuleDict({"used": nn.Linear(1, 1), "unused": nn.Linear(1, 1)})
     model.forward = lambda x: model["used"](x)
     ddp = DistributedDataParallel(model)
@@ -157,15 +151,14 @@ def test_an_unused_parameter_is_an_error_in_the_next_forward():
 
 
 def test_the_cpu_takes_no_device_ids():
-    says("03_distributed_data_parallel", "On the CPU it takes only `None`")
-    says("hints", "On the CPU the argument must be `None`.")
+    says("03_distributed_data_parallel", "only `None`")
+    says("hints", "must be `None`")
     with pytest.raises(ValueError, match="device_ids"):
         DistributedDataParallel(nn.Linear(1, 1), device_ids=[torch.device("cpu")])
 
 
 def test_what_an_evaluation_sends():
-    says("04b_clinic", "Before a forward, DDP sends rank 0's *buffers*")
-    says("04b_clinic", "A model without buffers sends nothing in an evaluation under `no_grad`")
+    says("04b_clinic", "*buffers*", "`no_grad`")
     for norm, sent in ((nn.BatchNorm1d(2), True), (nn.LayerNorm(2), False)):
         ddp = DistributedDataParallel(nn.Sequential(nn.Linear(2, 2), norm))
         ddp.eval()
@@ -175,7 +168,7 @@ def test_what_an_evaluation_sends():
 
 
 def test_the_forward_after_an_evaluation_sends_no_buffers():
-    says("04b_clinic", "previous forward ran under `no_grad` or `no_sync`")
+    says("04b_clinic", "`no_sync`")
     ddp = DistributedDataParallel(nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)))
     sent = []
     for quiet in (torch.no_grad, nullcontext, nullcontext, ddp.no_sync, nullcontext):
@@ -188,7 +181,7 @@ def test_the_forward_after_an_evaluation_sends_no_buffers():
 
 
 def test_the_second_forward_arranges_the_buckets_with_two_messages():
-    says("04b_clinic", "in the second forward DDP arranges its", "sends two messages, with or")
+    says("04b_clinic", "two messages")
     ddp = DistributedDataParallel(nn.Linear(2, 2))
     ddp(torch.ones(1, 2)).sum().backward()
     with Messages() as messages:
@@ -197,7 +190,6 @@ def test_the_second_forward_arranges_the_buckets_with_two_messages():
 
 
 def test_moving_the_module_ends_the_averaging():
-    says("04_ddp_in_practice", "memory on another device or of another type, autograd forgets the")
     model = nn.Linear(2, 2)
     ddp = DistributedDataParallel(model)
     model.double()
@@ -207,7 +199,7 @@ def test_moving_the_module_ends_the_averaging():
 
 
 def test_no_sync_has_to_hold_the_forward():
-    says("hints", "belong in `no_sync`, forward *and* backward")
+    says("hints", "`no_sync`")
     ddp = DistributedDataParallel(nn.Linear(2, 2))
     for inside, sent in ((True, False), (False, True)):
         with Messages() as messages:
@@ -222,13 +214,13 @@ def test_no_sync_has_to_hold_the_forward():
 
 
 def test_join_divides_by_the_initial_number_of_ranks():
-    says("06_horovod_style", "unless you ask it not to (`divide_by_initial_world_size`)")
+    says("06_horovod_style", "`divide_by_initial_world_size`")
     parameters = inspect.signature(DistributedDataParallel.join).parameters
     assert parameters["divide_by_initial_world_size"].default is True
 
 
 def test_a_torch_without_cuda_refuses_the_hook_for_bf16():
-    says("05b_autocast", "`bf16_compress_hook` (a torch without CUDA refuses the latter)")
+    says("05b_autocast", "`bf16_compress_hook`")
     ddp = DistributedDataParallel(nn.Linear(2, 2))
     if torch.version.cuda or torch.version.hip:  # there it takes Gloo, too
         ddp.register_comm_hook(None, default_hooks.bf16_compress_hook)
@@ -240,13 +232,13 @@ def test_a_torch_without_cuda_refuses_the_hook_for_bf16():
 
 
 def test_the_result_of_a_collective_comes_as_a_list():
-    says("05b_autocast", "(here it comes as a list of one tensor)")
+    says("05b_autocast", "list of one tensor")
     value = dist.all_reduce(torch.ones(2), async_op=True).get_future().wait()
     assert isinstance(value, list) and len(value) == 1
 
 
 def test_the_hook_of_a_gradient_gets_its_parameter():
-    says("03b_overlap", "The function gets the *parameter*; its gradient is `parameter.grad`.")
+    says("03b_overlap", "`parameter.grad`")
     called = []
     layer, frozen = nn.Linear(1, 1, bias=False), nn.Linear(1, 1, bias=False)
     for parameter in (*layer.parameters(), *frozen.parameters()):
@@ -257,14 +249,14 @@ def test_the_hook_of_a_gradient_gets_its_parameter():
 
 
 def test_sync_batch_norm_needs_gpus():
-    says("03_distributed_data_parallel", "makes them those of the whole batch. It needs GPUs.")
+    says("03_distributed_data_parallel", "needs GPUs")
     norm = nn.SyncBatchNorm.convert_sync_batchnorm(nn.BatchNorm1d(2))
     with pytest.raises(ValueError, match="SyncBatchNorm expected input tensor to be on"):
         norm(torch.ones(2, 2))
 
 
 def test_how_to_keep_buffers_apart():
-    says("07_strategies", "`broadcast_buffers=False` (since torch 2.13: `forward_sync_buffers`)")
+    says("07_strategies", "`broadcast_buffers=False`", "torch 2.13", "`forward_sync_buffers`")
     assert "`forward_sync_buffers=False` (before torch 2.13 `broadcast_bu" in KNOWN["buffers"].cure
     renamed = "forward_sync_buffers" in inspect.signature(DistributedDataParallel).parameters
     assert renamed == (torch.__version__ >= (2, 13))
@@ -284,7 +276,7 @@ def test_how_to_keep_buffers_apart():
 
 
 def test_after_a_pass_without_messages_no_buffers_travel():
-    says("03_distributed_data_parallel", "(but not after a pass without messages)")
+    says("03_distributed_data_parallel", "without messages")
     ddp = DistributedDataParallel(nn.BatchNorm1d(2))
     for passing, sends in ((ddp.no_sync, False), (nullcontext, True), (torch.no_grad, False)):
         with passing():

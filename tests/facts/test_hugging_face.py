@@ -5,14 +5,14 @@ import inspect
 import pytest
 import torch
 import transformers
-from support.said import says
+from support.says import says
 
 from course.models import bert
 from course.own.slow.cause import KNOWN
 
 
 def test_a_model_with_labels_returns_the_loss():
-    says("03b_overlap", "With `labels` in its batch, a model of `transformers` returns the loss")
+    says("03b_overlap", "`labels`")
     model = bert()
     ids = torch.ones(2, 5, dtype=torch.long)
     assert model(input_ids=ids).loss is None
@@ -20,29 +20,27 @@ def test_a_model_with_labels_returns_the_loss():
 
 
 def test_the_trainer_takes_dataparallel_without_a_launcher():
-    says("07b_six_ways", "with plain `python` on several GPUs, it takes `nn.DataParallel`")
-    says("07b_six_ways", "The `Trainer` of transformers takes DDP if you start it with `torchrun`.")
+    says("07b_six_ways", "`nn.DataParallel`", "`Trainer`")
     source = inspect.getsource(transformers.Trainer._wrap_model)
     assert "self.args.n_gpu > 1" in source and "model = nn.DataParallel(model)" in source
 
 
 def test_bert_adds_the_input_of_a_layer_to_its_output():
-    says("05b_autocast", "because a layer of BERT adds its output to its input")
-    says("05_mixed_precision", "Only the first token of each pair goes to the classifier.")
+    says("05_mixed_precision", "first token")
     layer = transformers.models.bert.modeling_bert
     assert "self.LayerNorm(hidden_states + input_tensor)" in inspect.getsource(layer.BertOutput)
     assert "hidden_states[:, 0]" in inspect.getsource(layer.BertPooler)
 
 
 def test_gather_for_metrics_drops_what_was_added():
-    says("07b_six_ways", "drops the samples that were added only to make the shares equal")
+    says("07b_six_ways", "gather_for_metrics")
     accelerate = pytest.importorskip("accelerate")
     text = " ".join(accelerate.Accelerator.gather_for_metrics.__doc__.split())
     assert "potentially drops duplicates in the last batch" in text
 
 
 def test_accelerate_does_nothing_until_the_last_batch_of_a_step():
-    says("07b_six_ways", "makes `step` and `zero_grad` do nothing until the fourth batch")
+    says("07b_six_ways", "fourth batch")
     from accelerate.optimizer import AcceleratedOptimizer
 
     for method in (AcceleratedOptimizer.step, AcceleratedOptimizer.zero_grad):

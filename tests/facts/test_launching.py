@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from support.said import says
+from support.says import says
 from torch.distributed import run
 from torch.distributed.elastic.multiprocessing import errors
 from torch.distributed.elastic.rendezvous import (
@@ -38,8 +38,7 @@ def config(monkeypatch: pytest.MonkeyPatch, *options: str):
 
 
 def test_torchrun_gives_a_rank_one_thread(monkeypatch, caplog):
-    says("00_start_here", "warns that it sets `OMP_NUM_THREADS` to 1")
-    says("03_distributed_data_parallel", "because `torchrun` gives each rank one, too")
+    says("00_start_here", "`OMP_NUM_THREADS`")
     monkeypatch.setenv("OMP_NUM_THREADS", "to be taken away")  # and put back afterwards
     config(monkeypatch, "--nproc-per-node", "2")
     assert os.environ["OMP_NUM_THREADS"] == "1"
@@ -47,22 +46,21 @@ def test_torchrun_gives_a_rank_one_thread(monkeypatch, caplog):
 
 
 def test_a_rank_per_gpu():
-    says("00_start_here", "With `--nproc-per-node gpu` it starts one rank per GPU.")
+    says("00_start_here", "`--nproc-per-node gpu`")
     if not torch.cuda.is_available():
         with pytest.raises(ValueError, match="Cuda is not available"):
             run.determine_local_world_size("gpu")
 
 
 def test_elastic_launches(monkeypatch):
-    says("04_ddp_in_practice", "`torchrun --nnodes 2:4 --max-restarts 3`")
-    says("04_ddp_in_practice", "starts all of them again, up to three times")
+    says("04_ddp_in_practice", "`torchrun --nnodes 2:4 --max-restarts 3`", "three times")
     asked = config(monkeypatch, "--nnodes", "2:4", "--max-restarts", "3")
     assert (asked.min_nodes, asked.max_nodes, asked.max_restarts) == (2, 4, 3)
     assert config(monkeypatch, "--nnodes", "2").max_restarts == 0
 
 
 def test_all_end_when_the_machine_of_the_rendezvous_has_failed():
-    says("04_ddp_in_practice", "(If the machine that `--rdzv-endpoint` names has failed, all end.)")
+    says("04_ddp_in_practice", "`--rdzv-endpoint`")
     port = get_free_port()
 
     def agent(is_host: bool) -> tuple:
@@ -79,8 +77,7 @@ def test_all_end_when_the_machine_of_the_rendezvous_has_failed():
 
 
 def test_how_long_agents_wait_for_each_other():
-    says("09_clusters", "The first waits ten minutes for the last.")
-    says("09_clusters", "how soon a dead agent is given up: after 3 × 5 s")
+    says("09_clusters", "ten minutes", "3 × 5 s")
     assert rendezvous.RendezvousTimeout().join.total_seconds() == 600
     made = inspect.signature(rendezvous.DynamicRendezvousHandler.from_backend).parameters
     assert made["keep_alive_interval"].default == 5
@@ -88,21 +85,20 @@ def test_how_long_agents_wait_for_each_other():
 
 
 def test_agents_are_numbered_by_name():
-    says("09_clusters", "in the alphabetical order of their host names")
-    says("09_clusters", "node10 comes before node2")
+    says("09_clusters", "alphabetical order", "node10")
     made = rendezvous._NodeDescGenerator().generate
     nodes = [made("node2"), made("node10"), made("node1")]
     assert [node.addr for node in sorted(nodes)] == ["node1", "node10", "node2"]
 
 
 def test_the_shared_store_can_be_switched_off():
-    says("04_ddp_in_practice", "With the variable every attempt gets a new store.")
-    says("04c_wrong_numbers", "`TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1`")
+    says("04_ddp_in_practice", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE")
+    says("04c_wrong_numbers", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE")
     assert 'os.getenv("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "0")' in inspect.getsource(rendezvous)
 
 
 def test_record_brings_the_traceback_into_the_report(tmp_path, monkeypatch):
-    says("04_ddp_in_practice", "with `@record` on the main function its traceback.")
+    says("04_ddp_in_practice", "`@record`")
 
     @errors.record
     def main():
@@ -121,24 +117,23 @@ def test_record_brings_the_traceback_into_the_report(tmp_path, monkeypatch):
 
 
 def test_the_old_launcher():
-    says("05_mixed_precision", "`torch.distributed.launch` is deprecated in favour of `torchrun`.")
-    says("03_distributed_data_parallel", "`torch.distributed.launch` is now `torchrun`")
+    says("05_mixed_precision", "`torch.distributed.launch`")
+    says("03_distributed_data_parallel", "`torch.distributed.launch`")
     launch = importlib.import_module("torch.distributed.launch")
     assert "deprecated" in launch.__doc__ and "torchrun" in launch.__doc__
 
 
 def test_the_programme_that_compares_the_recorders():
-    says("04b_clinic", "in a terminal it is called `torchfrtrace`")
+    says("04b_clinic", "`torchfrtrace`")
     commands = importlib.metadata.distribution("torch").entry_points.select(name="torchfrtrace")
     assert list(commands)
-    says("04b_clinic", "by torch 2.11, which compares NCCL's dumps only")
+    says("04b_clinic", "torch 2.11")
     accepted = '"gloo"' in inspect.getsource(flight_recorder_types.Op)
     assert accepted == (torch.__version__ >= (2, 13))
 
 
 def test_the_debug_server():
-    says("04b_clinic", "has a *debug server* that collects the stacks of all ranks")
-    says("04b_clinic", "needs the packages `tabulate` and `aiohttp` (or `requests`)")
+    says("04b_clinic", "*debug server*", "`tabulate`", "`aiohttp`", "`requests`")
     from torch.distributed import debug
 
     options = inspect.signature(debug.start_debug_server).parameters
@@ -149,8 +144,8 @@ def test_the_debug_server():
 
 
 def test_numbers_that_two_processes_agree_on():
-    says("04c_wrong_numbers", "each start of Python gives other numbers")
-    says("06b_horovod_engine", "The order of a Python `set` of strings does.")
+    says("04c_wrong_numbers", "each start of Python")
+    says("06b_horovod_engine", "`set` of strings")
     asked = "print(hash('a'), hash(b'a'))"
     clean = {name: os.environ[name] for name in ("PATH",)}
     told = {
@@ -161,7 +156,7 @@ def test_numbers_that_two_processes_agree_on():
 
 
 def test_only_the_thread_that_forks_is_in_the_child():
-    says("00_start_here", "only the one that called `fork` exists in the child")
+    says("00_start_here", "`fork`")
     asked = """
 import os, threading, time
 threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
@@ -179,8 +174,7 @@ os._exit(0)
 @pytest.mark.rest
 @pytest.mark.slow
 def test_gnus_openmp_has_no_helpers_in_a_child():
-    says("00_start_here", "Torch's packages for Linux share out work by GNU's OpenMP.")
-    says("00_start_here", "but not the threads, and so it waits forever")
+    says("00_start_here", "GNU's OpenMP", "waits forever")
     assert list(Path(torch.__file__).parent.glob("lib/libgomp*"))
     asked = """
 import os, signal, torch
@@ -198,25 +192,25 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 def test_cuda_refuses_to_go_on_in_a_child():
-    says("00_start_here", "CUDA was initialized before the fork, so the child may not use it")
+    says("00_start_here", "before the fork")
     assert "Cannot re-initialize CUDA in forked subprocess" in inspect.getsource(torch.cuda)
 
 
 def test_spawn_starts_a_fresh_python():
-    says("00_start_here", "The function `torch.multiprocessing.spawn` starts a fresh Python for")
+    says("00_start_here", "`torch.multiprocessing.spawn`")
     default = inspect.signature(torch.multiprocessing.spawn).parameters["start_method"].default
     assert default == "spawn"
 
 
 def test_accelerate_runs_torchs_launcher():
-    says("00_start_here", "because `accelerate launch` runs torch's own launcher")
+    says("00_start_here", "`accelerate launch`")
     from accelerate.commands import launch
 
     assert "import torch.distributed.run" in inspect.getsource(launch.multi_gpu_launcher)
 
 
 def test_the_launcher_of_notebooks_forks():
-    says("00_start_here", "does fork the kernel, so it asks that no cell has used CUDA before")
+    says("00_start_here", "fork the kernel")
     import accelerate
 
     source = inspect.getsource(accelerate.notebook_launcher)
@@ -243,8 +237,8 @@ def accelerated(tmp_path: Path, *options: str, **env: str) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.timeout(300)  # fresh interpreters import torch, one after another
 def test_accelerate_on_a_cpu_starts_one_process_unless_told(tmp_path):
-    says("00_start_here", "`--num_processes 2` alone makes it start *one* plain process")
-    says("07b_six_ways", "`accelerate launch --cpu --num_processes 2` quietly starts a single")
+    says("00_start_here", "`--num_processes 2`")
+    says("07b_six_ways", "`accelerate launch --cpu --num_processes 2`")
     for options in (["--num_processes", "2"], ["--cpu", "--num_processes", "2"]):
         assert accelerated(tmp_path, *options) == ["none none"]
     told = ["--multi_gpu", "--num_processes", "2"]
@@ -255,7 +249,7 @@ def test_accelerate_on_a_cpu_starts_one_process_unless_told(tmp_path):
 @pytest.mark.slow
 @pytest.mark.timeout(300)  # fresh interpreters import torch, one after another
 def test_ddp_under_detail_over_gloo():
-    says("04b_clinic", "Up to torch 2.15 you cannot use it with DDP over Gloo")
+    says("04b_clinic", "torch 2.15")
     asked = """
 import torch, torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
@@ -269,6 +263,6 @@ DistributedDataParallel(torch.nn.Linear(1, 1))
 
 
 def test_a_rank_near_its_gpu(monkeypatch):
-    says("04_ddp_in_practice", "`torchrun --numa-binding node` keeps each rank on the cores")
+    says("04_ddp_in_practice", "`torchrun --numa-binding node`")
     bound = config(monkeypatch, "--numa-binding", "node")
     assert bound.numa_options.affinity_mode.value == "node"

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 import torch
 import torch.distributed as dist
-from support.said import says
+from support.says import says
 from torch.distributed import distributed_c10d as c10d
 from torch.distributed.elastic.rendezvous import dynamic_rendezvous
 
@@ -25,9 +25,7 @@ def store() -> dist.TCPStore:
 
 
 def test_the_calls_of_a_store(store):
-    says(LAB, "adds to what is there, and makes the key if it is not there yet")
-    says(LAB, "the value as bytes; waits until the key is there")
-    says(LAB, "sets the key if it is not there yet, and returns what the store holds then")
+    says(LAB, "compare_set")
     store.append("list", "a ")
     store.append("list", "b ")
     assert store.get("list") == b"a b "
@@ -38,7 +36,7 @@ def test_the_calls_of_a_store(store):
 
 
 def test_a_failed_group_is_counted(store):
-    says(LAB, "keeps account of it in global variables, which do not\nsurvive a failure well")
+    says(LAB, "global variables")
     before = c10d._world.group_count
     with pytest.raises(RuntimeError):
         dist.init_process_group("gloo", store=store, rank=0, world_size=2, timeout=SHORT)
@@ -48,7 +46,7 @@ def test_a_failed_group_is_counted(store):
 
 
 def test_a_gloo_group_of_its_own(store):
-    says(LAB, "So `group_of` makes the Gloo group directly.")
+    says(LAB, "`group_of`")
     assert "ProcessGroupGloo" in c10d.__all__
     group, one = dist.ProcessGroupGloo(store, 0, 1, SHORT), torch.ones(2)
     group.allreduce(one).wait()
@@ -56,9 +54,7 @@ def test_a_gloo_group_of_its_own(store):
 
 
 def test_restarted_ranks_share_the_store_of_the_dead(store, monkeypatch):
-    says(
-        LAB, "a fault of torch, which 2.15 still has: without it, new ranks may find the addresses"
-    )
+    says(LAB, "2.15")
     place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(store.port), "RANK": "0"}
     for name, value in {**place, "WORLD_SIZE": "1", "TORCHELASTIC_USE_AGENT_STORE": "True"}.items():
         monkeypatch.setenv(name, value)
@@ -73,8 +69,7 @@ def test_restarted_ranks_share_the_store_of_the_dead(store, monkeypatch):
 
 @pytest.mark.usefixtures("alone")
 def test_only_some_backends_shrink():
-    says(LAB, "`dist.shrink_group(ranks_to_exclude)` makes a smaller one out of the survivors'")
-    says(LAB, "Gloo refuses it.")
+    says(LAB, "`dist.shrink_group(ranks_to_exclude)`")
     assert not dist.group.WORLD._get_backend(torch.device("cpu")).supports_shrinking
     taken = inspect.signature(dist.shrink_group).parameters
     assert {"ranks_to_exclude", "shrink_flags"} <= set(taken)
@@ -82,6 +77,6 @@ def test_only_some_backends_shrink():
 
 
 def test_aborting_a_group_of_nccl():
-    says(LAB, "`torch.distributed.distributed_c10d._abort_process_group`, which calls itself\n")
+    says(LAB, "_abort_process_group")
     said = inspect.getdoc(c10d._abort_process_group)
     assert "experimental" in said and "TORCH_NCCL_ASYNC_ERROR_HANDLING" in said

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from support import on_rank_facts
-from support.said import says
+from support.says import says
 
 from course.checks.runner.on_ranks import on_ranks
 
@@ -25,29 +25,28 @@ def collectives(ranks) -> list[dict]:
 
 
 def test_a_broadcast_of_a_column_over_gloo_sends_its_neighbours(collectives):
-    says("00_start_here", "With Gloo, `broadcast` reads the memory as if there were no gaps")
+    says("00_start_here", "`broadcast`")
     assert collectives[1]["right"] == [1, 4, 7, 10]
     assert collectives[0]["of a column"] == [1, 2, 3, 4]
 
 
 def test_a_rank_may_leave_a_collective_with_a_root_before_another_has_come():
-    says("00_start_here", "With a root, some ranks may end earlier.")
     assert all(on_ranks(3, on_rank_facts.rank_2_leaves_a_broadcast_first, src=Path(), limit=120))
 
 
 def test_collectives_are_matched_by_order(collectives):
-    says("06_horovod_style", "There is no error, and both numbers are 1 + 10.")
+    says("06_horovod_style", "1 + 10")
     assert [rank["by order"] for rank in collectives] == [[11, 11], [11, 11]]
 
 
 def test_an_average_with_inf_is_inf(collectives):
-    says("05_mixed_precision", "An average with inf in it is inf (or nan).")
+    says("05_mixed_precision", "inf (or nan)")
     assert [rank["infinite"] for rank in collectives] == [[math.inf]] * 2
 
 
 def test_a_reduce_scatter_over_gloo_is_an_all_reduce(ranks):
-    says("10_sharding", "Gloo has none: torch runs a whole")
-    says("10b_fsdp", "over Gloo, whose reduce-scatter is an all-reduce, twice")
+    says("10_sharding", "Gloo has none")
+    says("10b_fsdp", "reduce-scatter is an all-reduce")
     halves = ranks[0]["halves"]
     # A ring of two ranks sends 1/2 of the tensor for each half.
     whole, half = pytest.approx(1, abs=0.1), pytest.approx(0.5, abs=0.1)
@@ -61,25 +60,23 @@ def test_a_step_split_by_data_sends_what_it_says():
 
 
 def test_a_minimum_shows_a_single_0(collectives):
-    says("hints", "After an all-reduce with `ReduceOp.MIN` it is 1.0 only if nobody had a 0.")
+    says("hints", "`ReduceOp.MIN`")
     assert [rank["vote"] for rank in collectives] == [[0]] * 2
 
 
 def test_all_gather_object_fills_a_list(collectives):
-    says("hints", "`dist.all_gather_object` fills a list that you bring")
+    says("hints", "`dist.all_gather_object`")
     assert [rank["objects"] for rank in collectives] == [[0.5, 1.5]] * 2
 
 
 def test_the_root_of_a_group_is_a_rank_of_the_job(ranks):
-    says("09_clusters", "Inside a group, `src` and `dst` are still the ranks of the whole job.")
-    says("hints", "`dst` and `src` are ranks of the whole job, not places in the group")
+    says("09_clusters", "`src` and `dst`")
+    says("hints", "`dst` and `src`")
     assert ranks[1]["root_of_a_group"] == 1
 
 
 def test_what_is_told_of_a_rank_that_does_not_come(ranks):
-    says("04b_clinic", "It fails after its own time-out and names the rank that did not come.")
-    says("04b_clinic", "Over Gloo, both raise an error when the time is over.")
-    says("04b_clinic", "From torch 2.13 on, `dist.barrier(timeout=...)` does the same for a")
+    says("04b_clinic", "monitored_barrier", "torch 2.13", "`dist.barrier(timeout=...)`")
     told = ranks[0]["timeouts"]
     assert "Rank 1 failed to pass monitoredBarrier" in told["monitored"]
     assert "imed out" in told["wait"]
@@ -90,11 +87,13 @@ def test_what_is_told_of_a_rank_that_does_not_come(ranks):
 
 
 def test_what_ddp_makes_equal(ranks):
-    says("03_distributed_data_parallel", "The constructor broadcasts rank 0's weights and buffers.")
-    says("03_distributed_data_parallel", "Rank 0 sends the buffers again before each forward (but")
-    says("03_distributed_data_parallel", "DDP averages over ranks, whatever their sizes.")
-    says("04c_wrong_numbers", "so it is equal on all ranks, even while their weights differ.")
-    says("04c_wrong_numbers", "A NaN on one rank makes it NaN on all of them")
+    says(
+        "03_distributed_data_parallel",
+        "weights and buffers",
+        "before each forward",
+        "averages over ranks",
+    )
+    says("04c_wrong_numbers", "NaN")
     first, second = (rank["ddp"] for rank in ranks)
     equal = ("weight", "buffer", "before each forward")
     assert [first[name] for name in equal] == [second[name] for name in equal] == [1, 1, 5]
@@ -104,17 +103,17 @@ def test_what_ddp_makes_equal(ranks):
 
 
 def test_an_evaluation_without_buffers_waits_for_nobody(ranks):
-    says("04b_clinic", "It ends. Before a forward, DDP sends rank 0's *buffers*")
+    says("04b_clinic", "*buffers*")
     assert all(rank["evaluation_on_rank_0"] for rank in ranks)
 
 
 def test_the_scaler_asks_the_ranks_of_a_sharded_model(ranks):
-    says("05_mixed_precision", "the scaler's flag is reduced over those ranks")
+    says("05_mixed_precision", "the scaler's flag")
     assert [rank["scaler_of_shards"] for rank in ranks] == [[2.0**15, 0]] * 2
 
 
 def test_what_detail_finds_of_five_disagreements(ranks):
-    says("06b_horovod_engine", "turns three of them into errors, but it compares neither op nor")
+    says("06b_horovod_engine", "three of them")
     for rank, found in enumerate(each["disagreements"] for each in ranks):
         for name in ("shape", "dtype", "kind"):
             assert "Detected mismatch between collectives" in found[name][0]
@@ -126,7 +125,6 @@ def test_what_detail_finds_of_five_disagreements(ranks):
 
 
 def test_a_restart_changes_the_last_digits_from_three_ranks_on():
-    says("04_ddp_in_practice", "There the arithmetic of two ranks is the same each time")
-    says("04_ddp_in_practice", "(From three ranks on, a restart changes the last digits: DDP")
+    says("04_ddp_in_practice", "three ranks")
     assert all(on_ranks(2, on_rank_facts.restarted, src=Path(), limit=120))
     assert not any(on_ranks(3, on_rank_facts.restarted, src=Path(), limit=120))

@@ -6,7 +6,7 @@ from unittest import mock
 
 import pytest
 import torch
-from support.said import says
+from support.says import says
 from torch import nn
 from torch.distributed import pipelining
 from torch.distributed.pipelining._utils import generate_stage_to_rank_mapping
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("alone", "one_thread")
 
 
 def test_the_schedules_of_torch():
-    says("11b_pipelines", "`torch.distributed.pipelining` has these schedules and more.")
+    says("11b_pipelines", "`torch.distributed.pipelining`")
     names = {"GPipe", "1F1B", "Interleaved1F1B", "InterleavedZeroBubble"}
     for name in names | {"ZBVZeroBubble", "DualPipeV"}:
         assert issubclass(
@@ -24,7 +24,7 @@ def test_the_schedules_of_torch():
 
 
 def test_in_which_order_the_gpipe_of_torch_goes_backward():
-    says("11b_pipelines", "(Its GPipe goes backward from the first micro-batch to the last.)")
+    says("11b_pipelines", "GPipe")
     stage = pipelining.PipelineStage(nn.Linear(1, 1), 0, 1, torch.device("cpu"))
     with mock.patch.object(stage, "backward_one_chunk", wraps=stage.backward_one_chunk) as backward:
         pipelining.ScheduleGPipe(stage, 3, loss_fn=nn.functional.mse_loss).step(
@@ -34,7 +34,7 @@ def test_in_which_order_the_gpipe_of_torch_goes_backward():
 
 
 def test_how_a_v_lies_on_two_ranks():
-    says("11b_pipelines", "In the very last two, rank 0 has the first stage and the last one")
+    says("11b_pipelines", "the very last two")
     for name in ("ScheduleZBVZeroBubble", "ScheduleDualPipeV"):
         assert 'style="v"' in inspect.getsource(getattr(pipelining.schedules, name))
     lies = generate_stage_to_rank_mapping(2, 4, style="v")
@@ -43,7 +43,7 @@ def test_how_a_v_lies_on_two_ranks():
 
 @pytest.mark.parametrize("name", ["ZBVZeroBubble", "DualPipeV"])
 def test_since_2_12_a_v_over_gloo_has_no_message_of_a_rank_to_itself(name):
-    says("11b_pipelines", "(With Gloo these need torch 2.12 or later.)")
+    says("11b_pipelines", "torch 2.12")
     stages = [pipelining.PipelineStage(nn.Linear(1, 1), i, 2, torch.device("cpu")) for i in (0, 1)]
     schedule = pipelining.schedules.get_schedule_class(name)
     works = torch.__version__ >= (2, 12)

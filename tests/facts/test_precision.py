@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 import torch
 import torch.nn.functional as F
-from support.said import says
+from support.says import says
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -58,22 +58,21 @@ def autocast_of_cuda() -> Iterator[None]:
 
 @pytest.mark.parametrize("name", LOW)
 def test_cudas_first_list(name: str):
-    says("05b_autocast", "The lists below are an excerpt of CUDA's.")
+    says("05b_autocast", "CUDA's")
     with autocast_of_cuda():
         assert LOW[name](torch.empty(4, 4, device="cuda")).dtype == torch.float16
 
 
 @pytest.mark.parametrize("name", FULL)
 def test_cudas_second_list(name: str):
-    says("05b_autocast", "The lists below are an excerpt of CUDA's.")
-    says("05b_autocast", "On CUDA, the results of softmax, layer norm and sums are float32.")
+    says("05b_autocast", "float32")
     with autocast_of_cuda():
         half = torch.empty(4, 4, device="cuda", dtype=torch.float16)
         assert FULL[name](half).dtype == torch.float32
 
 
 def test_cudas_third_list_takes_the_widest():
-    says("05b_autocast", "(On CUDA a few, such as `dot`, take the widest format among")
+    says("05b_autocast", "`dot`")
     with autocast_of_cuda():
         half = torch.empty(4, device="cuda", dtype=torch.float16)
         assert torch.dot(half, half.float()).dtype == torch.float32
@@ -90,7 +89,7 @@ def test_the_lists_of_the_lesson_are_those_that_were_tried():
 
 @pytest.mark.parametrize("name", ["softmax", "layer_norm", "sum"])
 def test_the_list_of_the_cpu_leaves_them_in_16_bits(name: str):
-    says("05b_autocast", "On the CPU they stay in 16 bits")
+    says("05b_autocast", "16 bits")
     with torch.autocast("cpu", torch.bfloat16):
         assert FULL[name](torch.ones(4, 4, dtype=torch.bfloat16)).dtype == torch.bfloat16
 
@@ -106,7 +105,7 @@ class Casts(TorchDispatchMode):
 
 
 def test_autocast_keeps_the_copy_of_a_weight_until_its_block_ends():
-    says("05b_autocast", "which autocast keeps until its block ends")
+    says("05b_autocast", "until its block ends")
     layer, x = torch.nn.Linear(2, 2, bias=False), torch.ones(1, 2, dtype=torch.bfloat16)
     with Casts() as casts:
         for _ in range(2):
@@ -117,13 +116,13 @@ def test_autocast_keeps_the_copy_of_a_weight_until_its_block_ends():
 
 
 def test_autocast_leaves_float64_alone():
-    says("hints", "converted only if it is floating-point, and float64 stays as it is")
+    says("hints", "float64")
     with torch.autocast("cpu", torch.bfloat16):
         assert (torch.ones(2, 2).double() @ torch.ones(2, 2).double()).dtype == torch.float64
 
 
 def test_a_function_mode_is_off_during_its_own_call():
-    says("05b_autocast", "During your call the mode is off.")
+    says("05b_autocast", "the mode is off")
     seen = []
 
     class Watch(TorchFunctionMode):
@@ -139,11 +138,16 @@ def test_a_function_mode_is_off_during_its_own_call():
 
 
 def test_what_16_bits_hold():
-    says("05_mixed_precision", "fp16 gives 5 to the exponent and 10 to the fraction.")
-    says("05_mixed_precision", "bf16 gives 8 to the exponent and 7 to the fraction")
-    says("05_mixed_precision", "its gap is eight times as wide")
-    says("05_mixed_precision", "The smallest positive number of fp16 is about 6·10⁻⁸")
-    says("glossary", "about 3 decimal digits and a largest value of 65,504")
+    says(
+        "05_mixed_precision",
+        "5 to the exponent",
+        "10 to the fraction",
+        "8 to the exponent",
+        "7 to the fraction",
+        "eight times",
+        "6·10⁻⁸",
+    )
+    says("glossary", "3 decimal digits", "65,504")
     half, brain = torch.finfo(torch.float16), torch.finfo(torch.bfloat16)
     assert (half.eps, brain.eps) == (2**-10, 2**-7) and brain.eps == 8 * half.eps
     assert half.max == 65_504 and brain.max > 3e38
@@ -152,7 +156,7 @@ def test_what_16_bits_hold():
 
 
 def test_a_bf16_number_is_the_upper_half_of_an_fp32_number():
-    says("05_mixed_precision", "A bf16 number is the upper half of an fp32 number")
+    says("05_mixed_precision", "upper half")
     number = torch.tensor([1.5, -3.25])
     assert (number.view(torch.int32) >> 16).tolist() == number.bfloat16().view(
         torch.int16
@@ -160,24 +164,21 @@ def test_a_bf16_number_is_the_upper_half_of_an_fp32_number():
 
 
 def test_since_2_13_what_e4m3_cannot_hold_is_cut():
-    says("05_mixed_precision", "is cut to 448 since torch 2.13; before, it became nan.")
+    says("05_mixed_precision", "448", "torch 2.13")
     kept = torch.tensor([465.0, math.inf]).to(torch.float8_e4m3fn).float()
     assert bool((kept == 448).all()) == (torch.__version__ >= (2, 13))
     assert bool(kept.isnan().all()) == (torch.__version__ < (2, 13))
 
 
 def test_what_8_bits_hold():
-    says("05b_autocast", "has 3 bits of fraction and reaches from about 0.002 to 448")
-    says("05b_autocast", "e5m2 has 2 bits and reaches further")
+    says("05b_autocast", "3 bits", "0.002", "448", "e5m2 has 2 bits")
     small, wide = torch.finfo(torch.float8_e4m3fn), torch.finfo(torch.float8_e5m2)
     assert (small.eps, small.max, wide.eps) == (2**-3, 448, 2**-2) and wide.max > small.max
     assert small.smallest_normal / 2**3 == pytest.approx(0.002, rel=0.05)
 
 
 def test_the_loss_scale():
-    says("05_mixed_precision", "A new scaler begins at a scale of 65,536.")
-    says("05_mixed_precision", "its scale, and how many good steps it has counted")
-    says("05_mixed_precision", "skip the step and halve the scale")
+    says("05_mixed_precision", "65,536", "halve the scale")
     scaler = torch.amp.GradScaler("cpu", growth_interval=1)
     weight = torch.nn.Parameter(torch.ones(1))
     optimizer = torch.optim.SGD([weight], lr=1)
@@ -191,13 +192,13 @@ def test_the_loss_scale():
 
 
 def test_the_old_name_of_amp_is_deprecated():
-    says("05_mixed_precision", "as `torch.cuda.amp`; that name is deprecated too")
+    says("05_mixed_precision", "`torch.cuda.amp`")
     with pytest.warns(FutureWarning, match="deprecated"):
         torch.cuda.amp.autocast(enabled=False)
 
 
 def test_the_older_fsdp_has_a_scaler_of_its_own():
-    says("05_mixed_precision", "The older FSDP1 has a `ShardedGradScaler` for it.")
+    says("05_mixed_precision", "`ShardedGradScaler`")
     from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
 
     assert issubclass(ShardedGradScaler, torch.amp.GradScaler)
@@ -206,19 +207,19 @@ def test_the_older_fsdp_has_a_scaler_of_its_own():
 @pytest.mark.slow
 @pytest.mark.rest
 def test_products_are_full_float32_until_one_asks():
-    says("05b_autocast", "For matrix products you ask for it with")
+    says("05b_autocast", "set_float32_matmul_precision")
     asked = "import torch; print(torch.get_float32_matmul_precision())"
     answer = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True)
     assert answer.stdout.strip() == "highest"
 
 
 def test_fused_adamw():
-    says("05_mixed_precision", "torch has `torch.optim.AdamW(..., fused=True)`")
+    says("05_mixed_precision", "`torch.optim.AdamW(..., fused=True)`")
     assert "fused" in inspect.signature(torch.optim.AdamW).parameters
 
 
 def test_the_first_sum_decides_the_format():
-    says("05b_autocast", "16 bits + 32 bits gives 32 bits")
+    says("05b_autocast", "16 bits + 32 bits")
     assert (torch.ones(1).half() + torch.ones(1)).dtype == torch.float32
 
 
@@ -231,7 +232,7 @@ def add(step: float, times: int, dtype: torch.dtype) -> float:
 
 
 def test_small_changes_are_lost():
-    says("05_mixed_precision", "even a change of 0.0032 is lost")
+    says("05_mixed_precision", "0.0032")
     assert add(1e-4, 1000, torch.float16) == add(3.2e-3, 1000, torch.bfloat16) == 1
 
 
@@ -239,7 +240,7 @@ def test_small_changes_are_lost():
     not hasattr(torch.cpu, "get_capabilities"), reason="this torch does not tell what a CPU can do"
 )
 def test_torchs_names_of_units_for_16_bits():
-    says("05b_autocast", '"bf16", "fp16_arith")   # the last two: of ARM')
+    says("05b_autocast", '"fp16_arith"')
     x86, arm = torch.cpu.get_capabilities.__doc__.split("For ARM64:")
     for unit in ("avx512_bf16", "amx_bf16", "avx512_fp16", "amx_fp16"):
         assert unit in x86

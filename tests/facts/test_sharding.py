@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 import torch.distributed as dist
-from support.said import says
+from support.says import says
 from torch import nn
 from torch.distributed import checkpoint as dcp
 from torch.distributed.checkpoint.state_dict import get_state_dict
@@ -31,21 +31,20 @@ def sharded(**options: object) -> tuple[nn.Sequential, list[nn.Parameter]]:
 
 
 def test_sharding_replaces_the_parameters():
-    says("10b_fsdp", "Make the optimizer after that, because sharding replaces the parameters")
+    says("10b_fsdp", "replaces the parameters")
     model, before = sharded()
     assert {id(p) for p in model.parameters()}.isdisjoint(map(id, before))
 
 
 def test_a_parameter_is_cut_along_its_first_dimension():
-    says("10b_fsdp", "It cuts each tensor along its first dimension")
-    says("glossary", "The parameters are DTensors after `fully_shard`.")
+    says("10b_fsdp", "first dimension")
+    says("glossary", "DTensors")
     model, _ = sharded()
     assert all(isinstance(p, DTensor) for p in model.parameters())
     assert {p.placements for p in model.parameters()} == {(Shard(0),)}
 
 
 def test_without_a_mesh_torch_takes_the_accelerator(monkeypatch):
-    says("10b_fsdp", "without it, torch takes a machine's GPU, even if the group is Gloo's.")
     meshes = []
 
     def note(device: str, *args: object, **kwargs: object) -> None:
@@ -62,7 +61,7 @@ def test_without_a_mesh_torch_takes_the_accelerator(monkeypatch):
 
 
 def test_the_outermost_module_stays_whole_until_its_backward():
-    says("10b_fsdp", "torch's `fully_shard` does the same for the outermost module.")
+    says("10b_fsdp", "outermost module")
     model, _ = sharded()
     model(torch.ones(1, 4))
     assert all(isinstance(p, DTensor) for p in model[0].parameters())
@@ -72,9 +71,12 @@ def test_the_outermost_module_stays_whole_until_its_backward():
 
 
 def test_the_switches_of_fully_shard():
-    says("10b_fsdp", "`model.set_requires_gradient_sync(False)` is your `no_sync`")
-    says("10b_fsdp", "`layer.set_modules_to_forward_prefetch([...])` gathers further ahead")
-    says("10b_fsdp", "`reshard_after_forward=False` keeps a layer whole until its backward")
+    says(
+        "10b_fsdp",
+        "`model.set_requires_gradient_sync(False)`",
+        "`layer.set_modules_to_forward_prefetch([...])`",
+        "`reshard_after_forward=False`",
+    )
     assert hasattr(FSDPModule, "set_requires_gradient_sync")
     assert hasattr(FSDPModule, "set_modules_to_forward_prefetch")
     model, _ = sharded(reshard_after_forward=False)
@@ -83,8 +85,8 @@ def test_the_switches_of_fully_shard():
 
 
 def test_the_policy_computes_and_adds_up():
-    says("10b_fsdp", "`param_dtype` computes, `reduce_dtype` adds up")
-    says("05_mixed_precision", "`fully_shard` with `MixedPrecisionPolicy(param_dtype=...)`")
+    says("10b_fsdp", "`param_dtype`", "`reduce_dtype`")
+    says("05_mixed_precision", "`MixedPrecisionPolicy(param_dtype=...)`")
     policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
     model, _ = sharded(mp_policy=policy)
     seen = []
@@ -95,7 +97,7 @@ def test_the_policy_computes_and_adds_up():
 
 
 def test_what_adds_up_where_the_policy_does_not_say_it():
-    says("10b_fsdp", "(without it `param_dtype`, or in torch 2.15 the weights' dtype)")
+    says("10b_fsdp", "torch 2.15")
     pretend_ranks(2)
     model = nn.Linear(4, 4)
     policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16)
@@ -125,7 +127,7 @@ def pretend_ranks(world_size: int, rank: int = 0) -> None:
 
 
 def test_gradients_that_wait_are_in_the_dtype_that_adds_up():
-    says("10b_fsdp", "gradients that wait add up in `reduce_dtype`: with")
+    says("10b_fsdp", "`reduce_dtype`")
     policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
     model, _ = sharded(mp_policy=policy)
     model.set_requires_gradient_sync(False)
@@ -137,14 +139,14 @@ def test_gradients_that_wait_are_in_the_dtype_that_adds_up():
 
 
 def test_torchs_own_norm_knows_that_gradients_are_sharded():
-    says("10b_fsdp", "`clip_grad_norm_` is torch's too: it knows that the gradients are sharded.")
+    says("10b_fsdp", "`clip_grad_norm_`")
     model, _ = sharded()
     model(torch.ones(1, 4)).sum().backward()
     assert isinstance(nn.utils.clip_grad_norm_(model.parameters(), 1.0), DTensor)
 
 
 def test_states_go_by_the_names_of_the_parameters():
-    says("10b_fsdp", "returns weights and optimizer state under the names of the parameters")
+    says("10b_fsdp", "get_state_dict")
     model, _ = sharded()
     optimizer = torch.optim.AdamW(model.parameters())
     model(torch.ones(1, 4)).sum().backward()
@@ -154,8 +156,7 @@ def test_states_go_by_the_names_of_the_parameters():
 
 
 def test_what_a_distributed_checkpoint_writes(tmp_path: Path):
-    says("10b_fsdp", "DCP writes a file per rank, and `.metadata`, which says what lies where.")
-    says("10b_fsdp", "It is written last")
+    says("10b_fsdp", "a file per rank", "`.metadata`")
     dcp.save({"x": torch.ones(2)}, checkpoint_id=tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {".metadata", "__0_0.distcp"}
     written = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
@@ -163,12 +164,12 @@ def test_what_a_distributed_checkpoint_writes(tmp_path: Path):
 
 
 def test_an_asynchronous_save_takes_a_group_of_its_own():
-    says("10b_fsdp", 'own: `process_group=dist.new_group(backend="gloo")`')
+    says("10b_fsdp", '`process_group=dist.new_group(backend="gloo")`')
     assert "process_group" in inspect.signature(dcp.async_save).parameters
 
 
 def test_a_model_without_memory():
-    says("10b_fsdp", "`model.to_empty(device=...)` gives each rank memory for its shares")
+    says("10b_fsdp", "`model.to_empty(device=...)`")
     with torch.device("meta"):
         model = nn.Linear(4, 4)
     fully_shard(model, mesh=init_device_mesh("cpu", (1,)))
@@ -178,8 +179,7 @@ def test_a_model_without_memory():
 
 
 def test_a_storage_gives_its_memory_back():
-    says("10b_fsdp", "`untyped_storage().resize_(0)` gives the block back and keeps the tensor.")
-    says("10b_fsdp", "This is how torch's own FSDP does it.")
+    says("10b_fsdp", "`untyped_storage().resize_(0)`")
     tensor = torch.ones(3)
     tensor.untyped_storage().resize_(0)
     assert tensor.shape == (3,) and tensor.untyped_storage().nbytes() == 0
@@ -189,19 +189,19 @@ def test_a_storage_gives_its_memory_back():
 
 
 def test_torch_refuses_an_empty_optimizer():
-    says("hints", "return `None`, because torch refuses an empty one")
+    says("hints", "return `None`")
     with pytest.raises(ValueError, match="empty parameter list"):
         torch.optim.SGD([])
 
 
 def test_an_optimizer_of_whole_matrices():
-    says("10_sharding", "(An optimizer that looks at whole matrices, such as Muon, cannot be cut")
+    says("10_sharding", "Muon")
     with pytest.raises(ValueError, match="2D"):
         torch.optim.Muon([nn.Parameter(torch.ones(4))])
 
 
 def test_adamw_counts_its_steps_on_the_cpu():
-    says("10_sharding", "AdamW's count of steps stays on the CPU, where torch keeps it by default.")
+    says("10_sharding", "count of steps")
     weight = nn.Parameter(torch.ones(2))
     weight.grad = torch.ones(2)
     optimizer = torch.optim.AdamW([weight])
@@ -224,7 +224,7 @@ def half_of_a_pretended_world() -> DeviceMesh:
 
 
 def test_a_forward_of_a_sharded_layer_gathers(half_of_a_pretended_world):
-    says("07b_six_ways", "each forward of a sharded layer gathers its weights")
+    says("07b_six_ways", "gathers its weights")
     model = nn.Sequential(fully_shard(nn.Linear(4, 4), mesh=half_of_a_pretended_world))
     fully_shard(model, mesh=half_of_a_pretended_world)
     for _ in range(3):
@@ -234,13 +234,12 @@ def test_a_forward_of_a_sharded_layer_gathers(half_of_a_pretended_world):
 
 
 def test_how_a_linear_layer_keeps_its_weight():
-    says("11_splitting", "keeps its weight transposed, as (outputs, inputs)")
+    says("11_splitting", "(outputs, inputs)")
     assert nn.Linear(3, 5).weight.shape == (5, 3)
 
 
 def test_the_two_new_names_come_with_a_warning_of_the_old_ones():
-    says("10_sharding", "torch 2.13 gave these two new names; it and 2.14 warn of the old ones,")
-    says("10_sharding", "2.15 does not.")
+    says("10_sharding", "torch 2.13", "2.14", "2.15")
     warned = pytest.warns(FutureWarning, match="all_gather_into_tensor` is deprecated")
     quiet = warnings.catch_warnings(action="error")
     with warned if (2, 13) <= torch.__version__ < (2, 15) else quiet:
@@ -248,14 +247,14 @@ def test_the_two_new_names_come_with_a_warning_of_the_old_ones():
 
 
 def test_a_pretended_group_has_any_number_of_ranks():
-    says("11b_pipelines", "A *fake* process group has any number of ranks, of which only this one")
+    says("11b_pipelines", "*fake*")
     pretend_ranks(64, rank=3)
     dist.all_reduce(torch.ones(1))
     assert (dist.get_rank(), dist.get_world_size()) == (3, 64)
 
 
 def test_an_optimizer_without_a_state_takes_a_step_for_its_state_dict():
-    says("10b_fsdp", "# only then: an empty state is filled by taking a step")
+    says("10b_fsdp", "an empty state")
     model = nn.Linear(2, 2)
     before, optimizer = model.weight.clone(), torch.optim.AdamW(model.parameters())
     get_state_dict(model, optimizer)

@@ -13,7 +13,7 @@ import datasets
 import pytest
 import torch.distributed as dist
 from datasets.distributed import split_dataset_by_node
-from support.said import says
+from support.says import says
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 LESSON = "04d_streaming"
@@ -45,24 +45,20 @@ def loader(stream: IterableDataset, workers: int = 2, how: str = "fork", **optio
 
 
 def test_every_worker_reads_all_of_it():
-    says(LESSON, "Every loader worker is a process with its own copy of the data set")
+    says(LESSON, "its own copy")
     read = Counter(one["n"] for batch in loader(Stream()) for one in batch)
     assert read == dict.fromkeys(range(6), 2)
 
 
 def test_who_reads_is_known_only_in_a_worker():
-    says(LESSON, "`get_worker_info()` returns the worker's `id` and `num_workers`, and None where")
+    says(LESSON, "`get_worker_info()`", "`num_workers`")
     assert {one["worker"] for batch in loader(Stream(), workers=0) for one in batch} == {None}
     assert {one["worker"] for batch in loader(Stream()) for one in batch} == {0, 1}
 
 
 @pytest.mark.parametrize("how", ["fork", "spawn", "forkserver"])
 def test_only_a_forked_worker_has_a_process_group(alone, how):
-    says(LESSON, "because it has a copy of the process group. In one that was started")
-    says(
-        LESSON,
-        "by `spawn` or `forkserver` (the default on Linux from Python 3.14 on), `dist.is_init",
-    )
+    says(LESSON, "`forkserver`", "Python 3.14")
     assert dist.is_initialized()
     (first, *_) = loader(Stream(), workers=1, how=how)
     assert first[0]["group"] == (how == "fork")
@@ -70,26 +66,25 @@ def test_only_a_forked_worker_has_a_process_group(alone, how):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the sentence is about Linux")
 def test_how_workers_are_started_by_default():
-    says(LESSON, "(the default on Linux from Python 3.14 on)")
+    says(LESSON, "Python 3.14")
     ask = "import multiprocessing; print(multiprocessing.get_start_method())"
     told = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == ("forkserver" if sys.version_info >= (3, 14) else "fork")
 
 
 def test_a_loader_reads_two_batches_ahead_of_each_worker():
-    says(LESSON, "by default two batches per worker wait in the loader")
+    says(LESSON, "two batches per worker")
     assert DataLoader(Stream(), num_workers=1).prefetch_factor == 2
 
 
 def test_a_batch_is_of_one_worker_and_worker_0_begins():
-    says(LESSON, "A loader fills each batch from a single worker")
-    says(LESSON, "After a restart the loader asks worker 0 first")
+    says(LESSON, "single worker", "worker 0")
     workers = [{one["worker"] for one in batch} for batch in loader(Stream())]
     assert workers == [{0}, {1}] * 3
 
 
 def test_persistent_workers_keep_the_first_copy():
-    says(LESSON, "with `persistent_workers=True` the workers keep their copy of the data set")
+    says(LESSON, "`persistent_workers=True`")
     for keep in (True, False):
         stream = Stream()
         batches = loader(stream, persistent_workers=keep)
@@ -122,22 +117,21 @@ def through(stream, workers: int = 2, **options) -> list[int]:
 
 
 def test_loader_workers_share_a_stream_of_datasets(files):
-    says(LESSON, "It calls its files *shards*, and its loader workers share them by themselves")
+    says(LESSON, "*shards*")
     assert stream_of(files).num_shards == 4
     assert sorted(through(stream_of(files))) == list(range(39))
 
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_whole_files_are_dealt_where_their_number_divides(files, workers):
-    says(LESSON, "If `num_shards` is a multiple of the ranks, each rank gets whole files.")
-    says(LESSON, "the ranks get 18 and 21 pairs: 6 batches of three, and 7")
+    says(LESSON, "`num_shards`", "18 and 21 pairs")
     shares = [through(split_dataset_by_node(stream_of(files), rank, 2), workers) for rank in (0, 1)]
     assert sorted(shares[0]) == [*range(12), *range(21, 27)]
     assert sorted(shares[1]) == [*range(12, 21), *range(27, 39)]
 
 
 def test_otherwise_each_rank_works_on_all_and_keeps_every_nth(files):
-    says(LESSON, "Otherwise each rank reads *all* files, and keeps every N-th sample.")
+    says(LESSON, "every N-th sample")
     worked: list[int] = []
 
     def work(sample):
@@ -150,16 +144,13 @@ def test_otherwise_each_rank_works_on_all_and_keeps_every_nth(files):
 
 
 def test_the_way_can_be_chosen_since_5_2():
-    says(LESSON, 'In `datasets` 5.2 you can also decide yourself, with `strategy="shards"` or')
+    says(LESSON, "`datasets` 5.2", '`strategy="shards"`')
     there = "strategy" in inspect.signature(split_dataset_by_node).parameters
     assert there == (RELEASE >= (5, 2))
 
 
 def test_workers_without_a_file_are_idle(files, tmp_path, monkeypatch):
-    says(
-        LESSON,
-        "A rank with more loader workers than files leaves the rest of them idle, and rank 0",
-    )
+    says(LESSON, "idle")
     told_of = logging.FileHandler(tmp_path / "told.log")  # the forked workers write there, too
     monkeypatch.setattr(logging.getLogger("datasets"), "handlers", [told_of])
     stream = stream_of(files[:1])
@@ -173,7 +164,7 @@ def test_workers_without_a_file_are_idle(files, tmp_path, monkeypatch):
 
 
 def test_shuffling_needs_the_same_seed_on_all_ranks(files):
-    says(LESSON, "Give it the same `seed` on all ranks, or their shares overlap")
+    says(LESSON, "`seed`")
 
     def shares(seeds):
         streams = [stream_of(files).shuffle(seed=seed, buffer_size=4) for seed in seeds]
@@ -187,8 +178,7 @@ def test_shuffling_needs_the_same_seed_on_all_ranks(files):
 
 @pytest.mark.parametrize("keep", [True, False])
 def test_its_epoch_reaches_the_workers(files, keep):
-    says(LESSON, "`set_epoch(epoch)` changes the order in each epoch")
-    says(LESSON, "(`datasets` shares its epoch through common memory.)")
+    says(LESSON, "`set_epoch(epoch)`", "common memory")
     stream = stream_of(files).shuffle(seed=0, buffer_size=4)
     batches = loader(stream, persistent_workers=keep)
     first = numbers(chain.from_iterable(batches))
@@ -198,7 +188,7 @@ def test_its_epoch_reaches_the_workers(files, keep):
 
 
 def test_its_state_is_the_place_in_a_file(files):
-    says(LESSON, "Its `state_dict()` holds the place in the file.")
+    says(LESSON, "`state_dict()`")
     stream, again = stream_of(files), stream_of(files)
     begun = iter(stream)
     assert [next(begun)["n"] for _ in range(15)] == list(range(15))
@@ -207,7 +197,7 @@ def test_its_state_is_the_place_in_a_file(files):
 
 
 def test_what_lay_in_the_buffer_is_lost_since_5_1_mostly(tmp_path):
-    says(LESSON, "(since release 5.1: most are lost, a few may come twice)")
+    says(LESSON, "release 5.1")
     files = []
     for file in range(4):
         rows = [json.dumps({"n": 100 * file + row}) for row in range(100)]
@@ -232,7 +222,6 @@ def test_what_lay_in_the_buffer_is_lost_since_5_1_mostly(tmp_path):
 
 
 def test_with_workers_the_rank_does_not_see_the_place(files):
-    says(LESSON, "And with workers each worker has such a place of its own")
     stream = stream_of(files)
     before = stream.state_dict()
     batches = iter(loader(stream))

@@ -9,26 +9,25 @@ import threading
 import pytest
 import torch
 import torch.nn.functional as F
-from support.said import says
+from support.says import says
 from torch import nn
 
 
 def test_dataparallel_without_gpus_is_the_bare_model():
-    says("01_data_parallel", "`nn.DataParallel` runs the bare model without saying so")
-    says("07b_six_ways", "Without GPUs it is the bare model.")
+    says("01_data_parallel", "bare model")
+    says("07b_six_ways", "bare model")
     if not torch.cuda.is_available():
         assert nn.DataParallel(nn.Linear(1, 1)).device_ids == []
 
 
 def test_the_primitives_refuse_the_cpu():
-    says("01_data_parallel", "Elsewhere torch has none: its primitives refuse the CPU")
+    says("01_data_parallel", "refuse the CPU")
     with pytest.raises((RuntimeError, AssertionError, ValueError)):
         nn.parallel.scatter(torch.ones(2), [torch.device("cpu")] * 2)
 
 
 def test_dataparallel_is_discouraged_and_not_deprecated():
-    says("01_data_parallel", "Torch discourages `nn.DataParallel`, although it is not deprecated.")
-    says("01_data_parallel", "recommends `DistributedDataParallel` instead, also on one machine")
+    says("01_data_parallel", "not deprecated", "`DistributedDataParallel`")
     text = " ".join(nn.DataParallel.__doc__.split())
     assert "It is recommended to use :class:`~torch.nn.parallel.DistributedDataParallel`" in text
     assert "even if there is only a single node" in text and "deprecated" not in text.lower()
@@ -40,25 +39,24 @@ def test_the_options_of_dataparallel():
 
 
 def test_gather_warns_of_bare_numbers():
-    says("01_data_parallel", '("all input tensors were scalars")')
+    says("01_data_parallel", "all input tensors were scalars")
     source = inspect.getsource(nn.parallel._functions.Gather)
     assert "all input tensors were scalars" in " ".join(source.replace('"', "").split())
 
 
 def test_pieces_are_equal_but_for_the_last():
-    says("01_data_parallel", "5 samples on 4 devices make three pieces, of 2, 2 and 1")
+    says("01_data_parallel", "2, 2 and 1")
     assert [len(piece) for piece in torch.arange(5).chunk(4)] == [2, 2, 1]
 
 
 def test_tensor_split_is_nearly_even():
-    says("07_strategies", "Suppose a batch has 10 samples and there are 4 replicas.")
-    says("07_strategies", "a batch of 2 on 4 replicas leaves two of them empty")
+    says("07_strategies", "10 samples", "a batch of 2 on 4 replicas")
     assert [len(share) for share in torch.arange(10).tensor_split(4)] == [3, 3, 2, 2]
     assert [len(share) for share in torch.arange(2).tensor_split(4)] == [1, 1, 0, 0]
 
 
 def test_a_setting_of_each_thread():
-    says("01_data_parallel", "a setting that each thread has for itself")
+    says("01_data_parallel", "each thread")
     seen = []
     with torch.no_grad():
         thread = threading.Thread(target=lambda: seen.append(torch.is_grad_enabled()))
@@ -68,7 +66,7 @@ def test_a_setting_of_each_thread():
 
 
 def test_backward_on_the_cpu_runs_in_the_thread_that_calls_it():
-    says("01_data_parallel", "on the CPU, backward runs in the thread that calls it")
+    says("01_data_parallel", "backward runs in the thread")
     seen = []
     x = torch.ones(1, requires_grad=True)
     x.register_hook(lambda gradient: seen.append(threading.get_ident()))
@@ -90,8 +88,7 @@ def calls_of_c_in(call) -> int:
 
 
 def test_python_launches_what_goes_forward_and_torch_what_goes_backward():
-    says("07_strategies", "Python *launches* every operation of the forward pass")
-    says("07_strategies", "(In `backward()`, torch's own threads do.)")
+    says("07_strategies", "*launches*", "`backward()`")
     found = {}
     for layers in (10, 200):
         x, results = torch.ones(2, requires_grad=True), []
@@ -102,7 +99,7 @@ def test_python_launches_what_goes_forward_and_torch_what_goes_backward():
 
 
 def test_a_synchronized_batchnorm_communicates_both_ways():
-    says("07_strategies", "it communicates in both passes")
+    says("07_strategies", "in both passes")
     function = nn.modules._functions.SyncBatchNorm
     assert "dist.all_gather" in inspect.getsource(function.forward)
     assert "distributed.all_reduce" in inspect.getsource(function.backward)
@@ -118,7 +115,7 @@ def faults_of(call) -> int:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="tried on Linux")
 def test_fresh_memory_for_a_large_message_comes_from_the_system():
-    says("06b_horovod_engine", "because fresh memory for a large message can cost more")
+    says("06b_horovod_engine", "fresh memory")
     message = torch.ones(2**25)  # 128 MiB, in pages of up to 2 MiB
     buffer = torch.empty_like(message)
     fresh = faults_of(lambda: torch.cat([message]))
@@ -126,20 +123,20 @@ def test_fresh_memory_for_a_large_message_comes_from_the_system():
 
 
 def test_labels_that_do_not_count():
-    says("01_data_parallel", "`cross_entropy` leaves out labels of −100 by itself")
+    says("01_data_parallel", "−100")
     logits = torch.randn(2, 3)
     whole, first = (F.cross_entropy(logits, torch.tensor([1, label])) for label in (-100, 2))
     assert whole == F.cross_entropy(logits[:1], torch.tensor([1])) != first
 
 
 def test_float_of_float32_is_the_same_memory():
-    says("hints", "`.float()` of a float32 tensor returns the same memory")
+    says("hints", "`.float()`")
     x = torch.ones(1)
     assert x.float().data_ptr() == x.data_ptr()
 
 
 def test_copy_converts_and_autograd_forbids_it():
-    says("hints", "`copy_` converts on its own", "refuses to write into a weight in place")
+    says("hints", "`copy_`", "in place")
     weight = nn.Parameter(torch.ones(1))
     with pytest.raises(RuntimeError, match="leaf Variable"):
         weight.copy_(torch.zeros(1).half())
@@ -149,15 +146,14 @@ def test_copy_converts_and_autograd_forbids_it():
 
 
 def test_a_state_dict_leaves_some_buffers_out():
-    says("hints", "Do not take `state_dict()`, since it leaves some buffers out.")
+    says("hints", "`state_dict()`")
     layer = nn.Linear(1, 1)
     layer.register_buffer("places", torch.ones(1), persistent=False)
     assert "places" in dict(layer.named_buffers()) and "places" not in layer.state_dict()
 
 
 def test_a_pair_that_is_copied_together_stays_together():
-    says("07_strategies", "Copy both with one call of `copy.deepcopy`: it keeps the references")
-    says("07_strategies", "moves the parameters and leaves them the same objects")
+    says("07_strategies", "`copy.deepcopy`", "the same objects")
     model = nn.Linear(1, 1)
     optimizer = torch.optim.AdamW(model.parameters())
     model_2, optimizer_2 = copy.deepcopy((model, optimizer))
@@ -167,7 +163,7 @@ def test_a_pair_that_is_copied_together_stays_together():
 
 
 def test_a_slice_is_not_a_copy():
-    says("11_splitting", "(A slice is not a copy: it would keep the whole layer in memory.)")
+    says("11_splitting", "A slice is not a copy")
     whole = torch.ones(100)
     assert (
         whole[:1].untyped_storage().nbytes() == 400 > whole[:1].clone().untyped_storage().nbytes()
@@ -175,13 +171,13 @@ def test_a_slice_is_not_a_copy():
 
 
 def test_a_module_is_changed_itself():
-    says("04_ddp_in_practice", "A *module's* `.cpu()` changes the module itself")
+    says("04_ddp_in_practice", "`.cpu()`")
     model = nn.Linear(1, 1)
     assert model.cpu() is model
 
 
 def test_half_a_file_cannot_be_loaded(tmp_path):
-    says("04_ddp_in_practice", "leaves half a file in place of the last good one")
+    says("04_ddp_in_practice", "half a file")
     path = tmp_path / "state"
     torch.save({"x": torch.ones(1000)}, path)
     path.write_bytes(path.read_bytes()[:2000])
@@ -190,14 +186,14 @@ def test_half_a_file_cannot_be_loaded(tmp_path):
 
 
 def test_join_is_a_context_manager():
-    says("04b_clinic", "`Join`, a context manager of torch")
+    says("04b_clinic", "`Join`")
     from torch.distributed.algorithms import Join
 
     assert hasattr(Join, "__enter__") and hasattr(Join, "__exit__")
 
 
 def test_the_bytes_of_a_tensor():
-    says("04c_wrong_numbers", "NumPy knows no bf16, but `view(torch.uint8)` gives the bytes of any")
+    says("04c_wrong_numbers", "`view(torch.uint8)`")
     with pytest.raises(TypeError, match="BFloat16"):
         torch.ones(1, dtype=torch.bfloat16).numpy()
     for dtype in (torch.bfloat16, torch.float16, torch.float32, torch.float64, torch.int64):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.both_ways import ADDED
 from support.launching import Client, clean_environment, torchrun
-from support.said import says
+from support.says import says
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
@@ -22,7 +22,7 @@ def test_forks_are_forks(client: Client) -> None:
 
 def test_warm_ranks_share_the_seed_of_hash(client: Client) -> None:
     """The one difference that a lab speaks of."""
-    says("04c_wrong_numbers", "ranks are often copies of one Python, which hides it")
+    says("04c_wrong_numbers", "copies of one Python")
     client.script("seed", "print(hash(b'a'))")
     told = client.run(*torchrun(), "seed.py")["stdout"]
     assert told[0] == told[1]
