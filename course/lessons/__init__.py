@@ -4,8 +4,6 @@ from course.lessons.hints import read as read_hints
 from course.lessons.lesson import CORE, Lesson, labs, lessons, opened, read
 from course.lessons.notebooks import build, rewrite_prose, write_figures, write_scripts
 from course.lessons.rules import select
-from course.lessons.sources import as_markdown as sources_as_markdown
-from course.lessons.sources import read as read_sources
 from course.lessons.up_to_date import stale, stale_beside
 
 __all__ = [
@@ -17,10 +15,8 @@ __all__ = [
     "opened",
     "read",
     "read_hints",
-    "read_sources",
     "rewrite_prose",
     "select",
-    "sources_as_markdown",
     "stale",
     "stale_beside",
     "write_figures",

@@ -13,7 +13,6 @@ from course.commands.web import (
     lab_page,
     licenses,
     living,
-    references,
     search_words,
     trial,
 )
@@ -138,19 +137,6 @@ def test_the_glossary_says_by_which_words_a_lab_is_found():
     found = [lab for lab in LESSONS if search_words.of_lab(lab.number, GLOSSARY)]
     assert len(found) > len(LESSONS) / 2
     assert search_words.of_lab("glossary", GLOSSARY) == []
-
-
-def test_the_references_have_every_source_once_in_each_lab():
-    for lesson in LESSONS:
-        text = references.references([lesson])
-        named = [
-            address
-            for cell in lesson.cells
-            if cell.kind == "markdown"
-            for address in references.LINK.findall(cell.source)
-        ]
-        assert set(references.LINK.findall(text)) == set(named)
-        assert all(text.count(f"({address})") == 1 for address in named)
 
 
 def test_a_log_keeps_the_colours_of_ranks_apart_and_legible():

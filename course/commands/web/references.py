@@ -1,44 +1,64 @@
-"""The page of references: the sources that the labs name, in the sentences that do so."""
+"""The page of references: the links of each lab, and what the documents behind them say.
+
+`course/lessons/sources.toml` has what was read, and when.
+"""
 
 import re
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from urllib.parse import urlsplit
 
-from course.commands.web.lab_page import links
 from course.lessons import Lesson
 
-LINK = re.compile(r"\[[^\]]+\]\((https?://[^)\s]+)\)")
-ANY_LINK, NAME_ALONE = re.compile(r"\[([^\]]+)\]\([^)\s]+\)"), r"\1"
-POINTS_BACK = re.compile(r"(It|Its|They|Their|This|That|These|Those|He|She|Both|There|So)\b")
-BLOCK = re.compile(r"\n\s*\n|\n(?=[-*|>] )")  # what parts paragraphs, items and rows
-SENTENCE = re.compile(r"(?<=[\w)\]`]{2}[.?!])\s+(?=[A-Z(*])")  # ... and sentences
+ABOUT = "The links of each lab, and what we read in the documents behind them."
+LINK = re.compile(r"\[(?P<words>[^\]]+)\]\((?P<link>https?://[^)\s]+)\)")
 
 
-def references(found: list[Lesson]) -> str:
-    """The sources that the labs name, in the sentences that do so, each once in a lab."""
-    parts = ["# References\n\nEvery paper, page and manual that a lab links to, in its order."]
-    for lesson in found:
-        seen, sentences = set(), []
-        for context, sentence in _sentences(lesson):
-            addresses = set(LINK.findall(sentence))
-            if addresses - seen:
-                sentences.append(f"- {context}{links(sentence)}")
-            seen |= addresses
-        if sentences:
-            parts.append(f"## Lab {lesson.number}")
-            parts.append("\n".join(sentences))
+@dataclass(frozen=True)
+class Source:
+    """A document that was read; `fact` is what it decides in a lesson that does not link to it."""
+
+    lesson: str
+    link: str
+    read: date
+    says: str
+    fact: str = ""
+
+
+def read_sources(root: Path) -> list[Source]:
+    """The sources of the course below `root`, in the order of its lessons."""
+    with (root / "course" / "lessons" / "sources.toml").open("rb") as file:
+        return [Source(**entry) for entry in tomllib.load(file)["source"]]
+
+
+def references(labs: Sequence[Lesson], sources: Sequence[Source]) -> str:
+    """The page, as Markdown: an item for each link of a lab, then its other sources."""
+    parts = [f"# References\n\n{ABOUT}"]
+    for lab in labs:
+        linked = links_of(lab)
+        known = {source.link: source for source in sources if source.lesson == lab.name}
+        items = [f"- [{words}]({link}){_says(known.get(link))}" for link, words in linked.items()]
+        items += [
+            f"- {source.fact}: [{urlsplit(source.link).netloc}]({source.link}){_says(source)}"
+            for source in sources
+            if source.lesson == lab.name and source.fact
+        ]
+        if items:
+            parts += [f"## Lab {lab.number}", "\n".join(items)]
     return "\n\n".join(parts) + "\n"
 
 
-def _sentences(lesson: Lesson) -> Iterator[tuple[str, str]]:
-    """The sentences of a lesson's Markdown, each in one line; a row of a table is one, too.
+def links_of(lab: Lesson) -> dict[str, str]:
+    """The addresses that the prose of a lab links to, in its order, each with its first words."""
+    prose = "\n".join(cell.source for cell in lab.cells if cell.kind == "markdown")
+    links = {}
+    for found in LINK.finditer(prose):
+        links.setdefault(found["link"], " ".join(found["words"].split()))
+    return links
 
-    One that begins with "It" or the like comes with the sentence before it, without its links.
-    """
-    for cell in lesson.cells:
-        for block in BLOCK.split(cell.source) if cell.kind == "markdown" else []:
-            text = " ".join(block.split()).strip("|-*> ").replace(" | ", ": ")
-            before = ""
-            for sentence in SENTENCE.split(text):
-                needs_more = POINTS_BACK.match(sentence) and before
-                yield (f"{ANY_LINK.sub(NAME_ALONE, before)} " if needs_more else ""), sentence
-                before = sentence
+
+def _says(source: Source | None) -> str:
+    return f": {source.says} (Read on {source.read}.)" if source else ""

@@ -9,10 +9,10 @@ from course.commands.web.front import front_page, start_page
 from course.commands.web.gallery import GALLERY, exhibit_page, exhibits, gallery_page
 from course.commands.web.hosted import Repository
 from course.commands.web.lab_page import links, page
-from course.commands.web.references import references
+from course.commands.web.references import read_sources, references
 from course.commands.web.trial import PAGE, trial_page
 from course.core import write_whole
-from course.lessons import labs, read_sources, sources_as_markdown
+from course.lessons import labs
 
 HERE = Path(__file__).parent
 UNREAD = shutil.ignore_patterns("__pycache__")
@@ -30,7 +30,7 @@ def write_sources(root: Path, out: Path, repository: Repository | None = None) -
         GALLERY: gallery_page(),
         "glossary": links((root / "labs" / "glossary.md").read_text(encoding="utf-8")),
         "install": (root / "INSTALL.md").read_text(encoding="utf-8"),
-        "references": f"{references(found)}\n{sources_as_markdown(read_sources(root))}",
+        "references": references(found, read_sources(root)),
         "teaching": (root / "TEACHING.md").read_text(encoding="utf-8"),
         "how_it_works": (HERE / "texts" / "how_it_works.md").read_text(encoding="utf-8"),
     }
