@@ -8,7 +8,7 @@ import pytest
 from support.clones import SOMEONE, commit, git
 from support.grading import HALF
 from support.lesson_samples import GOOD, NEXT, course
-from support.site import ADDRESS, served, visitor
+from support.site import served, visitor
 
 from course.commands import grade, update
 from course.commands.grading import verdicts
@@ -72,10 +72,9 @@ def site(tmp_path_factory):
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent
     out = folder / "site"
-    with (folder / "site.lock").open("w") as lock, pytest.MonkeyPatch.context() as patch:
+    with (folder / "site.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not out.exists():
-            patch.setenv("SITE_ADDRESS", ADDRESS)
             build(ROOT, out)
     return out
 

@@ -13,7 +13,6 @@ from course.commands.web import (
     lab_page,
     licenses,
     living,
-    search_words,
     trial,
 )
 from course.core import ROOT, CourseError
@@ -24,7 +23,6 @@ from course.lessons import CORE, labs
 pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
 LESSONS = labs(ROOT)
-GLOSSARY = (ROOT / "labs" / "glossary.md").read_text(encoding="utf-8")
 
 
 def page_of(lesson):
@@ -129,14 +127,6 @@ def test_the_front_page_counts_what_is_there_and_shows_real_runs():
 def test_each_box_of_the_map_opens_its_lab():
     found = re.findall(r'<a href="(\w+)\.html" aria-label="(\w+) · ', front.start_page(LESSONS))
     assert sorted(found) == [(lab.name, lab.number) for lab in LESSONS]
-
-
-def test_the_glossary_says_by_which_words_a_lab_is_found():
-    assert "ring" in search_words.of_lab("02", GLOSSARY)
-    assert "ZeRO-3" in search_words.of_lab("10b", GLOSSARY)
-    found = [lab for lab in LESSONS if search_words.of_lab(lab.number, GLOSSARY)]
-    assert len(found) > len(LESSONS) / 2
-    assert search_words.of_lab("glossary", GLOSSARY) == []
 
 
 def test_a_log_keeps_the_colours_of_ranks_apart_and_legible():

@@ -21,7 +21,6 @@ WALKED = [  # the marks of tests that build pages and walk them
     pytest.mark.timeout(600),
 ]
 
-ADDRESS = "https://pages.example/course/"  # where the site would be published
 PYTHON_IS_THERE = "place => !place.querySelector('.explorable-status').textContent"
 
 

@@ -11,12 +11,12 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from course.commands.web import npm, previews
-from course.commands.web.gallery import exhibits
+from course.commands.web import npm
+from course.commands.web.gallery import write_stills
 from course.commands.web.hosted import BRANCH, Repository, write_hosted
 from course.commands.web.licenses import write_licenses
 from course.commands.web.sources import write_sources
-from course.core import CourseError, write_whole
+from course.core import CourseError
 
 HERE = Path(__file__).parent
 # Python for browsers, from npm
@@ -54,12 +54,9 @@ def build(root: Path, out: Path, repository: Repository | None = None) -> None:
     with tempfile.TemporaryDirectory(prefix="course-site-") as folder:
         sources, pages = Path(folder) / "sources", Path(folder) / "pages"
         write_sources(root, sources, repository)
-        for exhibit in exhibits():
-            drawn = previews.image(exhibit.picture)
-            write_whole(sources / previews.FOLDER / f"{exhibit.page}.svg", drawn)
+        write_stills(sources / "_static" / "stills")
         write_static(root, sources, Path(folder))
         write_pages(sources, pages)
-        previews.write_previews(pages, Path(folder))
         write_licenses(root, pages / "licenses")
         if repository:
             write_hosted(root, pages / BRANCH, repository)
@@ -75,7 +72,6 @@ def write_static(root: Path, sources: Path, folder: Path) -> None:
     """Add what the pages are shown with: scripts, styles, Python; `folder` is for downloads."""
     static = sources / "_static"
     shutil.copytree(HERE / "static", static, dirs_exist_ok=True)
-    shutil.copytree(HERE / "templates", sources / "_templates")
     for name in ("widget.js", "widget.css", "dark.css"):
         shutil.copyfile(root / "course" / "explore" / name, static / name)
     _zip_python(root, static / "course.zip")

@@ -1,14 +1,11 @@
 """Sphinx's settings for the site. It reads them from the folder of the pages' sources."""
 
-import os
-
 project = "Training on several GPUs, by doing it"
 author = "its contributors"
 extensions = ["myst_nb", "course.commands.web.extension"]
 language = "en"
 html_theme = "furo"
 html_title = project
-html_baseurl = os.environ.get("SITE_ADDRESS", "")  # where it is published, for link previews
 html_static_path = ["_static"]
 html_css_files = ["widget.css", "dark.css", "site.css"]
 html_js_files = [("alive.js", {"type": "module"})]
@@ -17,7 +14,6 @@ html_show_sourcelink = False
 html_show_copyright = False
 html_use_index = False
 html_favicon = "_static/favicon.svg"
-templates_path = ["_templates"]
 nb_execution_mode = "off"  # the outputs are those of the solved notebooks
 nb_merge_streams = True
 nb_render_text_lexer = "ranks"

@@ -1,20 +1,16 @@
-"""What Sphinx is taught for the site: colours of ranks, words to find a lab by, descriptions."""
+"""What Sphinx is taught for the site: the colours of ranks, and descriptions of pages."""
 
+import html
 import re
 import textwrap
-from pathlib import Path
 
 from docutils import nodes
 from myst_nb.core.lexers import AnsiColorLexer
-from sphinx import addnodes
 from sphinx.application import Sphinx
-
-from course.commands.web import search_words
-from course.commands.web.previews import FOLDER
 
 TRUE_COLOUR = re.compile(r"([34]8);2;(\d+);(\d+);(\d+)m")
 CUBE = (0, 95, 135, 175, 215, 255)  # the levels of red, green and blue in a palette of 256
-DESCRIPTION_CHARACTERS = 200
+DESCRIPTION = 200  # letters
 ABOUT = "Learn multi-GPU training by doing it: pictures that move, scripts that run, and checks."
 NO_NAME = ' aria-label="Toggle hidden content"'  # myst-nb's, which hides "Show the solution"
 
@@ -40,26 +36,16 @@ def _nearest(found: re.Match) -> str:
 
 
 def finish(app: Sphinx, name: str, template: str, context: dict, page: nodes.Node | None) -> None:
-    """Give a page what previews of links show, and let a folded solution say its own name."""
+    """Describe a page by its first paragraph, and let a folded solution say its own name."""
     first = next(page.findall(nodes.paragraph), None) if page else None
-    words = first.astext() if first else ABOUT
-    context["description"] = textwrap.shorten(words, DESCRIPTION_CHARACTERS, placeholder=" …")
-    context["site_address"] = app.config.html_baseurl
-    context["preview"] = f"{FOLDER}/{name}.png"
+    words = textwrap.shorten(first.astext(), DESCRIPTION, placeholder=" …") if first else ABOUT
+    about = f'<meta name="description" content="{html.escape(words)}">'
+    context["metatags"] = context.get("metatags", "") + about
     context["body"] = context.get("body", "").replace(NO_NAME, "")
-
-
-def add_words(app: Sphinx, page: nodes.document) -> None:
-    """Put the words of a lab into the index of its page, from which the search takes them."""
-    glossary = (Path(app.srcdir) / "glossary.md").read_text(encoding="utf-8")
-    words = search_words.of_lab(app.env.docname.partition("_")[0], glossary)
-    entries = [("single", word, "", "main", None) for word in words]
-    page.append(addnodes.index(entries=entries))
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """What Sphinx calls."""
     app.add_lexer("ranks", RankLexer)
-    app.connect("doctree-read", add_words)
     app.connect("html-page-context", finish)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -13,15 +13,18 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from course.commands.web.living import living, state
+from course.core import write_whole
 from course.drawing import Picture
 from course.lessons import Lesson
 
 TEXTS = Path(__file__).parent / "texts" / "explorables.md"
 TRY = re.compile(r"\[(?P<words>[^\]]+)\]\((?P<state>#[^)]*)\)")
 EXPLORABLE = re.compile(r"\bexplore\.(\w+)\(")
+# The titles of marks, and what a picture says to who cannot see it: an <img> has neither.
+TIP = re.compile(r"(?<=>)<title>[^<]*</title>(?=</)|<desc>[^<]*</desc>")
 GALLERY = "gallery"  # the name of the page that shows all
 CARD = """<a class="exhibit" href="{page}.html">
-<span class="frame"><img src="_static/previews/{page}.svg" alt="{words}"></span>
+<span class="frame"><img src="_static/stills/{page}.svg" alt="{words}"></span>
 <b>{question}</b></a>"""
 PAGE = """# {question}
 
@@ -113,6 +116,12 @@ def gallery_page() -> str:
         f'show others what you see.\n\n<div class="gallery">\n{cards}\n</div>\n\n'
         f"```{{toctree}}\n:hidden:\n\n{pages}\n```\n"
     )
+
+
+def write_stills(out: Path) -> None:
+    """Write the picture of each explorable into the folder `out`, as an <img> shows it."""
+    for exhibit in exhibits():
+        write_whole(out / f"{exhibit.page}.svg", TIP.sub("", exhibit.picture.still))
 
 
 def _title(exhibit: Exhibit) -> str:

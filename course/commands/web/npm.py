@@ -1,4 +1,4 @@
-"""What the site needs from npm, unpacked: Python for browsers, and what draws previews."""
+"""What the site needs from npm, unpacked: Python for browsers."""
 
 import base64
 import hashlib
