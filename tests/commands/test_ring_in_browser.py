@@ -10,8 +10,7 @@ import torch
 from support.ring_answers import BEGUN, RIGHT, SOLVED, solved
 from support.ring_mutants import WRONG
 
-from course.commands.web import trial
-from course.commands.web.in_browser import page, picture, replay, ring_check, tensors
+from course.commands.web.ring import answer, check, picture, replay, tensors, trial
 from course.core import ROOT
 
 STAND_IN = tensors.torch(None)
@@ -68,20 +67,20 @@ x.tensor_split(2)[1].copy_(x[:2])
 
 def said(source: str) -> str:
     """All that the check says of a source."""
-    return " ".join(line for verdict in ring_check.check(source).verdicts for line in verdict.why)
+    return " ".join(line for verdict in check.check(source).verdicts for line in verdict.why)
 
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_answers_are_accepted(name):
-    report = ring_check.check(RIGHT[name])
+    report = check.check(RIGHT[name])
     assert report.passed, said(RIGHT[name])
-    assert len(report.verdicts) == len(ring_check.ASKED)
+    assert len(report.verdicts) == len(check.ASKED)
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_answers_are_rejected_and_told_why(name):
     source, words = WRONG[name]
-    report = ring_check.check(source)
+    report = check.check(source)
     assert not report.passed
     assert words in said(source)
     holds = [verdict.holds for verdict in report.verdicts]
@@ -91,7 +90,7 @@ def test_wrong_answers_are_rejected_and_told_why(name):
 
 
 def test_who_waits_for_whom_is_told_rank_by_rank():
-    [ends, *_] = ring_check.check(BEGUN).verdicts
+    [ends, *_] = check.check(BEGUN).verdicts
     assert ends.why[:4] == tuple(
         f"Rank {rank} waits in send to rank {(rank + 1) % 4}, line 14: dist.send(leaving, right)"
         for rank in range(4)
@@ -111,18 +110,18 @@ def all_reduce(flat):
 
 
 def test_messages_travel_in_rounds_of_one_port():
-    [ring] = [ring_check.check(SOLVED).run]
+    [ring] = [check.check(SOLVED).run]
     assert ring.world.rounds == 6
     assert [len(ring.world.sent(round)) for round in range(1, 7)] == [4] * 6
-    star = ring_check.check(WRONG["all to rank 0 and back"][0]).run
+    star = check.check(WRONG["all to rank 0 and back"][0]).run
     assert [(post.rank, post.peer) for round in range(1, 7) for post in star.world.sent(round)] == [
         (1, 0), (2, 0), (3, 0), (0, 1), (0, 2), (0, 3),
     ]  # fmt: skip
 
 
 def test_the_picture_of_each_round_shows_the_vectors_of_that_round():
-    run = ring_check.check(SOLVED).run
-    start = ring_check.vectors()
+    run = check.check(SOLVED).run
+    start = check.vectors()
     assert [run.vector(rank, 0) for rank in range(4)] == start
     for round in range(1, 4):  # after it, the chunk that came in holds one more rank's numbers
         for rank in range(4):
@@ -138,26 +137,26 @@ def test_the_picture_of_each_round_shows_the_vectors_of_that_round():
 
 
 def test_a_hang_is_drawn_with_who_waits_for_whom():
-    drawn = picture.draw(ring_check.check(BEGUN).run, 0)
+    drawn = picture.draw(check.check(BEGUN).run, 0)
     assert "All wait forever: 0 of 32 sums complete" in drawn
     assert "Rank 3 waits for rank 0." in drawn.alt
 
 
 def test_the_page_gets_pictures_lines_and_what_was_printed():
     source = solved(("    chunks = flat", '    print("rank", rank, end="")\n    chunks = flat'))
-    told = json.loads(page.answer(source))
+    told = json.loads(answer.answer(source))
     assert told["passed"] and len(told["pictures"]) == 7 and told["rounds"] == list(range(7))
     assert told["printed"] == [f"rank {rank}: rank {rank}" for rank in range(4)]
     assert told["marks"] == []
-    hung = json.loads(page.answer(BEGUN))
+    hung = json.loads(answer.answer(BEGUN))
     assert hung["marks"] == [{"rank": rank, "line": 14} for rank in range(4)]
-    assert json.loads(page.answer("def"))["pictures"] == []
+    assert json.loads(answer.answer("def"))["pictures"] == []
 
 
 def test_of_very_many_rounds_the_first_and_the_last_are_drawn():
     source = solved(("range(n - 1):  # all", "range(10 * n - 1):  # all"))
-    told = json.loads(page.answer(source))
-    assert len(told["pictures"]) == page.MOST_DRAWN and told["rounds"][-1] == 42
+    told = json.loads(answer.answer(source))
+    assert len(told["pictures"]) == answer.MOST_DRAWN and told["rounds"][-1] == 42
 
 
 def test_an_all_reduce_and_a_barrier_do_what_they_say():
@@ -213,8 +212,8 @@ def test_the_browser_needs_nothing_that_it_does_not_have():
 import sys
 for name in {heavy}:
     sys.modules[name] = None
-from course.commands.web.in_browser import page
-assert '"passed": true' in page.answer({SOLVED!r})
+from course.commands.web.ring import answer
+assert '"passed": true' in answer.answer({SOLVED!r})
 """
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 

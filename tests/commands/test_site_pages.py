@@ -13,8 +13,8 @@ from course.commands.web import (
     lab_page,
     licenses,
     living,
-    trial,
 )
+from course.commands.web.ring import trial
 from course.core import ROOT, CourseError
 from course.drawing import ansi, palette, widget_view
 from course.explore import pictures

@@ -9,7 +9,8 @@ from support.launching import PATIENCE_S
 from support.ring_answers import BEGUN, SOLVED
 from support.site import WALKED, served
 
-from course.commands.web import build, trial
+from course.commands.web import build
+from course.commands.web.ring import trial
 from course.core import ROOT, write_whole
 
 STUBS = ("index", "start", "02_all_reduce")  # pages that it links to

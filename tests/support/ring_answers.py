@@ -1,6 +1,6 @@
 """Right answers to the exercise of the page try_ring, of other makes than the solution."""
 
-from course.commands.web import trial
+from course.commands.web.ring import trial
 
 BEGUN, SOLVED = trial.begun(), trial.solved()
 

@@ -43,7 +43,7 @@ TO_TOP = re.compile(r'<a href="#" class="back-to-top.*?</a>', re.DOTALL)
 EMPTY_HEADER = re.compile(r"<th([^>]*)>(?:&nbsp;|\s)*</th>")  # pandas', above the index
 TITLE = re.compile(r"<title>(.*?)</title>")
 # What explorables are made of, and ranks in the browser.
-ROOMS = ("core", "drawing", "charts", "explore", "commands/web/in_browser")
+ROOMS = ("core", "drawing", "charts", "explore", "commands/web/ring")
 
 
 def build(root: Path, out: Path, repository: Repository | None = None) -> None:
@@ -72,6 +72,8 @@ def write_static(root: Path, sources: Path, folder: Path) -> None:
     """Add what the pages are shown with: scripts, styles, Python; `folder` is for downloads."""
     static = sources / "_static"
     shutil.copytree(HERE / "static", static, dirs_exist_ok=True)
+    for path in (HERE / "ring" / "page").glob("*.[jc]s*"):
+        shutil.copy(path, static)
     for name in ("widget.js", "widget.css", "dark.css"):
         shutil.copyfile(root / "course" / "explore" / name, static / name)
     _zip_python(root, static / "course.zip")

@@ -5,8 +5,9 @@ import re
 import nbformat
 from nbformat import NotebookNode
 
-from course.commands.web import living, trial
+from course.commands.web import living
 from course.commands.web.hosted import Repository, ways_to_open
+from course.commands.web.ring import trial
 from course.core import lesson_marks
 from course.lessons import Lesson
 

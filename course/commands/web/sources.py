@@ -10,7 +10,7 @@ from course.commands.web.gallery import GALLERY, exhibit_page, exhibits, gallery
 from course.commands.web.hosted import Repository
 from course.commands.web.lab_page import links, page
 from course.commands.web.references import read_sources, references
-from course.commands.web.trial import PAGE, trial_page
+from course.commands.web.ring.trial import PAGE, trial_page
 from course.core import write_whole
 from course.lessons import labs
 

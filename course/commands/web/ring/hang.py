@@ -1,7 +1,7 @@
 """Tells why ranks wait forever: which waits where, for whom, and whether in a circle."""
 
-from course.commands.web.in_browser.messages import RECEIVES, SENDS
-from course.commands.web.in_browser.replay import Run
+from course.commands.web.ring.messages import RECEIVES, SENDS
+from course.commands.web.ring.replay import Run
 
 
 def told(run: Run, source: str) -> list[str]:

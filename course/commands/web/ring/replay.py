@@ -12,9 +12,9 @@ import traceback
 from dataclasses import dataclass, field
 from types import CodeType
 
-from course.commands.web.in_browser.distributed import FILE, Distributed, Suspend, Wait
-from course.commands.web.in_browser.messages import World
-from course.commands.web.in_browser.tensors import Tensor, torch
+from course.commands.web.ring.distributed import FILE, Distributed, Suspend, Wait
+from course.commands.web.ring.messages import World
+from course.commands.web.ring.tensors import Tensor, torch
 
 ENTRY = "all_reduce"
 MOST_PRINTED = 50  # lines of one rank

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType
 
-from course.commands.web.in_browser import hang
-from course.commands.web.in_browser.replay import Failure, Run, compiled, run
-from course.commands.web.in_browser.tensors import shown
+from course.commands.web.ring import hang
+from course.commands.web.ring.replay import Failure, Run, compiled, run
+from course.commands.web.ring.tensors import shown
 
 RANKS, LENGTH = 4, 8  # of the run that is drawn
 OTHERS = ((1, 3), (2, 5), (3, 3), (3, 10), (5, 12), (5, 3), (4, 9))  # ranks and length of others

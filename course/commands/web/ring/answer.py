@@ -2,15 +2,15 @@
 
 import json
 
-from course.commands.web.in_browser import picture, ring_check
-from course.commands.web.in_browser.replay import Run
+from course.commands.web.ring import check, picture
+from course.commands.web.ring.replay import Run
 
 MOST_DRAWN = 24  # rounds; a ring of four ranks has 6
 
 
 def answer(source: str) -> str:
     """The report on a source as JSON, with a picture of each round."""
-    report = ring_check.check(source)
+    report = check.check(source)
     done = report.run
     rounds = _drawn(done) if done else []
     return json.dumps(

@@ -4,8 +4,8 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from course.commands.web.in_browser.messages import RECEIVES, SENDS, Post, World
-from course.commands.web.in_browser.tensors import Tensor
+from course.commands.web.ring.messages import RECEIVES, SENDS, Post, World
+from course.commands.web.ring.tensors import Tensor
 
 FILE = "<your code>"
 MOST_CALLS = 500  # of one rank; a ring of five ranks needs 16

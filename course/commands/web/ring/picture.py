@@ -4,10 +4,10 @@ import math
 from collections.abc import Iterator
 from itertools import pairwise
 
-from course.commands.web.in_browser import hang, ring_check
-from course.commands.web.in_browser.messages import Post
-from course.commands.web.in_browser.replay import Run
-from course.commands.web.in_browser.tensors import shown
+from course.commands.web.ring import check, hang
+from course.commands.web.ring.messages import Post
+from course.commands.web.ring.replay import Run
+from course.commands.web.ring.tensors import shown
 from course.drawing import palette, svg
 
 WIDTH = 480  # so narrow that its numbers can be read on a phone
@@ -147,7 +147,7 @@ def _table(run: Run, states: list[list[float]], sent: list[Post]) -> list[str]:
 
 
 def _counts(value: float, i: int, ranks: int) -> list[int] | None:
-    return ring_check.terms(value, i, ranks)
+    return check.terms(value, i, ranks)
 
 
 def _cell(

@@ -3,9 +3,9 @@
 import html
 from pathlib import Path
 
-from course.commands.web.in_browser import picture, replay, ring_check
+from course.commands.web.ring import check, picture, replay
 
-TEXTS = Path(__file__).parent / "texts"
+TEXTS = Path(__file__).parent / "page"
 PAGE = "try_ring"  # its name
 LAB = "02"  # the lab that goes on from there
 LINK = (
@@ -32,18 +32,18 @@ lines, Tab goes on to the button.</p>
 
 def begun() -> str:
     """The code that the editor begins with."""
-    return (TEXTS / "ring_begun.py").read_text(encoding="utf-8")
+    return (TEXTS / "begun.py").read_text(encoding="utf-8")
 
 
 def solved() -> str:
     """A right answer."""
-    return (TEXTS / "ring_solved.py").read_text(encoding="utf-8")
+    return (TEXTS / "solved.py").read_text(encoding="utf-8")
 
 
 def trial_page() -> str:
     """The page, as Markdown. Its first picture is made by the code that the browser runs."""
     source = html.escape(begun()).replace("\n", "&#10;")  # an empty line would end the HTML
-    before = replay.run(compile("def all_reduce(flat): pass", "", "exec"), ring_check.vectors())
+    before = replay.run(compile("def all_reduce(flat): pass", "", "exec"), check.vectors())
     editor = EDITOR.format(source=source, picture=picture.draw(before, 0))
     text = (TEXTS / f"{PAGE}.md").read_text(encoding="utf-8")
     return text.replace("{{editor}}", editor).replace("{{solution}}", solved().rstrip())

@@ -6,7 +6,7 @@ async function start() {
   const pyodide = await loadPyodide({ indexURL: new URL("pyodide/", here).href });
   const sources = await fetch(new URL("course.zip", here));
   pyodide.unpackArchive(await sources.arrayBuffer(), "zip");
-  return pyodide.runPython("from course.commands.web.in_browser import page; page.answer");
+  return pyodide.runPython("from course.commands.web.ring import answer; answer.answer");
 }
 
 const answer = start();
