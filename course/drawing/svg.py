@@ -7,40 +7,17 @@ most two decimals, so that a drawing is the same on every machine.
 
 import html
 import math
-import re
 from collections.abc import Iterator, Sequence
 from unicodedata import east_asian_width
 
 from course.core import words
 from course.drawing import palette
+from course.drawing.picture import Picture
 
 WIDTH = 760  # of a card
 MARGIN = 28  # left and right of what a card holds
 SIZE = 12  # of ordinary text
-TOUCH = re.compile(r'<rect [^>]*data-set="\w+\+=[^>]*/>| data-(?:set|label|touch)="[^"]*"')
-
-
-class Picture(str):
-    """An SVG document that a notebook shows as a picture, with its alt text."""
-
-    __slots__ = ()
-
-    @property
-    def alt(self) -> str:
-        """The title and the description of the drawing, as one text."""
-        found = re.findall(r"<(title|desc)>(.*?)</\1>", self)[:2]
-        return html.unescape(" ".join(text for _, text in found if text))
-
-    @property
-    def still(self) -> "Picture":
-        """The same with nothing that can be touched (see ``touch``), for where nobody answers."""
-        return Picture(TOUCH.sub("", self))
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"image/svg+xml": str(self.still), "text/plain": self.alt}
-
-    def __repr__(self) -> str:
-        return self.alt
+Spot = tuple[float, float]  # across and down
 
 
 def number(value: float) -> str:
@@ -206,6 +183,18 @@ def arrow(
     bx, by = x2 - head * ux, y2 - head * uy
     tip = [(x2, y2), (bx - half * uy, by + half * ux), (bx + half * uy, by - half * ux)]
     return line(x1, y1, bx, by, colour=colour, width=width) + polygon(tip, colour)
+
+
+def rim_to_rim(source: Spot, target: Spot, rim: float, aside: float = 0) -> tuple[Spot, Spot]:
+    """The ends of a line between two discs of radius `rim`.
+
+    The line runs `aside` pixels to the right of the one between their middles.
+    """
+    (x1, y1), (x2, y2) = source, target
+    length = math.hypot(x2 - x1, y2 - y1)
+    ux, uy = (x2 - x1) / length, (y2 - y1) / length
+    dx, dy = -uy * aside, ux * aside
+    return (x1 + ux * rim + dx, y1 + uy * rim + dy), (x2 - ux * rim + dx, y2 - uy * rim + dy)
 
 
 def ticks(top: float, wanted: int = 7) -> list[float]:

@@ -100,7 +100,7 @@ def _circle(plan: model.Plan, step: int, x: float) -> list[str]:
     for send in sends:
         # Two arrows between partners run side by side.
         aside = 5 if (send.source, send.target) in pairs else 0
-        start, end = _beside(nodes[send.source], nodes[send.target], aside)
+        start, end = svg.rim_to_rim(nodes[send.source], nodes[send.target], NODE + 3, aside)
         colour = palette.rank_colour(send.source)
         width = 1.2 + 2.8 * len(send.chunks) / plan.chunks
         arrows.append(svg.arrow(*start, *end, colour=colour, width=width))
@@ -116,20 +116,10 @@ def _circle(plan: model.Plan, step: int, x: float) -> list[str]:
     return [*arrows, *labels]
 
 
-Spot = tuple[float, float]
 Label = tuple[float, float, float, float]  # its middle, half of its width and of its height
 
 
-def _beside(source: Spot, target: Spot, aside: float) -> tuple[Spot, Spot]:
-    """The ends of an arrow from rim to rim, `aside` pixels to the right of the straight way."""
-    (x1, y1), (x2, y2) = source, target
-    length = math.hypot(x2 - x1, y2 - y1)
-    ux, uy = (x2 - x1) / length, (y2 - y1) / length
-    dx, dy, rim = -uy * aside, ux * aside, NODE + 3
-    return (x1 + ux * rim + dx, y1 + uy * rim + dy), (x2 - ux * rim + dx, y2 - uy * rim + dy)
-
-
-def _free(start: Spot, end: Spot, half: float, taken: list[Label]) -> Label:
+def _free(start: svg.Spot, end: svg.Spot, half: float, taken: list[Label]) -> Label:
     """A place for a label on an arrow, as near to its middle as others leave room for."""
     for share in (0.45, 0.35, 0.55, 0.25, 0.65, 0.15, 0.75):
         x, y = (start[i] + share * (end[i] - start[i]) for i in (0, 1))
