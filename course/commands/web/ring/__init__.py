@@ -1,4 +1,4 @@
-"""What runs in a visitor's browser: several ranks in one interpreter, without processes.
+"""The page try_ring: several ranks in one Python, in a visitor's browser, without processes.
 
-Of the course it imports only the room `drawing`, so that Pyodide has all it needs.
+All but `trial`, which writes the page, runs there, and imports of the course only `drawing`.
 """

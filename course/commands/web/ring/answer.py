@@ -1,6 +1,7 @@
 """What the page try_ring asks: judge this source, and draw what its ranks did."""
 
 import json
+from dataclasses import asdict
 
 from course.commands.web.ring import check, picture
 from course.commands.web.ring.replay import Run
@@ -10,37 +11,24 @@ MOST_DRAWN = 24  # rounds; a ring of four ranks has 6
 
 def answer(source: str) -> str:
     """The report on a source as JSON, with a picture of each round."""
-    report = check.check(source)
-    done = report.run
-    rounds = _drawn(done) if done else []
-    return json.dumps(
-        {
-            "passed": report.passed,
-            "verdicts": [
-                {"asked": each.asked, "holds": each.holds, "why": each.why}
-                for each in report.verdicts
-            ],
-            "pictures": [picture.draw(done, round) for round in rounds],
-            "rounds": rounds,
-            "printed": _printed(done) if done else [],
-            "marks": _marks(done) if done else [],
-        }
-    )
+    report = check.judge(source)
+    verdicts = [asdict(verdict) for verdict in report.verdicts]
+    return json.dumps({"passed": report.passed, "verdicts": verdicts} | _drawn(report.run))
 
 
-def _drawn(done: Run) -> list[int]:
-    """The rounds to draw: all, or the first ones and the last."""
-    every = list(range(done.world.rounds + 1))
-    return every if len(every) <= MOST_DRAWN else [*every[: MOST_DRAWN - 1], every[-1]]
-
-
-def _printed(done: Run) -> list[str]:
-    """What the ranks printed, one after another."""
-    return [f"rank {rank}: {line}" for rank, lines in enumerate(done.printed) for line in lines]
-
-
-def _marks(done: Run) -> list[dict[str, int]]:
-    """The lines at which ranks wait or have failed."""
-    at = {rank: wait.line for rank, wait in done.waits.items()}
-    at |= {rank: failure.line for rank, failure in done.failures.items()}
-    return [{"rank": rank, "line": line} for rank, line in sorted(at.items()) if line]
+def _drawn(run: Run | None) -> dict[str, list]:
+    """Pictures of the rounds, what the ranks printed, and the lines where they wait or failed."""
+    if run is None:
+        return {"pictures": [], "rounds": [], "printed": [], "marks": []}
+    rounds = list(range(run.world.rounds + 1))
+    if len(rounds) > MOST_DRAWN:
+        rounds = [*rounds[: MOST_DRAWN - 1], rounds[-1]]
+    stopped = sorted({**run.waits, **run.failures}.items())
+    return {
+        "pictures": [picture.draw(run, round) for round in rounds],
+        "rounds": rounds,
+        "printed": [
+            f"rank {rank}: {line}" for rank, lines in enumerate(run.printed) for line in lines
+        ],
+        "marks": [{"rank": rank, "line": at.line} for rank, at in stopped if at.line],
+    }

@@ -4,173 +4,129 @@ import math
 from collections.abc import Iterator
 from itertools import pairwise
 
-from course.commands.web.ring import check, hang
-from course.commands.web.ring.messages import Post
+from course.commands.web.ring import check
 from course.commands.web.ring.replay import Run
 from course.commands.web.ring.tensors import shown
+from course.commands.web.ring.world import Post
 from course.drawing import palette, svg
 
 WIDTH = 480  # so narrow that its numbers can be read on a phone
 CENTRE, RADII, NODE = (240, 122), (130, 52), 15  # of the ellipse on which the ranks stand
 TABLE_Y, ROW, NAME_WIDTH = 228, 34, 60
-LETTERS = "ABCDEFGHIJ"
 MOST_DIGITS = 6  # of a number in its cell
+RANKS, LENGTH = check.RANKS, check.LENGTH
+CHUNKS = list(pairwise(range(0, LENGTH + 1, LENGTH // RANKS)))  # where each begins and ends
+LETTERS = "ABCD"  # their names
+COMPLETE = [1] * RANKS  # each rank's number is in it once
 
 
 def draw(run: Run, round: int) -> svg.Picture:
     """The state after `round` rounds; after the last one, also who waits for whom."""
     last = round == run.world.rounds
-    ranks, length = run.world.size, len(run.vectors[0])
     sent = run.world.sent(round) if round else []
-    states = [run.vectors[r] if last else run.vector(r, round) for r in range(ranks)]
+    waits = {rank: wait.post.peer for rank, wait in sorted(run.waits.items())} if last else {}
+    states = [run.vectors[rank] if last else run.vector(rank, round) for rank in range(RANKS)]
     complete = sum(
-        _counts(value, i, ranks) == [1] * ranks
-        for vector in states
-        for i, value in enumerate(vector)
+        check.terms(value, i) == COMPLETE for vector in states for i, value in enumerate(vector)
     )
-    parts = [*_ring(run, sent, waits=last), *_table(run, states, sent)]
     title = f"Round {round} of {run.world.rounds}" if round else "Before"
-    if last and run.waits:
-        title = _all_or_some(len(run.waits), ranks)
+    if waits:
+        title = "All wait forever" if len(waits) == RANKS else f"{len(waits)} ranks wait forever"
     return svg.card(
-        TABLE_Y + ranks * ROW + 18,
-        f"{title}: {complete} of {ranks * length} sums complete",
-        parts,
+        TABLE_Y + RANKS * ROW + 18,
+        f"{title}: {complete} of {RANKS * LENGTH} sums complete",
+        [*_ring(sent, waits), *_table(states, sent)],
         width=WIDTH,
-        alt=" ".join(_told(run, sent, states, last)),
+        alt=" ".join(_words(sent, states, waits)),
     )
 
 
-def _all_or_some(waiting: int, ranks: int) -> str:
-    return "All wait forever" if waiting == ranks else f"{waiting} ranks wait forever"
-
-
-def _told(run: Run, sent: list[Post], states: list[list[float]], last: bool) -> Iterator[str]:
-    """The state in words."""
+def _words(sent: list[Post], states: list[list[float]], waits: dict[int, int]) -> Iterator[str]:
+    """The state for those who do not see the picture."""
     for post in sent:
-        yield f"Rank {post.rank} sends {_named(post, run)} to rank {post.peer}."
+        chunk = f"chunk {_cargo(post)}" if post.place in CHUNKS else _cargo(post)
+        yield f"Rank {post.rank} sends {chunk} to rank {post.peer}."
     for rank, vector in enumerate(states):
         yield f"Rank {rank} holds {shown(vector)}."
-    if last:
-        for rank in sorted(run.waits):
-            yield f"Rank {rank} waits for rank {', '.join(map(str, hang.waits_for(run, rank)))}."
+    for rank, other in waits.items():
+        yield f"Rank {rank} waits for rank {other}."
 
 
-def _spot(rank: int, ranks: int) -> tuple[float, float]:
+def _cargo(post: Post) -> str:
+    """What a message carries: the letter of a chunk, or how many numbers."""
+    if post.place in CHUNKS:
+        return LETTERS[CHUNKS.index(post.place)]
+    return "all" if post.size == LENGTH else f"{post.size} number{'s' * (post.size != 1)}"
+
+
+def _spot(rank: int) -> svg.Spot:
     """Where a rank stands, rank 0 at the top."""
-    angle = 2 * math.pi * rank / ranks
+    angle = 2 * math.pi * rank / RANKS
     return CENTRE[0] + RADII[0] * math.sin(angle), CENTRE[1] - RADII[1] * math.cos(angle)
 
 
-def _ring(run: Run, sent: list[Post], waits: bool) -> list[str]:
-    """The ranks, the messages of this round, and dashed, who waits for whom."""
-    ranks = run.world.size
-    parts = []
+def _ring(sent: list[Post], waits: dict[int, int]) -> Iterator[str]:
+    """The messages of this round, dashed who waits for whom, and the ranks."""
     pairs = {(post.peer, post.rank) for post in sent}
     for post in sent:
         aside = 6 if (post.rank, post.peer) in pairs else 0
-        start, end = _ends(_spot(post.rank, ranks), _spot(post.peer, ranks), aside)
+        start, end = svg.rim_to_rim(_spot(post.rank), _spot(post.peer), NODE + 3, aside)
         colour = palette.rank_colour(post.rank)
-        parts.append(svg.arrow(*start, *end, colour=colour, width=2.5))
+        yield svg.arrow(*start, *end, colour=colour, width=2.5)
         x, y = (start[axis] + 0.42 * (end[axis] - start[axis]) for axis in (0, 1))
-        label = _named(post, run).removeprefix("chunk ")
-        half = svg.text_width(label, 12) / 2 + 5
+        half = svg.text_width(_cargo(post), 12) / 2 + 5
         paper = (x - half, y - 9, 2 * half, 18, palette.CARD)
-        parts.append(svg.rect(*paper, rx=4, stroke=colour, stroke_width=1))
-        parts.append(svg.text(x, y + 4, label, anchor="middle"))
-    if waits:
-        for rank in sorted(run.waits):
-            for other in hang.waits_for(run, rank):
-                start, end = _ends(_spot(rank, ranks), _spot(other, ranks), aside=-6)
-                parts.append(svg.line(*start, *end, colour=palette.ALARM, width=2, dash="5 4"))
-                tip = [start[axis] + 0.97 * (end[axis] - start[axis]) for axis in (0, 1)]
-                parts.append(svg.arrow(*tip, *end, colour=palette.ALARM, width=2))
-    for rank in range(ranks):
-        x, y = _spot(rank, ranks)
-        ground = palette.rank_colour(rank)
-        parts.append(svg.circle(x, y, NODE, ground))
+        yield svg.rect(*paper, rx=4, stroke=colour, stroke_width=1)
+        yield svg.text(x, y + 4, _cargo(post), anchor="middle")
+    for rank, other in waits.items():
+        start, end = svg.rim_to_rim(_spot(rank), _spot(other), NODE + 3, aside=-6)
+        yield svg.line(*start, *end, colour=palette.ALARM, width=2, dash="5 4")
+        tip = [start[axis] + 0.97 * (end[axis] - start[axis]) for axis in (0, 1)]
+        yield svg.arrow(*tip, *end, colour=palette.ALARM, width=2)
+    for rank in range(RANKS):
+        (x, y), ground = _spot(rank), palette.rank_colour(rank)
+        yield svg.circle(x, y, NODE, ground)
         style = {"anchor": "middle", "bold": True, "size": 13, "colour": palette.on(ground)}
-        parts.append(svg.text(x, y + 4.5, str(rank), **style))
-    return parts
+        yield svg.text(x, y + 4.5, str(rank), **style)
 
 
-Spot = tuple[float, float]
-
-
-def _ends(source: Spot, target: Spot, aside: float) -> tuple[Spot, Spot]:
-    """The ends of an arrow from rim to rim, `aside` pixels to the right of the straight way."""
-    (x1, y1), (x2, y2) = source, target
-    length = math.hypot(x2 - x1, y2 - y1)
-    ux, uy = (x2 - x1) / length, (y2 - y1) / length
-    dx, dy, rim = -uy * aside, ux * aside, NODE + 3
-    return (x1 + ux * rim + dx, y1 + uy * rim + dy), (x2 - ux * rim + dx, y2 - uy * rim + dy)
-
-
-def _chunks(run: Run) -> list[tuple[int, int]]:
-    """Where each chunk begins and ends, cut as `tensor_split` cuts."""
-    ranks, length = run.world.size, len(run.vectors[0])
-    small, more = divmod(length, ranks)
-    starts = [chunk * small + min(chunk, more) for chunk in range(ranks + 1)]
-    return list(pairwise(starts))
-
-
-def _named(post: Post, run: Run) -> str:
-    """What a message carries."""
-    chunks = _chunks(run)
-    if post.place in chunks:
-        return f"chunk {LETTERS[chunks.index(post.place)]}"
-    if post.size == len(run.vectors[0]):
-        return "all"
-    return f"{post.size} number{'s' * (post.size != 1)}"
-
-
-def _table(run: Run, states: list[list[float]], sent: list[Post]) -> list[str]:
-    """A row per rank, a cell per number."""
-    ranks, length = run.world.size, len(states[0])
-    wide = (WIDTH - 2 * svg.MARGIN - NAME_WIDTH) / length
+def _table(states: list[list[float]], sent: list[Post]) -> Iterator[str]:
+    """A row per rank, a cell per number, the letters of the chunks above."""
     left = svg.MARGIN + NAME_WIDTH
-    parts = []
-    for chunk, (start, end) in enumerate(_chunks(run)):
-        middle = left + (start + end) / 2 * wide
+    wide = (WIDTH - svg.MARGIN - left) / LENGTH
+    for letter, (start, end) in zip(LETTERS, CHUNKS, strict=True):
         style = {"anchor": "middle", "colour": palette.MUTED}
-        parts.append(svg.text(middle, TABLE_Y - 8, LETTERS[chunk], **style))
+        yield svg.text(left + (start + end) / 2 * wide, TABLE_Y - 8, letter, **style)
     new = {(post.peer, i) for post in sent if post.place for i in range(*post.place)}
     for rank, vector in enumerate(states):
         y, colour = TABLE_Y + rank * ROW, palette.rank_colour(rank)
-        name = svg.text(svg.MARGIN, y + ROW / 2 + 3, f"Rank {rank}", colour=colour, bold=True)
-        parts.append(name)
+        yield svg.text(svg.MARGIN, y + ROW / 2 + 3, f"Rank {rank}", colour=colour, bold=True)
         for i, value in enumerate(vector):
-            gap = 2 if i in {start for start, _ in _chunks(run)} else 0
-            box = (left + i * wide + gap, y, wide - gap)
-            parts += _cell(value, i, ranks, box, (rank, i) in new)
-    return parts
+            gap = 2 * any(i == start for start, _ in CHUNKS)
+            yield from _cell(value, i, left + i * wide + gap, y, wide - gap, (rank, i) in new)
 
 
-def _counts(value: float, i: int, ranks: int) -> list[int] | None:
-    return check.terms(value, i, ranks)
-
-
-def _cell(
-    value: float, i: int, ranks: int, box: tuple[float, float, float], new: bool
-) -> list[str]:
+def _cell(value: float, i: int, x: float, y: float, wide: float, new: bool) -> Iterator[str]:
     """One number, above a stripe for each rank whose number is in it."""
-    x, y, wide, tall = box[0] + 1, box[1] + 2, box[2] - 2, ROW - 4
-    counts = _counts(value, i, ranks)
-    complete = counts == [1] * ranks
-    strange = counts is None or max(counts) > 1
+    x, y, wide, tall = x + 1, y + 2, wide - 2, ROW - 4
+    counts = check.terms(value, i)
     written = "?" if math.isnan(value) else shown(value)
     if len(written) > MOST_DIGITS:
         written = f"{value:.0e}"
-    parts = [svg.rect(x, y, wide, tall, palette.WAIT)]
+    yield svg.rect(x, y, wide, tall, palette.WAIT)
     for rank, count in enumerate(counts or []):
         if count:
-            stripe = (x + rank * wide / ranks, y + tall - 6, wide / ranks, 6)
-            parts.append(svg.rect(*stripe, palette.rank_colour(rank)))
-    colour = palette.ALARM if strange else palette.INK
-    parts.append(
-        svg.text(x + wide / 2, y + 17, written, anchor="middle", colour=colour, bold=complete)
+            stripe = (x + rank * wide / RANKS, y + tall - 6, wide / RANKS, 6)
+            yield svg.rect(*stripe, palette.rank_colour(rank))
+    strange = counts is None or max(counts) > 1
+    yield svg.text(
+        x + wide / 2,
+        y + 17,
+        written,
+        anchor="middle",
+        colour=palette.ALARM if strange else palette.INK,
+        bold=counts == COMPLETE,
     )
-    if new or complete:
+    if new or counts == COMPLETE:
         edge = palette.INK if new else palette.GOOD
-        parts.append(svg.rect(x, y, wide, tall, "none", stroke=edge, stroke_width=2))
-    return parts
+        yield svg.rect(x, y, wide, tall, "none", stroke=edge, stroke_width=2)

@@ -2,19 +2,18 @@
 
 A rank that must wait is given up, and run again from its start when it can go on; its calls up to
 there then get the same answers as before. That needs neither threads nor an interpreter that can
-change between stacks, so it runs in every browser. The ranks wait in a circle, or for one that has
-ended, exactly when none can go on: no clock decides it.
+change between stacks, so it runs in every browser. The ranks wait forever exactly when none can go
+on: no clock decides it.
 """
 
 import builtins
-import random
 import traceback
 from dataclasses import dataclass, field
 from types import CodeType
 
 from course.commands.web.ring.distributed import FILE, Distributed, Suspend, Wait
-from course.commands.web.ring.messages import World
 from course.commands.web.ring.tensors import Tensor, torch
+from course.commands.web.ring.world import World
 
 ENTRY = "all_reduce"
 MOST_PRINTED = 50  # lines of one rank
@@ -55,81 +54,69 @@ def compiled(source: str) -> CodeType | Failure:
 
 def run(code: CodeType, vectors: list[list[float]]) -> Run:
     """Call the learner's function on a rank for each vector."""
-    size = len(vectors)
-    started = [list(vector) for vector in vectors]
-    done = Run(World(size), started, [{0: vector} for vector in started], [[] for _ in vectors])
-    left = set(range(size))
-    while ready := [rank for rank in sorted(left) if _can_go_on(done, rank)]:
+    seen = [{0: list(vector)} for vector in vectors]
+    result = Run(
+        World(len(vectors)), [list(vector) for vector in vectors], seen, [[] for _ in seen]
+    )
+    left = set(range(len(vectors)))
+    while ready := [rank for rank in sorted(left) if _can_go_on(result, rank)]:
         for rank in ready:
-            done.waits.pop(rank, None)
+            result.waits.pop(rank, None)
+            result.printed[rank] = []
             flat = Tensor(list(vectors[rank]))
-            distributed = Distributed(done.world, rank, flat)
-            done.printed[rank] = []
-            failure = _run_rank(code, distributed, flat, done.printed[rank])
-            done.vectors[rank], done.seen[rank] = flat._values(), distributed._seen
-            if failure:
-                done.failures[rank] = failure
-            elif distributed._waits:
-                done.waits[rank] = distributed._waits
+            distributed = Distributed(result.world, rank, flat)
+            failure = _run_rank(code, distributed, flat, result.printed[rank])
+            result.vectors[rank], result.seen[rank] = flat.tolist(), distributed._seen
+            if distributed._waits:
+                result.waits[rank] = distributed._waits
                 continue
             left.discard(rank)
-    return done
+            if failure:
+                result.failures[rank] = failure
+    return result
 
 
-def _can_go_on(done: Run, rank: int) -> bool:
+def _can_go_on(run: Run, rank: int) -> bool:
     """Whether a rank waits for nothing, or for what has come."""
-    return rank not in done.waits or bool(done.waits[rank].post.round)
+    return rank not in run.waits or bool(run.waits[rank].post.round)
 
 
 def _run_rank(
     code: CodeType, distributed: Distributed, flat: Tensor, printed: list[str]
 ) -> Failure | None:
     """One run of a rank, up to its end or to where it must wait; what stopped it, if anything."""
-    random.seed(distributed.get_rank())
     try:
         names = {"__name__": "ring", "__builtins__": _builtins(distributed, printed)}
         exec(code, names)
         if not callable(names.get(ENTRY)):
             return Failure(0, f"There is no function {ENTRY}(flat) to call.")
         names[ENTRY](flat)
+        distributed._look()
     except Suspend:
-        return None
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        if distributed._waits:  # raised while the rank was being unwound
-            return None
-        lines = [at.lineno for at in traceback.extract_tb(error.__traceback__) if _is_learners(at)]
+        pass
+    except BaseException as error:  # SystemExit, too, ends a rank and not the page
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if frame.filename == FILE]
         words = "".join(traceback.format_exception_only(error)).strip()
         return Failure(lines[-1] if lines else 0, words)
-    if distributed._waits:
-        return Failure(
-            distributed._waits.line,
-            "A bare `except:` has caught the waiting itself: write `except Exception:`.",
-        )
-    distributed._look()
     return None
-
-
-def _is_learners(at: traceback.FrameSummary) -> bool:
-    return at.filename == FILE
 
 
 def _builtins(distributed: Distributed, printed: list[str]) -> dict[str, object]:
     """Python's own names, where `import torch` brings what this page has."""
-    given = torch(distributed)
+    ours = torch(distributed)
 
-    def bring(name: str, of=None, here=None, wanted=(), level: int = 0) -> object:
-        if name == "torch":
-            return given
+    def bring(name: str, of=None, here=None, names=(), level: int = 0) -> object:
         if name == "torch.distributed":
-            return distributed if wanted else given
+            return distributed if names else ours
+        if name == "torch":
+            return ours
         if name.startswith("torch."):
             raise ImportError(f"{name} is not on this page")
-        return builtins.__import__(name, of, here, wanted, level)
+        return builtins.__import__(name, of, here, names, level)
 
-    def write(*values: object, sep: str = " ", end: str = "\n", **_: object) -> None:
+    def write(*values: object, sep: str = " ", **_: object) -> None:
         if len(printed) < MOST_PRINTED:
-            printed.append((sep or " ").join(map(str, values)))
+            printed.append(sep.join(map(str, values)))
 
     return {**vars(builtins), "__import__": bring, "print": write}
