@@ -4,9 +4,9 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from course.commands.web.build import build
-from course.commands.web.hosted import Repository
 from course.core import ROOT, CourseError
+
+WEB = Path(__file__).with_name("web")  # in a clone: no package and no students' edition has it
 
 
 def main(argv: Sequence[str]) -> int:
@@ -25,6 +25,11 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--commit", help="the commit of the repository that the site is made of")
     args = parser.parse_args(argv)
+    if not WEB.is_dir():
+        raise CourseError("The site is built in a clone of the course; this copy lacks its pages.")
+    from course.commands.web.build import build
+    from course.commands.web.hosted import Repository
+
     if (args.repository is None) != (args.commit is None):
         raise CourseError("Give --repository and --commit together, or neither of them.")
     repository = Repository(args.repository, args.commit) if args.repository else None

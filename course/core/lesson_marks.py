@@ -12,6 +12,7 @@ LABS = "[0-9][0-9]*_*.md"  # the files of the labs, in order
 CHECK = re.compile(r"^%check (\w+)[ \t]*$", re.MULTILINE)  # asks for the verdict on an exercise
 WRITES = re.compile(r"%%writefile\b[ \t]*(.*)")  # the first line of a cell that writes a script
 GUESS = re.compile(r"^%%guess (\w+)")  # a cell that asks a question before a run
+EXPLORABLE = re.compile(r"\bexplore\.([a-z]\w*)\(")  # not the quiz, a class: it runs ranks
 ANSWER = re.compile(r"\bit_was\(\s*[\"'](\w+)")  # shows what the run says to it
 HOLD = "{} of {} checks hold"  # how the verdict that a check shows says what holds
 ALL_HOLD = re.compile(HOLD.format(r"\b(\d+)", r"\1"))

@@ -144,8 +144,8 @@ def _view() -> list[str]:
 
 
 def _hidden() -> list[str]:
-    """Where solutions lie, which nobody inside needs: the lessons, the notebooks, a whole clone."""
-    folders = {ROOT / "course" / "lessons"}
+    """Where solutions lie: the lessons, the site's own ring, the notebooks, a whole clone."""
+    folders = {ROOT / "course" / "lessons", ROOT / "course" / "commands" / "web"}
     for name, path in installed.brought().items():
         folder = path.parents[len(Path(name).parts) - 1]
         folders |= {folder, folder.resolve()}  # an environment may be seen through a link

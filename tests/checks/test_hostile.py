@@ -110,7 +110,8 @@ def test_the_course_is_there_to_be_read_and_its_solutions_are_not(attack, hostil
     assert not attack(hostile.change, str(checks))
     attack(hostile.delete, str(ROOT))
     assert checks.is_file()
-    for solved in (ROOT / "solutions", ROOT / "course" / "lessons" / "02_all_reduce.md"):
+    lesson, ring = "course/lessons/02_all_reduce.md", "course/commands/web/ring/page/solved.py"
+    for solved in (ROOT / "solutions", ROOT / lesson, ROOT / ring):
         assert solved.exists() and attack(hostile.delete, str(solved))  # there, it never was
         assert solved.exists()
 

@@ -10,8 +10,10 @@ from pathlib import Path
 import nbformat
 import pytest
 from support.launching import clean_environment
+from support.shapes import shapes
 
 from course.__main__ import main
+from course.commands.web.ring import trial
 from course.core import ROOT
 from course.core.todo import OPEN
 from course.exercises import exercises
@@ -64,17 +66,36 @@ def test_the_students_texts_name_only_what_they_have(kit):
     assert len(rows) == len(labs(ROOT))
 
 
+@pytest.fixture(scope="module")
+def solved() -> set[str]:
+    """The shapes of the statements of all solutions that stand nowhere in an open script."""
+    inside, outside = set(), set()
+    for lesson in lessons(ROOT):
+        inside.update(*map(shapes, blocks(lesson)))
+        outside.update(*map(shapes, lesson.scripts(solved=False).values()))
+    return inside - outside
+
+
+def test_no_code_of_the_students_edition_is_a_solution_under_other_names(kit, solved):
+    files = list((kit / "students").rglob("*.py"))
+    assert len(files) > 300 and len(solved) > 50
+    assert [path for path in files if solved.intersection(shapes(path.read_text()))] == []
+
+
+def test_a_solution_under_other_names_would_be_seen(solved):
+    assert solved.intersection(shapes(trial.solved()))
+
+
+def blocks(lesson) -> list[str]:
+    """The solutions of a lesson, each as text."""
+    marked = re.compile(rf"^ *### {MARKER}.*?\n(.*?)^ *### END SOLUTION", re.MULTILINE | re.DOTALL)
+    return marked.findall("\n".join(lesson.lines))
+
+
 def solution_lines(lesson) -> list[str]:
     """The lines of a lesson's solutions that are long enough to tell something."""
-    inside, found = False, []
-    for line in lesson.lines:
-        if MARKER in line:
-            inside = True
-        elif "END SOLUTION" in line:
-            inside = False
-        elif inside and len(line.strip()) > 12:
-            found.append(line)
-    return found
+    lines = "".join(blocks(lesson)).splitlines()
+    return [line for line in lines if len(line.strip()) > 12]
 
 
 def test_the_students_edition_is_the_same_course(kit):

@@ -53,6 +53,15 @@ def test_an_installed_course_unpacks_its_labs_and_keeps_what_is_there(python, tm
     assert (mine.parent / "src").is_dir()
 
 
+def test_the_site_is_no_part_of_an_installed_course(python, tmp_path):
+    command = [str(python), "-m", "course", "site"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=clean_environment(), capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "is built in a clone" in done.stderr
+
+
 def test_where_nothing_can_be_written_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(lab_folder, "ROOT", tmp_path)
     notebook = tmp_path / "start.ipynb"

@@ -16,7 +16,6 @@ from markdown_it import MarkdownIt
 from nbformat import NotebookNode
 
 from course.charts import live_curves
-from course.commands.web import lab_page
 from course.core import lesson_marks, write_whole
 from course.lessons import Lesson
 
@@ -67,7 +66,7 @@ def _slides(lab: Lesson, solved: NotebookNode) -> Iterator[str]:
     yield f"<h1>{_title(lab)}</h1>{_rendered(first)}"
     headings = list(zip(solved.cells, _headings(solved), strict=True))
     drawn = [(cell, heading) for cell, heading in headings if _picture(cell)]
-    explorables = [each for each in drawn if lab_page.EXPLORABLE.search(each[0].source)]
+    explorables = [each for each in drawn if lesson_marks.EXPLORABLE.search(each[0].source)]
     for cell, heading in explorables[:1]:
         yield _figure(heading, cell)
     for above, (cell, heading) in pairwise([(None, ""), *headings]):
@@ -130,7 +129,7 @@ def _figure(heading: str, cell: NotebookNode) -> str:
 
 def _picture(cell: NotebookNode) -> str:
     """The last picture among the outputs of a cell, as HTML; "" without one."""
-    if drawing := _shown(cell, lab_page.SVG):
+    if drawing := _shown(cell, "image/svg+xml"):
         return drawing[drawing.index("<svg") :]
     if plot := _shown(cell, "image/png").replace("\n", ""):
         base64.b64decode(plot, validate=True)

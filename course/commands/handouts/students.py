@@ -21,6 +21,7 @@ FILES = (
     ".gitignore",
 )
 FOLDERS = ("course", "images", "labs")
+SITE = ("commands", "web")  # it shows a solution, and it is built in a clone
 MADE = ("__pycache__", ".ipynb_checkpoints", "*.egg-info", "runs", "traces", "*.py[co]")
 # What README and INSTALL say of things that this edition does not have: links to solved labs,
 # sections and lines.
@@ -33,6 +34,8 @@ ABSENT = (
     "solutions/",
     "make test",
     "make report",
+    "make site",
+    "| `site` |",
     "git+ADDRESS",
     ".devcontainer",
     "TEACHING.md",
@@ -45,6 +48,7 @@ def write(root: Path, wanted: Sequence[Lesson], out: Path) -> None:
     """Write the edition into the new folder `out`; `make lab` works there."""
     for name in FOLDERS:
         shutil.copytree(root / name, out / name, ignore=shutil.ignore_patterns(*MADE))
+    shutil.rmtree(out.joinpath("course", *SITE))
     for path in (out / "labs" / "src").glob("*.py"):
         path.unlink()  # the teacher's own
     for name in FILES:

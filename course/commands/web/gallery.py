@@ -13,13 +13,12 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from course.commands.web.living import living, state
-from course.core import write_whole
+from course.core import lesson_marks, write_whole
 from course.drawing import Picture
 from course.lessons import Lesson
 
 TEXTS = Path(__file__).parent / "texts" / "explorables.md"
 TRY = re.compile(r"\[(?P<words>[^\]]+)\]\((?P<state>#[^)]*)\)")
-EXPLORABLE = re.compile(r"\bexplore\.(\w+)\(")
 # The titles of marks, and what a picture says to who cannot see it: an <img> has neither.
 TIP = re.compile(r"(?<=>)<title>[^<]*</title>(?=</)|<desc>[^<]*</desc>")
 GALLERY = "gallery"  # the name of the page that shows all
@@ -87,7 +86,8 @@ def exhibits() -> list[Exhibit]:
 
 def exhibit_page(exhibit: Exhibit, labs: Sequence[Lesson]) -> str:
     """The page of an explorable, as Markdown: question, figure, what to try, its lab."""
-    used = [lab for lab in labs if exhibit.name in EXPLORABLE.findall("\n".join(lab.lines))]
+    find = lesson_marks.EXPLORABLE.findall
+    used = [lab for lab in labs if exhibit.name in find("\n".join(lab.lines))]
     named = ", ".join(f"[{lab.number} · {lab.title}]({lab.name}.ipynb)" for lab in used)
     return PAGE.format(
         question=exhibit.question,

@@ -11,7 +11,6 @@ from course.commands.web.ring import trial
 from course.core import lesson_marks
 from course.lessons import Lesson
 
-EXPLORABLE = re.compile(r"\bexplore\.([a-z]\w*)\(")  # the quiz wants real ranks: it stays a picture
 SVG = "image/svg+xml"
 FIRST = "00"  # the lab that explains the card of the machine
 WRITING = re.compile(r"(Writing|Overwriting) src/")
@@ -74,7 +73,7 @@ def values_of(output: NotebookNode) -> dict | None:
 def _output(source: str, output: NotebookNode) -> NotebookNode:
     """An output that needs no kernel: of an explorable its picture, and what can move it."""
     data = output.get("data", {})
-    name = EXPLORABLE.search(source)
+    name = lesson_marks.EXPLORABLE.search(source)
     if (values := values_of(output)) and name:
         drawn = living.state(name[1])
         still = drawn.picture(drawn.accepted(values)).still
