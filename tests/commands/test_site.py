@@ -32,6 +32,11 @@ LOOKED_AT = [
 FRAMED = "03_distributed_data_parallel.html"  # what only wide pages have is the same on all
 LIKE_OTHERS = "explore_sharding.html"
 OVERFLOW = "() => document.documentElement.scrollWidth - window.innerWidth"
+# Where the focus is, by its name, and the nearest and farthest pixel from the left.
+FOCUS = """() => {
+    const part = document.activeElement, { left, right } = part.getBoundingClientRect();
+    return { name: part.ariaLabel ?? part.textContent, left, right };
+}"""
 # Pictures of which a part lies outside the screen.
 CUT = """() => [...document.querySelectorAll('article img, .explorable-picture svg')]
     .filter(picture => picture.getBoundingClientRect().right > window.innerWidth).length"""
@@ -103,16 +108,6 @@ def test_every_page_is_small_and_fits_a_phone(site, visit, address):
     assert wrong == {}
 
 
-def test_a_phone_shows_the_title_of_a_picture_as_text_above_it(visit):
-    page = visit("explore_sharding.html", width=390)
-    title, picture = page.locator(".explorable-spoken b"), page.locator(".explorable-picture svg")
-    slider = page.locator(".explorable input").first
-    assert title.inner_text() in picture.get_attribute("aria-label")
-    edges = [part.bounding_box()["y"] for part in (title, picture, slider)]
-    assert edges == sorted(edges)
-    assert title.evaluate("title => parseFloat(getComputedStyle(title).fontSize)") >= 12
-
-
 @pytest.mark.parametrize(
     ("scheme", "width", "names"),
     [("light", 1280, LOOKED_AT), ("dark", 390, LOOKED_AT), ("dark", 1280, [FRAMED])],
@@ -126,6 +121,22 @@ def test_pages_can_be_read_by_everybody(visit, address, axe, scheme, width, name
         if wrong := page.evaluate(accessibility.RUN):
             found[name] = wrong
     assert found == {}
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_menu_is_walked_and_unfolded_by_keyboard(visit, width):
+    page = visit("glossary.html", width=width)
+    figure = page.locator(".sidebar-tree a", has_text="What does each rank hold afterwards?")
+    assert not figure.is_visible()
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        page.wait_for_timeout(400 if width < 1280 else 0)  # the menu glides in
+        focus = page.evaluate(FOCUS)
+        assert focus["left"] >= 0 and focus["right"] <= width, focus
+        if focus["name"].startswith("Toggle navigation of"):
+            break
+    page.keyboard.press("Space")
+    assert figure.is_visible()
 
 
 @pytest.fixture(scope="module")

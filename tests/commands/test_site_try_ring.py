@@ -33,7 +33,7 @@ def address(tmp_path_factory):
     text = trial.trial_page().replace("(02_all_reduce.ipynb)", "(02_all_reduce.md)")
     write_whole(sources / f"{trial.PAGE}.md", f"---\norphan: true\n---\n\n{text}")
     shutil.copyfile(CONF, sources / "conf.py")
-    build.write_static(ROOT, sources, tmp_path_factory.mktemp("packages"))
+    build.write_static(ROOT, sources)
     build.write_pages(sources, pages)
     with served(pages) as address:
         yield address
@@ -75,17 +75,6 @@ def test_from_the_first_click_to_a_ring_by_keyboard_alone(visit):
     assert editor.input_value() == BEGUN
 
 
-def test_the_rounds_play_by_themselves_unless_motion_is_unwanted(browser, address):
-    page = browser.new_page(reduced_motion="no-preference")
-    page.set_default_timeout(PATIENCE_S * 1000)
-    page.goto(f"{address}{trial.PAGE}.html")
-    write(page, SOLVED)
-    page.get_by_label("Your code").press("Control+Enter")
-    for round in (2, 4, 6):
-        page.get_by_text(f"Round {round} of 6").first.wait_for()
-    page.close()
-
-
 def test_a_loop_without_an_end_is_stopped_and_the_page_goes_on(visit):
     page = visit(f"{trial.PAGE}.html")
     write(page, "def all_reduce(flat):\n    while True:\n        pass\n")
@@ -96,24 +85,6 @@ def test_a_loop_without_an_end_is_stopped_and_the_page_goes_on(visit):
     write(page, SOLVED)
     page.get_by_label("Your code").press("Control+Enter")
     page.wait_for_function(COMPLETE)
-
-
-def test_a_run_can_be_stopped_by_hand(visit):
-    page = visit(f"{trial.PAGE}.html")
-    page.wait_for_function(SAYS, arg="Python is here.")
-    write(page, "while True:\n    pass\n")
-    page.get_by_role("button", name="Run on 4 ranks").click()
-    page.get_by_role("button", name="Stop").click()
-    page.wait_for_function(SAYS, arg="Stopped.")
-
-
-def test_what_ranks_print_is_shown(visit):
-    page = visit(f"{trial.PAGE}.html")
-    write(page, SOLVED.replace("    chunks = flat", '    print("<b>", rank)\n    chunks = flat'))
-    page.get_by_label("Your code").press("Control+Enter")
-    page.wait_for_function(COMPLETE)
-    shown = page.locator(".trial-printed").inner_text().splitlines()
-    assert shown == [f"rank {rank}: <b> {rank}" for rank in range(4)]
 
 
 def test_the_editor_indents(visit):

@@ -11,7 +11,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from course.commands.web import npm
+from course.commands.web import pyodide
 from course.commands.web.gallery import write_stills
 from course.commands.web.hosted import BRANCH, Repository, write_hosted
 from course.commands.web.licenses import write_licenses
@@ -19,18 +19,6 @@ from course.commands.web.sources import write_sources
 from course.core import CourseError
 
 HERE = Path(__file__).parent
-# Python for browsers, from npm
-PYODIDE = (
-    "pyodide@314.0.7",
-    "0YvXxEhfEdpLfb/XkM2BFAeMROq0iMUX2bzzH9pOttyMcWkwq+HbE5uyuGD82LN7y2q+SNvi/6V5JEsOlD2R1A==",
-)
-PYODIDE_FILES = (
-    "pyodide.mjs",
-    "pyodide.asm.mjs",
-    "pyodide.asm.wasm",
-    "python_stdlib.zip",
-    "pyodide-lock.json",
-)
 NAMELESS = re.compile(r'alt="(_images/\w+\.(?:svg|png))"')
 DRAWING = re.compile(r'<img [^>]*src="(_images/[^"]+\.svg)"[^>]*>')
 # What assistive software goes by: names of the parts of a page, a heading on each.
@@ -55,7 +43,7 @@ def build(root: Path, out: Path, repository: Repository | None = None) -> None:
         sources, pages = Path(folder) / "sources", Path(folder) / "pages"
         write_sources(root, sources, repository)
         write_stills(sources / "_static" / "stills")
-        write_static(root, sources, Path(folder))
+        write_static(root, sources)
         write_pages(sources, pages)
         write_licenses(root, pages / "licenses")
         if repository:
@@ -68,8 +56,8 @@ def build(root: Path, out: Path, repository: Repository | None = None) -> None:
         )
 
 
-def write_static(root: Path, sources: Path, folder: Path) -> None:
-    """Add what the pages are shown with: scripts, styles, Python; `folder` is for downloads."""
+def write_static(root: Path, sources: Path) -> None:
+    """Add what the pages are shown with: scripts, styles, Python."""
     static = sources / "_static"
     shutil.copytree(HERE / "static", static, dirs_exist_ok=True)
     for path in (HERE / "ring" / "page").glob("*.[jc]s*"):
@@ -77,7 +65,7 @@ def write_static(root: Path, sources: Path, folder: Path) -> None:
     for name in ("widget.js", "widget.css", "dark.css"):
         shutil.copyfile(root / "course" / "explore" / name, static / name)
     _zip_python(root, static / "course.zip")
-    _add_pyodide(static / "pyodide", folder)
+    pyodide.add(static / "pyodide")
 
 
 def write_pages(sources: Path, pages: Path) -> None:
@@ -128,18 +116,10 @@ def _zip_python(root: Path, path: Path) -> None:
             archive.write(source, source.relative_to(root))
 
 
-def _add_pyodide(out: Path, folder: Path) -> None:
-    """Pyodide's own files, as npm has them."""
-    package = npm.unpack(*PYODIDE, folder)
-    out.mkdir()
-    for name in PYODIDE_FILES:
-        shutil.copyfile(package / name, out / name)
-
-
 def _run_sphinx(sources: Path, pages: Path) -> None:
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-j", "auto"]
     done = subprocess.run(
         [*command, "-b", "html", str(sources), str(pages)], capture_output=True, text=True
     )
     if done.returncode:
-        raise CourseError(f"Sphinx is not content with the pages:\n{done.stderr[-2000:]}")
+        raise CourseError(f"Sphinx reports problems with the pages:\n{done.stderr[-2000:]}")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from course.commands.web import npm
+from course.commands.web import pyodide
 from course.core import CourseError
 
 
@@ -11,6 +11,6 @@ def test_another_file_than_the_one_that_is_known_is_refused(tmp_path, monkeypatc
     program.write_text("#!/bin/sh\necho other > package.tgz\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(CourseError, match=r"npm brought another a@1 than the course knows: sha512"):
-        npm.unpack("a@1", "digest", tmp_path)
-    assert not (tmp_path / "a@1" / "package").exists()
+    with pytest.raises(CourseError, match=r"npm brought a pyodide@\S+ with another checksum"):
+        pyodide.add(tmp_path / "pyodide")
+    assert not (tmp_path / "pyodide").exists()
