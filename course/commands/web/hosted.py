@@ -51,8 +51,7 @@ OPEN = """<p class="ways">You read it solved. To do it yourself, open it
 <a href="start.html">on your machine</a>
 <a href="{kaggle}" title="Two GPUs, if you choose GPU T4 x2 and switch Internet on">on Kaggle</a>
 <a href="{colab}" title="One GPU or none, so the ranks compute on the CPU">in Colab</a>
-<a href="{binder}" title="No account, no GPU, little memory">on Binder</a>
-<a href="{hub}" title="The page makes a link for your own hub">in a JupyterHub</a></p>"""
+<a href="{binder}" title="No account, no GPU, little memory">on Binder</a></p>"""
 
 
 @dataclass(frozen=True)
@@ -80,15 +79,11 @@ class Repository:
     def links(self, name: str) -> dict[str, str]:
         """What opens the lab of this `name`, by the place where it opens."""
         copy = f"{self.path}/blob/{BRANCH}/{name}.ipynb"
-        folder = self.path.partition("/")[2]
         lab = quote(f"lab/tree/labs/{name}.ipynb", safe="")
-        pulled = quote(f"lab/tree/{folder}/labs/{name}.ipynb", safe="")
-        generator = "https://nbgitpuller.readthedocs.io/en/latest/link.html"
         return {
             "kaggle": f"https://www.kaggle.com/kernels/welcome?src=https://github.com/{copy}",
             "colab": f"https://colab.research.google.com/github/{copy}",
             "binder": f"https://mybinder.org/v2/gh/{self.path}/{self.commit}?urlpath={lab}",
-            "hub": f"{generator}?repo={quote(self.address, safe='')}&urlpath={pulled}",
         }
 
 
