@@ -143,34 +143,6 @@ def test_the_debug_server():
     assert "import aiohttp" in text and "import requests" in text
 
 
-def test_numbers_that_two_processes_agree_on():
-    says("04c_wrong_numbers", "each start of Python")
-    says("06b_horovod_engine", "`set` of strings")
-    asked = "print(hash('a'), hash(b'a'))"
-    clean = {name: os.environ[name] for name in ("PATH",)}
-    told = {
-        subprocess.run([sys.executable, "-c", asked], capture_output=True, env=clean).stdout
-        for _ in range(2)
-    }
-    assert len(told) == 2
-
-
-def test_only_the_thread_that_forks_is_in_the_child():
-    says("00_start_here", "`fork`")
-    asked = """
-import os, threading, time
-threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
-child = os.fork()
-tasks = len(os.listdir("/proc/self/task"))
-if child:
-    os.waitpid(child, 0)
-print(tasks, flush=True)
-os._exit(0)
-"""
-    told = subprocess.run([sys.executable, "-W", "ignore", "-c", asked], capture_output=True)
-    assert told.stdout.split() == [b"1", b"2"]
-
-
 @pytest.mark.rest
 @pytest.mark.slow
 def test_gnus_openmp_has_no_helpers_in_a_child():

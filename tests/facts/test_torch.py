@@ -8,7 +8,6 @@ import threading
 
 import pytest
 import torch
-import torch.nn.functional as F
 from support.says import says
 from torch import nn
 
@@ -33,36 +32,10 @@ def test_dataparallel_is_discouraged_and_not_deprecated():
     assert "even if there is only a single node" in text and "deprecated" not in text.lower()
 
 
-def test_the_options_of_dataparallel():
-    says("01_data_parallel", "`nn.DataParallel(model, device_ids=[0, 2], output_device=0)`")
-    assert {"device_ids", "output_device"} <= set(inspect.signature(nn.DataParallel).parameters)
-
-
 def test_gather_warns_of_bare_numbers():
     says("01_data_parallel", "all input tensors were scalars")
     source = inspect.getsource(nn.parallel._functions.Gather)
     assert "all input tensors were scalars" in " ".join(source.replace('"', "").split())
-
-
-def test_pieces_are_equal_but_for_the_last():
-    says("01_data_parallel", "2, 2 and 1")
-    assert [len(piece) for piece in torch.arange(5).chunk(4)] == [2, 2, 1]
-
-
-def test_tensor_split_is_nearly_even():
-    says("07_strategies", "10 samples", "a batch of 2 on 4 replicas")
-    assert [len(share) for share in torch.arange(10).tensor_split(4)] == [3, 3, 2, 2]
-    assert [len(share) for share in torch.arange(2).tensor_split(4)] == [1, 1, 0, 0]
-
-
-def test_a_setting_of_each_thread():
-    says("01_data_parallel", "each thread")
-    seen = []
-    with torch.no_grad():
-        thread = threading.Thread(target=lambda: seen.append(torch.is_grad_enabled()))
-        thread.start()
-        thread.join()
-        assert seen == [True] and not torch.is_grad_enabled()
 
 
 def test_backward_on_the_cpu_runs_in_the_thread_that_calls_it():
@@ -122,19 +95,6 @@ def test_fresh_memory_for_a_large_message_comes_from_the_system():
     assert fresh >= 64 > faults_of(lambda: torch.cat([message], out=buffer))
 
 
-def test_labels_that_do_not_count():
-    says("01_data_parallel", "−100")
-    logits = torch.randn(2, 3)
-    whole, first = (F.cross_entropy(logits, torch.tensor([1, label])) for label in (-100, 2))
-    assert whole == F.cross_entropy(logits[:1], torch.tensor([1])) != first
-
-
-def test_float_of_float32_is_the_same_memory():
-    says("hints", "`.float()`")
-    x = torch.ones(1)
-    assert x.float().data_ptr() == x.data_ptr()
-
-
 def test_copy_converts_and_autograd_forbids_it():
     says("hints", "`copy_`", "in place")
     weight = nn.Parameter(torch.ones(1))
@@ -143,13 +103,6 @@ def test_copy_converts_and_autograd_forbids_it():
     with torch.no_grad():
         weight.copy_(torch.zeros(1).half())
     assert weight.dtype == torch.float32 and weight.item() == 0
-
-
-def test_a_state_dict_leaves_some_buffers_out():
-    says("hints", "`state_dict()`")
-    layer = nn.Linear(1, 1)
-    layer.register_buffer("places", torch.ones(1), persistent=False)
-    assert "places" in dict(layer.named_buffers()) and "places" not in layer.state_dict()
 
 
 def test_a_pair_that_is_copied_together_stays_together():
@@ -162,20 +115,6 @@ def test_a_pair_that_is_copied_together_stays_together():
     assert model_2.to(torch.float64).weight is weight
 
 
-def test_a_slice_is_not_a_copy():
-    says("11_splitting", "A slice is not a copy")
-    whole = torch.ones(100)
-    assert (
-        whole[:1].untyped_storage().nbytes() == 400 > whole[:1].clone().untyped_storage().nbytes()
-    )
-
-
-def test_a_module_is_changed_itself():
-    says("04_ddp_in_practice", "`.cpu()`")
-    model = nn.Linear(1, 1)
-    assert model.cpu() is model
-
-
 def test_half_a_file_cannot_be_loaded(tmp_path):
     says("04_ddp_in_practice", "half a file")
     path = tmp_path / "state"
@@ -183,13 +122,6 @@ def test_half_a_file_cannot_be_loaded(tmp_path):
     path.write_bytes(path.read_bytes()[:2000])
     with pytest.raises(RuntimeError):
         torch.load(path)
-
-
-def test_join_is_a_context_manager():
-    says("04b_clinic", "`Join`")
-    from torch.distributed.algorithms import Join
-
-    assert hasattr(Join, "__enter__") and hasattr(Join, "__exit__")
 
 
 def test_the_bytes_of_a_tensor():
