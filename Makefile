@@ -53,8 +53,8 @@ lint: install
 	.venv/bin/ruff check . && .venv/bin/ruff format --check .
 	.venv/bin/python tests/tools/lint_lessons.py
 
-clean:                   # what make and the labs can make again; never the scripts in labs/src
-	rm -rf .venv .pytest_cache .ruff_cache build *.egg-info */runs */traces
+clean:                   # what make makes, and the logs of runs; never what you or your scripts have saved
+	rm -rf .venv .pytest_cache .ruff_cache build *.egg-info labs/course-runs solutions/course-runs
 
 pins: install            # constraints.txt again: the newest of all but torch, whose line one edits
 	$(PYTHON) -m venv --clear build/pins

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from course.commands.handouts import graders, slides, students
-from course.core import ROOT, CourseError
+from course.core import ROOT, RUNS, CourseError
 from course.lessons import labs, lessons
 
 
@@ -37,7 +37,7 @@ def main(argv: Sequence[str]) -> int:
     graders.write_nbgrader(ROOT, wanted, teaching / "nbgrader")
     graders.write_gradescope(learning, teaching / "gradescope")
     for name in ("solutions", "images"):
-        ignored = shutil.ignore_patterns("src", "runs", "traces", ".*")
+        ignored = shutil.ignore_patterns("src", str(RUNS), "runs", "traces", ".*")
         shutil.copytree(ROOT / name, teaching / name, ignore=ignored)
     shutil.copyfile(ROOT / "TEACHING.md", teaching / "TEACHING.md")
     print(f"For students, without solutions: {learning}")

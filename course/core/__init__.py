@@ -1,12 +1,13 @@
 """What every room may use: the error that speaks to a learner, metrics, TODOs, files, words."""
 
 from course.core.errors import CourseError, Interrupted, UnknownTorch
-from course.core.files import ROOT, write_whole
+from course.core.files import ROOT, RUNS, write_whole
 from course.core.metrics import METRICS_FILE, log
 
 __all__ = [
     "METRICS_FILE",
     "ROOT",
+    "RUNS",
     "CourseError",
     "Interrupted",
     "UnknownTorch",

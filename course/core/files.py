@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]  # the folder of course/, labs/ and solutions/
+RUNS = Path("course-runs")  # of what runs wrote, in the current folder; `runs` is the user's own
 
 
 def write_whole(path: Path, text: str) -> None:

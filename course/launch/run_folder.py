@@ -1,49 +1,77 @@
-"""In kernel and supervisor: the folder of a run, with all that its processes wrote and logged."""
+"""In kernel and supervisor: the folder of a run, with all that its processes wrote and logged.
+
+Such a folder is deleted only if everything says that it is the course's: its place, its name, the
+text of its marker, and the name of each file in it. What a user keeps there stays.
+"""
 
 import contextlib
 import json
 import re
-import shutil
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
-from course.core import CourseError
+from course.core import RUNS, CourseError
 
-KEPT_RUNS = 20  # folders of finished runs kept in runs/
+KEPT_RUNS = 20  # folders of finished runs
 FINISHED = "finished"  # marks the folder of a run that has ended: it may be deleted
 METRICS = "metrics.jsonl"  # what the ranks log, one row per line
+NAME = re.compile(r"run-\d{8}-\d{6}-[\w.-]+-[a-z0-9_]{8}")
+FILES = re.compile(rf"{FINISHED}|{re.escape(METRICS)}|launcher\.log|rank\d+\.log")
 
 
-def new(words: list[str]) -> Path:
-    """A new folder in runs/ for the command, or among the temporary files if runs/ is read-only."""
+def new(words: Sequence[str]) -> Path:
+    """A new folder in RUNS for the command, or a temporary one if RUNS cannot be written."""
     script = next((Path(word).stem for word in words if word.endswith(".py")), words[0])
-    name = time.strftime("%Y%m%d-%H%M%S-") + re.sub(r"[^\w.-]", "_", script)
-    runs = Path("runs")
+    name = time.strftime("run-%Y%m%d-%H%M%S-") + re.sub(r"[^\w.-]", "_", script)
     try:
-        runs.mkdir(exist_ok=True)
-        _prune(runs)
-        return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=runs)).resolve()
+        RUNS.mkdir(exist_ok=True)
+        _prune()
+        return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=RUNS)).resolve()
     except OSError:
         try:
-            return Path(tempfile.mkdtemp(prefix=f"course-run-{name}-"))
+            return Path(tempfile.mkdtemp(prefix=f"course-{name}-"))
         except OSError as error:
             raise CourseError(
                 f"No folder for the run's logs can be made: {error.strerror}; free some space."
             ) from None
 
 
-def _prune(runs: Path) -> None:
+def _prune() -> None:
     """Delete the oldest folders of finished runs; those of runs that go on are not touched."""
-    finished = sorted(marker.parent for marker in runs.glob(f"*/{FINISHED}"))
+    finished = sorted(folder for folder in RUNS.iterdir() if may_go(folder))
     for folder in finished[: -(KEPT_RUNS - 1)]:
-        shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):  # another kernel deletes it, or it may not be deleted
+            # The marker last: what cannot be deleted whole now is recognized the next time.
+            for file in sorted(folder.iterdir(), key=lambda file: file.name == FINISHED):
+                file.unlink()
+            folder.rmdir()
+
+
+def may_go(folder: Path) -> bool:
+    """Whether a folder is one of ours whose run has ended, with nothing of anybody else in it."""
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        if NAME.fullmatch(folder.name) and not folder.is_symlink() and folder.is_dir():
+            marker = folder / FINISHED
+            return all(map(_ours, folder.iterdir())) and marker.read_text() == _mark(folder)
+    return False
+
+
+def _ours(file: Path) -> bool:
+    """Whether the course writes a file of this name into the folder of a run."""
+    return bool(FILES.fullmatch(file.name)) and not file.is_symlink() and file.is_file()
+
+
+def _mark(folder: Path) -> str:
+    """The text of the marker: a copy of the folder under another name has another name's text."""
+    return f"{folder.name} has ended, and the multi-GPU course may delete this folder.\n"
 
 
 def mark_finished(folder: Path) -> None:
     """Say that the run has ended and its folder may be deleted."""
     with contextlib.suppress(OSError):  # on a full disk the folder is kept
-        (folder / FINISHED).touch()
+        (folder / FINISHED).write_text(_mark(folder))
 
 
 class MetricsFile:

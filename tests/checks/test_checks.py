@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from course.checks.runner import check, on_ranks, session
-from course.core import lesson_marks
+from course.core import RUNS, lesson_marks
 from course.exercises import Outcome, exercises
 from course.launch import connect
 from course.lessons import lesson
@@ -95,7 +95,7 @@ def test_ranks_leave_no_temporary_files(tmp_path):
 def test_a_check_leaves_no_run_beside_the_learners_own(handed_out, monkeypatch):
     monkeypatch.chdir(handed_out)
     check.check("my_ddp", src=".")
-    assert list(Path("runs").iterdir()) == []
+    assert list(RUNS.iterdir()) == []
 
 
 @pytest.mark.slow

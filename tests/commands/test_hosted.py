@@ -197,7 +197,7 @@ def published(tmp_path, someone) -> Repository:
     origin = tmp_path / "origin"
     unwanted = shutil.ignore_patterns("__pycache__")
     for name in ("course", "labs"):
-        ignore = unwanted if name == "course" else shutil.ignore_patterns("src", "runs", "traces")
+        ignore = unwanted if name == "course" else shutil.ignore_patterns("src", "*runs", "traces")
         shutil.copytree(ROOT / name, origin / name, ignore=ignore)
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copyfile(ROOT / name, origin / name)

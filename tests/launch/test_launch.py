@@ -11,7 +11,8 @@ from support.launching import WAYS, Client, marked, once, torchrun
 from support.scripts import HEALTHY
 
 from course import hardware
-from course.launch.run_folder import KEPT_RUNS
+from course.core import RUNS
+from course.launch import run_folder
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
@@ -49,7 +50,7 @@ def test_run_tells_what_ranks_did(client: Client) -> None:
         log = Path(answer["log_dir"], f"rank{rank}.log").read_text()
         assert sorted(log.splitlines()) == sorted([answer["stdout"][rank], answer["stderr"][rank]])
     assert re.sub(r"\x1b\[[\d;]*m", "", answer["shown"]).count("rank 2 │ out 2") == 1
-    assert Path(answer["log_dir"]).parent == client.folder / "runs"
+    assert Path(answer["log_dir"]).parent == client.folder / RUNS
 
 
 @once
@@ -108,30 +109,13 @@ def test_gpus_wanted_that_are_not_there(client: Client) -> None:
     assert answer["shown"].count("\n") == 1
 
 
-@once
-def test_old_folders_are_deleted(client: Client, tmp_path: Path) -> None:
-    """Those of finished runs, the oldest first."""
-    runs = tmp_path / "runs"
-    for number in range(KEPT_RUNS + 4):
-        folder = runs / f"20200101-{number:06d}-old"
-        folder.mkdir(parents=True)
-        if number != 1:
-            (folder / "finished").touch()
-    (tmp_path / "script.py").write_text("print('ran')")
-    newest = Path(client.run("python", "script.py", cwd=tmp_path)["log_dir"])
-    kept = sorted(path.name for path in runs.iterdir())
-    assert len(kept) == KEPT_RUNS + 1 and "20200101-000001-old" in kept  # it may still be running
-    assert newest.name in kept and "20200101-000000-old" not in kept
-    assert (newest / "finished").exists()
-
-
 def test_folder_of_a_killed_client_is_marked(tmp_path: Path) -> None:
     client = Client(tmp_path, warm=False)
     client.hold(HEALTHY, count=1)
     client.process.kill()
     client.close()
-    (folder,) = (tmp_path / "runs").iterdir()
-    assert (folder / "finished").exists()
+    (folder,) = (tmp_path / RUNS).iterdir()
+    assert run_folder.may_go(folder)
 
 
 # -- many runs -------------------------------------------------------------------------------------
@@ -170,7 +154,7 @@ def test_a_hundred_launches_in_a_row(tmp_path: Path) -> None:
     for (now, _), (then, _) in zip(warm_after, warm_before, strict=True):
         assert now - then < 8e6
     assert set(marked(client.mark)) == client.own
-    assert len(list((tmp_path / "runs").iterdir())) <= KEPT_RUNS
+    assert len(list((tmp_path / RUNS).iterdir())) <= run_folder.KEPT_RUNS
     assert sorted(path.name for path in client.temporary.iterdir()) == names_before
     client.close()
     assert list(client.temporary.glob("course-*")) == []

@@ -42,7 +42,7 @@ REQUEST = Request(
     cwd="/labs",
     umask=0o022,
     limit=1.5,
-    log_dir="/labs/runs/1",
+    log_dir="/labs/course-runs/1",
     host=HOST,
 )
 SAMPLES = [

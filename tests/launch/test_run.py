@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from course.core import RUNS
 from course.launch import connect, interpreter, launch
 from course.launch.messages import Exited, Lines, Reason
 from course.launch.run import TRACEBACK, Line, Run
@@ -18,14 +19,14 @@ def test_metrics_are_a_table() -> None:
         {"rank": 1, "time": 12.5, "step": 1, "loss": 0.5},
         {"rank": 0, "time": 10.0, "step": 1, "accuracy": 0.9},
     ]
-    table = Run(["torchrun", "script.py"], Path("runs"), rows=rows).metrics
+    table = Run(["torchrun", "script.py"], RUNS, rows=rows).metrics
     assert list(table["time"]) == [2.5, 0.0] and list(table["rank"]) == [1, 0]
     assert {"step", "loss", "accuracy"} <= set(table.columns)
-    assert len(Run(["torchrun", "script.py"], Path("runs")).metrics) == 0
+    assert len(Run(["torchrun", "script.py"], RUNS).metrics) == 0
 
 
 def test_what_gloo_raises_is_told_without_its_source_and_advice() -> None:
-    run = Run(["torchrun", "script.py"], Path("runs"))
+    run = Run(["torchrun", "script.py"], RUNS)
     said = (
         "RuntimeError: [/src/gloo/transport/tcp/pair.cc:553] Connection closed by peer "
         "[127.0.0.1]:23476. This is typically caused by a remote worker crashing. Good luck!"
@@ -61,7 +62,7 @@ def terminated(*ranks: int) -> list[Exited]:
     ],
 )
 def test_the_rank_in_which_the_trouble_began(events: list, first: int | None) -> None:
-    run = Run(["torchrun", "script.py"], Path("runs"))
+    run = Run(["torchrun", "script.py"], RUNS)
     for event in events:
         run.take(event)
     assert run.first_failed == first
@@ -69,7 +70,7 @@ def test_the_rank_in_which_the_trouble_began(events: list, first: int | None) ->
 
 
 def test_processes_of_a_rank_that_are_ended_while_they_write_do_not_hide_its_todo() -> None:
-    run = Run(["python", "script.py"], Path("runs"))
+    run = Run(["python", "script.py"], RUNS)
     for event in (wrote(0, [*TODO[:2], TRACEBACK, *TODO[2:], TRACEBACK, BROKEN[1]]), Exited(0, 1)):
         run.take(event)
     assert run.met_todo == Path("mine.py") and run.unfinished

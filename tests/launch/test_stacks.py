@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from course.core import RUNS
 from course.launch import stacks
 from course.launch.messages import Exited, Lines, Started
 from course.launch.run import ABORTED, Run
@@ -19,7 +20,7 @@ def run_of(*ranks: str | None) -> Run:
 
     None stands for a rank that had ended.
     """
-    run = Run(["torchrun", "script.py"], Path("runs"))
+    run = Run(["torchrun", "script.py"], RUNS)
     for rank, frames in enumerate(ranks):
         run.take(Started(rank, 100 + rank, 0.0))
         if frames is None:
@@ -173,7 +174,7 @@ def test_all_in_a_call_with_a_root_are_asked_for_it(script: str) -> None:
 
 
 def test_rank_that_wrote_nothing() -> None:
-    run = Run(["torchrun", "script.py"], Path("runs"))
+    run = Run(["torchrun", "script.py"], RUNS)
     run.take(Started(0, 100, 0.0))
     run.take(Exited(0, -9))
     assert "rank 0 had ended with exit code -9" in stacks.report(run, 5)

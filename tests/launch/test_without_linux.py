@@ -7,11 +7,12 @@ not tried by this.
 
 import signal
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from support.launching import Client, marked
 from support.scripts import HUNG, IGNORING, JOINING
+
+from course.core import RUNS
 
 pytestmark = [pytest.mark.slow, pytest.mark.rest, pytest.mark.timeout(300)]
 
@@ -98,4 +99,4 @@ def test_when_the_client_is_killed_no_rank_stays(client: Client) -> None:
     client.own = set()
     client.gone(within=20)
     assert not any(rank.is_running() for rank in ranks)
-    assert list(Path(client.folder, "runs").iterdir())
+    assert list((client.folder / RUNS).iterdir())

@@ -58,7 +58,7 @@ def course_folder(tmp_path_factory):
         shutil.copytree(
             ROOT / name,
             folder / name,
-            ignore=shutil.ignore_patterns("kept", "runs", "traces", "*.py"),
+            ignore=shutil.ignore_patterns("kept", "*runs", "traces", "*.py"),
         )
     return folder
 

@@ -26,7 +26,7 @@ TOOL = "tests/tools/new_exercise.py"
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the course and its tests."""
     root = tmp_path_factory.mktemp("copy")
-    unwanted = shutil.ignore_patterns("__pycache__", "runs", "traces", "*.py[co]")
+    unwanted = shutil.ignore_patterns("__pycache__", "*runs", "traces", "*.py[co]")
     for name in ("course", "tests", "labs"):
         shutil.copytree(ROOT / name, root / name, ignore=unwanted)
     for name in ("conftest.py", "pyproject.toml", "CONTRIBUTING.md"):

@@ -12,7 +12,7 @@ from course.core import ROOT
 def install_wheel(folder: Path) -> Path:
     """The Python of a new environment in `folder` that has the course, without its libraries."""
     source = folder / "source"  # building a wheel leaves files in its source
-    unwanted = shutil.ignore_patterns("__pycache__", "runs", "traces", "*.egg-info")
+    unwanted = shutil.ignore_patterns("__pycache__", "*runs", "traces", "*.egg-info")
     for name in ("course", "labs", "solutions", "images"):
         shutil.copytree(ROOT / name, source / name, ignore=unwanted)
     for name in ("pyproject.toml", "README.md", "LICENSE"):

@@ -6,11 +6,10 @@ import socket
 import threading
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 import psutil
 
-from course.core import CourseError, Interrupted
+from course.core import RUNS, CourseError, Interrupted
 from course.launch import (
     Done,
     Ended,
@@ -51,7 +50,7 @@ class RunningOnNodes:
         limit: float,
         port: int | None = None,
     ) -> None:
-        self.run = Run(words, Path("runs"))  # in which each node's launch has a folder of its own
+        self.run = Run(words, RUNS)  # in which each node's launch has a folder of its own
         self.launches: dict[int, Run] = {}  # by node
         self._places, self._limit = places, limit
         self._events: queue.Queue[Event] = queue.Queue()

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from course.core import write_whole
+from course.core import RUNS, write_whole
 from course.lessons import Lesson, notebooks, opened
 
 FILES = (
@@ -22,7 +22,15 @@ FILES = (
 )
 FOLDERS = ("course", "images", "labs")
 SITE = ("commands", "web")  # it shows a solution, and it is built in a clone
-MADE = ("__pycache__", ".ipynb_checkpoints", "*.egg-info", "runs", "traces", "*.py[co]")
+MADE = (
+    "__pycache__",
+    ".ipynb_checkpoints",
+    "*.egg-info",
+    str(RUNS),
+    "runs",
+    "traces",
+    "*.py[co]",
+)
 # What README and INSTALL say of things that this edition does not have: links to solved labs,
 # sections and lines.
 SOLVED = re.compile(r" \[solved\]\(solutions/\w+\.ipynb\) \|$", re.MULTILINE)

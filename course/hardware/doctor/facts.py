@@ -19,14 +19,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from course.core import ROOT
+from course.core import ROOT, RUNS
 from course.hardware import isolation
 from course.hardware.box import Box
 from course.hardware.doctor.requirements import COURSE, PACKAGES
 
 TORCH_LIMIT_S = 90  # to import torch, from a slow network disk at worst, and try each GPU
 LOOKUP_LIMIT_S = 2  # to look up the host's own name; torch would wait as long at every start
-SCRIPTS, LOGS = ROOT / "labs" / "src", ROOT / "labs" / "runs"
+SCRIPTS, LOGS = ROOT / "labs" / "src", ROOT / "labs" / RUNS
 # -P: not with this folder as the first place of imports
 ASK_TORCH = [sys.executable, "-P", str(Path(__file__).with_name("ask_torch.py"))]
 

@@ -65,7 +65,7 @@ SICK = [  # check, facts, level, what the sentence says
         machine.logs,
         facts(folders={SCRIPTS: None, LOGS: "Permission denied"}),
         NOTE,
-        "labs/runs cannot be written (Permission",
+        "labs/course-runs cannot be written (Permission",
     ),
     (machine.disk, facts(disk_free=GIB), NOTE, "Only 1 GiB is free on the disk"),
     (machine.disk, facts(disk_free=GIB // 8), BROKEN, "Only 0.125 GiB is free"),
@@ -97,7 +97,7 @@ WELL = [  # check, facts, what the sentence says; None: nothing to look at
         "no proxy in the way",
     ),
     (machine.scripts, facts(), "labs/src can be written"),
-    (machine.logs, facts(), "labs/runs can be written"),
+    (machine.logs, facts(), "labs/course-runs can be written"),
     (machine.disk, facts(), "2 GiB free on the disk"),
     (machine.isolation, facts(), "`python -m course check --isolated`"),
 ]

@@ -10,6 +10,8 @@ from support.disks import mounted
 from support.launching import Client, once, torchrun
 from support.scripts import JOINING
 
+from course.core import RUNS
+
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 
@@ -51,7 +53,7 @@ def test_folder_is_read_only(client: Client, tmp_path: Path) -> None:
 @once
 def test_log_folder_cannot_be_made(client: Client, tmp_path: Path) -> None:
     """Not even by root: a file has its name."""
-    (tmp_path / "runs").write_text("a file")
+    (tmp_path / RUNS).write_text("a file")
     (tmp_path / "script.py").write_text("print('ran')")
     answer = client.run(*torchrun(), "script.py", cwd=tmp_path)
     assert answer["ok"] and answer["stdout"][0] == "ran"
@@ -89,7 +91,7 @@ def test_disk_fills_up_during_the_run(client: Client, tmp_path: Path) -> None:
 @once
 def test_no_space_for_a_log_folder_anywhere(client: Client, tmp_path: Path) -> None:
     """Neither beside the notebook nor among the temporary files: nothing is started."""
-    (tmp_path / "runs").write_text("a file")
+    (tmp_path / RUNS).write_text("a file")
     client.script("script", "print('ran')")
     hidden = client.temporary.rename(client.folder / "hidden")
     client.temporary.write_text("a file")

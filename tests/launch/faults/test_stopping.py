@@ -8,6 +8,8 @@ import pytest
 from support.launching import GONE_S, Client, after, once, until
 from support.scripts import HEALTHY, HUNG, IGNORING
 
+from course.core import RUNS
+
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 
@@ -29,7 +31,7 @@ def test_interrupt_before_the_supervisor_is_there(client: Client) -> None:
     for process in pause:  # a warm server that is still importing
         process.suspend()
     client.start("python", "long.py")
-    until(lambda: list((client.folder / "runs").glob("*-long-*")))
+    until(lambda: list((client.folder / RUNS).glob("*-long-*")))
     time.sleep(0.15)
     client.process.send_signal(signal.SIGINT)
     time.sleep(0.1)
