@@ -5,7 +5,8 @@ which of them runs it; `messages` has what they tell one another.
 
     kernel           client, place, connect, run, stacks; sandbox, for code that nobody has to trust
     warm server      warm_server, warm_imports, huge_pages: has the libraries, and forks the rest
-    supervisor       supervisor, phases, processes, child, output: watches over one run, and ends it
+    supervisor       supervisor, phases, processes, child, shadowed, output: watches over one run,
+                     and ends it
     launcher         launcher, rank_handles: torch's own elastic agent, or accelerate's
     rank             forked: runs the script as `__main__`
 """

@@ -52,6 +52,11 @@ class Command:
         ours = python == sys.executable
         return ours and unbuffered_script and not changed_at_start(started_with, self.env)
 
+    @property
+    def script_folder(self) -> str:
+        """Where the script of a command that can be forked lies, and so the modules beside it."""
+        return os.path.dirname(os.path.realpath(self.argv[2]))
+
     def become(self) -> None:
         """Run the script as `__main__` in this fresh fork, as `python -u script args` would."""
         enter(self.env, self.stdout, self.stderr)

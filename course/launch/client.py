@@ -10,6 +10,7 @@ import select
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from course.core import Interrupted
 from course.launch import preflight, run_folder
@@ -48,13 +49,15 @@ def launch(
     stop: threading.Event | None = None,
     patient: bool = False,
     place: Place | None = None,
+    module_folder: Path | None = None,
 ) -> Run:
     """Run a command such as ``["torchrun", "--standalone", "src/ddp.py"]``, to its end.
 
     `watch(run, event)` is called with each event of the run (see `messages`). After `limit`
     seconds the run is ended, and each rank's stacks are in its lines; a `patient` limit does not
     count the time in which the machine was busy with other things. `env` adds to the environment.
-    `place` is where it runs, if not here: `Here(host)` for another network, or a `Sandbox`. An
+    `place` is where it runs, if not here: `Here(host)` for another network, or a `Sandbox`.
+    `module_folder` is for a script that runs another: the folder from which that one imports. An
     interrupt ends the run, then `Interrupted` is raised; so does `stop`, for a launch in a thread,
     where no interrupt arrives. Raises `CourseError` where nothing can be started.
     """
@@ -72,6 +75,7 @@ def launch(
         log_dir=place.log_dir(folder),
         host=place.host,
         patient=patient,
+        module_folder=module_folder and str(module_folder),
     )
     return _Launch(request, Run(words, folder), metrics, watch, stop, place).finish()
 

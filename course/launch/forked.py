@@ -88,7 +88,8 @@ def run_as_main(argv: list[str] | tuple[str, ...]) -> None:
     """Run the script `argv[0]` as the module `__main__`, as the interpreter does."""
     path = os.path.abspath(argv[0])
     sys.argv = list(argv)
-    sys.path.insert(0, os.path.dirname(os.path.realpath(path)))
+    if not sys.flags.safe_path:  # PYTHONSAFEPATH
+        sys.path.insert(0, os.path.dirname(os.path.realpath(path)))
     main = types.ModuleType("__main__")
     loader = importlib.machinery.SourceFileLoader("__main__", path)
     main.__dict__.update(

@@ -6,7 +6,10 @@ a library.
 
 import sys
 
-BEGIN = "import sys; sys.path.pop(0); from course.launch.{module} import main; main()"
+BEGIN = (
+    "import sys; sys.flags.safe_path or sys.path.pop(0); "
+    "from course.launch.{module} import main; main()"
+)
 
 
 def command(module: str, *argv: str) -> list[str]:

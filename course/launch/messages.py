@@ -42,6 +42,7 @@ class Request:
     `kind` is torchrun, accelerate or python, `argv` what follows it on the command line, `limit`
     the seconds after which the run is ended, `host` where it runs if not on this machine's network.
     `patient`: of those seconds, the time in which its processes wait for a core does not count.
+    `module_folder` is the folder whose modules come first, if that is not the script's own.
     """
 
     kind: str
@@ -53,6 +54,7 @@ class Request:
     log_dir: str
     host: Host | None = None
     patient: bool = False
+    module_folder: str | None = None
 
 
 @dataclass(frozen=True)

@@ -6,19 +6,20 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from course.launch import channel, interpreter, process_tree
+from course.launch import channel, interpreter, process_tree, shadowed
 from course.launch.channel import Channel
 from course.launch.child import Command
 from course.launch.forked import Forked, be_process, enter
-from course.launch.messages import Request, StartRank
-from course.launch.output import Pipes
+from course.launch.messages import Note, Request, StartRank
+from course.launch.output import Pipes, Tell
 
 
 class Processes:
     """Starts them, and knows those that live.
 
     `warm` is the environment with which the warm server started, None where nothing can be forked;
-    `close_all` closes, in a fork, the descriptors of the supervisor.
+    `tell` hears what the learner should know; `close_all` closes, in a fork, the descriptors of the
+    supervisor.
     """
 
     def __init__(
@@ -26,10 +27,12 @@ class Processes:
         request: Request,
         warm: dict[str, str] | None,
         pipes: Pipes,
+        tell: Tell,
         close_all: Callable[[], None],
     ) -> None:
         self._request, self._warm = request, warm
-        self._pipes, self._close_all = pipes, close_all
+        self._pipes, self._tell, self._close_all = pipes, tell, close_all
+        self._noted = False  # that the ranks of this run cannot be forked
         self.launcher: int | None = None
         self.channel: Channel | None = None  # to the launcher
         self.ranks: dict[int, int] = {}  # process id -> rank, of those alive
@@ -63,11 +66,24 @@ class Processes:
         return self._start(wanted.rank, Command(tuple(wanted.argv), wanted.env, *pipes))
 
     def _start(self, rank: int, command: Command) -> int:
-        warm = self._warm is not None and command.can_fork(self._warm)
-        pid = self._fork(command.become) if warm else command.spawn()
+        pid = self._fork(command.become) if self._can_fork(command) else command.spawn()
         command.close()
         self.ranks[pid] = rank
         return pid
+
+    def _can_fork(self, command: Command) -> bool:
+        """Whether a fork would import what a new interpreter imports, and so may take its place."""
+        if self._warm is None or not command.can_fork(self._warm):
+            return False
+        path = shadowed.python_path(command.env)
+        if not set(path) <= set(sys.path):  # it names a folder relative to the current one
+            return False
+        folder = self._request.module_folder or command.script_folder
+        file = next(shadowed.files([folder, *path], sys.modules), None)
+        if file and not self._noted:
+            self._noted = True
+            self._tell(Note(shadowed.sentence(file), once=True))
+        return file is None
 
     def _fork(self, task: Callable[[], None]) -> int:
         pid = os.fork()

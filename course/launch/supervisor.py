@@ -100,7 +100,7 @@ class Supervisor:
         self.log = Log(folder, self._tell)
         self.pipes = Pipes(self.selector, self.log, self._tell)
         self.temporary = folder / "launcher"  # for the launcher's temporary files
-        self.processes = Processes(request, self.warm, self.pipes, self._close_all)
+        self.processes = Processes(request, self.warm, self.pipes, self._tell, self._close_all)
         self.began = self.looked = time.monotonic()
         if request.limit:
             self.phases.limit(self.began + request.limit)

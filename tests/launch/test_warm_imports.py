@@ -96,3 +96,22 @@ def test_checks_do_not_wait_for_a_generation_that_has_died(server, monkeypatch) 
     until(lambda: probed() == "False True False", every=0.5)
     monkeypatch.setattr(on_ranks.time, "sleep", lambda seconds: pytest.fail("it waits"))
     on_ranks.await_warm_ranks()
+
+
+def test_a_module_with_the_name_of_a_library_is_worth_one_sentence(server, tmp_path) -> None:
+    """Also where the script that is launched runs another one, from another folder."""
+    server()
+    until(lambda: "True" in probed().split()[1:], every=0.5)
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "queue.py").touch()
+    notes = []
+
+    def watch(run: Run, event: object) -> None:
+        notes.extend([event] if isinstance(event, Note) else [])
+
+    command = ["torchrun", "--standalone", "--nproc-per-node", "2", "probe.py"]
+    run = launch(command, watch, module_folder=tmp_path / "there")
+    assert run.ok and run.text(0) == run.text(1) == "False False False"
+    (note,) = (note for note in notes if "in memory" in note.text)
+    assert note.text.startswith("there/queue.py has the name of") and note.once
+    assert launch(command).text(0) != run.text(0)

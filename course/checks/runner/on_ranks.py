@@ -74,7 +74,8 @@ def on_ranks(
         if alone:
             command, env = ["python"], CPU | ALONE
         command += [str(SCRIPT), str(inside)]
-        run = launch(command, limit=limit, env=env, patient=True, place=sandbox)
+        options = {"patient": True, "place": sandbox, "module_folder": src}
+        run = launch(command, limit=limit, env=env, **options)
         shutil.rmtree(run.log_dir, ignore_errors=True)
         if sandbox and (run.reason != Reason.FINISHED or run.left_behind):
             sandbox.end()  # what did not end well might still be there for the next check

@@ -1,0 +1,59 @@
+"""In the supervisor: modules of the user's whose names the warm server has in memory already.
+
+A new interpreter finds `datasets.py` beside the script. A fork of the warm server has a library of
+that name in memory, and would import the library. A file that a new interpreter would not import
+either, such as `sys.py`, is not told apart: to start anew is always right.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import machinery
+from types import ModuleType
+
+LOADERS = (
+    (machinery.ExtensionFileLoader, machinery.EXTENSION_SUFFIXES),
+    (machinery.SourceFileLoader, machinery.SOURCE_SUFFIXES),
+    (machinery.SourcelessFileLoader, machinery.BYTECODE_SUFFIXES),
+)
+
+
+def python_path(env: Mapping[str, str]) -> list[str]:
+    """The folders that PYTHONPATH names, as seen from the current folder."""
+    entries = env.get("PYTHONPATH", "")
+    return [os.path.abspath(entry) for entry in entries.split(os.pathsep)] if entries else []
+
+
+def files(folders: Iterable[str], held: Mapping[str, ModuleType]) -> Iterator[str]:
+    """The modules and packages in `folders` that have the name of a module from elsewhere.
+
+    `held` has the modules in memory by name. A folder without an `__init__.py` is never among the
+    files, because Python prefers a module or a package in any other place.
+    """
+    for folder in folders:
+        for name in sorted(_first_words(folder) & held.keys() - {"__main__"}):
+            spec = machinery.FileFinder(folder, *LOADERS).find_spec(name)
+            if spec and spec.origin and _origin(held[name]) != os.path.realpath(spec.origin):
+                yield spec.origin
+
+
+def _first_words(folder: str) -> set[str]:
+    """What the names in a folder begin with, up to the first dot."""
+    try:
+        return {name.partition(".")[0] for name in os.listdir(folder)}
+    except OSError:  # it is a ZIP file, or not there
+        return set()
+
+
+def _origin(module: ModuleType) -> str:
+    """The file of a module in memory, "" if it has none."""
+    origin = getattr(getattr(module, "__spec__", None), "origin", None)
+    return os.path.realpath(origin) if origin else ""
+
+
+def sentence(file: str) -> str:
+    """What a learner should know of such a file."""
+    return (
+        f"{file.removeprefix(os.getcwd() + os.sep)} has the name of a module that ranks usually "
+        "find in memory. So the ranks of this run start as new processes, as in a terminal, which "
+        "takes some seconds more. With another name they would start faster."
+    )
