@@ -91,17 +91,21 @@ def _torchrun(ranks: Ranks, argv: list[str]) -> None:
     args.nproc_per_node = str(count)
     _prepare(ranks, count)
     if args.nnodes in ("1", "1:1"):
-        # The ranks of one box meet on loopback, whatever this box is called.
-        args.local_addr = args.local_addr or "127.0.0.1"
-        loopback.stay_there()
-        # Nor do they need to wait a random time, up to 0.3 s, in case many boxes meet at once ...
-        rendezvous = insides.module("torch.distributed.elastic.rendezvous.dynamic_rendezvous")
-        insides.replace_if_there(rendezvous, "_delay", _do_not_wait_at_random)
-        # ... or be looked at only every 0.1 s.
-        args.monitor_interval = min(args.monitor_interval, LOOK_S)
+        _meet_on_this_box(args)
     run.record(run.run)(args)
     if not ranks.started:
         raise insides.unknown(run, "starts ranks in another way than by SubprocessHandler._popen")
+
+
+def _meet_on_this_box(args: Namespace) -> None:
+    """Have the ranks of one box meet on loopback, whatever this box is called, and soon."""
+    args.local_addr = args.local_addr or "127.0.0.1"
+    loopback.stay_there()
+    # They need not wait a random time, up to 0.3 s, in case many boxes meet at once ...
+    rendezvous = insides.module("torch.distributed.elastic.rendezvous.dynamic_rendezvous")
+    insides.replace_if_there(rendezvous, "_delay", _do_not_wait_at_random)
+    # ... or be looked at only every 0.1 s.
+    args.monitor_interval = min(args.monitor_interval, LOOK_S)
 
 
 def _do_not_wait_at_random(seconds: float | tuple[float, float]) -> None:
@@ -133,11 +137,29 @@ def _accelerate(ranks: Ranks, argv: list[str]) -> None:
             )
         if (args.num_machines or 1) == 1:
             loopback.stay_there()
-        if wanted > 1 and args.main_process_port is None:
-            options += ["--main_process_port", "0"]  # any free one: two runs at once must not meet
+            if wanted > 1 and args.main_process_port is None:
+                _let_torch_choose_the_port()
+                options += ["--main_process_port", "0"]  # or accelerate warns of a taken 29500
         sys.argv = ["accelerate", "launch", *options, *script]
         insides.replace(launch, "simple_launcher", lambda args: _one_process(ranks, launch, args))
     accelerate_cli.main()
+
+
+def _let_torch_choose_the_port() -> None:
+    """Have the torchrun within accelerate be a standalone one, whose store takes a free port.
+
+    accelerate's own way to a free port is to ask for one, give it back, and have the store take it
+    later. In between, another run may have taken it.
+    """
+    run = insides.module("torch.distributed.run")
+    real = insides.inside(run, "run")
+
+    def standalone(args: Namespace) -> None:
+        args.standalone = True
+        _meet_on_this_box(args)
+        real(args)
+
+    insides.replace(run, "run", standalone)
 
 
 def _one_process(ranks: Ranks, launch: object, args: Namespace) -> None:

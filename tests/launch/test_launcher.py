@@ -90,6 +90,7 @@ def accelerated(monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[list[str]
     monkeypatch.setattr(launcher, "_need_script", lambda script: None)
     monkeypatch.setattr(accelerate_cli, "main", lambda: None)
     monkeypatch.setattr(launch, "simple_launcher", None)
+    monkeypatch.setattr(torchrun, "run", torchrun.run)
     monkeypatch.setattr(launcher.loopback, "stay_there", lambda: None)
     monkeypatch.setattr("sys.argv", [])
     monkeypatch.setenv("ACCELERATE_USE_CPU", "")
@@ -131,6 +132,27 @@ def test_accelerate_leaves_the_scripts_own_arguments(monkeypatch: pytest.MonkeyP
     argv, _ = accelerated(monkeypatch, *words)
     assert argv[-3:] == ["train.py", "--cpu", "a b"] and argv.count("--cpu") == 1
     assert argv[:3] == ["accelerate", "launch", "--multi_gpu"]
+
+
+@pytest.mark.parametrize(
+    ("options", "standalone", "port"), [((), True, None), (("--main_process_port", "1"), False, 1)]
+)
+def test_only_a_port_that_was_named_is_chosen_before_it_is_taken(
+    monkeypatch, options, standalone, port
+) -> None:
+    """Another run may take a port that is chosen first and taken later; a store's own is held."""
+    from accelerate.commands import accelerate_cli
+
+    on(monkeypatch, 0)
+    main, calls = accelerate_cli.main, []
+    accelerated(monkeypatch, *options, "--num_processes", "2", "train.py")
+    monkeypatch.setattr(dynamic_rendezvous, "_delay", dynamic_rendezvous._delay)
+    monkeypatch.setattr(torchrun, "run", calls.append)
+    launcher._accelerate(Notes(), ["launch", *options, "--num_processes", "2", "train.py"])
+    main()
+    (args,) = calls
+    assert args.standalone is standalone and args.nproc_per_node == "2"
+    assert standalone or int(args.master_port) == port
 
 
 def test_a_rank_that_has_just_ended_and_was_reaped_can_still_be_closed() -> None:
