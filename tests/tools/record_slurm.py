@@ -1,9 +1,9 @@
 """Record the session of a real Slurm that the notebook shows where there is none.
 
-    python tests/tools/record_slurm.py
+    PYTHONPATH=tests python tests/tools/record_slurm.py
 
-takes eight minutes, Linux, root and the packages that course.clusters.slurm.practice_cluster names,
-and writes recording.json there. Three nodes have four pretended GPUs each. Ana, Ben, Chi and Dan
+takes eight minutes, Linux, root and the packages that support.practice_cluster names, and writes
+recording.json into course/clusters/slurm. Three nodes have four pretended GPUs each. Ana, Ben, Chi and Dan
 hold or want some; your job waits, runs, loses a node, is put in the queue again and goes on from
 its checkpoint. Then it is told that its time is nearly up, saves, and goes on once more. What
 Slurm's commands said is kept word for word, but for the name and the paths of the machine that ran
@@ -22,10 +22,11 @@ import time
 from datetime import date
 from pathlib import Path
 
+from support.practice_cluster import PracticeCluster
+
 from course.clusters.slurm.batch import Request
 from course.clusters.slurm.cluster import HISTORY, Cluster
 from course.clusters.slurm.commands import Commands, Refused
-from course.clusters.slurm.practice_cluster import PracticeCluster
 from course.clusters.slurm.recording import FILE
 from course.lessons import lesson
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 import pytest
+from support.practice_cluster import PracticeCluster
 from support.slurm import Nothing, until
 
 from course.clusters import slurm
-from course.clusters.slurm.practice_cluster import PracticeCluster
 
 HELLO = """
 import os, socket, sys, time

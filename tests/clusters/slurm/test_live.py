@@ -8,10 +8,10 @@ from pathlib import Path
 
 import psutil
 import pytest
+from support.practice_cluster import obstacle
 from support.slurm import until
 
 from course.clusters import slurm
-from course.clusters.slurm.practice_cluster import obstacle
 from course.core.errors import CourseError
 from course.explore.models import backfill
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 from support.launching import runs, until
+from support.practice_cluster import PracticeCluster, obstacle, remove_abandoned
 
-from course.clusters.slurm.practice_cluster import PracticeCluster, obstacle, remove_abandoned
 from course.core.errors import CourseError
 
 pytestmark = pytest.mark.rest
@@ -21,7 +21,7 @@ LIVE = pytest.mark.skipif(obstacle() is not None, reason=f"no Slurm here: {obsta
 
 
 def test_where_there_can_be_no_practice_cluster_one_sentence_says_why(monkeypatch):
-    monkeypatch.setattr("course.clusters.slurm.practice_cluster._which", lambda program: None)
+    monkeypatch.setattr("support.practice_cluster._which", lambda program: None)
     assert obstacle().startswith("munged is not installed (apt-get install")
     with pytest.raises(
         CourseError, match="There is no practice cluster here: munged is not installed"
@@ -34,11 +34,13 @@ def test_where_there_can_be_no_practice_cluster_one_sentence_says_why(monkeypatc
 def test_a_cluster_whose_owner_was_killed_is_taken_away_by_the_next():
     start = """
 import time
-from course.clusters.slurm.practice_cluster import PracticeCluster
+from support.practice_cluster import PracticeCluster
 print(PracticeCluster(nodes=1).folder, flush=True)
 time.sleep(600)
 """
-    owner = subprocess.Popen([sys.executable, "-c", start], stdout=subprocess.PIPE, text=True)
+    env = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-c", start]
+    owner = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True)
     folder = Path(owner.stdout.readline().strip())
     daemons = [psutil.Process(int(path.read_text())) for path in folder.rglob("*.pid")]
     owner.kill()

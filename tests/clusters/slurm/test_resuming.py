@@ -9,10 +9,10 @@ from pathlib import Path
 
 import psutil
 import pytest
+from support.practice_cluster import PracticeCluster, obstacle
 from support.slurm import until
 
 from course.clusters import slurm
-from course.clusters.slurm.practice_cluster import PracticeCluster, obstacle
 from course.lessons import lesson
 
 LESSON = Path(lesson.__file__).parent / "09_clusters.md"

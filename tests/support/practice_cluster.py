@@ -1,6 +1,6 @@
 """A real Slurm with a few pretend nodes on this machine, for practice and for tests.
 
-    python -m course.clusters.slurm.practice_cluster
+    PYTHONPATH=tests python -m support.practice_cluster
 
 runs until it is interrupted, and prints what makes other programs find it. It takes Linux, root and
 Debian's packages. The controller, the nodes' daemons and munge are Slurm's own and listen on
