@@ -20,16 +20,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
-
 from course.clusters.slurm.commands import Commands
 from course.core import CourseError
+from support import slurm_folder
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol")
 PACKAGES = "munge slurmctld slurmd slurm-client"
 DEVICES = ("null", "zero", "full", "random")  # of /dev, one for each pretended GPU
 READY_S = 30.0
-PREFIX = "course-slurm-"  # of the folder of a cluster
 DAEMONS = "/usr/sbin"  # may be missing from PATH
 CORES_PER_GPU = 8  # pretended, too
 FIRST_PORT, PORTS = 17100, 50  # of the first cluster, and for each
@@ -103,9 +101,9 @@ class PracticeCluster:
                 "A node of the practice cluster can pretend to have "
                 f"1 to {len(DEVICES)} GPUs, not {gpus}."
             )
-        remove_abandoned()
-        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX))
-        (self.folder / "owner").write_text(str(os.getpid()))
+        slurm_folder.remove_abandoned()
+        self.folder = Path(tempfile.mkdtemp(prefix=slurm_folder.PREFIX))
+        self._lock = slurm_folder.own(self.folder)
         self.folder.chmod(0o755)  # munge insists that its socket can be reached
         self.nodes = [f"node{i + 1}" for i in range(nodes)]
         self.conf = self.folder / "slurm.conf"
@@ -131,20 +129,13 @@ class PracticeCluster:
 
     def kill_node(self, name: str) -> None:
         """Let a node die: its daemon and every process of its jobs are killed at once."""
-        _kill([int((self.folder / f"{name}.pid").read_text())])
-        self._kill_jobs(name)
+        slurm_folder.kill(slurm_folder.daemons(self.folder, f"{name}.pid"))
+        slurm_folder.kill_jobs(self.folder, name)
 
     def stop(self) -> None:
         """End the jobs, the daemons and every process that they started, and remove the folder."""
-        with contextlib.suppress(OSError, subprocess.SubprocessError):
-            env = os.environ | {"SLURM_CONF": str(self.conf)}
-            kill = ["scancel", "--signal=KILL", "--user=root"]
-            subprocess.run(kill, env=env, timeout=10, capture_output=True)
-        pids = [path.read_text() for path in self.folder.rglob("*.pid")]
-        _kill([int(pid) for pid in pids if pid.strip()])
-        for name in self.nodes:
-            self._kill_jobs(name)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        slurm_folder.end(self.folder)
+        self._lock.close()
 
     def __enter__(self) -> "PracticeCluster":
         return self
@@ -203,54 +194,13 @@ class PracticeCluster:
             lambda: (self.folder / pid).is_file() and (self.folder / pid).read_text().strip(),
             program,
         )
+        slurm_folder.record(self.folder, pid)
 
     def _until_idle(self) -> None:
         from course.clusters.slurm.cluster import Cluster
 
         cluster = Cluster(self.commands)
         _until(lambda: all(node.state.startswith("IDLE") for node in cluster.nodes()), "the nodes")
-
-    def _kill_jobs(self, name: str) -> None:
-        """Kill what runs on a node whose daemon is gone, and what that started meanwhile."""
-        while pids := self._job_processes(name):
-            _kill(pids)
-            time.sleep(0.02)
-
-    def _job_processes(self, name: str) -> list[int]:
-        """The processes of jobs on a node, and the step daemons above them.
-
-        A zombie, which has neither environment nor files, is never among them.
-        """
-        found = []
-        for process in psutil.process_iter():
-            with contextlib.suppress(psutil.Error):
-                if self._belongs(process, name):
-                    found.append(process.pid)
-        return found
-
-    def _belongs(self, process: psutil.Process, name: str) -> bool:
-        """Whether it is of a job on a node: told by its environment, a step daemon by its log."""
-        if process.name() == "slurmstepd":
-            log = str(self.folder / f"{name}.log")
-            return any(file.path == log for file in process.open_files())
-        env = process.environ()
-        return env.get("SLURM_CONF") == str(self.conf) and env.get("SLURMD_NODENAME") == name
-
-
-def remove_abandoned() -> None:
-    """Stop the practice clusters of processes that were killed before they could do so."""
-    for owner in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/owner"):
-        if not psutil.pid_exists(int(owner.read_text() or 0)):
-            left = PracticeCluster.__new__(PracticeCluster)
-            left.folder, left.conf = owner.parent, owner.parent / "slurm.conf"
-            left.nodes = [path.name.removeprefix("spool-") for path in owner.parent.glob("spool-*")]
-            left.stop()
-
-
-def _kill(pids: list[int]) -> None:
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
 
 
 def _which(program: str) -> str | None:

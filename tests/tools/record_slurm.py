@@ -3,9 +3,9 @@
     PYTHONPATH=tests python tests/tools/record_slurm.py
 
 takes eight minutes, Linux, root and the packages that support.practice_cluster names, and writes
-recording.json into course/clusters/slurm. Three nodes have four pretended GPUs each. Ana, Ben, Chi and Dan
-hold or want some; your job waits, runs, loses a node, is put in the queue again and goes on from
-its checkpoint. Then it is told that its time is nearly up, saves, and goes on once more. What
+recording.json into course/clusters/slurm. Three nodes have four pretended GPUs each. Ana, Ben, Chi
+and Dan hold or want some; your job waits, runs, loses a node, is put in the queue again and goes on
+from its checkpoint. Then it is told that its time is nearly up, saves, and goes on once more. What
 Slurm's commands said is kept word for word, but for the name and the paths of the machine that ran
 them; of each job in `squeue --json` only what the course reads is kept.
 """

@@ -3,15 +3,19 @@
 Skipped, with the reason, are the tests for which Slurm's daemons would have to be installed here.
 """
 
+import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import psutil
 import pytest
-from support.launching import runs, until
-from support.practice_cluster import PracticeCluster, obstacle, remove_abandoned
+from support import slurm_folder
+from support.launching import PATIENCE_S, runs, until
+from support.practice_cluster import PracticeCluster, obstacle
 
 from course.core.errors import CourseError
 
@@ -29,6 +33,66 @@ def test_where_there_can_be_no_practice_cluster_one_sentence_says_why(monkeypatc
         PracticeCluster()
 
 
+@pytest.fixture
+def left_over(tmp_path, monkeypatch):
+    """The folder of a cluster whose owner is gone, as it is found in the temporary folder."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    folder = tmp_path / f"{slurm_folder.PREFIX}abandoned"
+    (folder / "munge").mkdir(parents=True)
+    slurm_folder.own(folder).close()
+    return folder
+
+
+@pytest.fixture
+def sleeper():
+    """A process of ours that is of no cluster."""
+    process = subprocess.Popen(["sleep", "600"])
+    yield psutil.Process(process.pid)
+    process.kill()
+    process.wait()
+
+
+def test_a_process_that_has_by_now_the_id_of_a_daemon_survives(left_over, sleeper):
+    """Ids are given again, after a restart of a container from the lowest on."""
+    for name in ("slurmctld.pid", "munge/munged.pid", "node1.pid"):
+        (left_over / name).write_text(f"{sleeper.pid}\n")
+        slurm_folder.record(left_over, name)
+        record = left_over / f"{name}{slurm_folder.RECORD}"
+        record.write_text(json.dumps([sleeper.pid, sleeper.create_time() - 60]))
+    (left_over / "node2.pid").write_text(f"{sleeper.pid}\n")  # of which nothing is recorded
+    slurm_folder.remove_abandoned()
+    assert sleeper.is_running() and sleeper.status() != psutil.STATUS_ZOMBIE
+    assert not left_over.exists()
+
+
+def test_a_daemon_that_is_left_over_is_killed(left_over, sleeper):
+    (left_over / "munge" / "munged.pid").write_text(f"{sleeper.pid}\n")
+    slurm_folder.record(left_over, "munge/munged.pid")
+    slurm_folder.remove_abandoned()
+    assert psutil.wait_procs([sleeper], timeout=PATIENCE_S)[1] == []
+
+
+def test_a_cluster_whose_owner_lives_stays_and_so_does_what_only_looks_like_one(left_over):
+    lock = slurm_folder.own(left_over)
+    others = left_over.with_name(f"{slurm_folder.PREFIX}somebodys")
+    others.mkdir()
+    (others / slurm_folder.OWNER).touch()
+    if os.geteuid() == 0:
+        os.chown(others, 12345, 12345)
+    else:
+        shutil.rmtree(others)
+    link = left_over.with_name(f"{slurm_folder.PREFIX}link")
+    link.symlink_to(left_over.parent / "elsewhere")
+    (left_over.parent / "elsewhere").mkdir()
+    (left_over.parent / "elsewhere" / slurm_folder.OWNER).touch()
+    before = sorted(left_over.parent.rglob("*"))
+    slurm_folder.remove_abandoned()
+    assert sorted(left_over.parent.rglob("*")) == before
+    lock.close()
+    slurm_folder.remove_abandoned()
+    assert not left_over.exists() and link.exists()
+
+
 @LIVE
 @pytest.mark.timeout(240)
 def test_a_cluster_whose_owner_was_killed_is_taken_away_by_the_next():
@@ -42,11 +106,11 @@ time.sleep(600)
     command = [sys.executable, "-c", start]
     owner = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True)
     folder = Path(owner.stdout.readline().strip())
-    daemons = [psutil.Process(int(path.read_text())) for path in folder.rglob("*.pid")]
+    daemons = slurm_folder.daemons(folder, "*")
     owner.kill()
     owner.wait()
     assert len(daemons) == 3 and all(daemon.is_running() for daemon in daemons)
-    remove_abandoned()
+    slurm_folder.remove_abandoned()
     psutil.wait_procs(daemons, timeout=5)
     assert not any(daemon.is_running() for daemon in daemons) and not folder.exists()
 
@@ -58,12 +122,11 @@ def test_a_practice_cluster_leaves_nothing_behind(processes):
     """Of a job there are first the step daemon, then the batch script and what that runs."""
     with PracticeCluster(nodes=1, gpus=1) as practice:
         practice.commands.run("sbatch", "--wrap=sleep 4321", "--output=/dev/null")
-        until(lambda: len(practice._job_processes("node1")) >= processes)
-        pids = [
-            int(path.read_text()) for path in practice.folder.rglob("*.pid")
-        ] + practice._job_processes("node1")
-        assert len(pids) >= 3 + processes
-    until(lambda: not any(map(runs, pids)), 5)
+        until(lambda: len(slurm_folder.job_processes(practice.folder, "node1")) >= processes)
+        living = slurm_folder.daemons(practice.folder, "*")
+        living += slurm_folder.job_processes(practice.folder, "node1")
+        assert len(living) >= 3 + processes
+    until(lambda: not any(runs(process.pid) for process in living))
     assert not any(
         "4321" in (process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])
     )
