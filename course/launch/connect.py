@@ -8,6 +8,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from course.launch import forked, interpreter, process_tree
 from course.launch.channel import Channel
 from course.launch.warm_imports import SINGLE_THREADED
 
+LONGEST = 80  # bytes of the temporary folder's name; a socket's may have 107 in all (unix(7))
 SOCKET = "COURSE_WARM"  # names the warm server's socket; processes started from a notebook find it
 
 
@@ -26,22 +28,32 @@ class WarmHandle:
     """
 
     def __init__(self, within: Sequence[str] = (), env: Mapping[str, str] = os.environ) -> None:
-        folder = Path(tempfile.mkdtemp(prefix="course-"))  # only this user may enter
-        self.path = str(folder / "warm")
-        with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(self.path)
-            listener.listen()
-            # What runs within something must not find a terminal or a file of ours.
-            output = subprocess.DEVNULL if within else None
-            self._process = subprocess.Popen(
-                [*within, *interpreter.command("warm_server", str(listener.fileno()))],
-                env={**env, **SINGLE_THREADED},
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=output,
-                pass_fds=[listener.fileno()],
-                start_new_session=True,  # an interrupt of the kernel's group must not reach it
-            )
+        # Only this user may enter such a folder.
+        self._folder = Path(tempfile.mkdtemp(prefix="course-", dir=_short_folder()))
+        self.path = str(self._folder / "warm")
+        try:
+            with socket.socket(socket.AF_UNIX) as listener:
+                listener.bind(self.path)
+                listener.listen()
+                self._process = self._start(listener, within, env)
+        except OSError:
+            self.remove()
+            raise
+
+    def _start(
+        self, listener: socket.socket, within: Sequence[str], env: Mapping[str, str]
+    ) -> subprocess.Popen[bytes]:
+        # What runs within something must not find a terminal or a file of ours.
+        output = subprocess.DEVNULL if within else None
+        return subprocess.Popen(
+            [*within, *interpreter.command("warm_server", str(listener.fileno()))],
+            env={**env, **SINGLE_THREADED},
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=output,
+            pass_fds=[listener.fileno()],
+            start_new_session=True,  # an interrupt of the kernel's group must not reach it
+        )
 
     @property
     def alive(self) -> bool:
@@ -61,7 +73,16 @@ class WarmHandle:
         self._process.kill()
         self._process.wait()
         self._process.stdin.close()
-        shutil.rmtree(os.path.dirname(self.path), ignore_errors=True)
+        self.remove()
+
+    def remove(self) -> None:
+        """Remove its folder, which an ended server may have left behind."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _short_folder() -> str | None:
+    """Where the folder of a socket is made: in /tmp where the usual place has too long a name."""
+    return "/tmp" if len(os.fsencode(tempfile.gettempdir())) > LONGEST else None
 
 
 _warm: WarmHandle | None = None
@@ -75,16 +96,27 @@ def warm_ranks_promised() -> bool:
 def warm_up() -> None:
     """Start the warm server if its forks are safe here and none is alive.
 
-    One that a parent of this process has started will do.
+    One that a parent of this process has started will do. Where it cannot be started, a sentence
+    says so, and ranks are new processes.
     """
     global _warm
     if _warm is None and warm_ranks_promised():
         return
     if forked.possible() and (_warm is None or not _warm.alive):
         if _warm:
-            shutil.rmtree(os.path.dirname(_warm.path), ignore_errors=True)
-        _warm = WarmHandle()
-        os.environ[SOCKET] = _warm.path
+            _warm.remove()
+        try:
+            _warm = WarmHandle()
+        except OSError as error:
+            _warm = None
+            os.environ.pop(SOCKET, None)
+            print(
+                "Each run will start some seconds later than it could, because the process that "
+                f"keeps the libraries in memory cannot be started: {error.strerror or error}.",
+                file=sys.stderr,
+            )
+        else:
+            os.environ[SOCKET] = _warm.path
 
 
 def to_supervisor() -> Channel:
@@ -92,7 +124,7 @@ def to_supervisor() -> Channel:
     path = os.environ.get(SOCKET)
     if path and _warm is not None and not _warm.alive:
         warm_up()
-        path = os.environ[SOCKET]
+        path = os.environ.get(SOCKET)
     if path:
         with contextlib.suppress(OSError):
             return _connect(path)

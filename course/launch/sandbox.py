@@ -56,10 +56,10 @@ class Sandbox:
 
     def connect(self) -> Channel:
         """A channel to a new supervisor inside; raises `CourseError` if there is none."""
-        if self._server is None or not self._server.alive:
-            self.end()
-            self._server = WarmHandle(self._within, isolation.ENVIRONMENT)
         try:
+            if self._server is None or not self._server.alive:
+                self.end()
+                self._server = WarmHandle(self._within, isolation.ENVIRONMENT)
             return self._server.connect()
         except OSError as error:
             raise CourseError(f"What runs isolated does not answer: {error.strerror}.") from None
