@@ -1,5 +1,6 @@
 """Metrics that a script logs: a table in the notebook, a line in a terminal."""
 
+import errno
 import json
 import os
 import sys
@@ -7,6 +8,7 @@ import time
 
 # The launcher names a file here; in a plain terminal the variable is absent and `log` prints.
 METRICS_FILE = "COURSE_METRICS_FILE"
+_refused: set[str] = set()  # files that could not be written, of which a sentence was printed
 
 
 def log(**metrics: float | int | str) -> None:
@@ -28,18 +30,23 @@ def log(**metrics: float | int | str) -> None:
 
 
 def _append(path: str, line: str) -> bool:
-    """Append in one write, so that rows of several ranks never mix; say whether it went well."""
+    """Append in one write, so that rows of several ranks never mix; say whether it went well.
+
+    After a row that could not be written, or only in part, the next one begins a new line.
+    """
+    row = (b"\n" if path in _refused else b"") + line.encode()
     try:
         file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
-            os.write(file, line.encode())
+            if os.write(file, row) < len(row):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         finally:
             os.close(file)
     except OSError as error:
-        print(
-            f"metrics are printed, since {path} cannot be written: {error.strerror}",
-            file=sys.stderr,
-        )
+        if path not in _refused:
+            _refused.add(path)
+            why = f"metrics are printed, since {path} cannot be written: {error.strerror}"
+            print(why, file=sys.stderr)
         return False
     return True
 

@@ -81,7 +81,7 @@ class MetricsFile:
         self.path, self._position = folder / METRICS, 0
 
     def new_rows(self) -> list[dict]:
-        """Rows completed since the last call."""
+        """Rows completed since the last call; a line that is no row, as on a full disk, is not."""
         try:
             with self.path.open("rb") as file:
                 file.seek(self._position)
@@ -90,4 +90,13 @@ class MetricsFile:
             return []
         whole = data[: data.rfind(b"\n") + 1]
         self._position += len(whole)
-        return [json.loads(line) for line in whole.splitlines()]
+        return [row for line in whole.splitlines() if (row := _row(line))]
+
+
+def _row(line: bytes) -> dict | None:
+    """The row of a line, None if it is not one that the course has written."""
+    with contextlib.suppress(ValueError, RecursionError):
+        row = json.loads(line)
+        if isinstance(row, dict) and {"rank", "time"} <= row.keys():
+            return row
+    return None

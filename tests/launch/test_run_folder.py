@@ -105,3 +105,12 @@ def test_a_strangers_runs_are_left_alone(folder: Path, place: str) -> None:
         assert len(after) == len(before) + 6
     assert before.items() <= after.items()
     assert place == str(RUNS) or after == before
+
+
+def test_a_line_of_the_metrics_that_is_no_row_is_left_out(folder: Path) -> None:
+    """A script may write there, and a write on a full disk may be cut short."""
+    metrics = run_folder.MetricsFile(folder)
+    row = '{"rank": 0, "time": 1.5, "loss": 2}'
+    lines = (row, "", '{"rank": 0, "ti', "[1]", '{"a": 1}', "\ud800", "[" * 100_000, row)
+    metrics.path.write_bytes("\n".join([*lines, '{"rank": 1']).encode(errors="surrogatepass"))
+    assert metrics.new_rows() == [{"rank": 0, "time": 1.5, "loss": 2}] * 2
