@@ -105,10 +105,14 @@ class Progress:
 
 @dataclass(frozen=True)
 class Exited:
-    """Supervisor to kernel, when a rank has ended; a signal is a negative code."""
+    """Supervisor to kernel, when a rank has ended; a signal is a negative code.
+
+    `unresponsive`: it did not end when it was asked to, and the supervisor killed it.
+    """
 
     rank: int
     code: int
+    unresponsive: bool = False
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,8 @@ class Run:
 
     `wall_s` is in seconds; `log_dir` holds every byte that the ranks wrote; `left_behind` counts
     processes that outlived the run and were ended; `processes` has, by rank, the process id and
-    the time of its creation.
+    the time of its creation; `unresponsive` ranks did not end when they were asked to;
+    `memory_kills` counts processes that the system killed meanwhile because memory had run out.
     """
 
     words: list[str]
@@ -56,6 +57,8 @@ class Run:
     launcher_code: int = 0
     left_behind: int = 0
     processes: dict[int, tuple[int, float]] = field(default_factory=dict)
+    unresponsive: set[int] = field(default_factory=set)
+    memory_kills: int = 0
     _ended: dict[int, int] = field(default_factory=dict)  # exit codes by rank, as the ranks ended
     _troubled: list[int] = field(default_factory=list)  # ranks, by their first sign of failure
 
@@ -154,8 +157,10 @@ class Run:
                 self._ended.pop(rank, None)  # a restarted rank
             case Lines():
                 self._take_lines(event)
-            case Exited(rank, code):
+            case Exited(rank, code, unresponsive):
                 self._ended[rank] = code
+                if unresponsive:
+                    self.unresponsive.add(rank)
                 if code:
                     self._troubled.append(rank)
             case Logged(rows):

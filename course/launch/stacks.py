@@ -92,23 +92,25 @@ def report(run: Run, limit: float, src: Path | None = None) -> str:
     lines = [f"The limit of {limit:g} s ended the run. Where the ranks stood:"]
     for rank in sorted(run.processes):
         place = found.get(rank)
-        if place is None:
-            code = run.exit_codes.get(rank)
-            state = (
-                f"had ended with exit code {code}"
-                if rank not in found
-                else "is outside of the script"
-            )
-            lines.append(f"  rank {rank} {state}")
-        else:
-            lines.append(f"  rank {rank} {place}")
+        lines.append(f"  rank {rank} {place or _without_a_place(run, rank, rank in found)}")
     return "\n".join([*lines, *_diagnosis(run, found)])
+
+
+def _without_a_place(run: Run, rank: int, has_stacks: bool) -> str:
+    """What is known of a rank that stood at no line of the script."""
+    if has_stacks:
+        return "is outside of the script"
+    if rank in run.unresponsive:
+        return "did not answer: it was stopped, or it waits inside the system"
+    return f"had ended with exit code {run.exit_codes.get(rank)}"
 
 
 def _diagnosis(run: Run, found: dict[int, Place | None]) -> list[str]:
     waiting = {place.call for place in found.values() if place and place.call}
     elsewhere = [
-        rank for rank in sorted(run.processes) if not (found.get(rank) and found[rank].call)
+        rank
+        for rank in sorted(run.processes)
+        if rank not in run.unresponsive and not (found.get(rank) and found[rank].call)
     ]
     if not waiting:
         return []

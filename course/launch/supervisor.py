@@ -215,7 +215,8 @@ class Supervisor:
             elif pid in self.processes.ranks:
                 rank = self.processes.ranks.pop(pid)
                 self.pipes.drain(rank)
-                self._tell(Exited(rank, code))
+                killing = self.phases.phase == Phase.KILLING
+                self._tell(Exited(rank, code, unresponsive=killing and code == -signal.SIGKILL))
                 if self.request.kind == "python":
                     self.code = code
                 elif self.processes.channel:

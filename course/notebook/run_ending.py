@@ -2,7 +2,7 @@
 
 import signal
 
-from course.core import todo
+from course.core import todo, words
 from course.drawing import ansi
 from course.launch import Reason, Run, stacks
 
@@ -42,6 +42,12 @@ def _failure(run: Run) -> list[str]:
         how = "ended by the launcher"
     ended = f"{which} ({how})"
     parts = [f"{ended}:\n{traceback}" if traceback else f"{ended}."]
+    if run.exit_codes[first] == -signal.SIGKILL and run.memory_kills:
+        killed = words.plural(run.memory_kills, "process")
+        parts.append(
+            f"During the run the system killed {killed} because memory had run out. "
+            "Fewer ranks, a smaller model or a smaller batch need less."
+        )
     for rank in sorted(run.processes):
         last = run.traceback(rank) and run.raised(rank)
         if rank != first and run.exit_codes.get(rank) and last:

@@ -180,6 +180,17 @@ def test_rank_that_wrote_nothing() -> None:
     assert "rank 0 had ended with exit code -9" in stacks.report(run, 5)
 
 
+def test_rank_that_had_to_be_killed_is_not_said_to_have_ended_or_to_be_elsewhere(
+    script: str,
+) -> None:
+    run = run_of(f"{C10D}:9 all_reduce;{script}:1 f")
+    run.take(Started(1, 101, 0.0))
+    run.take(Exited(1, -9, unresponsive=True))
+    report = stacks.report(run, 5)
+    assert "rank 1 did not answer: it was stopped, or it waits inside the system" in report
+    assert "had ended" not in report and "did not call" not in report
+
+
 def test_a_line_is_shown_without_the_comment_behind_it(script: str) -> None:
     place = stacks.Place("barrier", script, 1)
     Path(script).write_text("    dist.barrier()" + " " * 55 + "# all ranks meet here\n")

@@ -71,6 +71,16 @@ def test_time_limit(client: Client, source: str, said: list[str], record_propert
 
 
 @once
+def test_time_limit_with_a_rank_that_was_stopped(client: Client) -> None:
+    """It cannot write its stacks, and the supervisor's own SIGKILL is not told as its end."""
+    source = "import os, signal, time\n"
+    source += "os.environ['RANK'] == '1' and os.kill(os.getpid(), signal.SIGSTOP)\ntime.sleep(600)"
+    answer = client.ranks(source, limit=3.0)
+    assert answer["reason"] == "limit" and answer["codes"][1] == -signal.SIGKILL
+    assert "rank 1 did not answer: it was stopped" in answer["shown"]
+
+
+@once
 def test_time_limit_with_a_rank_that_never_stops_printing(client: Client) -> None:
     """Its output must not keep the supervisor from its other work.
 

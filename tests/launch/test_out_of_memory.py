@@ -1,0 +1,47 @@
+"""The system's own count of processes that it killed because memory had run out."""
+
+from pathlib import Path
+
+import pytest
+
+from course.core import RUNS
+from course.launch import out_of_memory
+from course.launch.messages import Ended, Exited, Reason, Started
+from course.launch.run import Run
+from course.notebook import run_ending
+
+
+@pytest.fixture
+def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in the place of /proc and /sys, without any file."""
+    monkeypatch.setattr(out_of_memory, "GROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr(out_of_memory, "MOUNT", tmp_path / "sys")
+    monkeypatch.setattr(out_of_memory, "MACHINE", tmp_path / "vmstat")
+    return tmp_path
+
+
+def test_the_count_of_the_group_before_that_of_the_machine(system: Path) -> None:
+    assert out_of_memory.kills() == 0
+    (system / "vmstat").write_text("nr_free_pages 5\noom_kill 7\n")
+    assert out_of_memory.kills() == 7
+    (system / "cgroup").write_text("0::/user/ana\n")
+    assert out_of_memory.kills() == 7  # the group does not count
+    (system / "sys" / "user" / "ana").mkdir(parents=True)
+    (system / "sys" / "user" / "ana" / "memory.events").write_text("oom 3\noom_kill 2\n")
+    assert out_of_memory.kills() == 2
+    (system / "cgroup").write_text("4:cpu,memory:/job\n0::/\n")
+    (system / "sys" / "memory" / "job").mkdir(parents=True)
+    control = system / "sys" / "memory" / "job" / "memory.oom_control"
+    control.write_text("oom_kill_disable 0\nunder_oom 0\noom_kill 1\n")
+    assert out_of_memory.kills() == 1
+
+
+@pytest.mark.parametrize(("code", "kills", "told"), [(-9, 1, True), (-9, 0, False), (1, 1, False)])
+def test_a_rank_that_was_killed_is_told_with_the_evidence(
+    code: int, kills: int, told: bool
+) -> None:
+    run = Run(["torchrun", "script.py"], RUNS, memory_kills=kills)
+    for event in (Started(0, 1, 0.0), Exited(0, code), Ended(Reason.FINISHED, 1, 0)):
+        run.take(event)
+    shown = " ".join(run_ending.story(run, 5))
+    assert ("the system killed 1 process because memory had run out" in shown) is told
