@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from course.core import Interrupted
-from course.launch import preflight, run_folder
+from course.launch import out_of_memory, preflight, run_folder
 from course.launch.channel import Channel
 from course.launch.messages import (
     PATIENCE,
@@ -32,6 +32,7 @@ from course.launch.run import Run
 
 LIMIT_S = 900.0  # a run without a limit of its own
 OVERDUE_S = 30.0  # after its limit, a supervisor has ended a run, on a busy machine too
+INTERRUPTED_S = 10.0  # for it to end a run that is interrupted; then it is taken not to answer
 LOOK_S = 0.25  # how often metrics are looked for
 # The fault handlers write the stacks of a rank that is ended at the time limit; colours in
 # tracebacks (a kernel asks for them) would hide what `Run.traceback` looks for; torch's profiler
@@ -100,10 +101,11 @@ class _Launch:
 
     def finish(self) -> Run:
         """From the request to the end of the run."""
-        start = time.monotonic()
+        start, kills = time.monotonic(), out_of_memory.kills()
         self._converse()
         self._look()
         self._run.wall_s = time.monotonic() - start
+        self._run.memory_kills = out_of_memory.kills() - kills
         if self._interrupted:
             self._run.reason = Reason.STOPPED
         self._take(Done())
@@ -129,6 +131,8 @@ class _Launch:
                 if time.monotonic() > overdue:  # the code that it runs has stopped the supervisor
                     raise EOFError
             except KeyboardInterrupt:
+                if not self._interrupted:
+                    overdue = min(overdue, time.monotonic() + INTERRUPTED_S)
                 self._interrupted = True
                 _send(channel, Stop())
             except EOFError:

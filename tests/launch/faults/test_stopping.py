@@ -1,5 +1,6 @@
 """The user stops a run: by an interrupt, by several, or by closing the notebook."""
 
+import contextlib
 import signal
 import time
 
@@ -7,8 +8,6 @@ import psutil
 import pytest
 from support.launching import GONE_S, Client, after, once, until
 from support.scripts import HEALTHY, HUNG, IGNORING
-
-from course.core import RUNS
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
@@ -24,21 +23,55 @@ def test_interrupt(client: Client, source: str, record_property: object) -> None
     assert answer["shown"].count("\n") == 1
 
 
+def has_sent(client: Client, files: int) -> bool:
+    """Whether a client that had so many files open has sent its request and waits for an answer."""
+    process = psutil.Process(client.process.pid)
+    return process.num_fds() > files and process.status() == psutil.STATUS_SLEEPING
+
+
 def test_interrupt_before_the_supervisor_is_there(client: Client) -> None:
     """The request to stop then reaches the supervisor together with the request to run."""
     client.script("long", "import time; time.sleep(60)")
     pause = list(map(psutil.Process, client.own - {client.process.pid}))
     for process in pause:  # a warm server that is still importing
         process.suspend()
+    files = client.ask()["files"]
     client.start("python", "long.py")
-    until(lambda: list((client.folder / RUNS).glob("*-long-*")))
-    time.sleep(0.15)
+    until(lambda: has_sent(client, files))
     client.process.send_signal(signal.SIGINT)
     time.sleep(0.1)
     for process in pause:
         process.resume()
     assert client.result(within=GONE_S)["interrupted"]
     assert client.gone() < GONE_S
+
+
+@once
+@pytest.mark.parametrize("served", [False, True], ids=["not served yet", "served"])
+def test_interrupt_where_nothing_answers(client: Client, served: bool) -> None:
+    """A server or a supervisor that was stopped, or is swapped out, does not keep the cell."""
+    if served:
+        client.hold(HEALTHY)
+        still = [client.supervisor()]
+    else:
+        client.script("long", "import time; time.sleep(600)")
+        still = list(map(psutil.Process, client.own - {client.process.pid}))
+    for process in still:
+        process.suspend()
+    try:
+        if not served:
+            files = client.ask()["files"]
+            client.start("python", "long.py")
+            until(lambda: has_sent(client, files))
+        client.process.send_signal(signal.SIGINT)
+        answer = client.result()
+        assert answer["interrupted"] and answer["reason"] == "stopped"
+        assert answer["shown"].startswith("Interrupted: all ranks were ended")
+    finally:
+        for process in still:
+            with contextlib.suppress(psutil.NoSuchProcess):  # it was killed: it did not answer
+                process.resume()
+    client.gone()
 
 
 @once
