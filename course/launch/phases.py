@@ -12,7 +12,7 @@ from enum import Enum, auto
 from course.launch.messages import Reason
 
 GRACE_S = 3.0  # from the polite signal to SIGKILL
-STACKS_S = 2.0  # for the ranks to write their stacks
+STACKS_S = 10.0  # for the ranks to write their stacks, which on a busy machine takes a while
 
 
 class Phase(Enum):

@@ -42,7 +42,7 @@ from course.launch.phases import GRACE_S, Phase, Phases
 from course.launch.processes import Processes
 from course.launch.warm_imports import warmth
 
-SETTLE_S = 0.3  # for helpers of the ranks (semaphore trackers, loader workers) to end by themselves
+SETTLE_S = 2.0  # for helpers of the ranks (semaphore trackers, loader workers) to end by themselves
 LOOK_S = 0.5  # how often it is looked whether processes wait for a core
 TICK_S = 0.02  # how often ended children are looked for
 

@@ -130,9 +130,9 @@ class Network:
 def remove_abandoned() -> None:
     """Take away the namespaces of processes that ended without doing so."""
     for path in RUN.glob("course*-*-*"):
-        owner = re.match(r"course(\d+)-", path.name)
-        if owner and not Path(f"/proc/{owner[1]}").exists():
-            _remove(path.name.rpartition("-")[0])
+        space = re.match(r"(course(\d+)-[0-9a-f]{4})-(node\d+|switch)$", path.name)
+        if space and not Path(f"/proc/{space[2]}").exists():
+            _remove(space[1])
 
 
 def _remove(prefix: str) -> None:
