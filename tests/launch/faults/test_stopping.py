@@ -23,21 +23,21 @@ def test_interrupt(client: Client, source: str, record_property: object) -> None
     assert answer["shown"].count("\n") == 1
 
 
-def has_sent(client: Client, files: int) -> bool:
-    """Whether a client that had so many files open has sent its request and waits for an answer."""
+def begin(client: Client) -> None:
+    """Begin a long run; the client has sent its request and waits for an answer."""
+    client.script("long", "import time; time.sleep(600)")
     process = psutil.Process(client.process.pid)
-    return process.num_fds() > files and process.status() == psutil.STATUS_SLEEPING
+    files = process.num_fds()
+    client.start("python", "long.py")
+    until(lambda: process.num_fds() > files and process.status() == psutil.STATUS_SLEEPING)
 
 
 def test_interrupt_before_the_supervisor_is_there(client: Client) -> None:
     """The request to stop then reaches the supervisor together with the request to run."""
-    client.script("long", "import time; time.sleep(60)")
     pause = list(map(psutil.Process, client.own - {client.process.pid}))
     for process in pause:  # a warm server that is still importing
         process.suspend()
-    files = client.ask()["files"]
-    client.start("python", "long.py")
-    until(lambda: has_sent(client, files))
+    begin(client)
     client.process.send_signal(signal.SIGINT)
     time.sleep(0.1)
     for process in pause:
@@ -54,15 +54,12 @@ def test_interrupt_where_nothing_answers(client: Client, served: bool) -> None:
         client.hold(HEALTHY)
         still = [client.supervisor()]
     else:
-        client.script("long", "import time; time.sleep(600)")
         still = list(map(psutil.Process, client.own - {client.process.pid}))
     for process in still:
         process.suspend()
     try:
         if not served:
-            files = client.ask()["files"]
-            client.start("python", "long.py")
-            until(lambda: has_sent(client, files))
+            begin(client)
         client.process.send_signal(signal.SIGINT)
         answer = client.result()
         assert answer["interrupted"] and answer["reason"] == "stopped"
