@@ -4,6 +4,7 @@ it reaches nothing but its own folder.
 
 import ctypes
 import importlib.util
+import os
 import platform
 import secrets
 import shutil
@@ -210,7 +211,7 @@ def test_an_answer_of_ones_own_does_not_count(attack, hostile, isolated):
 def test_it_kills_nobody_but_itself(attack, hostile):
     """And the next check begins as if nothing had been."""
     with pytest.raises(Rejected, match=LOST.partition(":")[0]):
-        attack(hostile.kill_everybody)
+        attack(hostile.kill_everybody, os.readlink("/proc/self/ns/pid"))
     assert attack(hostile.write_in_own_folder)
 
 
