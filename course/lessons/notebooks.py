@@ -23,6 +23,7 @@ from course.lessons.lesson import Cell, Lesson
 STARTUP_TIMEOUT_S = 180  # for a kernel on a busy machine
 CELL_TIMEOUT_S = 300  # as long as nbval gives a cell: what is built can be validated
 STARTS = 3  # of a kernel: it dies if another program takes its ports before it opens them
+KEPT = "kept"  # beside the scripts: what the notebook keeps of a learner (course.notebook.keeping)
 DIED_EARLY = "Kernel died before replying"  # jupyter_client says so by a plain RuntimeError
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -123,15 +124,13 @@ def code_cells(node: NotebookNode) -> list[NotebookNode]:
 
 
 def _remove_scripts(root: Path, lesson: Lesson) -> None:
-    """A solution is run as after cloning, and no script of an older lesson stays behind.
+    """A solution is run as after cloning: without its scripts, and what checks kept beside them.
 
-    Nor does what checks have kept of earlier runs: it lies in a folder beside the scripts.
+    In labs/src nothing is removed, because answers of somebody's may lie there.
     """
     for target in lesson.scripts(solved=True):
-        for folder in ("labs", "solutions"):
-            (root / folder / target).unlink(missing_ok=True)
-    for folder in (root / "solutions" / "src").glob("*/"):
-        shutil.rmtree(folder, ignore_errors=True)
+        (root / "solutions" / target).unlink(missing_ok=True)
+    shutil.rmtree(root / "solutions" / "src" / KEPT, ignore_errors=True)
 
 
 def execute(lesson: Lesson, root: Path) -> NotebookNode:
