@@ -1,15 +1,14 @@
 """What CI does: its workflows, what they call, and the two plugins that its lanes switch on."""
 
-import os
 import re
 import subprocess
 import sys
 from itertools import chain
-from pathlib import Path
 
 import pytest
 import yaml
 from support.launching import clean_environment
+from support.pytest_runs import run_pytest
 from support.workers import together
 
 from course.core.files import ROOT
@@ -127,19 +126,6 @@ def test_the_shards_are_all_of_the_tests_and_each_only_once(tmp_path):
 def test_a_file_stays_on_one_worker_but_of_answers_only_what_is_to_one_exercise():
     assert together("tests/a.py::test_x[1]") == "tests/a.py"
     assert together("tests/a.py::ring: no average") == "tests/a.py::ring"
-
-
-def run_pytest(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
-    """Run pytest in a folder, with the plugins that are named and no others."""
-    command = [sys.executable, "-m", "pytest", "-q", "-c", os.devnull, f"--rootdir={folder}"]
-    alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT / "tests")}
-    return subprocess.run(
-        [*command, *arguments],
-        cwd=folder,
-        env=clean_environment() | alone | environment,
-        capture_output=True,
-        text=True,
-    )
 
 
 @pytest.mark.slow

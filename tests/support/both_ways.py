@@ -6,6 +6,7 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
+from support import evidence
 from support.launching import PATIENCE_S, Client, clean_environment, torchrun
 
 # What the launch adds to the environment of every run, warm or not.
@@ -40,11 +41,12 @@ def in_terminal(
         capture_output=True,
         timeout=PATIENCE_S,
     )
+    evidence.keep("torchrun in a terminal", lambda: done.stderr.decode(errors="replace"))
     ranks = [
         {int(file.parent.name): file for file in sorted(logs.rglob(f"std{s}.log"))}
         for s in ("out", "err")
     ]
-    assert ranks[0].keys() == {0, 1}, done.stderr.decode()
+    assert ranks[0].keys() == {0, 1}
     return Outcome(
         done.returncode, *({rank: text_of(file) for rank, file in files.items()} for files in ranks)
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from IPython.core.interactiveshell import ExecutionResult
 
 from course.core import CourseError
+from support import evidence
 
 
 class Cell:
@@ -14,6 +15,7 @@ class Cell:
     def __init__(self, result: ExecutionResult, shown: str) -> None:
         self.result, self.error = result.result, result.error_in_exec
         self.shown = re.sub(r"\x1b\[[\d;]*m", "", shown)
+        evidence.keep("the cell showed", lambda: self.shown)
 
 
 RunCell = Callable[[str], Cell]  # the fixture `cell`: runs the source of one

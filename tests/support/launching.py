@@ -19,6 +19,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from support import evidence
+
 MARK = "COURSE_TEST_MARK"
 GONE_S = 5.0  # within which the last process of a run must be gone after a fault
 PATIENCE_S = 120.0  # for anything to happen that has no bound of its own: cores may be shared
@@ -153,7 +155,10 @@ class Client:
         )
         line = self.process.stdout.readline()
         assert line, f"the client has ended\n{self.noise}"
-        return keyed_by_rank(json.loads(line))
+        answer = keyed_by_rank(json.loads(line))
+        if "reason" in answer:  # of a run
+            evidence.keep("a launch of the client", lambda: _in_words(answer))
+        return answer
 
     def others(self) -> dict[int, psutil.Process]:
         """Living processes of the client's runs: not the client itself, nor its warm server."""
@@ -186,6 +191,13 @@ class Client:
         self.own = set()
         self.gone()
         self._noise.close()
+
+
+def _in_words(answer: dict) -> str:
+    """What the client said of a run."""
+    end = f"{answer['reason']}, launcher's exit code {answer['launcher_code']}"
+    written = {stream: answer[stream] for stream in ("stdout", "stderr")}
+    return evidence.of_launch(end, answer["codes"], written) + "\nshown:\n" + answer["shown"]
 
 
 def clean_environment() -> dict[str, str]:

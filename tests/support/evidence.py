@@ -1,0 +1,86 @@
+"""A plugin of pytest: the report of a failed test ends with what its launches and cells showed.
+
+A failure that comes once in a thousand runs must be understood from its report, since nobody can
+bring it back. So each launch is there with its exit codes and the last lines of each rank, each
+cell with what it showed. A helper that starts programs in another way gives to `keep` what they
+printed.
+"""
+
+from collections.abc import Callable, Generator, Iterator, Mapping
+
+import pytest
+
+from course.launch import Run
+from course.launch.messages import Event
+
+LAST_LINES = 30  # of what one rank wrote to one stream
+LAST_LAUNCHES = 10  # of a test
+
+_launches: dict[int, Run] = {}  # of this test, by identity
+_kept: list[tuple[str, Callable[[], str]]] = []
+
+
+def keep(title: str, text: Callable[[], str]) -> None:
+    """Show a text under this title if the test fails; it is asked for only then."""
+    _kept.append((title, text))
+
+
+def of_launch(end: str, codes: dict[int, int], written: Mapping[str, Mapping]) -> str:
+    """How a launch ended, and the last lines of each rank (None: the launcher), by stream."""
+    lines = [f"{end}; exit codes by rank: {codes}"]
+    for stream, texts in written.items():
+        for rank, text in texts.items():
+            source = f"{'launcher' if rank is None else f'rank {rank}'} {stream}"
+            lines += [f"{source} │ {line}" for line in text.splitlines()[-LAST_LINES:]]
+    return "\n".join(lines)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Note each launch of this process when it is told the first event of its run."""
+    patch, take = pytest.MonkeyPatch(), Run.take
+
+    def noting(run: Run, event: Event) -> None:
+        _launches[id(run)] = run
+        take(run, event)
+
+    patch.setattr(Run, "take", noting)
+    config.add_cleanup(patch.undo)
+
+
+def pytest_runtest_setup() -> None:
+    """Forget what the test before this one did."""
+    _launches.clear()
+    _kept.clear()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add the evidence to the report of a test that failed."""
+    report = yield
+    if report.failed:
+        report.sections += _sections(item)
+    return report
+
+
+def _sections(item: pytest.Item) -> Iterator[tuple[str, str]]:
+    for run in list(_launches.values())[-LAST_LAUNCHES:]:
+        end = f"{run.reason}, launcher's exit code {run.launcher_code}, {run.wall_s:.1f} s"
+        ranks = [None, *sorted(run.processes)]
+        written = {
+            stream: {rank: run.text(rank, stream) for rank in ranks}
+            for stream in ("stdout", "stderr")
+        }
+        yield run.command, of_launch(end, run.exit_codes, written)
+    for title, text in _kept:
+        yield title, text()
+    outputs = getattr(item, "test_outputs", None)  # of a notebook's cell
+    if outputs:
+        yield "the cell showed", "\n".join(map(_shown, outputs))
+
+
+def _shown(output: dict) -> str:
+    """An output of a notebook's cell as text."""
+    plain = output.get("data", {}).get("text/plain", "")
+    return output.get("text") or plain or "\n".join(output.get("traceback", []))
