@@ -1,5 +1,6 @@
 """Boxes other than this one, and what the doctor reads there: sound, but for what a test names."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pynvml
 from course.core.words import GIB
 from course.hardware import gpus
 from course.hardware.box import Box
+from course.hardware.doctor import CHECKS
 from course.hardware.doctor.facts import LOGS, SCRIPTS, Facts, Torch
 from course.hardware.doctor.findings import OK, Finding
 from course.hardware.doctor.requirements import COURSE, PACKAGES
@@ -78,10 +80,13 @@ def case_names(cases) -> list[str]:
     return [f"{check.__name__}-{(words or '')[:30]}" for check, *_, words in cases]
 
 
-def assert_finds(finding: Finding, level: str, words: str) -> None:
-    """A fault of this level, told in one sentence that has these words."""
+def assert_finds(check: Callable, facts: Facts, level: str, words: str) -> None:
+    """A fault of this level in one sentence that has these words; other checks find none."""
+    finding = check(facts)
     assert finding.level == level and words in finding.text
     assert finding.text.endswith(".") and "\n" not in finding.text
+    others = [other(facts) for other in CHECKS if other is not check]
+    assert [other.text for other in others if other and other.level != OK] == []
 
 
 def assert_passes(finding: Finding | None, words: str | None) -> None:
