@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from support.ports import free_port
 from support.says import says
 from torch.distributed import run
 from torch.distributed.elastic.multiprocessing import errors
@@ -20,7 +21,6 @@ from torch.distributed.elastic.rendezvous import (
     c10d_rendezvous_backend,
 )
 from torch.distributed.elastic.rendezvous import dynamic_rendezvous as rendezvous
-from torch.distributed.elastic.utils.distributed import get_free_port
 from torch.distributed.flight_recorder.components import types as flight_recorder_types
 
 # In one write, since the processes share their output.
@@ -61,7 +61,7 @@ def test_elastic_launches(monkeypatch):
 
 def test_all_end_when_the_machine_of_the_rendezvous_has_failed():
     says("04_ddp_in_practice", "`--rdzv-endpoint`")
-    port = get_free_port()
+    port = free_port()
 
     def agent(is_host: bool) -> tuple:
         asked = RendezvousParameters("c10d", f"localhost:{port}", "job", 1, 2, is_host=is_host)
@@ -207,7 +207,6 @@ def accelerated(tmp_path: Path, *options: str, **env: str) -> list[str]:
 
 @pytest.mark.rest
 @pytest.mark.slow
-@pytest.mark.timeout(300)  # fresh interpreters import torch, one after another
 def test_accelerate_on_a_cpu_starts_one_process_unless_told(tmp_path):
     says("00_start_here", "`--num_processes 2`")
     says("07b_six_ways", "`accelerate launch --cpu --num_processes 2`")
@@ -219,7 +218,6 @@ def test_accelerate_on_a_cpu_starts_one_process_unless_told(tmp_path):
 
 @pytest.mark.rest
 @pytest.mark.slow
-@pytest.mark.timeout(300)  # fresh interpreters import torch, one after another
 def test_ddp_under_detail_over_gloo():
     says("04b_clinic", "torch 2.15")
     asked = """

@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from jupyter_client.connect import port_names
 from jupyter_client.manager import start_new_kernel
-from support import kernels
+from support import ports
 from support.lesson_samples import (
     CHECKED,
     FIGURES,
@@ -24,6 +24,7 @@ from support.lesson_samples import (
     notebook,
     rewrite,
 )
+from support.patience import PATIENCE_S
 
 from course.core.files import ROOT
 from course.lessons import lesson as lesson_module
@@ -192,10 +193,10 @@ def test_a_kernel_that_dies_before_its_first_answer_is_started_again(tmp_path, m
 
 
 def test_kernels_of_tests_have_ports_that_the_system_deals_to_nobody():
-    manager, client = start_new_kernel()
+    manager, client = start_new_kernel(startup_timeout=PATIENCE_S)
     try:
-        ports = {getattr(manager, name) for name in port_names}
-        assert len(ports) == 5 and ports <= set(kernels.NEVER_DEALT)
+        dealt = {getattr(manager, name) for name in port_names}
+        assert len(dealt) == 5 and dealt <= set(ports.NEVER_DEALT)
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=True)

@@ -1,25 +1,20 @@
 """A plugin of pytest: a kernel gets ports that no other process is given meanwhile.
 
 jupyter_client asks the system for free ports, and the kernel opens them a second later. Ranks that
-start beside it in that second may be given the same ports; the kernel then dies.
+start alongside in that second may be given the same ports; the kernel then dies.
 """
-
-import random
-import socket
 
 from jupyter_client.connect import LocalPortCache
 
-NEVER_DEALT = range(10_000, 32_000)  # Linux deals free ports from 32768 on
+from support.ports import free_port
 
 
-def free_port(self: LocalPortCache, ip: str) -> int:
-    """A port at which nobody listens, and which the system deals to nobody."""
-    while True:
-        port = random.choice(NEVER_DEALT)
-        with socket.socket() as probe:
-            if port not in self.currently_used_ports and probe.connect_ex((ip, port)):
-                self.currently_used_ports.add(port)
-                return port
+def find_available_port(self: LocalPortCache, ip: str) -> int:
+    """A free port that this cache has not given out yet."""
+    while (port := free_port(ip)) in self.currently_used_ports:
+        pass
+    self.currently_used_ports.add(port)
+    return port
 
 
-LocalPortCache.find_available_port = free_port
+LocalPortCache.find_available_port = find_available_port
