@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from support import solutions
+from support.patience import PATIENCE_S
 
 from course.checks.runner import session
 from course.launch import connect
@@ -19,5 +20,5 @@ def test_it_is_right_without_the_other(lab: str, exercise: str, other: str, tmp_
     connect.warm_up()
     solutions.write(lab, tmp_path)
     (tmp_path / f"{other}.py").unlink()
-    (report,) = session.run(tmp_path, [exercise])
+    (report,) = session.run(tmp_path, [exercise], limit=PATIENCE_S)
     assert report.ok, str(report)

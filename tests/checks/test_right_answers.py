@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from support import mutants, solutions
 from support.answers import Answer
+from support.patience import PATIENCE_S
 
 from course.checks.runner import session
 from course.launch import connect
@@ -29,6 +30,6 @@ def test_a_right_answer_passes(answer: Answer, tmp_path: Path) -> None:
     solutions.write(answer.lab, tmp_path)
     script = f"{answer.exercise}.py"
     (tmp_path / script).write_text(answer.script(solutions.scripts(answer.lab)[script]))
-    (report,) = session.run(tmp_path, [answer.exercise])
+    (report,) = session.run(tmp_path, [answer.exercise], limit=PATIENCE_S)
     if not report.ok:
         pytest.fail(str(report), pytrace=False)  # pytest would cut a long message of an assertion

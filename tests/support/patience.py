@@ -1,0 +1,28 @@
+"""How long a test waits for what must happen: for the event, however busy the machine is.
+
+No test says how soon something happens: cores may be shared, and a machine may stand still for a
+minute. A wait ends with its event. Where the event never comes, the test fails after `PATIENCE_S`.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable
+
+import psutil
+
+PATIENCE_S = 300.0  # below the limit of a whole test, in conftest.py
+
+
+def until(condition: Callable[[], object], every: float = 0.02) -> None:
+    """Wait until the condition holds."""
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end, f"after {PATIENCE_S:.0f} s still not so: {condition}"
+        time.sleep(every)
+
+
+def runs(pid: int) -> bool:
+    """Whether there is such a process, and it has not ended."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    return False
