@@ -1,11 +1,11 @@
-"""Slurm as it is on most machines, not there; and patience with one that is."""
+"""Slurm as it is on most machines, not there; and waiting for one that is."""
 
 import functools
 
 from course.clusters.slurm.commands import Commands
-from support import launching
+from support import patience
 
-until = functools.partial(launching.until, every=0.25)  # a look starts a command of Slurm's
+until = functools.partial(patience.until, every=0.25)  # a look starts a command of Slurm's
 
 
 class Nothing(Commands):

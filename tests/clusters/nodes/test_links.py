@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from support.patience import until
 
 from course.clusters.nodes import nodes
 
@@ -44,8 +45,8 @@ def ms_of_three_senders(four: nodes.Nodes) -> float:
     receiver = enter(0, RECEIVE)
     assert receiver.stdout.readline() == "ready\n"
     senders = [enter(host, SEND) for host in (1, 2, 3)]
-    took = float(receiver.communicate(timeout=60)[0])
-    assert [sender.wait(60) for sender in senders] == [0, 0, 0]
+    took = float(receiver.communicate()[0])
+    assert [sender.wait() for sender in senders] == [0, 0, 0]
     return took
 
 
@@ -55,4 +56,4 @@ def test_a_node_receives_no_faster_than_its_link(start_nodes):
     one_port = 3 * 2**20 / (100e6 / 8) * 1e3
     assert min(ms_of_three_senders(four) for _ in range(3)) > one_port * 0.9
     four.limit_links()
-    assert ms_of_three_senders(four) < one_port
+    until(lambda: ms_of_three_senders(four) < one_port)

@@ -1,15 +1,15 @@
 """Nodes of one machine: agents that meet, limited links, faults, a dead node."""
 
 import os
+import signal
 import socket
 import subprocess
-import threading
-import time
+from pathlib import Path
 
 import pytest
 from support.boxes import box
 from support.fake_nvml import FakeNvml
-from support.launching import runs, until
+from support.patience import PATIENCE_S, runs, until
 
 from course import hardware
 from course.clusters.nodes import network, nodes
@@ -25,7 +25,7 @@ import torch
 import torch.distributed as dist
 from course import log
 
-dist.init_process_group("gloo", timeout=timedelta(seconds=20))
+dist.init_process_group("gloo", timeout=timedelta(seconds=int(os.environ.get("PATIENCE", 300))))
 tensor = torch.ones(1 << 18)                                   # 1 MiB
 for i in range(3):
     dist.barrier()
@@ -49,11 +49,12 @@ print("from", step, flush=True)
 while step < 30:
     dist.all_reduce(torch.ones(1))
     step += 1
-    time.sleep(0.05)
     if dist.get_rank() == 0 and step % 5 == 0:
         with open("new", "w") as file: file.write(str(step))
         os.replace("new", "done")
     log(step=step, pid=os.getpid())
+    while step == 12 and not os.path.exists("one is dead"):
+        time.sleep(0.05)
 dist.barrier()
 dist.destroy_process_group()
 """
@@ -94,7 +95,7 @@ def torchrun(two: nodes.Nodes, *more: str, ranks: int = 1) -> str:
 
 
 def test_agents_meet_and_number_the_ranks_of_all_nodes(two, capsys):
-    run = two.run(f"{torchrun(two, ranks=2)} hello.py", limit=150)
+    run = two.run(f"{torchrun(two, ranks=2)} hello.py", limit=PATIENCE_S)
     assert run.ok
     assert run.exit_codes == dict.fromkeys(range(4), 0)
     assert [run.text(rank, "stdout").split() for rank in range(4)] == [
@@ -116,19 +117,20 @@ def test_a_failing_script_raises_unless_it_may_fail(two):
     with open("bad.py", "w") as file:
         file.write("import sys; sys.exit(3)")
     with pytest.raises(CourseError, match="failed on one of the nodes"):
-        two.run(f"{torchrun(two)} bad.py", limit=150)
-    assert not two.run(f"{torchrun(two)} bad.py", limit=150, may_fail=True).ok
+        two.run(f"{torchrun(two)} bad.py", limit=PATIENCE_S)
+    assert not two.run(f"{torchrun(two)} bad.py", limit=PATIENCE_S, may_fail=True).ok
 
 
 def test_a_node_that_dies_and_comes_back_goes_on_from_the_checkpoint(two):
-    patience = "--max-restarts 2 --rdzv-conf keep_alive_interval=1,keep_alive_max_attempt=2"
+    patience = "--max-restarts 2 --rdzv-conf keep_alive_interval=2,keep_alive_max_attempt=4"
     env = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
-    running = two.start(f"{torchrun(two, patience)} train.py", limit=150, env=env)
+    running = two.start(f"{torchrun(two, patience)} train.py", limit=PATIENCE_S, env=env)
     running.until(step=12)
     doomed = [pid for pid, _ in running.launches[1].processes.values()]
     running.kill(1)
     assert doomed
     until(lambda: not any(map(runs, doomed)))
+    Path("one is dead").touch()
     with pytest.raises(CourseError, match="node0 is running the command already"):
         running.restart(0)
     run = running.restart(1).finish()
@@ -138,20 +140,23 @@ def test_a_node_that_dies_and_comes_back_goes_on_from_the_checkpoint(two):
     begun = [
         int(line.split()[1]) for rank in (0, 1) for line in run.text(rank, "stdout").splitlines()
     ]
-    assert sorted(set(begun)) == [0, max(begun)] and max(begun) >= 10
+    assert sorted(set(begun)) == [0, 10]
 
 
-def test_an_interrupt_ends_the_ranks_of_all_nodes(two):
+def test_an_interrupt_ends_the_ranks_of_all_nodes(two, monkeypatch):
     with open("sleeps.py", "w") as file:
         file.write(SLEEPS)
-    running = two.start(f"{torchrun(two)} sleeps.py", limit=150)
+    running = two.start(f"{torchrun(two)} sleeps.py", limit=PATIENCE_S)
     running.until(pid=0)
-    deadline = time.monotonic() + 20
-    while len({row["rank"] for row in running.run.rows}) < 2 and time.monotonic() < deadline:
+    while len({row["rank"] for row in running.run.rows}) < 2:
         running._take_event()
     pids = [row["pid"] for row in running.run.rows]
     assert len(pids) == 2
-    threading.Timer(0.3, lambda: os.kill(os.getpid(), 2)).start()
+
+    def interrupted() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(running, "_take_event", interrupted)
     with pytest.raises(KeyboardInterrupt):
         running.finish()
     until(lambda: not any(map(runs, pids)))
@@ -204,15 +209,14 @@ def test_unknown_nodes_interfaces_and_rates_are_refused(start_nodes):
 def test_a_limited_link_costs_bytes_over_bandwidth_and_the_other_interface_is_free(start_nodes):
     two = start_nodes(2)
     two.limit_links(mbit=100)
-    slow = two.run(f"{torchrun(two)} hello.py", limit=150).metrics["ms"].median()
-    fast = (
-        two.run(f"{torchrun(two)} hello.py", limit=150, env={"GLOO_SOCKET_IFNAME": "fast0"})
-        .metrics["ms"]
-        .median()
-    )
     expected = 2**20 / (100e6 / 8) * 1e3  # each of two nodes sends 2 · 1/2 of a MiB: 84 ms
-    assert expected * 0.9 < slow < expected * 1.5
-    assert fast < slow / 2
+
+    def fastest(**env: str) -> float:
+        run = two.run(f"{torchrun(two)} hello.py", limit=PATIENCE_S, env=env)
+        return run.metrics["ms"].min()
+
+    assert fastest() > expected * 0.9
+    until(lambda: fastest(GLOO_SOCKET_IFNAME="fast0") < expected * 0.9)
 
 
 def test_nccl_goes_through_the_virtual_cables(start_nodes):
@@ -224,11 +228,12 @@ def test_nccl_goes_through_the_virtual_cables(start_nodes):
 def test_a_name_that_resolves_to_loopback_breaks_the_launch_and_can_be_put_right(start_nodes):
     two = start_nodes(2)
     two.resolve_own_name_to("127.0.1.1")
-    run = two.run(f"{torchrun(two)} hello.py", limit=12, may_fail=True)
+    env = {"PATIENCE": "12"}
+    run = two.run(f"{torchrun(two)} hello.py", limit=PATIENCE_S, may_fail=True, env=env)
     assert not run.ok
     assert any("remote=[127.0.1.1]" in run.text(rank) for rank in (0, 1))
     two.resolve_own_name_to(None)
-    assert two.run(f"{torchrun(two)} hello.py", limit=150).ok
+    assert two.run(f"{torchrun(two)} hello.py", limit=PATIENCE_S).ok
 
 
 def test_closing_takes_the_namespaces_away_and_so_does_the_next_start_after_a_kill(start_nodes):
@@ -251,7 +256,7 @@ def test_a_delay_is_made_or_refused_in_one_sentence(start_nodes):
     except CourseError as error:
         assert "netem" in str(error)
     else:
-        took = two.run(f"{torchrun(two)} hello.py", limit=150).metrics["ms"].median()
+        took = two.run(f"{torchrun(two)} hello.py", limit=PATIENCE_S).metrics["ms"].median()
         assert took > 40
     finally:
         two.close()

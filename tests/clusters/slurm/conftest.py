@@ -38,7 +38,7 @@ def recorded() -> slurm.Cluster:
 @pytest.fixture(scope="module")
 def practice() -> Iterator[PracticeCluster]:
     """Three nodes with four pretended GPUs each."""
-    with PracticeCluster(nodes=3, gpus=4, timeout=5) as running:
+    with PracticeCluster(nodes=3, gpus=4, timeout=30) as running:
         yield running
 
 
@@ -51,6 +51,4 @@ def cluster(practice, tmp_path, monkeypatch) -> Iterator[slurm.Cluster]:
     found = slurm.Cluster(practice.commands)
     yield found
     practice.commands.run("scancel", "--user=root")
-    until(
-        lambda: not found.jobs(), 150
-    )  # seldom a daemon misses an order, and Slurm repeats it after a minute
+    until(lambda: not found.jobs())

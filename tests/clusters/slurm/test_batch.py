@@ -6,7 +6,7 @@ import signal
 import subprocess
 
 import pytest
-from support.launching import until
+from support.patience import until
 
 from course.clusters.slurm.batch import STRATEGIES, Request
 from course.core.errors import CourseError
@@ -81,7 +81,7 @@ COMMANDS = {
     ("saves", "grace", "events"),
     [
         ("sleep 0.3", 60, ["scancel --signal=TERM 7", "saved", "requeue 7"]),
-        ("sleep 60", 0.3, ["scancel --signal=TERM 7", "requeue 7"]),
+        ("sleep 6000", 0.3, ["scancel --signal=TERM 7", "requeue 7"]),
     ],
     ids=["the ranks save", "the ranks hang"],
 )
@@ -100,7 +100,7 @@ def test_a_job_that_resumes_lets_its_ranks_save_before_it_goes_back_into_the_que
     try:
         until((tmp_path / "started").exists)
         job.send_signal(signal.SIGUSR1)
-        job.wait(timeout=30)
+        job.wait()
     finally:
         os.killpg(job.pid, signal.SIGKILL)  # the sleep that is left, as Slurm does
     assert (tmp_path / "events").read_text().splitlines() == events

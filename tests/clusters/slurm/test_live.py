@@ -3,11 +3,11 @@
 Skipped, with the reason, where its daemons are not installed or may not be started.
 """
 
-import time
 from pathlib import Path
 
 import psutil
 import pytest
+from support.patience import PATIENCE_S
 from support.practice_cluster import obstacle
 from support.slurm import until
 
@@ -19,7 +19,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.rest,
     pytest.mark.skipif(obstacle() is not None, reason=f"no Slurm here: {obstacle()}"),
-    pytest.mark.timeout(480),
 ]
 
 
@@ -52,7 +51,7 @@ def test_nothing_of_it_listens_beyond_loopback(practice):
 def test_the_file_of_a_strategy_starts_its_ranks(cluster, strategy, nodes, gpus, worlds):
     """Slurm deals out pretended GPUs; whatever real ones this machine has, the ranks see none."""
     job = cluster.submit(slurm.Request("src/hello.py", strategy, nodes=nodes, gpus=gpus))
-    end = job.follow(limit=120, show=False)
+    end = job.follow(limit=PATIENCE_S, show=False)
     assert (end.state, end.exit_code) == ("COMPLETED", 0), job.log()
     lines = sorted(line for line in job.log().splitlines() if line.startswith("RANK="))
     held = ",".join(map(str, range(gpus)))
@@ -70,7 +69,7 @@ def test_the_file_of_a_strategy_starts_its_ranks(cluster, strategy, nodes, gpus,
 
 def test_a_job_is_seen_waiting_holding_and_cancelled(cluster, capsys):
     first = cluster.submit(
-        slurm.Request("src/hello.py 60", "one_process", gpus=1, minutes=5, name="first")
+        slurm.Request("src/hello.py 3000", "one_process", gpus=1, minutes=60, name="first")
     )
     until(lambda: first.now.state == "RUNNING")
     whole = cluster.submit(
@@ -80,7 +79,8 @@ def test_a_job_is_seen_waiting_holding_and_cancelled(cluster, capsys):
     table = cluster.holders().set_index("name")
     assert table.loc["first", "state"] == "running" and table.loc["first", "GPUs per node"] == 1
     assert table.loc["whole", "why it waits"] == "the GPUs it asked for are held by others"
-    assert 240 < whole.now.start - time.time() <= 301  # when the first job's limit ends it
+    # When the first job's limit ends it; Slurm plans in steps of a minute.
+    assert whole.now.start - first.now.start == pytest.approx(3600, abs=61)
     assert [len(held) for job in cluster.jobs() for held in job.gpus.values()] == [1]
     picture = cluster.board(mine=first.number)
     assert "1 of 12 GPUs are held" in picture and "whole, 3 nodes × 4 GPUs, to start in" in picture
@@ -116,7 +116,7 @@ def test_jobs_that_slurm_would_let_wait_for_ever_are_refused_first_and_told_if_t
     text = slurm.Request("src/hello.py", nodes=4).text()  # past our check, straight to sbatch
     job = cluster.job(int(cluster.commands.run("sbatch", "--parsable", given=text)))
     until(lambda: job.now.reason == "PartitionNodeLimit")
-    job.follow(limit=20)
+    job.follow(limit=PATIENCE_S)
     assert "asks for more nodes than its partition gives" in (said := capsys.readouterr().out)
     assert "It will never start" in said
     with pytest.raises(CourseError, match="This cluster has no such partition"):
@@ -130,7 +130,7 @@ def test_jobs_that_slurm_would_let_wait_for_ever_are_refused_first_and_told_if_t
 
 
 def test_a_log_that_is_not_there_is_said(cluster):
-    job = cluster.submit(slurm.Request("src/hello.py 30", "one_process"))
+    job = cluster.submit(slurm.Request("src/hello.py 3000", "one_process"))
     log = Path(job.now.output)
     until(lambda: log.exists() and "RANK=" in log.read_text())  # before that, no signal ends it
     log.unlink()
@@ -146,7 +146,7 @@ def test_nodes_are_reserved_shown_and_used(cluster, practice):
         assert (made.nodes, made.end - made.start) == (("node3",), 300)
         assert "reserved: root" in cluster.board()
         job = cluster.submit(slurm.Request("src/hello.py", "one_process", reservation="course"))
-        assert job.follow(limit=200, show=False).nodes == ("node3",)
+        assert job.follow(limit=PATIENCE_S, show=False).nodes == ("node3",)
         with pytest.raises(CourseError, match="Those nodes are reserved at that time"):
             cluster.reserve("twice", "node3", "now", 5, "root")
     finally:
@@ -158,7 +158,7 @@ def test_the_explorables_plan_is_slurms_own(cluster, practice):
 
     An hour of the picture is ten minutes here.
     """
-    sleep = "import time; time.sleep(200)"
+    sleep = "import time; time.sleep(6000)"
     Path("src/sleeps.py").write_text(sleep)
 
     def ask(wish: backfill.Wish) -> slurm.SubmittedJob:
@@ -188,4 +188,4 @@ def test_the_explorables_plan_is_slurms_own(cluster, practice):
         wanted, abs=0.25
     )  # Slurm plans in steps of a minute (bf_resolution)
     short = ask(backfill.Wish("Short", 1, 2, 5))
-    until(lambda: short.now.state == "RUNNING", 20)  # it fits in front of the large one
+    until(lambda: short.now.state == "RUNNING")  # it fits in front of the large one

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 from support import slurm_folder
-from support.launching import PATIENCE_S, runs, until
+from support.patience import PATIENCE_S, runs, until
 from support.practice_cluster import PracticeCluster, obstacle
 
 from course.core.errors import CourseError
@@ -94,7 +94,6 @@ def test_a_cluster_whose_owner_lives_stays_and_so_does_what_only_looks_like_one(
 
 
 @LIVE
-@pytest.mark.timeout(240)
 def test_a_cluster_whose_owner_was_killed_is_taken_away_by_the_next():
     start = """
 import time
@@ -111,12 +110,11 @@ time.sleep(600)
     owner.wait()
     assert len(daemons) == 3 and all(daemon.is_running() for daemon in daemons)
     slurm_folder.remove_abandoned()
-    psutil.wait_procs(daemons, timeout=5)
-    assert not any(daemon.is_running() for daemon in daemons) and not folder.exists()
+    until(lambda: not any(daemon.is_running() for daemon in daemons))
+    assert not folder.exists()
 
 
 @LIVE
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("processes", [1, 3], ids=["a job that is starting", "a job that runs"])
 def test_a_practice_cluster_leaves_nothing_behind(processes):
     """Of a job there are first the step daemon, then the batch script and what that runs."""
@@ -134,7 +132,6 @@ def test_a_practice_cluster_leaves_nothing_behind(processes):
 
 
 @LIVE
-@pytest.mark.timeout(240)
 def test_jobs_of_two_clusters_at_once_have_different_numbers_and_so_ports():
     with PracticeCluster(nodes=1, gpus=1) as one, PracticeCluster(nodes=1, gpus=1) as other:
         ask = ("sbatch", "--parsable", "--wrap=true", "--output=/dev/null")

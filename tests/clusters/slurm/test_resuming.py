@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from support.patience import PATIENCE_S
 from support.practice_cluster import PracticeCluster, obstacle
 from support.slurm import until
 
@@ -20,7 +21,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.rest,
     pytest.mark.skipif(obstacle() is not None, reason=f"no Slurm here: {obstacle()}"),
-    pytest.mark.timeout(480),
 ]
 
 
@@ -98,7 +98,7 @@ def test_a_job_whose_node_dies_is_requeued_and_goes_on_elsewhere_from_its_checkp
         # Its nodes are one machine, where the ranks that still end hold the port of those to come.
         until(lambda: not processes_of(job))
         start_again(job, practice)
-        end = job.follow(limit=200, show=False)
+        end = job.follow(limit=PATIENCE_S, show=False)
         assert (end.state, end.exit_code, end.restarts) == ("COMPLETED", 0, 1)
         assert first[1] not in end.nodes
         assert begun(job) == [0, 20]
