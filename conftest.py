@@ -13,13 +13,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from support.patience import PATIENCE_S
 
 from course.launch import warm_up
 
 HERE = Path(__file__).parent
 TESTS = HERE / "tests"
-TEST_TIMEOUT_S = 120
-CELL_TIMEOUT_S = 360  # longer than nbval's own limit for a cell, in pyproject.toml
+TIMEOUT_S = 1000  # of a test or a cell, which may wait with patience more than once
 SAMPLE = 12  # one in so many of the tests marked `sampled`
 SEED = os.environ.get("COURSE_SAMPLE") or date.today().isoformat()
 WITH_DEV = all(map(find_spec, ["hypothesis", "pytest_timeout", "xdist"]))
@@ -51,8 +51,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Give every test its limit, and mark those that `make test` leaves out."""
     if WITH_DEV and not item.get_closest_marker("timeout"):
-        in_tests = TESTS in item.path.parents
-        item.add_marker(pytest.mark.timeout(TEST_TIMEOUT_S if in_tests else CELL_TIMEOUT_S))
+        item.add_marker(pytest.mark.timeout(TIMEOUT_S))
+    if item.path.suffix == ".ipynb":
+        item.output_timeout = PATIENCE_S  # nbval would give up on a cell that is silent for 5 s
     if item.path.parent == HERE / "labs":
         item.add_marker(pytest.mark.rest)  # the solved twin of each runs
     sampled = item.get_closest_marker("sampled") is not None

@@ -14,7 +14,7 @@ from course import hardware
 from course.core import RUNS
 from course.launch import run_folder
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module", params=WAYS)
@@ -124,7 +124,6 @@ LAUNCHES, EACH_TORCHRUN = 100, 5
 
 
 @pytest.mark.rest
-@pytest.mark.timeout(300)
 def test_a_hundred_launches_in_a_row(tmp_path: Path) -> None:
     """None fails, and none leaves anything: processes, memory, file descriptors, files."""
     client = Client(tmp_path, warm=True)

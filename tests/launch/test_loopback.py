@@ -9,13 +9,14 @@ from ipaddress import ip_address
 
 import psutil
 import pytest
-from support.launching import PATIENCE_S, Client, torchrun, until
+from support.launching import Client, torchrun
+from support.patience import PATIENCE_S, until
 from support.ports import free_port
 from support.scripts import HUNG
 
 from course.launch import loopback
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.slow
 
 FIXED = ("torchrun", "--nproc-per-node", "2", "--master-addr", "localhost", "--master-port")
 ACCELERATE = ("accelerate", "launch", "--num_processes", "2")

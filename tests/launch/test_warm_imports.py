@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from support.launching import PATIENCE_S, until
+from support.patience import PATIENCE_S, until
 
 from course.checks.runner import on_ranks
 from course.launch import Note, Run, connect, launch, warm_imports
@@ -16,7 +16,6 @@ from course.notebook import live
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(180),
     pytest.mark.skipif(sys.platform != "linux", reason="ranks are forked on Linux"),
 ]
 PROBE = """

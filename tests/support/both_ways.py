@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from support import evidence
-from support.launching import PATIENCE_S, Client, clean_environment, torchrun
+from support.launching import Client, clean_environment, torchrun
+from support.patience import PATIENCE_S
 
 # What the launch adds to the environment of every run, warm or not.
 ADDED = {

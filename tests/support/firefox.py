@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from support.launching import PATIENCE_S, until
+from support.patience import PATIENCE_S, until
 
 FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
 LISTENS = re.compile(r"WebDriver BiDi listening on (ws://\S+)")

@@ -6,7 +6,7 @@ import time
 import urllib.request
 from pathlib import Path
 
-from support.launching import until
+from support.patience import PATIENCE_S, until
 
 IDLE = "() => document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'"
 KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
@@ -16,7 +16,6 @@ SERVE = """import sys
 from course.commands import lab
 lab.lab_folder = lambda here: here
 lab.main(sys.argv[1:])"""
-RUN_S = 420  # for all cells of a notebook
 
 
 def wait_for(url: str) -> None:
@@ -54,10 +53,10 @@ def menu(page, name: str, entry: str) -> None:
 def run_all(page, folder: Path, path: str) -> list[dict]:
     """Run all cells, wait for the last one, save; return the code cells as saved."""
     menu(page, "Run", "Run All Cells")
-    deadline = time.monotonic() + RUN_S
+    deadline = time.monotonic() + PATIENCE_S
     while True:  # a kernel may look idle before it has begun
         page.wait_for_timeout(1000)
-        page.wait_for_function(IDLE, timeout=RUN_S * 1000)
+        page.wait_for_function(IDLE, timeout=PATIENCE_S * 1000)
         page.keyboard.press("Control+s")
         page.wait_for_timeout(1500)
         every = json.loads((folder / path).read_text())["cells"]

@@ -13,30 +13,21 @@ import sys
 import textwrap
 import time
 import uuid
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
 
 from support import evidence
+from support.patience import PATIENCE_S, until
 
 MARK = "COURSE_TEST_MARK"
-GONE_S = 5.0  # within which the last process of a run must be gone after a fault
-PATIENCE_S = 120.0  # for anything to happen that has no bound of its own: cores may be shared
 PROGRAM = Path(__file__).with_name("launch_client.py")
 # With a warm server, as a notebook has it, and without one: then each rank imports torch itself.
 WAYS = ("warm", pytest.param("cold", marks=pytest.mark.rest))
 
 # For a test in which it makes no difference whether there is a warm server.
 once = pytest.mark.parametrize("client", ["warm"], indirect=True)
-
-
-def runs(pid: int) -> bool:
-    """Whether there is such a process, and it has not ended."""
-    with contextlib.suppress(psutil.NoSuchProcess):
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    return False
 
 
 def marked(mark: str) -> dict[int, psutil.Process]:
@@ -47,24 +38,6 @@ def marked(mark: str) -> dict[int, psutil.Process]:
             if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
                 found[process.pid] = process
     return found
-
-
-def until(
-    condition: Callable[[], object], within: float = PATIENCE_S, every: float = 0.02
-) -> float:
-    """Wait until the condition holds, at most `within` seconds; return the seconds that took."""
-    start = time.monotonic()
-    while not condition():
-        waited = time.monotonic() - start
-        assert waited < within, f"after {waited:.1f} s still not so: {condition}"
-        time.sleep(every)
-    return time.monotonic() - start
-
-
-def after(what: str, seconds: float, record: object) -> None:
-    """Note how long the last process took to go (`pytest --junitxml` and `-rP` show it)."""
-    record(what, round(seconds, 2))
-    print(f"{what}: last process gone after {seconds:.2f} s")
 
 
 class Client:
@@ -148,10 +121,10 @@ class Client:
         self.process.stdin.write(json.dumps(request).encode() + b"\n")
         self.process.stdin.flush()
 
-    def result(self, within: float = PATIENCE_S) -> dict:
+    def result(self) -> dict:
         """The answer to the last request."""
-        assert select.select([self.process.stdout], [], [], within)[0], (
-            f"no answer within {within} s\n{self.noise}"
+        assert select.select([self.process.stdout], [], [], 2 * PATIENCE_S)[0], (
+            f"no answer\n{self.noise}"
         )
         line = self.process.stdout.readline()
         assert line, f"the client has ended\n{self.noise}"
@@ -164,9 +137,9 @@ class Client:
         """Living processes of the client's runs: not the client itself, nor its warm server."""
         return {pid: process for pid, process in marked(self.mark).items() if pid not in self.own}
 
-    def gone(self, within: float = GONE_S) -> float:
-        """Wait until no process of any run is left; return the seconds that took."""
-        return until(lambda: not self.others(), within)
+    def gone(self) -> None:
+        """Wait until no process of any run is left."""
+        until(lambda: not self.others())
 
     def rank(self, number: int) -> psutil.Process:
         """A living rank of the run that is going on."""

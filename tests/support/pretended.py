@@ -5,8 +5,8 @@ from pathlib import Path
 from course.launch import Run, launch
 from course.pretended import run as runner
 from support import solutions
+from support.patience import PATIENCE_S
 
-LIMIT_S = 60.0
 # The CPU is all that there is to hide; and small tensors gain nothing from more threads.
 ENVIRONMENT = {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
 
@@ -64,7 +64,7 @@ def on_gpus(folder: Path, script: str, *args: str, ranks: int = 2, gpus: int = 2
     """Run a script that lies in `folder` on ranks that see `gpus` pretended GPUs."""
     command = ["torchrun", "--standalone", "--nproc-per-node", str(ranks)]
     command += [runner.__file__, str(gpus), str(folder / script), *args]
-    return launch(command, limit=LIMIT_S, env=ENVIRONMENT)
+    return launch(command, limit=PATIENCE_S, env=ENVIRONMENT)
 
 
 def fault(run: Run) -> str:

@@ -18,7 +18,6 @@ WALKED = [  # the marks of tests that build pages and walk them
     pytest.mark.rest,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
     pytest.mark.skipif(shutil.which("npm") is None, reason="no npm on this machine"),
-    pytest.mark.timeout(600),
 ]
 
 PYTHON_IS_THERE = "place => !place.querySelector('.explorable-status').textContent"

@@ -10,7 +10,7 @@ from support.both_ways import ADDED
 from support.launching import Client, clean_environment, torchrun
 from support.says import says
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.slow
 
 
 def test_forks_are_forks(client: Client) -> None:

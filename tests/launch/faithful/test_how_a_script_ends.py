@@ -6,9 +6,10 @@ import sys
 
 import pytest
 from support.both_ways import ADDED
-from support.launching import PATIENCE_S, Client, clean_environment
+from support.launching import Client, clean_environment
+from support.patience import PATIENCE_S
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.slow
 
 ENDINGS = {
     "nothing": "",

@@ -6,7 +6,7 @@ import pytest
 from support.both_ways import both, warm
 from support.launching import Client, torchrun
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.slow
 
 
 def test_traceback_of_ranks(client: Client) -> None:

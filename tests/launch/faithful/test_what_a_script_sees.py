@@ -7,7 +7,7 @@ import pytest
 from support.both_ways import Outcome, in_terminal, warm
 from support.launching import Client
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.slow
 
 FACTS = r'''
 """A script's docstring."""

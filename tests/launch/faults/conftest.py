@@ -1,7 +1,7 @@
 """Faults that a launch must survive, each with real processes, with a warm server and without one.
 
-After each fault the last process of the run is gone within `GONE_S`, the client still answers, and
-the learner has read one clear sentence.
+After each fault no process of the run is left, the client still answers, and the learner has read
+one clear sentence.
 """
 
 from collections.abc import Iterator

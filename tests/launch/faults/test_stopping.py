@@ -6,17 +6,18 @@ import time
 
 import psutil
 import pytest
-from support.launching import GONE_S, Client, after, once, until
+from support.launching import Client, once
+from support.patience import until
 from support.scripts import HEALTHY, HUNG, IGNORING
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("source", [HEALTHY, HUNG, IGNORING], ids=["healthy", "hung", "ignoring"])
-def test_interrupt(client: Client, source: str, record_property: object) -> None:
+def test_interrupt(client: Client, source: str) -> None:
     client.hold(source)
     client.process.send_signal(signal.SIGINT)
-    after("interrupt", client.gone(), record_property)
+    client.gone()
     answer = client.result()
     assert answer["interrupted"] and answer["reason"] == "stopped"
     assert answer["shown"].startswith("Interrupted: all ranks were ended")
@@ -39,11 +40,10 @@ def test_interrupt_before_the_supervisor_is_there(client: Client) -> None:
         process.suspend()
     begin(client)
     client.process.send_signal(signal.SIGINT)
-    time.sleep(0.1)
     for process in pause:
         process.resume()
-    assert client.result(within=GONE_S)["interrupted"]
-    assert client.gone() < GONE_S
+    assert client.result()["interrupted"]
+    client.gone()
 
 
 @once
@@ -77,17 +77,17 @@ def test_interrupts_in_a_row(client: Client) -> None:
     for _ in range(3):
         client.process.send_signal(signal.SIGINT)
         time.sleep(0.2)
-    assert client.gone() < GONE_S
+    client.gone()
     assert client.result()["interrupted"]
 
 
 @pytest.mark.parametrize("source", [HEALTHY, HUNG], ids=["healthy", "hung"])
-def test_client_killed(client: Client, source: str, record_property: object) -> None:
+def test_client_killed(client: Client, source: str) -> None:
     client.hold(source)
     client.process.kill()
     client.process.wait()
     client.own = set()  # the warm server has to go as well
-    after("client killed", client.gone(), record_property)
+    client.gone()
 
 
 @pytest.mark.rest
@@ -102,7 +102,7 @@ def test_client_killed_while_a_fork_of_it_lives(client: Client) -> None:
         client.hold(HEALTHY)
         client.process.kill()
         client.process.wait()
-        assert client.gone() < GONE_S
+        client.gone()
         assert heir.is_running()
     finally:
         heir.kill()
