@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 from support.chromium import CHROMIUM, FLAGS
-from support.launching import PATIENCE_S
 from support.lesson_samples import ELSEWHERE, GOOD, NEXT, WIDGET, built, course
+from support.patience import PATIENCE_S
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from support.patience import PATIENCE_S
 
 from course.checks.runner import check, on_ranks, session
 from course.core import RUNS, lesson_marks
@@ -86,8 +87,7 @@ def leaves_something():
 
 @pytest.mark.slow
 def test_ranks_leave_no_temporary_files(tmp_path):
-    # The rank is cold: it imports torch, which takes long on a busy machine.
-    (left,) = on_ranks.on_ranks(1, leaves_something, src=tmp_path, limit=100)
+    (left,) = on_ranks.on_ranks(1, leaves_something, src=tmp_path, limit=PATIENCE_S)
     assert Path(left).parent.name.startswith("course-check-") and not Path(left).parent.exists()
 
 

@@ -8,6 +8,7 @@ from types import ModuleType
 import pytest
 import torch
 from support import solutions
+from support.patience import PATIENCE_S
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from course.launch import connect, stacks
@@ -17,7 +18,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
 LAB, NEXT = "04b_clinic", "04c_wrong_numbers"
 TWO = ["torchrun", "--standalone", "--nproc-per-node", "2"]
-HANG_S = 8.0  # in which the main threads of the ranks wait for no core; others of theirs may
+HANG_S = 8.0  # for the ranks to come to where they hang; on a busy machine they get more
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for lab in (LAB, NEXT):
         solutions.write(lab, folder)
     # The first DDP of a process imports much: wait until there are warm ranks that have done so.
-    launch([*TWO, str(folder / "hangs_ddp.py"), "validation_without_batch_norm"], limit=100)
+    launch([*TWO, str(folder / "hangs_ddp.py"), "validation_without_batch_norm"], limit=PATIENCE_S)
     return folder
 
 
@@ -87,9 +88,12 @@ def test_a_cure_sends_nothing_of_the_cpu_through_nccl(solved, monkeypatch, scrip
     ],
 )
 def test_a_hang_shows_where_the_ranks_wait(words, calls):
-    run = launch([*TWO, *words.split()], limit=HANG_S, patient=True)
-    assert run.reason == "limit"
-    assert {place.call for place in stacks.places(run).values()} == calls
+    limit, places = HANG_S, set()
+    while places != calls and limit < PATIENCE_S:
+        run = launch([*TWO, *words.split()], limit=limit, patient=True)
+        assert run.reason == "limit"
+        places, limit = {place.call for place in stacks.places(run).values()}, 2 * limit
+    assert places == calls
 
 
 @pytest.mark.parametrize(
@@ -105,13 +109,13 @@ def test_a_hang_shows_where_the_ranks_wait(words, calls):
 def test_a_failure_says_what_the_lesson_says(script, name, says):
     level = "DETAIL" if name == "order" else "INFO"
     command, env = [*TWO, script, name], {"TORCH_DISTRIBUTED_DEBUG": level}
-    run = launch(command, limit=30, env=env)
+    run = launch(command, limit=PATIENCE_S, env=env)
     assert not run.ok and run.reason == "finished"
     assert any(says in line.text for line in run.lines), run.lines
 
 
 def test_without_buffers_the_forward_of_one_rank_waits_for_nobody():
-    run = launch([*TWO, "hangs_ddp.py", "validation_without_batch_norm"], limit=60)
+    run = launch([*TWO, "hangs_ddp.py", "validation_without_batch_norm"], limit=PATIENCE_S)
     assert run.reason == "finished" and "validation loss" in run.text(0)
 
 
@@ -158,7 +162,7 @@ def test_what_the_lesson_says_of_steps_that_send_nothing():
     training forward sends anything.
     """
     Path("silent.py").write_text(SILENT)
-    run = launch([*TWO, "silent.py"], limit=60)
+    run = launch([*TWO, "silent.py"], limit=PATIENCE_S)
     assert run.ok, run.lines
     one, other = [row["gradient"] for row in run.rows if "gradient" in row]
     assert one != pytest.approx(other)
@@ -168,7 +172,7 @@ def test_what_the_lesson_says_of_steps_that_send_nothing():
 
 
 def test_a_rate_of_each_rank_makes_the_weights_drift_apart_and_a_common_one_does_not():
-    own, mean = (launch([*TWO, "drift.py", way], limit=60) for way in ("own", "mean"))
+    own, mean = (launch([*TWO, "drift.py", way], limit=PATIENCE_S) for way in ("own", "mean"))
     assert own.ok and mean.ok, own.lines + mean.lines
     assert [max(row["apart"] for row in run.rows) for run in (own, mean)] == [1, 0]
 

@@ -18,7 +18,7 @@ from types import ModuleType
 import psutil
 import pytest
 from support import attacks
-from support.launching import until
+from support.patience import until
 from support.peak import at_most
 
 from course.checks.runner import session
@@ -33,7 +33,7 @@ WHY = isolation.missing()
 possible = pytest.mark.skipif(bool(WHY), reason=f"no isolation here: {WHY}")
 HERE = pytest.param(False, id="here")
 ISOLATED = pytest.param(True, id="isolated", marks=possible)
-pytestmark = [pytest.mark.slow, pytest.mark.rest, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 from support import solutions
+from support.patience import PATIENCE_S
 
 from course.checks.runner import check, on_ranks, session
 from course.checks.runner.outcomes import NotJudged, Undecided, outcome
@@ -111,7 +112,10 @@ HANGS = "\n\ndef all_reduce(tensor):\n    dist.recv(tensor, src=(dist.get_rank()
 @pytest.mark.rest
 def test_after_some_hangs_the_rest_is_left_out_unless_all_is_wanted(src, thorough, judged):
     (src / "ring.py").write_text((src / "ring.py").read_text() + HANGS)
-    (report,) = session.run(src, ["ring"], limit=1.5, thorough=thorough)
+    limit, report = 1.5, None
+    while not (report and report.judged) and limit < PATIENCE_S:  # or the machine was too busy
+        (report,) = session.run(src, ["ring"], limit=limit, thorough=thorough)
+        limit *= 2
     left_out = [result for result in report.results if result.message.startswith("not run, since")]
     hung = [result for result in report.results if result.message.startswith("The limit of")]
     assert len(hung) == judged or (thorough and len(hung) > session.HANGS)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from support.patience import PATIENCE_S
 from support.solutions import scripts
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -49,7 +50,9 @@ def test_products_of_a_gpu_are_timed_in_the_formats_that_it_has(
 def test_ddp_gives_an_overflow_to_every_rank(tmp_path: Path):
     script = tmp_path / "one_inf.py"
     script.write_text(scripts(LAB)[script.name])
-    run = launch(["torchrun", "--standalone", "--nproc-per-node", "2", str(script)], limit=100)
+    run = launch(
+        ["torchrun", "--standalone", "--nproc-per-node", "2", str(script)], limit=PATIENCE_S
+    )
     assert run.text(0, "stdout") == "rank 0: its own gradient 1.0, the average inf"
     assert run.text(1, "stdout") == "rank 1: its own gradient inf, the average inf"
 

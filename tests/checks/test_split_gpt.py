@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 from support import solutions
+from support.patience import PATIENCE_S
 
 from course.launch import Run, connect, launch
 
-LIMIT_S = 120.0
 SAME = 1e-6  # how far weights may be from those of one process
 
 
@@ -30,7 +30,7 @@ def train(mesh: str, *options: str, ranks: int | None = None, script: str = "thr
     command = ["torchrun", "--standalone", "--nproc-per-node"]
     command += [str(ranks or data * pipeline * tensor), f"src/{script}", "--mesh"]
     env = {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
-    return launch([*command, *mesh.split(), *options], limit=LIMIT_S, env=env)
+    return launch([*command, *mesh.split(), *options], limit=PATIENCE_S, env=env)
 
 
 @pytest.mark.parametrize(

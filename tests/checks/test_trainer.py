@@ -9,6 +9,7 @@ from types import ModuleType
 import pytest
 import torch
 from support import solutions
+from support.patience import PATIENCE_S
 
 from course import models
 from course.data import nli
@@ -28,7 +29,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("lab")
     solutions.write(LAB, folder)
     # The first DDP of a process imports much: wait until there are warm ranks that have done so.
-    launch([*TWO, str(folder / "moved.py")], limit=100)
+    launch([*TWO, str(folder / "moved.py")], limit=PATIENCE_S)
     return folder
 
 
@@ -131,7 +132,7 @@ def join_as_rank_1(
 
 
 def test_a_module_that_is_moved_trains_on_alone():
-    run = launch([*TWO, "moved.py"], limit=60)
+    run = launch([*TWO, "moved.py"], limit=PATIENCE_S)
     said = [line.split()[-1] for line in run.text(0, "stdout").splitlines()]
     assert said == ["equal", "equal", "DIFFERENT"]
 

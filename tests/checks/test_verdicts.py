@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 import torch.distributed as dist
+from support.patience import PATIENCE_S
 
 from course.checks.runner import on_ranks, session
 from course.checks.runner.outcomes import Deadlock, NotJudged, Rejected
@@ -104,12 +105,18 @@ def wait_for_nobody() -> None:
     dist.recv(torch.zeros(1), src=1 - dist.get_rank())
 
 
+def burn_on_one_core(seconds: float) -> None:
+    """Compute for so much of its time, beside all that is there."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    burn(time.process_time() + seconds)
+
+
 @pytest.fixture
-def busy_machine():
-    """Twice as many busy programs as there are cores."""
+def busy_core():
+    """A core that eight programs share."""
     others = [
-        multiprocessing.Process(target=burn, args=(60.0,), daemon=True)
-        for _ in range(2 * (os.cpu_count() or 1))
+        multiprocessing.Process(target=burn_on_one_core, args=(600.0,), daemon=True)
+        for _ in range(8)
     ]
     for other in others:
         other.start()
@@ -120,19 +127,23 @@ def busy_machine():
 
 
 def computes() -> bool:
-    """Compute for 1.5 s of a core."""
-    burn(time.process_time() + 1.5)
+    """Compute for half a second of the core that is busy."""
+    burn_on_one_core(0.5)
     return True
 
 
-def test_the_limit_counts_what_the_machine_gives(tmp_path, busy_machine):
-    """Two cores taken twice over, and still the ranks' own time is far below the limit."""
-    assert on_ranks.on_ranks(2, computes, src=tmp_path, limit=3.0) == [True, True]
+def test_the_limit_counts_what_the_machine_gives(tmp_path, busy_core):
+    """Ten processes share the core, so the ranks take five seconds, of which they wait for most."""
+    assert on_ranks.on_ranks(2, computes, src=tmp_path, limit=4.0) == [True, True]
 
 
-def test_ranks_that_wait_for_one_another_are_found_on_a_busy_machine(tmp_path, busy_machine):
-    with pytest.raises(Deadlock, match="rank 0 waits in recv"):
-        on_ranks.on_ranks(2, wait_for_nobody, src=tmp_path, limit=3.0)
+def test_ranks_that_wait_for_one_another_are_found_on_a_busy_machine(tmp_path, busy_core):
+    limit, problem = 3.0, None
+    while not isinstance(problem, Deadlock) and limit < PATIENCE_S:
+        with pytest.raises((Deadlock, NotJudged)) as raised:  # which: had they come so far?
+            on_ranks.on_ranks(2, wait_for_nobody, src=tmp_path, limit=limit)
+        problem, limit = raised.value, 2 * limit
+    assert isinstance(problem, Deadlock) and "rank 0 waits in recv" in str(problem)
 
 
 def test_ranks_that_never_came_to_the_code_are_not_judged(tmp_path, monkeypatch):

@@ -30,7 +30,7 @@ NAME = "03_distributed_data_parallel"
 EXECUTE = """
 import sys, nbclient, nbformat
 notebook = nbformat.read(sys.argv[1], 4)
-nbclient.NotebookClient(notebook, timeout=120).execute()
+nbclient.NotebookClient(notebook, timeout=300, startup_timeout=300).execute()
 nbformat.write(notebook, sys.argv[1])
 """
 
@@ -224,7 +224,6 @@ def files(folder: Path) -> set[Path]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)
 @pytest.mark.rest
 def test_the_first_cell_installs_the_course_and_the_next_cells_start_ranks(
     published, host, tmp_path

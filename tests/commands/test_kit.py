@@ -146,7 +146,6 @@ def shown(path: Path) -> list[str]:
 
 
 @pytest.mark.rest
-@pytest.mark.timeout(600)  # nbgrader starts four kernels and as many programs
 def test_nbgrader_makes_an_assignment_and_grades_it(kit, tmp_path):
     pytest.importorskip("nbgrader")
     number = LAB.partition("_")[0]

@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterable, Iterator
 from http.client import HTTPResponse
 from pathlib import Path
@@ -13,6 +12,7 @@ from urllib.error import URLError
 from urllib.request import ProxyHandler, build_opener
 
 import pytest
+from support.patience import until
 
 from course.commands import lab
 from course.core.files import ROOT
@@ -80,7 +80,7 @@ def test_the_lab_opens_at_the_first_notebook_behind_a_token_takes_options_and_as
         stderr=subprocess.STDOUT,
     )
     try:
-        printed = list(until(r"http://localhost:\d+\S+token=\w+", server.stdout))
+        printed = list(up_to(r"http://localhost:\d+\S+token=\w+", server.stdout))
         page, token = printed[-1].strip().split("?")
         assert page.endswith("/lab/tree/labs/start.ipynb")
         assert any(line.startswith("Labs ") for line in printed)  # the doctor's
@@ -100,17 +100,21 @@ def test_the_lab_opens_at_the_first_notebook_behind_a_token_takes_options_and_as
 
 def visit(url: str) -> HTTPResponse:
     """The answer of a server that prints its address a moment before it listens."""
-    for _ in range(100):
+    answers = []
+
+    def answered() -> bool:
         try:
-            return build_opener(ProxyHandler({})).open(url)
+            answers.append(build_opener(ProxyHandler({})).open(url))
         except URLError as error:
             if not isinstance(error.reason, ConnectionRefusedError):
                 raise
-            time.sleep(0.1)
-    pytest.fail(f"nothing listens at {url}")
+        return bool(answers)
+
+    until(answered, every=0.1)
+    return answers[0]
 
 
-def until(pattern: str, lines: Iterable[str]) -> Iterator[str]:
+def up_to(pattern: str, lines: Iterable[str]) -> Iterator[str]:
     """The lines up to the first that has the pattern."""
     for line in lines:
         yield line

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support import accessibility
 from support.firefox import FIREFOX, firefox
-from support.launching import PATIENCE_S
+from support.patience import PATIENCE_S
 from support.ring_answers import SOLVED
 from support.site import WALKED, Links, drag, moves
 

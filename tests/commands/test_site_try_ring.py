@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 from support import accessibility
-from support.launching import PATIENCE_S
+from support.patience import PATIENCE_S
 from support.ring_answers import BEGUN, SOLVED
 from support.site import WALKED, served
 

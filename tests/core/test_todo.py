@@ -65,9 +65,12 @@ def test_a_todo_that_python_cannot_read_is_told_as_it_is_written(tmp_path: Path)
     ids=lambda text: f"{text[:12]!r} and so on",
 )
 def test_no_text_takes_long(tmp_path: Path, text: str) -> None:
-    """The learner writes it, and the process that judges reads it."""
+    """The learner writes it, and the process that judges reads it: no search is quadratic.
+
+    The time is the processor's, and a hundred times what it takes.
+    """
     (tmp_path / "mine.py").write_text(text)
     start = time.process_time()
     todo.open_todos(tmp_path / "mine.py")
     todo.met(text)
-    assert time.process_time() - start < 0.5
+    assert time.process_time() - start < 30

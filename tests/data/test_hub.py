@@ -1,7 +1,6 @@
-"""A Hub that is not there, or does not know a name: one sentence, within seconds."""
+"""A Hub that is not there, or does not know a name: one sentence, and no hang."""
 
 import socket
-import time
 
 import datasets
 import pytest
@@ -12,7 +11,7 @@ from course.data import hub, nli
 
 
 @pytest.mark.parametrize("accepts", [False, True], ids=["refuses", "never answers"])
-def test_without_the_hub_a_name_fails_fast_in_one_sentence(accepts, monkeypatch):
+def test_without_the_hub_a_name_fails_in_one_sentence(accepts, monkeypatch):
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         if accepts:
@@ -21,7 +20,6 @@ def test_without_the_hub_a_name_fails_fast_in_one_sentence(accepts, monkeypatch)
             "huggingface_hub.constants.ENDPOINT", f"http://127.0.0.1:{server.getsockname()[1]}"
         )
         monkeypatch.setattr(hub, "PATIENCE_S", 0.5)
-        start = time.perf_counter()
         for load in (nli.load, nli.make_tokenizer):
             with pytest.raises(
                 CourseError,
@@ -29,7 +27,6 @@ def test_without_the_hub_a_name_fails_fast_in_one_sentence(accepts, monkeypatch)
             ) as error:
                 load("nobody/nothing")
             assert one_sentence(error.value)
-        assert time.perf_counter() - start < 8
     assert not datasets.config.HF_HUB_OFFLINE
 
 

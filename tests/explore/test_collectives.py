@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from support.patience import PATIENCE_S
 from support.pictures import assert_fits
 
 from course import explore
@@ -18,7 +19,7 @@ def test_the_model_of_every_collective_is_what_real_ranks_do(there, ranks, root,
     command = (
         f"torchrun --standalone --nproc-per-node {ranks} src/collectives.py --root {root} --op {op}"
     )
-    run = launch(command.split(), limit=60)
+    run = launch(command.split(), limit=PATIENCE_S)
     assert run.ok, run.text(0)
     held = {(row["rank"], row["collective"]): row["holds"] for row in run.rows if "holds" in row}
     for name in COLLECTIVES:

@@ -4,12 +4,13 @@ import re
 from pathlib import Path
 
 import pytest
+from support.patience import PATIENCE_S
 from support.says import says
 
 from course.launch import Run, launch
 from course.launch.messages import Reason
 
-pytestmark = [pytest.mark.slow, pytest.mark.rest, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
 # Trains and ends 200 times in one process, since it hangs in some of them only.
 ROUNDS = """
@@ -58,11 +59,13 @@ def rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 def test_a_script_can_hang_whose_model_goes_after_its_group(rounds):
     says("03_distributed_data_parallel", "freed")
-    run = rounds("group", limit=20)
-    assert run.reason == Reason.LIMIT, "torch has mended it"
-    stacks = [run.text(rank) for rank in (0, 1)]
-    assert any(FREEING.search(stack) for stack in stacks)
+    limit, hangs = 20, False
+    while not hangs and limit < PATIENCE_S:  # a busy machine: it had not come so far
+        run = rounds("group", limit)
+        assert run.reason == Reason.LIMIT, "torch has mended it"
+        hangs, limit = any(FREEING.search(run.text(rank)) for rank in (0, 1)), 2 * limit
+    assert hangs
 
 
 def test_a_script_ends_whose_model_goes_before_its_group(rounds):
-    assert rounds("model", limit=200).ok
+    assert rounds("model", limit=PATIENCE_S).ok

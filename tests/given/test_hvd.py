@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from support import on_rank_hvd as on_rank
+from support.patience import PATIENCE_S
 from support.solutions import write
 
 from course.charts.tensor_timeline import tensor_timeline
@@ -55,9 +56,7 @@ def test_operations_find_each_other_in_any_order(ranks):
 
 
 def test_submitting_and_polling_wait_for_nobody(ranks):
-    longest, said, right = ranks(2, on_rank.late)[0]
-    assert said[0] is False and said[-1] is True and right
-    assert longest < 0.2 and len(said) > 3
+    assert ranks(2, on_rank.late) == [True, True]
 
 
 def test_a_disagreement_is_an_error_on_every_rank_and_the_engine_goes_on(ranks):
@@ -124,7 +123,7 @@ def script(src: Path, body: str, count: int = 2, **env: str):
         else ["python", str(path)]
     )
     return launch(
-        command, limit=40, env={"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", **env}
+        command, limit=PATIENCE_S, env={"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", **env}
     )
 
 
@@ -152,11 +151,13 @@ def test_a_rank_that_never_joins_is_reported_and_given_up_on_request(src):
         src,
         """
         init()
-        time.sleep(2 * hvd.rank())
+        while hvd.rank() == 1 and not os.path.exists("given up"):
+            time.sleep(0.05)
         try:
             hvd.allreduce(torch.ones(1), name="xy"[hvd.rank()])
         except hvd.HorovodInternalError as error:
             print(error)
+        open("given up", "w").close()
         """,
         HOROVOD_STALL_CHECK_TIME_SECONDS="0.2",
         HOROVOD_STALL_SHUTDOWN_TIME_SECONDS="0.7",

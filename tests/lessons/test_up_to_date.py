@@ -129,7 +129,6 @@ def validate(root: Path, *arguments: str) -> str:
 
 
 @pytest.mark.rest
-@pytest.mark.timeout(300)  # nine kernels, one after the other
 def test_what_is_built_validates_and_a_changed_output_does_not(copied):
     fails = "def test_{}(): assert False\n"
     write_whole(copied / "course" / "checks" / "check_sum.py", fails.format("sum"))

@@ -12,7 +12,8 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from support.cells import Cell, RunCell
 from support.jupyterlab import SERVE, TERMINAL, wait_for
-from support.launching import PATIENCE_S, clean_environment
+from support.launching import clean_environment
+from support.patience import PATIENCE_S
 from support.ports import free_port
 from traitlets.config import Config
 

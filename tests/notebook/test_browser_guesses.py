@@ -5,8 +5,8 @@ import re
 import nbformat
 import pytest
 from support.chromium import CHROMIUM
-from support.jupyterlab import KERNEL, RUN_S, open_notebook
-from support.launching import until
+from support.jupyterlab import KERNEL, open_notebook
+from support.patience import until
 
 MARK = "form => getComputedStyle(form.parentElement, '::before').display"
 
@@ -14,7 +14,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.rest,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
-    pytest.mark.timeout(RUN_S + 120),
 ]
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from jupyter_client.manager import start_new_kernel
 from support.launching import clean_environment
+from support.patience import PATIENCE_S
 
 from course.commands import lab
 from course.notebook.magics import CourseMagics
@@ -25,7 +26,10 @@ def run(tmp_path: Path) -> Iterator[Callable[[str], str]]:
     """Runs cells in a kernel as `make lab` starts it, and returns what they print and show."""
     env = clean_environment() | {"IPYTHONDIR": str(tmp_path)}
     manager, client = start_new_kernel(
-        kernel_name="python3", env=env | lab.environment(env), cwd=tmp_path
+        kernel_name="python3",
+        startup_timeout=PATIENCE_S,
+        env=env | lab.environment(env),
+        cwd=tmp_path,
     )
 
     def run(source: str) -> str:
@@ -35,7 +39,7 @@ def run(tmp_path: Path) -> Iterator[Callable[[str], str]]:
             content = message["content"]
             said.append(content.get("text") or content.get("data", {}).get("text/plain", ""))
 
-        reply = client.execute_interactive(source, output_hook=note, timeout=100)
+        reply = client.execute_interactive(source, output_hook=note, timeout=PATIENCE_S)
         assert reply["content"]["status"] == "ok", reply["content"]
         return "".join(said)
 

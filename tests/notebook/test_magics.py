@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from support.cells import RunCell, refused
 from support.launching import clean_environment
+from support.patience import PATIENCE_S
 from support.scripts import COUNT, TODO
 
 from course import hardware
@@ -70,7 +71,6 @@ def test_line_for_the_terminal_does_what_it_says(cell: RunCell, labs: Path) -> N
         env=clean_environment() | {"PATH": path},
         capture_output=True,
         text=True,
-        timeout=100,
     )
     assert sorted(done.stdout.splitlines()) == ["0 of 2", "1 of 2"], done.stderr
 
@@ -104,7 +104,7 @@ def test_progress_bar_is_a_picture_until_it_ends(cell: RunCell, labs: Path, pict
         "print()\n"
     )
     ran = cell("%python src/bar.py")
-    assert "rank 0: 0 of 3" in pictures[0] and pictures[-1] == {"text/plain": ""}
+    assert re.search(r"rank 0: \d of 3", pictures[0]) and pictures[-1] == {"text/plain": ""}
     assert ran.shown.splitlines()[0].strip() == "3 of 3"
 
 
@@ -158,10 +158,14 @@ def test_failing_script_fails_the_cell(cell: RunCell, labs: Path) -> None:
 
 
 def test_time_limit(cell: RunCell, labs: Path) -> None:
-    (labs / "src" / "slow.py").write_text("import time\ntime.sleep(100)\n")
-    ran = cell("%timeout 1.5 python src/slow.py")
-    assert ran.error is None and ran.result.reason == "limit"
-    heading = "The limit of 1.5 s ended the run. Where the ranks stood:"
+    (labs / "src" / "slow.py").write_text("import time\ntime.sleep(1000)\n")
+    limit, arrived = 0.75, False
+    while not arrived and limit < PATIENCE_S:  # a busy machine: it had not come so far
+        limit *= 2
+        ran = cell(f"%timeout {limit:g} python src/slow.py")
+        assert ran.error is None and ran.result.reason == "limit"
+        arrived = "slow.py:2" in ran.shown
+    heading = f"The limit of {limit:g} s ended the run. Where the ranks stood:"
     assert f"{heading}\n  rank 0 is at slow.py:2" in ran.shown
 
 

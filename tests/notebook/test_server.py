@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 from IPython.core.formatters import DisplayFormatter
-from support.launching import until
+from support.patience import until
 
 from course import explore
 from course.notebook import server

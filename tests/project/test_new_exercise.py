@@ -46,7 +46,6 @@ def run(root: Path, *arguments: str) -> subprocess.CompletedProcess:
     )
 
 
-@pytest.mark.timeout(600)
 def test_the_frame_holds_and_its_wrong_answer_does_not(copy):
     done = run(copy, TOOL, "my_barrier", LAB)
     assert done.returncode == 0, done.stderr

@@ -19,7 +19,7 @@ from pathlib import Path
 from playwright.sync_api import Page, sync_playwright
 from support.chromium import CHROMIUM, FLAGS
 from support.jupyterlab import SERVE
-from support.launching import PATIENCE_S, until
+from support.patience import PATIENCE_S, until
 from support.ports import free_port
 
 from course.commands.lab import trust
