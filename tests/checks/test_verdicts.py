@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 import torch
 import torch.distributed as dist
-from support.patience import PATIENCE_S
 
 from course.checks.runner import on_ranks, session
 from course.checks.runner.outcomes import Deadlock, NotJudged, Rejected
@@ -139,7 +138,7 @@ def test_the_limit_counts_what_the_machine_gives(tmp_path, busy_core):
 
 def test_ranks_that_wait_for_one_another_are_found_on_a_busy_machine(tmp_path, busy_core):
     limit, problem = 3.0, None
-    while not isinstance(problem, Deadlock) and limit < PATIENCE_S:
+    while not isinstance(problem, Deadlock):
         with pytest.raises((Deadlock, NotJudged)) as raised:  # which: had they come so far?
             on_ranks.on_ranks(2, wait_for_nobody, src=tmp_path, limit=limit)
         problem, limit = raised.value, 2 * limit
@@ -157,7 +156,7 @@ def test_ranks_that_never_came_to_the_code_are_not_judged(tmp_path, monkeypatch)
 
 def verdict(tmp_path: Path, code: str) -> Report:
     (tmp_path / "ring.py").write_text(f"{RING}{code}\n")
-    (report,) = session.run(tmp_path, ["ring"], limit=5.0)
+    (report,) = session.run(tmp_path, ["ring"], limit=300)
     return report
 
 
