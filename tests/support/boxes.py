@@ -58,6 +58,7 @@ def facts(here=None, **others) -> Facts:
     here = here or box()
     sound = {
         "box": here,
+        "load": 0.5,
         "torch": Torch(gloo=True, nccl="2.27.5", gpus=here.usable_gpus),
         "system": "Linux",
         "python": (3, 11),

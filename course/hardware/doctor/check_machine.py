@@ -16,6 +16,17 @@ def cores(facts: Facts) -> Finding:
     return ok(f"{has} for {ranks} ranks")
 
 
+def idle(facts: Facts) -> Finding | None:
+    """Cores that no other program keeps busy."""
+    if facts.load is None:
+        return None
+    has = words.plural(facts.box.cores, "core")
+    if facts.load > facts.box.cores:
+        lead = f"About {facts.load:.0f} processes compete for {has}, so everything takes longer"
+        return note(f"{lead} and times say less: `top` shows them.")
+    return ok(f"{has}, of which other programs use {facts.load:.1f}")
+
+
 def memory(facts: Facts) -> Finding:
     """Memory for the ranks: torch and transformers take about a GiB in each."""
     free, ranks = facts.box.memory_free, facts.box.ranks
@@ -106,6 +117,7 @@ def isolation(facts: Facts) -> Finding:
 
 MACHINE = (
     cores,
+    idle,
     memory,
     shared_memory,
     open_files,

@@ -49,9 +49,13 @@ class Torch:
 
 @dataclass(frozen=True)
 class Facts:
-    """The facts that the checks judge; sizes in bytes, a `*_error` None where all is well."""
+    """The facts that the checks judge; sizes in bytes, a `*_error` None where all is well.
+
+    `load` is how many processes wanted a core in the last minute, None where no system counts them.
+    """
 
     box: Box
+    load: float | None
     torch: Torch
     system: str
     python: tuple[int, int]
@@ -74,6 +78,7 @@ def examine() -> Facts:
         host = socket.gethostname()
         facts = {
             "box": Box.here(),
+            "load": load(),
             "system": platform.system(),
             "python": sys.version_info[:2],
             "packages": {name: version(name) for name in (*PACKAGES, COURSE)},
@@ -119,6 +124,11 @@ def version(package: str) -> str | None:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return None
+
+
+def load() -> float | None:
+    """How many processes ran or waited for a core, on average over the last minute."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else None
 
 
 def space(mount: Path) -> tuple[int, int] | None:

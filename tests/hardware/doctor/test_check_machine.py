@@ -11,6 +11,12 @@ from course.hardware.doctor.findings import BROKEN, NOTE, OK
 SICK = [  # check, facts, level, what the sentence says
     (machine.cores, facts(box(cores=1)), NOTE, "2 ranks share 1 core:"),
     (
+        machine.idle,
+        facts(box(cores=2), load=6.2),
+        NOTE,
+        "About 6 processes compete for 2 cores, so everything takes longer",
+    ),
+    (
         machine.memory,
         facts(box(memory_free=3 * GIB)),
         NOTE,
@@ -77,6 +83,8 @@ SICK = [  # check, facts, level, what the sentence says
 ]
 WELL = [  # check, facts, what the sentence says; None: nothing to look at
     (machine.cores, facts(box(cores=2)), "2 cores for 2 ranks"),
+    (machine.idle, facts(box(cores=2), load=2.0), "2 cores, of which other programs use 2.0"),
+    (machine.idle, facts(load=None), None),
     (machine.memory, facts(box(memory_free=4 * GIB)), "4 GiB of memory free"),
     (machine.shared_memory, facts(shm=(GIB, GIB)), "/dev/shm has 1 GiB free"),
     (machine.shared_memory, facts(shm=None), None),
