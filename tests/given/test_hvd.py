@@ -151,13 +151,14 @@ def test_a_rank_that_never_joins_is_reported_and_given_up_on_request(src):
         src,
         """
         init()
-        while hvd.rank() == 1 and not os.path.exists("given up"):
+        given_up = os.path.join(os.path.dirname(__file__), "given_up")
+        while hvd.rank() == 1 and not os.path.exists(given_up):
             time.sleep(0.05)
         try:
             hvd.allreduce(torch.ones(1), name="xy"[hvd.rank()])
         except hvd.HorovodInternalError as error:
             print(error)
-        open("given up", "w").close()
+        open(given_up, "w").close()
         """,
         HOROVOD_STALL_CHECK_TIME_SECONDS="0.2",
         HOROVOD_STALL_SHUTDOWN_TIME_SECONDS="0.7",
