@@ -18,6 +18,7 @@ update: base             # the newest version; your answers and notes stay
 	$(MAKE) base
 
 test: install            # this machine and the product, in ten minutes; ARGS="labs" runs some tests, all of them
+	@.venv/bin/python -m course doctor --short || true
 	.venv/bin/python -m pytest --nbval $(SMALL) $(or $(ARGS),-m "not rest")
 
 test-rest: install       # all that `make test` leaves out

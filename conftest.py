@@ -24,7 +24,8 @@ SAMPLE = 12  # one in so many of the tests marked `sampled`
 SEED = os.environ.get("COURSE_SAMPLE") or date.today().isoformat()
 WITH_DEV = all(map(find_spec, ["hypothesis", "pytest_timeout", "xdist"]))
 
-pytest_plugins = ["support.evidence", "support.kernels", "support.no_skips", "support.small"]
+pytest_plugins = ["support.advice", "support.evidence", "support.kernels", "support.no_skips"]
+pytest_plugins += ["support.small"]
 pytest_plugins += ["support.workers"] if WITH_DEV else []
 collect_ignore_glob = [] if WITH_DEV else ["tests/*"]
 
