@@ -65,7 +65,7 @@ pins: install            # constraints.txt again: the newest of all but torch, w
 	mv build/constraints.txt constraints.txt
 
 # A .venv whose Python does not run here, such as the host's in a container, is made again.
-ifneq ($(shell .venv/bin/python -c 'print("runs")' 2>&1),runs)
+ifneq ($(shell test -x .venv/bin/python && .venv/bin/python -c 'print("runs")' 2>&1),runs)
 .PHONY: .venv/base
 CLEAR = --clear
 endif
