@@ -5,6 +5,8 @@ PYTHON ?= python3
 PINS = -c constraints.txt
 # Measurements in notebooks repeat less; `make test SMALL=` runs them as learners do.
 SMALL = --small
+# What `make test` runs; `make test LANE=` runs all in one go.
+LANE = -m "not rest"
 PIP = .venv/bin/python -m pip
 
 .PHONY: lab update test test-rest quick base install notebooks prose scripts site report doctor \
@@ -19,7 +21,7 @@ update: base             # the newest version; your answers and notes stay
 
 test: install            # this machine and the product, in ten minutes; ARGS="labs" runs some tests, all of them
 	@.venv/bin/python -m course doctor --short || true
-	.venv/bin/python -m pytest --nbval $(SMALL) $(or $(ARGS),-m "not rest")
+	.venv/bin/python -m pytest --nbval $(SMALL) $(or $(ARGS),$(LANE))
 
 test-rest: install       # all that `make test` leaves out
 	.venv/bin/python -m pytest --nbval $(SMALL) -m rest $(ARGS)

@@ -1,13 +1,15 @@
 """How tests and notebooks run: limits, workers, what `make test` leaves to `make test-rest`.
 
 A test file says beside its imports what it is: `slow` (`make quick` leaves it out), `rest` (left to
-`make test-rest`), or `sampled`: each day another part of it runs in `make test`.
+`make test-rest`), or `sampled`: each day another part of it runs in `make test`, and in CI a larger
+one. Blank labs are sampled in CI, too.
 """
 
 import gc
 import os
 import random
 import signal
+import zlib
 from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,8 +22,9 @@ from course.launch import warm_up
 HERE = Path(__file__).parent
 TESTS = HERE / "tests"
 TIMEOUT_S = 1000  # of a test or a cell, which may wait with patience more than once
-SAMPLE = 12  # one in so many of the tests marked `sampled`
-SEED = os.environ.get("COURSE_SAMPLE") or date.today().isoformat()
+DAYS, CI_DAYS = 12, 3  # within which each sampled test runs, in `make test` and in CI
+DAY = date.fromisoformat(os.environ.get("COURSE_SAMPLE") or date.today().isoformat())
+ORDER = os.environ.get("COURSE_ORDER")  # a seed: files in another order, see tests/tools/steady.py
 WITH_DEV = all(map(find_spec, ["hypothesis", "pytest_timeout", "xdist"]))
 
 pytest_plugins = ["support.advice", "support.evidence", "support.kernels", "support.no_skips"]
@@ -40,7 +43,7 @@ def pytest_report_header() -> str:
     """Say which sample this is, so that it can be had again."""
     if not WITH_DEV:
         return "notebooks only: the tests of the course itself need `pip install -e '.[dev]'`"
-    return f"sample of marked tests: COURSE_SAMPLE={SEED}"
+    return f"sample of the day: COURSE_SAMPLE={DAY}" + (f", COURSE_ORDER={ORDER}" if ORDER else "")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -55,11 +58,18 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.timeout(TIMEOUT_S))
     if item.path.suffix == ".ipynb":
         item.output_timeout = PATIENCE_S  # nbval would give up on a cell that is silent for 5 s
-    if item.path.parent == HERE / "labs":
+    is_blank = item.path.parent == HERE / "labs"
+    if is_blank:
         item.add_marker(pytest.mark.rest)  # the solved twin of each runs
-    sampled = item.get_closest_marker("sampled") is not None
-    if sampled and random.Random(SEED + item.nodeid).randrange(SAMPLE):
-        item.add_marker(pytest.mark.rest)
+    if is_blank or item.get_closest_marker("sampled"):
+        for mark in left_out(item.path.name if is_blank else item.nodeid, DAY):
+            item.add_marker(mark)
+
+
+def left_out(name: str, day: date) -> list[str]:
+    """The marks of a sampled test on this day, none when it is its turn in `make test`."""
+    turn = (zlib.crc32(name.encode()) + day.toordinal()) % DAYS
+    return ["rest"] * (turn > 0) + ["another_day"] * (turn % CI_DAYS > 0)
 
 
 def pytest_collection_finish() -> None:
@@ -72,6 +82,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_place)
 
 
-def _place(item: pytest.Item) -> int:
+def _place(item: pytest.Item) -> float:
+    if ORDER:
+        return random.Random(f"{ORDER} {item.path}").random()
     slow, notebook = item.get_closest_marker("slow"), item.path.suffix == ".ipynb"
     return 0 if slow else 1 if notebook else 2

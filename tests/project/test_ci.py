@@ -1,8 +1,10 @@
 """What CI does: its workflows, what they call, and the two plugins that its lanes switch on."""
 
+import importlib.util
 import re
 import subprocess
 import sys
+from datetime import date, timedelta
 from itertools import chain
 
 import pytest
@@ -35,6 +37,10 @@ sys.modules |= dict.fromkeys(["hypothesis", "pytest_timeout", "xdist"])
 import pytest
 sys.exit(pytest.main(["-q", "-p", "nbval.plugin", "--nbval", *sys.argv[1:]]))
 """
+
+SPEC = importlib.util.spec_from_file_location("conftest_of_all", ROOT / "conftest.py")
+conftest = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(conftest)
 
 
 def jobs() -> dict[str, dict]:
@@ -141,3 +147,13 @@ def test_the_notebooks_are_found_without_the_extra_dev():
     assert done.returncode == 0, done.stdout + done.stderr
     found = re.findall(r"^(\S+?)::", done.stdout, re.MULTILINE)
     assert {name.partition("/")[0] for name in found} == {"labs", "solutions"}
+
+
+def test_every_sampled_test_has_its_day_in_ci_and_in_make_test():
+    """Those of `make test` are some of CI's; in so many days each has run."""
+    days = [date(2026, 11, 28) + timedelta(days=number) for number in range(conftest.DAYS)]
+    for name in ("tests/a.py::test_it[1]", "tests/a.py::test_it[2]", "00_start_here.ipynb"):
+        marks = [conftest.left_out(name, day) for day in days]
+        assert marks.count([]) == 1
+        assert sum("another_day" not in left for left in marks) == len(days) / conftest.CI_DAYS
+        assert all("rest" in left for left in marks if left)
