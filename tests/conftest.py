@@ -45,7 +45,9 @@ def browser() -> Iterator[object]:
     """A headless Chromium, as playwright drives it."""
     sync_api = pytest.importorskip("playwright.sync_api")
     with sync_api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        chromium = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=FLAGS, timeout=PATIENCE_S * 1000
+        )
         yield chromium
         chromium.close()
 

@@ -116,6 +116,7 @@ def test_without_python_the_page_says_so_and_can_try_again(browser, address):
 
 def test_a_browser_that_cannot_run_python_says_so(browser, address):
     page = browser.new_page()
+    page.set_default_timeout(PATIENCE_S * 1000)
     page.add_init_script("delete window.WebAssembly")
     page.goto(f"{address}{trial.PAGE}.html")
     page.wait_for_function(SAYS, arg="This browser cannot run Python in a page")

@@ -7,6 +7,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from support.chromium import CHROMIUM
+from support.patience import PATIENCE_S
 
 from course.__main__ import main
 from course.core import ROOT
@@ -105,6 +106,7 @@ def test_a_folder_that_is_there_is_left_alone(tmp_path: Path, capsys) -> None:
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 def test_in_a_browser_each_key_turns_one_slide_and_all_of_them_print(out: Path, browser) -> None:
     page = browser.new_page(viewport={"width": 1280, "height": 720})
+    page.set_default_timeout(PATIENCE_S * 1000)
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     for number in ("02", "03b", "08"):

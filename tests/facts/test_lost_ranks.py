@@ -7,12 +7,13 @@ from datetime import timedelta
 import pytest
 import torch
 import torch.distributed as dist
+from support.patience import PATIENCE_S
 from support.says import says
 from torch.distributed import distributed_c10d as c10d
 from torch.distributed.elastic.rendezvous import dynamic_rendezvous
 
 LAB = "12b_no_dead_stops"
-SHORT = timedelta(seconds=0.5)
+SHORT, LONG = timedelta(seconds=0.5), timedelta(seconds=PATIENCE_S)
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def store() -> dist.TCPStore:
     """A store on loopback."""
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
-    options = {"master_listen_fd": listener.detach(), "wait_for_workers": False, "timeout": SHORT}
+    options = {"master_listen_fd": listener.detach(), "wait_for_workers": False, "timeout": LONG}
     return dist.TCPStore("127.0.0.1", port, is_master=True, **options)
 
 
@@ -30,8 +31,10 @@ def test_the_calls_of_a_store(store):
     store.append("list", "b ")
     assert store.get("list") == b"a b "
     assert store.check(["list"]) and not store.check(["other"])
+    store.set_timeout(SHORT)
     with pytest.raises(dist.DistStoreError):
         store.get("other")
+    store.set_timeout(LONG)
     assert [store.compare_set("key", "", value) for value in ("one", "two")] == [b"one", b"one"]
 
 
@@ -48,7 +51,7 @@ def test_a_failed_group_is_counted(store):
 def test_a_gloo_group_of_its_own(store):
     says(LAB, "`group_of`")
     assert "ProcessGroupGloo" in c10d.__all__
-    group, one = dist.ProcessGroupGloo(store, 0, 1, SHORT), torch.ones(2)
+    group, one = dist.ProcessGroupGloo(store, 0, 1, LONG), torch.ones(2)
     group.allreduce(one).wait()
     assert (group.rank(), group.size()) == (0, 1) and one.tolist() == [1, 1]
 
@@ -60,7 +63,7 @@ def test_restarted_ranks_share_the_store_of_the_dead(store, monkeypatch):
         monkeypatch.setenv(name, value)
     for life, found in ((0, False), (1, True)):
         monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", str(life))
-        own, _, _ = next(iter(dist.rendezvous("env://", timeout=SHORT)))
+        own, _, _ = next(iter(dist.rendezvous("env://", timeout=LONG)))
         assert own.check(["address"]) == found  # the same keys in each life
         own.set("address", "of this life")
     switch = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"

@@ -123,7 +123,6 @@ def validate(root: Path, *arguments: str) -> str:
         cwd=root,
         capture_output=True,
         text=True,
-        timeout=280,
         env=os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"},
     ).stdout
 
