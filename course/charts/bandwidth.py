@@ -16,13 +16,17 @@ def bandwidth(
 ) -> Picture:
     """A dot per measurement and a line per algorithm, dashed where a model predicts it.
 
-    Sizes are in bytes, values in GB/s; both axes are logarithmic. Raises `CourseError` where there
-    is nothing to draw, or a value that a logarithm cannot take.
+    Sizes are in bytes, values in GB/s; both axes are logarithmic. Raises `CourseError` for a plot
+    without measurements, for an empty line, and for a value that a logarithm cannot take.
     """
     predicted = predicted or {}
-    points = [point for lines in (measured, predicted) for line in lines.values() for point in line]
-    if not points or not all(size > 0 and value > 0 for size, value in points):
-        raise CourseError("A bandwidth plot needs measurements, with sizes and bandwidths above 0.")
+    lines = [*measured.values(), *predicted.values()]
+    points = [point for line in lines for point in line]
+    drawable = measured and all(map(len, lines))
+    if not drawable or not all(size > 0 and value > 0 for size, value in points):
+        raise CourseError(
+            "A bandwidth plot needs measurements for each line, with sizes and bandwidths above 0."
+        )
     axes = LogAxes(points, "buffer", "GB/s")
     parts = axes.draw()
     colours = {name: palette.rank_colour(i) for i, name in enumerate(measured)}

@@ -20,10 +20,23 @@ def test_a_bandwidth_plot_fits_and_names_its_lines():
     assert_fits(bandwidth({"one": [(1024.0, 1.0)]}))
 
 
-@pytest.mark.parametrize("lines", [{}, {"ring": []}, {"ring": [(1024, 0.0)]}])
-def test_a_bandwidth_plot_of_nothing_is_refused(lines):
+LINE = [(1024, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("measured", "predicted"),
+    [
+        ({}, {}),
+        ({"ring": []}, {}),
+        ({"ring": [(1024, 0.0)]}, {}),
+        ({}, {"ring": LINE}),
+        ({"ring": []}, {"ring": LINE}),
+        ({"ring": LINE}, {"ring": []}),
+    ],
+)
+def test_a_bandwidth_plot_without_measurements_is_refused(measured, predicted):
     with pytest.raises(CourseError, match="above 0"):
-        bandwidth(lines)
+        bandwidth(measured, predicted)
 
 
 @pytest.mark.parametrize(
