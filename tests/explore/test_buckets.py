@@ -11,11 +11,11 @@ import torch.distributed as dist
 from course import explore
 from course.core.errors import CourseError
 from course.core.words import MIB
+from course.explore.models.backward import all_reduce_ms
 from course.explore.models.buckets import (
     DEFAULT_FIRST_MIB,
     MODELS,
     Layer,
-    all_reduce_ms,
     assign,
     best_cap,
     by_cap,
@@ -48,9 +48,13 @@ def test_an_all_reduce_costs_its_latency_and_two_n_minus_one_nths_of_the_bytes()
 def test_a_schedule_worked_out_by_hand():
     # 10 MiB on 2 ranks at 1 MiB/ms take 10 ms; gradients are ready at 5, 10, 15 and 20 ms.
     plan = schedule(FOUR, cap_mib=10, gb_per_s=MIB / 1e6, ranks=2)
-    assert [(b.ready_ms, b.start_ms, b.end_ms) for b in plan.buckets] == [
-        (5, 5, 15), (10, 15, 25), (15, 25, 35), (20, 35, 45),
-    ]  # fmt: skip
+    assert plan.ready_ms == (5, 10, 15, 20)
+    assert [(b.start_ms, b.end_ms) for b in plan.messages] == [
+        (5, 15),
+        (15, 25),
+        (25, 35),
+        (35, 45),
+    ]
     assert (plan.compute_ms, plan.done_ms, plan.exposed_ms, plan.comm_ms) == (20, 45, 25, 40)
     assert plan.overlap == pytest.approx(15 / 40)
     assert plan.layers[0].name == "layer 3"  # backward begins at the end of the model
@@ -58,7 +62,7 @@ def test_a_schedule_worked_out_by_hand():
 
 def test_without_overlap_the_first_all_reduce_waits_for_the_last_gradient():
     plan = schedule(FOUR, cap_mib=10, gb_per_s=MIB / 1e6, ranks=2, overlap=False)
-    assert (plan.buckets[0].start_ms, plan.done_ms, plan.overlap) == (20, 60, 0)
+    assert (plan.messages[0].start_ms, plan.done_ms, plan.overlap) == (20, 60, 0)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -67,14 +71,13 @@ def test_a_schedule_keeps_the_order_loses_no_layer_and_never_sends_early(name):
         (None, 0.5, 25, 1024), (0.1, 300), (True, False)
     ):
         plan = schedule(MODELS[name], cap, bandwidth, ranks=8, latency_ms=0.1, overlap=overlap)
-        assert [i for bucket in plan.buckets for i in bucket.layers] == list(
+        assert [i for bucket in plan.messages for i in bucket.gradients] == list(
             range(len(MODELS[name]))
         )
         assert all(
-            bucket.start_ms >= bucket.ready_ms == plan.ends_ms[bucket.layers[-1]]
-            for bucket in plan.buckets
+            bucket.start_ms >= plan.ready_ms[bucket.gradients[-1]] for bucket in plan.messages
         )
-        assert all(a.end_ms <= b.start_ms for a, b in itertools.pairwise(plan.buckets))
+        assert all(a.end_ms <= b.start_ms for a, b in itertools.pairwise(plan.messages))
         assert plan.done_ms <= plan.compute_ms + plan.comm_ms + 1e-9  # overlap never hurts
 
 

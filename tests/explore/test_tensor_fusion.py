@@ -24,7 +24,7 @@ def test_a_schedule_worked_out_by_hand():
     got = schedule(4, kib=3 * 1024, threshold_mib=100, cycle_ms=1, backward_ms=8, **MB_PER_S)
     assert NEGOTIATION_MS == 0.1
     assert got.ready_ms == (2, 4, 6, 8)
-    assert [m.tensors for m in got.messages] == [(0,), (1,), (2, 3)]
+    assert [m.gradients for m in got.messages] == [(0,), (1,), (2, 3)]
     assert [round(m.start_ms, 3) for m in got.messages] == [2.1, 5.2, 8.3]
     assert [round(m.end_ms, 3) for m in got.messages] == [5.1, 8.2, 14.3]
     assert [round(ms, 3) for ms in got.cycles_ms] == [2, 5.1, 8.2]
@@ -34,7 +34,7 @@ def test_a_schedule_worked_out_by_hand():
 
 def test_a_long_cycle_makes_tensors_wait_for_it():
     got = schedule(4, kib=1, threshold_mib=100, cycle_ms=50, backward_ms=8, **MB_PER_S)
-    assert [len(m.tensors) for m in got.messages] == [1, 3] and got.messages[
+    assert [len(m.gradients) for m in got.messages] == [1, 3] and got.messages[
         1
     ].start_ms == pytest.approx(52.1)
 
@@ -55,10 +55,10 @@ def test_a_schedule_loses_no_tensor_and_sends_none_before_it_is_ready():
     for state in itertools.product((1, 7, 400), (4, 4096), (0.01, 1, 128), (0.1, 50), (0.1, 300)):
         tensors, kib, threshold, cycle, bandwidth = state
         got = schedule(tensors, kib, threshold, cycle, gb_per_s=bandwidth)
-        assert sorted(i for m in got.messages for i in m.tensors) == list(range(tensors))
-        assert all(m.start_ms >= got.ready_ms[i] for m in got.messages for i in m.tensors)
+        assert sorted(i for m in got.messages for i in m.gradients) == list(range(tensors))
+        assert all(m.start_ms >= got.ready_ms[i] for m in got.messages for i in m.gradients)
         assert all(a.end_ms <= b.start_ms + 1e-9 for a, b in itertools.pairwise(got.messages))
-        assert all(len(m.tensors) == 1 or m.mib <= threshold + 1e-9 for m in got.messages)
+        assert all(len(m.gradients) == 1 or m.mib <= threshold + 1e-9 for m in got.messages)
 
 
 def test_the_model_fuses_as_the_lessons_code_does(tmp_path, monkeypatch):

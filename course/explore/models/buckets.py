@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from itertools import accumulate
 
-from course.core import CourseError, words
+from course.core import CourseError
+from course.explore.models.backward import Backward, Message, all_reduce_ms
 
 DEFAULT_CAP_MIB = 25.0  # of DDP's bucket_cap_mb when it is not given ...
 # ... and then of its first bucket: torch.distributed._DEFAULT_FIRST_BUCKET_BYTES.
@@ -21,33 +22,10 @@ class Layer:
 
 
 @dataclass(frozen=True)
-class Bucket:
-    """Layers (indices into the backward order) whose gradients travel together, and when, in ms."""
-
-    layers: tuple[int, ...]
-    mib: float
-    ready_ms: float
-    start_ms: float
-    end_ms: float
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """A backward pass with its all-reduces; times in ms from the start of the backward pass."""
+class Schedule(Backward):
+    """A backward pass as DDP does it: each message is a bucket."""
 
     layers: tuple[Layer, ...]  # in backward order: the last layer of the model first
-    ends_ms: tuple[float, ...]  # when each layer's gradients are there
-    buckets: tuple[Bucket, ...]
-
-    @property
-    def compute_ms(self) -> float:
-        """How long the backward pass computes."""
-        return self.ends_ms[-1]
-
-    @property
-    def done_ms(self) -> float:
-        """When every gradient is averaged, so that the optimizer can step."""
-        return max(self.compute_ms, self.buckets[-1].end_ms)
 
     @property
     def exposed_ms(self) -> float:
@@ -55,26 +33,10 @@ class Schedule:
         return self.done_ms - self.compute_ms
 
     @property
-    def comm_ms(self) -> float:
-        """How long the network is busy."""
-        return sum(bucket.end_ms - bucket.start_ms for bucket in self.buckets)
-
-    @property
     def overlap(self) -> float:
         """The share of communication during the backward pass, 0 to 1 (1 if there is none)."""
-        hidden = sum(max(0.0, min(b.end_ms, self.compute_ms) - b.start_ms) for b in self.buckets)
+        hidden = sum(max(0.0, min(m.end_ms, self.compute_ms) - m.start_ms) for m in self.messages)
         return hidden / self.comm_ms if self.comm_ms else 1.0
-
-
-def all_reduce_ms(mib: float, ranks: int, gb_per_s: float, latency_ms: float = 0.0) -> float:
-    """The time of one ring all-reduce of `mib` MiB over links of `gb_per_s` (10⁹ bytes a second).
-
-    Each rank sends 2(N-1)/N of the bytes; `latency_ms` is what an all-reduce costs however small it
-    is.
-    """
-    if ranks == 1:
-        return 0.0
-    return latency_ms + 2 * (ranks - 1) / ranks * mib * words.MIB / (gb_per_s * 1e9) * 1e3
 
 
 def assign(sizes_mib: list[float], cap_mib: float | None) -> list[tuple[int, ...]]:
@@ -115,14 +77,14 @@ def schedule(
             "A schedule needs at least one layer and rank, and a bandwidth and a cap above 0."
         )
     order = tuple(reversed(layers))
-    ends = list(accumulate(layer.backward_ms for layer in order))
+    ends = tuple(accumulate(layer.backward_ms for layer in order))
     free, buckets = 0.0, []
     for indices in assign([layer.mib for layer in order], cap_mib):
         mib, ready = sum(order[i].mib for i in indices), ends[indices[-1]]
         start = max(free, ready if overlap else ends[-1])
         free = start + all_reduce_ms(mib, ranks, gb_per_s, latency_ms)
-        buckets.append(Bucket(indices, mib, ready, start, free))
-    return Schedule(order, tuple(ends), tuple(buckets))
+        buckets.append(Message(indices, mib, start, free))
+    return Schedule(ends, tuple(buckets), order)
 
 
 def by_cap(layers: tuple[Layer, ...], **network: float) -> list[tuple[float, float]]:

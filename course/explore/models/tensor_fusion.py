@@ -3,49 +3,22 @@
 from dataclasses import dataclass
 
 from course.core import CourseError
-from course.explore.models.buckets import all_reduce_ms
+from course.explore.models.backward import Backward, Message, all_reduce_ms
 
 KIB_PER_MIB = 1024
 NEGOTIATION_MS = 0.1  # what a cycle costs, however little there is to say
 
 
 @dataclass(frozen=True)
-class Message:
-    """Tensors (numbered in the order in which they become ready) of one message; times in ms."""
+class Schedule(Backward):
+    """A backward pass whose gradients an engine reduces in cycles."""
 
-    tensors: tuple[int, ...]
-    mib: float
-    start_ms: float
-    end_ms: float
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """A backward pass whose gradients an engine reduces; times in ms since the pass began."""
-
-    ready_ms: tuple[float, ...]  # when each tensor is there
     cycles_ms: tuple[float, ...]  # when each cycle began
-    messages: tuple[Message, ...]
-
-    @property
-    def compute_ms(self) -> float:
-        """How long the backward pass computes."""
-        return self.ready_ms[-1]
-
-    @property
-    def done_ms(self) -> float:
-        """When every tensor is reduced."""
-        return self.messages[-1].end_ms
-
-    @property
-    def comm_ms(self) -> float:
-        """How long the network is busy."""
-        return sum(message.end_ms - message.start_ms for message in self.messages)
 
     @property
     def wait_ms(self) -> float:
         """How long a tensor is ready before its message begins, on average."""
-        waits = [m.start_ms - self.ready_ms[i] for m in self.messages for i in m.tensors]
+        waits = [m.start_ms - self.ready_ms[i] for m in self.messages for i in m.gradients]
         return sum(waits) / len(waits)
 
 
@@ -106,4 +79,4 @@ def schedule(
             start, free = free, free + all_reduce_ms(mib, ranks, gb_per_s, latency_ms)
             messages.append(Message(tuple(sent + i for i in group), mib, start, free))
         sent += count
-    return Schedule(tuple(ready), tuple(cycles), tuple(messages))
+    return Schedule(tuple(ready), tuple(messages), tuple(cycles))

@@ -5,6 +5,7 @@ import math
 from course.core import words
 from course.drawing import palette, svg
 from course.explore.models import buckets as model
+from course.explore.models.backward import Message
 
 BLUE = palette.rank_colour(0)
 LEFT = 116  # where the lanes' time begins, in pixels
@@ -25,7 +26,7 @@ def draw(
     now = (cap, plan.done_ms)
     best = model.best_cap(curve, now)
     size = f"{layers}: {sum(layer.mib for layer in plan.layers):.0f} MiB of gradients"
-    count = words.plural(len(plan.buckets), "bucket")
+    count = words.plural(len(plan.messages), "bucket")
     hidden = f"{size} in {count}; {100 * plan.overlap:.0f} % of the communication is hidden"
     return svg.card(
         CURVE_Y + CURVE_HEIGHT + 58,
@@ -57,7 +58,7 @@ def _title(plan: model.Schedule, ranks: int, overlap: bool, best_ms: float) -> s
 def _starved(plan: model.Schedule) -> bool:
     """Whether the network idles while it waits for buckets to fill, rather than lagging behind."""
     idle = plan.done_ms - plan.comm_ms
-    return idle > plan.exposed_ms or len(plan.buckets) == 1
+    return idle > plan.exposed_ms or len(plan.messages) == 1
 
 
 def _at(point: tuple[float, float]) -> str:
@@ -91,18 +92,17 @@ def _lanes(plan: model.Schedule) -> list[str]:
     ]
     if svg.text_width(waiting) + 8 < wait_width:
         parts.append(svg.text(wait_x + wait_width / 2, COMPUTE_Y + 21, waiting, anchor="middle"))
-    for number, bucket in enumerate(plan.buckets):
+    for number, bucket in enumerate(plan.messages):
         parts += _bucket(plan, bucket, number, x)
     return parts
 
 
-def _bucket(plan: model.Schedule, bucket: model.Bucket, number: int, x) -> list[str]:
+def _bucket(plan: model.Schedule, bucket: Message, number: int, x) -> list[str]:
     """The layers of one bucket, its all-reduce, and the ribbon between them."""
     shade = palette.tint(BLUE, 0.0 if number % 2 == 0 else 0.28)
-    begin = plan.ends_ms[bucket.layers[0]] - plan.layers[bucket.layers[0]].backward_ms
-    left, right, start, end = (
-        x(ms) for ms in (begin, bucket.ready_ms, bucket.start_ms, bucket.end_ms)
-    )
+    begin = plan.ready_ms[bucket.gradients[0]] - plan.layers[bucket.gradients[0]].backward_ms
+    ready = plan.ready_ms[bucket.gradients[-1]]
+    left, right, start, end = (x(ms) for ms in (begin, ready, bucket.start_ms, bucket.end_ms))
     ribbon = [
         (left, COMPUTE_Y + LANE),
         (right, COMPUTE_Y + LANE),
@@ -110,10 +110,10 @@ def _bucket(plan: model.Schedule, bucket: model.Bucket, number: int, x) -> list[
         (start, NETWORK_Y),
     ]
     parts = [svg.polygon(ribbon, shade, fill_opacity=0.16)] if end > start else []
-    for i in bucket.layers:
+    for i in bucket.gradients:
         layer = plan.layers[i]
         tip = f"{layer.name}: {_tip(layer.mib, layer.backward_ms)}"
-        from_x, to_x = x(plan.ends_ms[i] - layer.backward_ms), x(plan.ends_ms[i])
+        from_x, to_x = x(plan.ready_ms[i] - layer.backward_ms), x(plan.ready_ms[i])
         width = to_x - from_x - svg.hair(to_x - from_x)
         parts.append(svg.rect(from_x, COMPUTE_Y, width, LANE, shade, tip=tip))
     if end > start:
@@ -124,14 +124,14 @@ def _bucket(plan: model.Schedule, bucket: model.Bucket, number: int, x) -> list[
         parts += _number((left + right) / 2, COMPUTE_Y + 21, number, shade)
     if _wide(number) <= end - start:
         return parts + _number((start + end) / 2, NETWORK_Y + 21, number, palette.CARD)
-    others = [other for other in plan.buckets if other is not bucket]
+    others = [other for other in plan.messages if other is not bucket]
     free = min((_apart(bucket, other) for other in others), default=math.inf) * (x(1) - x(0))
     if end > start and _wide(number) <= free:
         parts += _number((start + end) / 2, BELOW, number, palette.CARD)
     return parts
 
 
-def _apart(bucket: model.Bucket, other: model.Bucket) -> float:
+def _apart(bucket: Message, other: Message) -> float:
     """Milliseconds between the middles of two all-reduces."""
     return abs(bucket.start_ms + bucket.end_ms - other.start_ms - other.end_ms) / 2
 

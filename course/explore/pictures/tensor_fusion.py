@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from course.core import words
 from course.drawing import palette, svg
 from course.explore.models import tensor_fusion as model
+from course.explore.models.backward import Message
 
 BLUE = palette.rank_colour(0)
 LEFT, RIGHT = 116, svg.WIDTH - svg.MARGIN
@@ -100,15 +101,18 @@ def _lanes(now: model.Schedule) -> list[str]:
 
 
 def _message(
-    now: model.Schedule, message: model.Message, number: int, x: Callable[[float], float]
+    now: model.Schedule, message: Message, number: int, x: Callable[[float], float]
 ) -> list[str]:
     """The tensors of one message, the message, and the ribbon between them."""
     shade = palette.tint(BLUE, 0.0 if number % 2 == 0 else 0.28)
-    first = message.tensors[0]
-    left, right = x(now.ready_ms[first - 1] if first else 0.0), x(now.ready_ms[message.tensors[-1]])
+    first = message.gradients[0]
+    left, right = (
+        x(now.ready_ms[first - 1] if first else 0.0),
+        x(now.ready_ms[message.gradients[-1]]),
+    )
     start, end = x(message.start_ms), x(message.end_ms)
     ribbon = [(left, READY_Y + LANE), (right, READY_Y + LANE), (end, NETWORK_Y), (start, NETWORK_Y)]
-    count = words.plural(len(message.tensors), "tensor")
+    count = words.plural(len(message.gradients), "tensor")
     sent = f"{words.significant(message.mib)} MiB"
     took = words.milliseconds(message.end_ms - message.start_ms)
     tip = f"message {number + 1}: {count}, {sent}, {took}"
