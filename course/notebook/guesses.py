@@ -20,8 +20,8 @@ MOST = 300  # characters of an answer
 LEAST, LARGEST = 1e-12, 1e15  # numbers but 0 that are written out
 NAME = re.compile(r"[a-z][a-z0-9_]{0,49}")
 SECONDS = {"µs": 1e-6, "ms": 1e-3, "s": 1.0}  # units of time
-NUMBER = re.compile(r"[~≈]?\s*([+-]?(?:\d[\d ,_]*)?\.?\d+(?:e[+-]?\d{1,2})?)", re.IGNORECASE)
-THOUSANDS = re.compile(r"(?<=[1-9])[ ,_](?=\d{3}(?!\d))|(?<=\d\d)[ ,_](?=\d{3}(?!\d))")
+GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:[ ,_]\d{3})+(?:\.\d+)?")  # 16,000 or 1 234 567.8
+PLAIN = re.compile(r"[+-]?\d*[.,]?\d+(?:e[+-]?\d{1,2})?", re.IGNORECASE)  # 3, 0.5, 3,5 or 1e4
 CODE, EMPHASIS = re.compile(r"`([^`]+)`"), re.compile(r"\*([^*]+)\*")  # as a lesson writes them
 POINTS, CLOSE, DOUBLE = 0.5, 1.05, 2.0  # below them: the same share, as guessed, said in per cent
 Answer = float | str
@@ -127,11 +127,12 @@ class Guess:
 
 def number(text: str, unit: str) -> float:
     """A number as people type it: '16,000', '~ 0.5', '1e4', '3 ms'; `CourseError` for others."""
-    found = NUMBER.fullmatch(text.removesuffix(unit).strip())
-    try:
-        value = float(THOUSANDS.sub("", found[1]).replace(",", ".")) if found else math.nan
-    except ValueError:
-        value = math.nan
+    digits = text.removesuffix(unit).strip().lstrip("~≈").lstrip()
+    value = math.nan
+    if GROUPED.fullmatch(digits):
+        value = float(re.sub("[ ,_]", "", digits))
+    elif PLAIN.fullmatch(digits):
+        value = float(digits.replace(",", "."))
     if not usable(value):
         raise CourseError("Your guess here is a number, such as 3, 0.5 or 2000.")
     return value
