@@ -67,9 +67,9 @@ def on_ranks(
     """
     call = (_module(function), function.__qualname__, args, kwargs, str(src), join and not alone)
     with _letters(sandbox, world_size) as (outside, inside):
-        letters = {outside / f"rank{rank}": secrets.token_hex() for rank in range(world_size)}
-        for letter, token in letters.items():
-            letter.write_bytes(pickle.dumps((token, *call)))
+        tokens = [secrets.token_hex() for _ in range(world_size)]
+        for rank, token in enumerate(tokens):
+            (outside / f"rank{rank}").write_bytes(pickle.dumps((token, *call)))
         command, env = ["torchrun", "--standalone", "--nproc-per-node", str(world_size)], CPU
         if alone:
             command, env = ["python"], CPU | ALONE
@@ -85,7 +85,7 @@ def on_ranks(
                 printed(line.rank, line.text)
         if not run.ok:
             raise _problem(run, limit, src, inspect.getfile(function))
-        return [_answer(*letter, run, rank) for rank, letter in enumerate(letters.items())]
+        return [_answer(outside, token, run, rank) for rank, token in enumerate(tokens)]
 
 
 @contextmanager
@@ -104,9 +104,9 @@ def _letters(sandbox: Sandbox | None, world_size: int) -> Iterator[tuple[Path, P
         yield sandbox.outside, sandbox.inside
 
 
-def _answer(letter: Path, token: str, run: Run, rank: int) -> Any:
+def _answer(folder: Path, token: str, run: Run, rank: int) -> Any:
     """What a rank returned; raises `Rejected` where it is gone without an answer."""
-    with letter.open("rb") as file:
+    with (folder / f"rank{rank}").open("rb") as file:
         written = file.read(len(token) + plain_data.LONGEST + 1)
     if not written:
         which = f"rank {rank}" if len(run.exit_codes) > 1 else "your code"

@@ -60,9 +60,13 @@ def _groups(exercise: str, texts: dict[str, str], blank: str, solved: str) -> It
 
 def _lines(blank: str, text: str) -> int:
     """How many lines of code a script has that were not handed out."""
-    written, blanks = (Counter(map(str.strip, each.splitlines())) for each in (text, blank))
-    own = written - blanks
-    return sum(count for line, count in own.items() if line and not line.startswith("#"))
+    return (_code_lines(text) - _code_lines(blank)).total()
+
+
+def _code_lines(text: str) -> Counter[str]:
+    """How often each line of code stands in a script, comments and blank lines apart."""
+    lines = map(str.strip, text.splitlines())
+    return Counter(line for line in lines if line and not line.startswith("#"))
 
 
 def program(text: str, renamed: bool = False) -> str:
