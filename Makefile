@@ -33,7 +33,7 @@ quick: lint              # for the edit loop: style, built files, every test tha
 notebooks: install       # labs/, solutions/ and images/ from the lessons; ARGS="02_all_reduce" builds one
 	.venv/bin/python -m course build $(ARGS)
 
-exercise: install        # the frame of a new exercise: NAME=my_barrier LAB=00_start_here
+exercise: install        # the frame of a new exercise: NAME=my_barrier LAB=00_start_here, or a new lab
 	.venv/bin/python tests/tools/new_exercise.py "$(NAME)" "$(LAB)"
 
 prose: base              # the same where only prose has changed: in a second, and nothing is run

@@ -1,4 +1,7 @@
-"""`make exercise` writes an exercise that already holds: its parts fit each other, and its lab."""
+"""`make exercise` writes an exercise that already holds: its parts fit each other, and its lab.
+
+The lab may be new: then the frame of a lesson is written, too.
+"""
 
 import importlib
 import os
@@ -18,7 +21,7 @@ from course.core.files import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
-LAB = "00_start_here"
+LAB, NEW = "00_start_here", "13_my_lab"
 TOOL = "tests/tools/new_exercise.py"
 
 
@@ -46,17 +49,30 @@ def run(root: Path, *arguments: str) -> subprocess.CompletedProcess:
     )
 
 
-def test_the_frame_holds_and_its_wrong_answer_does_not(copy):
-    done = run(copy, TOOL, "my_barrier", LAB)
+@pytest.mark.parametrize(("name", "lab"), [("my_barrier", LAB), ("my_fence", NEW)])
+def test_the_frame_holds_and_its_wrong_answer_does_not(copy, name, lab):
+    done = run(copy, TOOL, name, lab)
     assert done.returncode == 0, done.stderr
     named = re.findall(r"(?:course|tests)/[\w/]+\.(?:md|py)", done.stdout)
-    assert len(named) > 5 and all((copy / name).is_file() for name in named)
+    assert len(named) > 5 and all((copy / path).is_file() for path in named)
     answers = [f"tests/checks/test_{kind}.py" for kind in ("mutants", "right_answers")]
-    tested = run(copy, "-m", "pytest", "-q", "-n", "0", "-k", "my_barrier", *answers)
+    tested = run(copy, "-m", "pytest", "-q", "-n", "0", "-k", name, *answers)
     assert re.search(r"^4 passed", tested.stdout, re.MULTILINE), tested.stdout + tested.stderr
-    built = run(copy, "-m", "course", "build", "--scripts", LAB)  # the lesson keeps to its rules
+    built = run(copy, "-m", "course", "build", "--scripts", lab)  # the lesson keeps to its rules
     assert built.returncode == 0, built.stderr
-    assert "TODO" in (copy / "labs/src/my_barrier.py").read_text()
+    assert "TODO" in (copy / f"labs/src/{name}.py").read_text()
+
+
+def test_what_cannot_be_read_leaves_all_files_as_they_were(copy):
+    answers = copy / "tests/right_answers/01_data_parallel.md"
+    text = answers.read_text()
+    answers.write_bytes(b"\xff")
+    write = runpy.run_path(ROOT / TOOL)["main"]
+    with pytest.raises(UnicodeDecodeError):
+        write(copy, "my_gate", "01_data_parallel")
+    answers.write_text(text)
+    assert not list(copy.rglob("*my_gate*"))
+    assert "my_gate" not in (copy / "course/lessons/01_data_parallel.md").read_text()
 
 
 @pytest.mark.parametrize(
@@ -64,7 +80,8 @@ def test_the_frame_holds_and_its_wrong_answer_does_not(copy):
     [
         ("My-Barrier", LAB, "is no new name"),
         ("start_here", LAB, "is no new name"),
-        ("my_fence", "99_nothing", "There is no lab '99_nothing'"),
+        ("my_gate", "00_nothing", "There is no lab '00_nothing'"),
+        ("my_gate", "nothing", "There is no lab 'nothing'"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_sentence(copy, name, lab, why):

@@ -4,6 +4,8 @@
 
 The frame is a whole exercise, only a dull one: its solution passes its check, its wrong answer is
 rejected, its other right answer passes. So each part can be replaced while all tests stay green.
+
+A lab that is not there yet is begun: `LAB=13_my_lab`.
 """
 
 import argparse
@@ -13,11 +15,75 @@ from pathlib import Path
 
 from course.core import CourseError, write_whole
 from course.exercises import exercises
-from course.lessons import labs
+from course.lessons import Lesson, labs
 
 ROOT = Path(__file__).parents[2]
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+LESSON = re.compile(r"(?P<number>\d\d[a-z]?)_[a-z0-9]+(_[a-z0-9]+)*")
 SECTION = re.compile(r"^## ", re.MULTILINE)
+
+LAB = '''\
+---
+jupytext:
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+course:
+  minutes: 30  # to read and write
+  seconds: 15  # that the solved cells run
+  needs: ["{before}"]
+---
+
+# {title}
+
+Say in one sentence what goes wrong without the idea of this lab, and in one what the idea is.
+
+> - **After this lab** you can do what this sentence promises.
+> - **You need** lab {before}; no GPU.
+> - **Time:** about {{{{ minutes }}}} minutes to read and write. Its cells, solved, run in about
+>   {{{{ seconds }}}} s on two CPU cores.
+
+```{{code-cell}}
+%load_ext course
+```
+
+## Which question does this section answer?
+
+Say why a reader would ask it, and link each word that may be new, such as
+[rank](../labs/glossary.md#rank). Then say what the script below does, which number to look at, and
+what you expect of it. A lab has at least four words of prose for each line of code, and something
+to do every 150 lines. Replace this paragraph and the script by your own: as they stand, they keep
+to the rules of a lesson, and `make quick` tells you which rules your text does not keep.
+
+```{{code-cell}}
+%%writefile src/{script}_first.py
+"""src/{script}_first.py: what every rank knows of itself.
+
+    torchrun --standalone --nproc-per-node 2 src/{script}_first.py
+"""
+import torch.distributed as dist
+from course import log
+
+dist.init_process_group("gloo")
+log(rank=dist.get_rank(), ranks=dist.get_world_size())
+dist.destroy_process_group()
+```
+
+```{{code-cell}}
+:tags: [nbval-ignore-output]
+
+run = %torchrun --standalone --nproc-per-node 2 src/{script}_first.py
+run.metrics
+```
+
+## What stays
+
+**Remember.** One sentence that a reader should still know in a year.
+'''
 
 CELLS = '''\
 ## Your turn: {words}
@@ -82,6 +148,7 @@ HINTS = """\
 1. `dist.all_reduce` adds in place: after it, `number` holds the sum on every rank.
 
 """
+ANSWERS = "# {kind} answers to the exercises of lab {lab}\n"
 WRONG = """
 ## {name}
 
@@ -122,30 +189,78 @@ Written: the exercise {name} of lab {lab}, as a dull one that already holds. Now
 """
 
 
+OF_A_NEW_LAB = """\
+
+The lab is new, so it also needs, by hand:
+
+8. course/lessons/{before_lesson}.md: its last cell ends with `Next: [{title}]({lesson}.ipynb)`.
+9. README.md and TEACHING.md: the row of the lab, its hours, and the number of labs and exercises.
+10. labs/glossary.md: its new words. course/lessons/sources.toml: each link to somebody's page.
+11. course/lessons/lesson.py: its number in CORE, if the other labs build on it.
+"""
+
+
 def main(root: Path, name: str, lesson: str) -> None:
-    """Write the frame of the exercise `name` into the lab that a lesson makes."""
+    """Write the frame of the exercise `name` into the lab that a lesson makes, or will make."""
     if not NAME.fullmatch(name) or name in exercises():
         raise CourseError(f"{name!r} is no new name: write one such as `my_barrier`.")
-    found = {lab.name: lab for lab in labs(root)}
-    if lesson not in found:
-        raise CourseError(f"There is no lab {lesson!r}; there is {', '.join(found)}.")
-    lab = found[lesson]
+    every = labs(root)
+    earlier = [lab for lab in every if lab.name <= lesson]
+    begins = lesson not in [lab.name for lab in every]
+    number = _new_number(lesson, every) if begins else earlier[-1].number
     words = name.replace("_", " ")
-    camel = words.title().replace(" ", "")
-    fields = {"name": name, "lesson": lesson, "lab": lab.number, "words": words, "camel": camel}
-    checks = root / "course" / "checks" / f"lab_{lab.number}"
-    if not (checks / "__init__.py").is_file():
-        write_whole(checks / "__init__.py", f'"""The checks of lab {lab.number}."""\n')
-    write_whole(checks / f"{name}.py", CHECK.format(**fields))
-    write_whole(checks / f"on_rank_{name}.py", ON_RANK.format(**fields))
-    text = lab.path.read_text(encoding="utf-8")
-    write_whole(lab.path, _before_the_last_section(text, CELLS.format(**fields)))
-    hints = lab.path.with_name("hints.md")
-    write_whole(hints, _after_those_of(lab.exercises, hints.read_text(encoding="utf-8"), fields))
-    for kind, answer in (("mutants", WRONG), ("right_answers", RIGHT)):
-        path = root / "tests" / kind / f"{lesson}.md"
-        write_whole(path, path.read_text(encoding="utf-8") + answer.format(**fields))
-    print(NEXT.format(**fields), end="")
+    fields = {
+        "name": name,
+        "lesson": lesson,
+        "lab": number,
+        "words": words,
+        "camel": words.title().replace(" ", ""),
+        "title": lesson.partition("_")[2].replace("_", " ").capitalize(),
+        "script": lesson.partition("_")[2],
+        "before": earlier[-1].number,
+        "before_lesson": earlier[-1].name,
+    }
+    files = _files(root, fields, [each for lab in earlier for each in lab.exercises], begins)
+    for path, text in files.items():
+        write_whole(path, text)
+    print((NEXT + OF_A_NEW_LAB * begins).format(**fields), end="")
+
+
+def _new_number(lesson: str, every: list[Lesson]) -> str:
+    """The number of a lab that is not there yet."""
+    match = LESSON.fullmatch(lesson)
+    if not match or match["number"] in [lab.number for lab in every]:
+        there = ", ".join(lab.name for lab in every)
+        raise CourseError(
+            f"There is no lab {lesson!r}; there is {there}. "
+            "A new one has a number of its own, as in `13_my_lab`."
+        )
+    return match["number"]
+
+
+def _files(root: Path, fields: dict[str, str], earlier: list[str], begins: bool) -> dict[Path, str]:
+    """All that is to be written: the text of each file by its path.
+
+    `earlier` are the exercises of the labs up to this one; `begins` says that the lab is new.
+    """
+    lessons, checks = root / "course" / "lessons", root / "course" / "checks"
+    folder, lesson = checks / f"lab_{fields['lab']}", lessons / f"{fields['lesson']}.md"
+    hints = lessons / "hints.md"
+    text = LAB.format(**fields) if begins else lesson.read_text(encoding="utf-8")
+    files = {
+        lesson: _before_the_last_section(text, CELLS.format(**fields)),
+        hints: _after_those_of(earlier, hints.read_text(encoding="utf-8"), fields),
+        folder / f"{fields['name']}.py": CHECK.format(**fields),
+        folder / f"on_rank_{fields['name']}.py": ON_RANK.format(**fields),
+    }
+    if not (folder / "__init__.py").is_file():
+        files[folder / "__init__.py"] = f'"""The checks of lab {fields["lab"]}."""\n'
+    for kind, of, answer in (("Wrong", "mutants", WRONG), ("Right", "right_answers", RIGHT)):
+        path = root / "tests" / of / f"{fields['lesson']}.md"
+        title = ANSWERS.format(kind=kind, **fields)
+        known = path.read_text(encoding="utf-8") if path.is_file() else title
+        files[path] = known + answer.format(**fields)
+    return files
 
 
 def _before_the_last_section(text: str, cells: str) -> str:
@@ -155,7 +270,7 @@ def _before_the_last_section(text: str, cells: str) -> str:
 
 
 def _after_those_of(names: list[str], text: str, fields: dict[str, str]) -> str:
-    """The hints with those of the exercise, after all others of its lab."""
+    """The hints with those of the exercise, after those of the exercises before it."""
     known = [f"## {name}\n" for name in names if f"## {name}\n" in text]
     last = max(map(text.index, known), default=len(text))
     following = SECTION.search(text, last + 3)
@@ -166,7 +281,7 @@ def _after_those_of(names: list[str], text: str, fields: dict[str, str]) -> str:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Write the frame of a new exercise.")
     parser.add_argument("name", help="of its script and its check, such as my_barrier")
-    parser.add_argument("lab", help="such as 00_start_here")
+    parser.add_argument("lab", help="such as 00_start_here, or a new one")
     given = parser.parse_args()
     try:
         main(ROOT, given.name, given.lab)
