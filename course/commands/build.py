@@ -8,6 +8,8 @@ from course.core import ROOT
 from course.explore import figures
 from course.lessons import (
     build,
+    finished,
+    lessons,
     rewrite_prose,
     select,
     stale,
@@ -26,7 +28,7 @@ def main(argv: list[str]) -> int:
         write_scripts(ROOT, wanted)
         return 0
     if options.check:
-        complaints = stale(ROOT, wanted)
+        complaints = finished.faults(ROOT, lessons(ROOT), wanted) + stale(ROOT, wanted)
         if not options.names:
             complaints += stale_beside(ROOT, [lesson.name for lesson in wanted], drawn)
     else:
@@ -56,6 +58,8 @@ def _parser() -> argparse.ArgumentParser:
         "--prose", action="store_true", help="only prose has changed: keep the outputs, run nothing"
     )
     ways.add_argument(
-        "--check", action="store_true", help="write nothing; say which files are not current"
+        "--check",
+        action="store_true",
+        help="write nothing; say which files are not current, and what a lab still lacks",
     )
     return parser

@@ -1,4 +1,7 @@
-"""What a lesson must keep to: a rule names line and reason, and all faults are reported at once."""
+"""What a lesson must keep to: a rule names line and reason, and all faults are reported at once.
+
+Without these, a lesson is not built. What a *finished* lab has besides is in `finished`.
+"""
 
 import ast
 import re
@@ -82,9 +85,14 @@ def problems(every: list[Lesson], around: Surroundings) -> list[tuple[Lesson, st
     for number, lesson in enumerate(every):
         faults = {fault for rule in RULES for fault in rule(lesson, around)}
         faults |= set(_clashes(lesson, every[:number]))
-        place = f"course/lessons/{lesson.path.name}"
-        found += [(lesson, f"{place}:{line}: {why}") for line, why in sorted(faults)]
+        found += [(lesson, line) for line in told(lesson, faults)]
     return found
+
+
+def told(lesson: Lesson, faults: Set[Fault]) -> list[str]:
+    """The faults of a lesson in order, each with its place in the file."""
+    place = f"course/lessons/{lesson.path.name}"
+    return [f"{place}:{line}: {why}" for line, why in sorted(faults)]
 
 
 def _title(lesson: Lesson, _: Surroundings) -> Iterator[Fault]:

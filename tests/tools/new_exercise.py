@@ -44,8 +44,8 @@ Say in one sentence what goes wrong without the idea of this lab, and in one wha
 
 > - **After this lab** you can do what this sentence promises.
 > - **You need** lab {before}; no GPU.
-> - **Time:** about {{{{ minutes }}}} minutes to read and write. Its cells, solved, run in about
->   {{{{ seconds }}}} s on two CPU cores.
+> - **Time:** about {{{{ minutes }}}} minutes to read and write. Its cells, solved, run in
+>   about {{{{ seconds }}}} s on two CPU cores.
 
 ```{{code-cell}}
 %load_ext course
@@ -56,8 +56,8 @@ Say in one sentence what goes wrong without the idea of this lab, and in one wha
 Say why a reader would ask it, and link each word that may be new, such as
 [rank](../labs/glossary.md#rank). Then say what the script below does, which number to look at, and
 what you expect of it. A lab has at least four words of prose for each line of code, and something
-to do every 150 lines. Replace this paragraph and the script by your own: as they stand, they keep
-to the rules of a lesson, and `make quick` tells you which rules your text does not keep.
+to do every 150 lines. Replace this paragraph and the script by your own: as they stand, they have
+all that a finished lab has, and `make quick` tells you what your text still lacks.
 
 ```{{code-cell}}
 %%writefile src/{script}_first.py

@@ -11,10 +11,10 @@ may say more, where newcomers took longer.
 import math
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 import nbformat
 
-from course.core import ROOT
 from course.lessons.lesson import Cell, Lesson, scan
 
 MOST_MINUTES, MOST_TODOS, MOST_CHARACTERS = 70, 8, 45_000
@@ -46,19 +46,28 @@ class Sitting:
     @property
     def minutes(self) -> int:
         """The whole of it, rounded up to five minutes."""
+        return 5 * math.ceil(self._exact / 5)
+
+    @property
+    def too_many_words(self) -> int:
+        """How many words of prose less would make it one sitting; 0 where it is one."""
+        return max(0, math.ceil((self._exact - MOST_MINUTES) * WORDS_PER_MINUTE))
+
+    @property
+    def _exact(self) -> float:
         read = self.words / WORDS_PER_MINUTE + (self.lines + self.printed) / LINES_PER_MINUTE
         write = 3 * self.todos + self.written / 2 + 2 * self.checks
         look = (self.runs + self.drawn) / 2 + self.explorables + self.seconds / 60
-        return 5 * math.ceil((read + write + look) / 5)
+        return read + write + look
 
 
-def sitting(lab: Lesson) -> Sitting:
-    """Count what there is to do in a lab."""
+def sitting(lab: Lesson, solution: Path) -> Sitting:
+    """Count what there is to do in a lab; `solution` is its solved notebook."""
     questions = list(lab.guesses.values())
     prose = [cell for cell in lab.cells if cell.kind == "markdown" or cell in questions]
     code = [cell for cell in lab.cells if cell.kind == "code"]
     solved = [_solved(cell) for cell in code]
-    built = _built(lab)
+    built = _built(solution)
     return Sitting(
         words=sum(len(cell.source.split()) for cell in prose),
         lines=sum(_lines(cell.source) for cell in code if _shown(cell) and cell not in questions)
@@ -79,9 +88,9 @@ def _shown(cell: Cell) -> bool:
     return "hide-input" not in cell.options.get("tags", [])
 
 
-def _built(lab: Lesson) -> list[nbformat.NotebookNode]:
+def _built(solution: Path) -> list[nbformat.NotebookNode]:
     """The code cells of the solved notebook, with what they have put out."""
-    notebook = nbformat.read(ROOT / "solutions" / f"{lab.name}.ipynb", nbformat.NO_CONVERT)
+    notebook = nbformat.read(solution, nbformat.NO_CONVERT)
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 

@@ -1,0 +1,230 @@
+"""What a finished lab has: `build --check` and the tests ask for it.
+
+A lab that is still being written need not have all of this, so to build it asks only for `rules`.
+Each rule here names line and reason, too, and says what to do.
+"""
+
+import ast
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from course.lessons import sitting
+from course.lessons.lesson import START, Cell, Lesson, scan
+from course.lessons.rules import Fault, told
+
+WIDE = 120  # columns
+WORDS = 4  # of prose for each line of code, at the least
+BETWEEN = 150  # lines between two things to do, at the most
+LEAST_MINUTES = 30
+HEADER = {"minutes", "seconds", "needs"}
+TOP = re.compile(
+    r"> - \*\*After this lab\*\* .+\n(?:>.*\n)*"
+    r"> - \*\*You need\*\* .+\n(?:>.*\n)*> - \*\*Time:\*\* .+"
+)
+NEEDED = re.compile(r"^> - \*\*You need\*\* ([^;.]*)", re.MULTILINE)
+NUMBER = re.compile(r"\b\d\d[a-z]?\b")
+NO_PROSE = ("|", "![", "```", "<")  # how lines begin that may be long
+RUN = re.compile(r"%(?:why )?(?:torchrun|accelerate launch)\b.*?(src/\w+\.py)")
+STARTS = re.compile(r"num_workers=[1-9]|mp\.spawn\(")
+GLOSSARY = re.compile(r"\]\(\.\./labs/glossary\.md(?:#([^)]*))?\)")
+TERM = re.compile(r"^### (.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Course:
+    """What stands around a lesson: the lessons before it, the next one, the glossary's terms."""
+
+    root: Path
+    earlier: Sequence[Lesson]
+    following: Lesson | None
+    terms: frozenset[str]  # as a link names them
+
+
+def faults(root: Path, every: Sequence[Lesson], wanted: Collection[Lesson]) -> list[str]:
+    """What the wanted ones of all lessons lack, as ``course/lessons/NAME.md:LINE: reason``."""
+    page = root / "labs" / "glossary.md"
+    text = page.read_text(encoding="utf-8") if page.is_file() else ""
+    terms = frozenset(map(place, TERM.findall(text)))
+    found = []
+    for at, lesson in enumerate(every):
+        if lesson not in wanted:
+            continue
+        following = every[at + 1] if at + 1 < len(every) else None
+        around = Course(root, every[:at], following, terms)
+        rules = OF_EVERY_LESSON + OF_A_LAB * (lesson.name != START)
+        found += told(lesson, {fault for rule in rules for fault in rule(lesson, around)})
+    return found
+
+
+def place(term: str) -> str:
+    """How a link names a heading of a page: as GitHub makes it."""
+    return re.sub(r"[^\w -]", "", term.lower()).replace(" ", "-")
+
+
+def _glossary(lesson: Lesson, around: Course) -> Iterator[Fault]:
+    links = [
+        (number, link)
+        for number, line in enumerate(lesson.lines, 1)
+        for link in GLOSSARY.findall(line)
+    ]
+    if not links:
+        yield 1, "no link to labs/glossary.md: link each word that a newcomer may not know"
+    for number, link in links:
+        if link and link not in around.terms:
+            yield number, f"labs/glossary.md has no entry #{link}: write one, or mend the link"
+
+
+def _next(lesson: Lesson, around: Course) -> Iterator[Fault]:
+    if around.following:
+        link = f"Next: [{around.following.title}]({around.following.name}.ipynb)"
+        if not lesson.cells[-1].source.endswith(f"\n\n{link}"):
+            yield lesson.cells[-1].line, f"the last cell ends with a paragraph of its own: `{link}`"
+
+
+def _top(lesson: Lesson, _: Course) -> Iterator[Fault]:
+    if not TOP.search(lesson.cells[0].source):
+        yield (
+            lesson.cells[0].line,
+            "the first cell has three points in `>`: **After this lab**, **You need**, **Time:**",
+        )
+
+
+def _header(lesson: Lesson, around: Course) -> Iterator[Fault]:
+    """The map of the labs is drawn from it."""
+    earlier = {one.number for one in around.earlier if one.name != START}
+    if set(lesson.header) != HEADER:
+        yield 1, "the header has minutes, seconds and needs below `course:`, and nothing else there"
+        return
+    if not LEAST_MINUTES <= lesson.minutes <= sitting.MOST_MINUTES:
+        most = sitting.MOST_MINUTES
+        yield 1, f"a lab takes {LEAST_MINUTES} to {most} minutes, not {lesson.minutes}"
+    if lesson.seconds <= 0:
+        yield 1, "`seconds` is how long the solved cells run, so it is above 0"
+    for number in sorted(set(lesson.needs) - earlier):
+        yield 1, f"it needs lab {number}, which is none of the labs before it"
+    if earlier and not lesson.needs:
+        yield 1, "every lab but the first needs another: name those it builds on in `needs`"
+    if not lesson.exercises:
+        yield 1, "a lab has an exercise: a script with a TODO, and `%check NAME`"
+
+
+def _first_cell(lesson: Lesson, _: Course) -> Iterator[Fault]:
+    text, line = lesson.cells[0].source, lesson.cells[0].line
+    needed = NEEDED.search(text)
+    named = NUMBER.findall(needed[1]) if needed else []
+    if named != lesson.needs:
+        yield line, f"**You need** names the labs {named}, and the header {lesson.needs}"
+    for field, words in (("minutes", "minutes"), ("seconds", "s ")):
+        if f"about {lesson.header.get(field)} {words}" not in text:
+            yield (
+                line,
+                f"**Time:** says `about {{{{ {field} }}}} {words.strip()}`, as the header has it",
+            )
+
+
+def _sitting(lesson: Lesson, around: Course) -> Iterator[Fault]:
+    solution = around.root / "solutions" / f"{lesson.name}.ipynb"
+    if not solution.is_file():  # what its cells print is not known before it is built
+        return
+    counted = sitting.sitting(lesson, solution)
+    if counted.too_many_words:
+        too_many = f"{counted.minutes} minutes of {sitting.MOST_MINUTES}"
+        yield 1, f"too long for one sitting, {too_many}: cut about {counted.too_many_words} words"
+    elif counted.minutes > lesson.minutes:
+        yield 1, f"it takes {counted.minutes} minutes, and its header says {lesson.minutes}"
+    if counted.todos > sitting.MOST_TODOS:
+        yield 1, f"{counted.todos} TODOs, of {sitting.MOST_TODOS} at most"
+    if (more := counted.characters - sitting.MOST_CHARACTERS) > 0:
+        yield 1, f"the file has {more} characters more than {sitting.MOST_CHARACTERS}"
+
+
+def _wrapped(lesson: Lesson, _: Course) -> Iterator[Fault]:
+    for number, line in enumerate(lesson.lines, 1):
+        shown = re.sub(r"{{ \w+ }}", "00", line)
+        prose = not shown.lstrip("> ").startswith(NO_PROSE) and " " in shown[:WIDE]
+        if len(shown) > WIDE and prose:
+            yield number, f"{len(shown)} columns: wrap prose and code at {WIDE}"
+
+
+def _explained(lesson: Lesson, _: Course) -> Iterator[Fault]:
+    code = "\n".join(cell.source for cell in lesson.cells if cell.kind == "code")
+    lines = sum(bool(line.strip()) for line in code.splitlines())
+    words = sum(len(cell.source.split()) for cell in lesson.cells if cell.kind == "markdown")
+    if words < WORDS * lines:
+        yield 1, f"{words} words of prose for {lines} lines of code: {WORDS} words a line at least"
+
+
+def _something_to_do(lesson: Lesson, _: Course) -> Iterator[Fault]:
+    to_do = [1, *(cell.line for cell in lesson.cells if cell.kind == "code" and _acts(cell))]
+    for before, line in pairwise(to_do):
+        if line - before > BETWEEN:
+            gap = f"the {line - before} lines before this cell have nothing to run or to write"
+            yield line, f"{gap}: {BETWEEN} at most"
+
+
+def _acts(cell: Cell) -> bool:
+    """Whether there is something to run and look at, or to write: not only a script to read."""
+    return cell.target is None or bool(scan(cell.source.splitlines())[0])
+
+
+def _runs(lesson: Lesson, _: Course) -> Iterator[Fault]:
+    code = [cell for cell in lesson.cells if cell.kind == "code"]
+    launched = {script for cell in code for script in RUN.findall(cell.source)}
+    if not launched & {cell.target for cell in code}:
+        yield 1, "a lab writes a script and runs it on ranks from a cell: `%torchrun … src/NAME.py`"
+
+
+def _importable(lesson: Lesson, _: Course) -> Iterator[Fault]:
+    """Processes import the script where they are not forked: on macOS, and from Python 3.14 on."""
+    for cell, text in _scripts(lesson):
+        if STARTS.search(text):
+            acting = [node for node in ast.parse(text).body if isinstance(node, ast.Expr)][1:]
+            if acting:
+                yield (
+                    cell.line + acting[0].lineno,
+                    "the processes that it starts import this script, so nothing may act here: "
+                    'put it under `if __name__ == "__main__":`',
+                )
+
+
+def _group_outlives_models(lesson: Lesson, _: Course) -> Iterator[Fault]:
+    """Freed after its group, a DDP model can hang over Gloo (pytorch/pytorch issue 56297).
+
+    It then destroys the group, which joins its threads, and keeps Python's lock meanwhile; a thread
+    that just then frees a tensor of the last collective waits for the lock.
+    """
+    for cell, text in _scripts(lesson):
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef):
+                source = ast.unparse(node)
+                if "dist.destroy_process_group()" in source and "model" in source:
+                    yield (
+                        cell.line + node.lineno,
+                        "this function destroys the group while it still has a model: "
+                        "destroy the group in the function that calls this one",
+                    )
+
+
+def _scripts(lesson: Lesson) -> Iterator[tuple[Cell, str]]:
+    """The cells that write a script, with the script solved."""
+    for cell in lesson.cells:
+        if cell.target:
+            yield cell, cell.source.partition("\n")[2]
+
+
+OF_EVERY_LESSON = (_glossary, _next)
+OF_A_LAB = (
+    _top,
+    _header,
+    _first_cell,
+    _sitting,
+    _wrapped,
+    _explained,
+    _something_to_do,
+    _runs,
+    _importable,
+    _group_outlives_models,
+)
