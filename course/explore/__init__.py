@@ -1,54 +1,26 @@
 """What a learner plays with: explorables (a model, its picture, its controls), stills, the quiz."""
 
-from course.explore.explorables import (
-    all_reduce,
-    backfill,
-    buckets,
-    collectives,
-    fewer_messages,
-    hierarchy,
-    number_formats,
-    processes,
-    replicas,
-    sharding,
-    split,
-    staleness,
-    stragglers,
-    strategies,
-    tensor_fusion,
-)
-from course.explore.explorables_of_runs import loss_scale, pipeline, scaling, shards
+import importlib
+import pkgutil
+
+from course.explore import pictures
+from course.explore.factory import EXPLORABLES
 from course.explore.figures import figures
 from course.explore.state import State
 
-__all__ = [
-    "Quiz",
-    "State",
-    "all_reduce",
-    "backfill",
-    "buckets",
-    "collectives",
-    "fewer_messages",
-    "figures",
-    "hierarchy",
-    "loss_scale",
-    "number_formats",
-    "pipeline",
-    "processes",
-    "replicas",
-    "scaling",
-    "sharding",
-    "shards",
-    "split",
-    "staleness",
-    "stragglers",
-    "strategies",
-    "tensor_fusion",
-]
+__all__ = ["EXPLORABLES", "Quiz", "State", "figures"]
+
+for _file in pkgutil.iter_modules(pictures.__path__):  # each registers its explorable
+    importlib.import_module(f"{pictures.__name__}.{_file.name}")
 
 
 def __getattr__(name: str) -> object:
-    """`Quiz` on its first use: it needs Jupyter, which models and pictures do without."""
+    """An explorable by its name, and `Quiz` on its first use.
+
+    `Quiz` needs Jupyter, which models and pictures do without.
+    """
+    if name in EXPLORABLES:
+        return EXPLORABLES[name]
     if name != "Quiz":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from course.explore.quiz import Quiz
@@ -58,4 +30,4 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     """What Jupyter offers after ``explore.`` and Tab."""
-    return __all__
+    return ["Quiz", "State", "figures", *EXPLORABLES]

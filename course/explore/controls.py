@@ -7,6 +7,8 @@ from typing import Any
 
 from course.core import CourseError, words
 
+FINE, COARSE = 10**0.1, 10**0.2  # ten or five stops of a slider for each power of ten
+
 
 @dataclass(frozen=True)
 class Slider:

@@ -1,4 +1,7 @@
-"""How an explorable is made: from a function that says what draws it and which controls it has."""
+"""How an explorable is made: from a function that says what draws it and which controls it has.
+
+The decorator also registers it, so that ``explore.NAME``, the gallery and the tests know it.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
     from course.explore.widget import Explorable
 
 Description = tuple[Callable[..., Picture], dict[str, Control]]  # what draws a state; the controls
+EXPLORABLES: dict[str, Callable[..., Explorable]] = {}  # by name; each file of `pictures` adds one
 VALUES = """
 
 Keyword arguments are the controls' first values. A value that a control cannot take is a
@@ -22,7 +26,7 @@ Keyword arguments are the controls' first values. A value that a control cannot 
 
 
 def explorable(describe: Callable[..., Description]) -> Callable[..., Explorable]:
-    """Turn `describe` into the function that makes the explorable, such as ``buckets(cap=5)``.
+    """Make `describe` the explorable of its name: a function such as ``buckets(cap=5)``.
 
     `describe` gets the learner's own data, if there is any, and returns what draws a state and the
     controls by name. The function takes the same data, and the controls' first values by name.
@@ -39,6 +43,7 @@ def explorable(describe: Callable[..., Description]) -> Callable[..., Explorable
 
     make.__doc__ = inspect.getdoc(describe) + VALUES
     make.__signature__ = _signature(describe)
+    EXPLORABLES[describe.__name__] = make
     return make
 
 

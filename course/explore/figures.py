@@ -4,7 +4,8 @@ from functools import cache
 
 from course.core import ROOT
 from course.drawing import Picture
-from course.explore import explorables, explorables_of_runs, stills
+from course.explore import stills
+from course.explore.factory import EXPLORABLES
 from course.explore.models.pipeline import ONE_F_ONE_B
 from course.explore.models.sharding import LARGEST
 from course.explore.models.strategies import CENTRAL, MIRRORED, SERVER, WORKERS
@@ -13,37 +14,42 @@ from course.explore.models.strategies import CENTRAL, MIRRORED, SERVER, WORKERS
 def figures() -> dict[str, str]:
     """Every drawing in images/ as SVG, by file name: explorables in one state, and stills."""
     return {
-        "all_reduce_ring.svg": explorables.all_reduce(step=3).still,
-        "buckets.svg": explorables.buckets().still,
-        "buckets_off.svg": explorables.buckets(overlap=False).still,
+        "all_reduce_ring.svg": _still("all_reduce", step=3),
+        "buckets.svg": _still("buckets"),
+        "buckets_off.svg": _still("buckets", overlap=False),
         "by_name.svg": stills.by_name.by_name(),
         "collectives.svg": stills.collectives.overview(),
         "ddp_constructor.svg": stills.ddp.constructor(),
         "ddp_step.svg": stills.ddp.step(),
         "dp_step.svg": stills.dp_step.step(),
-        "tensor_fusion.svg": explorables.tensor_fusion().still,
-        "tensor_fusion_off.svg": explorables.tensor_fusion(threshold=0.01).still,
+        "tensor_fusion.svg": _still("tensor_fusion"),
+        "tensor_fusion_off.svg": _still("tensor_fusion", threshold=0.01),
         "hierarchy_phases.svg": stills.hierarchy.phases(),
         "labs_map.svg": _labs_map(),
-        "number_formats_bf16.svg": explorables.number_formats(format="bf16", change=0.0032).still,
-        "backfill.svg": explorables.backfill().still,
+        "number_formats_bf16.svg": _still("number_formats", format="bf16", change=0.0032),
+        "backfill.svg": _still("backfill"),
         "outer_step.svg": stills.outer_step.outer_step(),
-        "pipeline_1f1b.svg": explorables_of_runs.pipeline(policy=ONE_F_ONE_B).still,
-        "replicas_inside.svg": explorables.replicas(loss="inside forward").still,
-        "scaling.svg": explorables_of_runs.scaling().still,
-        "sharding.svg": explorables.sharding(size=LARGEST, ranks=64, recompute=True).still,
+        "pipeline_1f1b.svg": _still("pipeline", policy=ONE_F_ONE_B),
+        "replicas_inside.svg": _still("replicas", loss="inside forward"),
+        "scaling.svg": _still("scaling"),
+        "sharding.svg": _still("sharding", size=LARGEST, ranks=64, recompute=True),
         "no_dead_stops.svg": stills.no_dead_stops.both_ways(),
         "snapshot.svg": stills.snapshot.saving(),
-        "split_data.svg": explorables.split().still,
-        "staleness.svg": explorables.staleness().still,
-        "strategies_central.svg": explorables.strategies(strategy=CENTRAL).still,
-        "strategies_mirrored.svg": explorables.strategies(strategy=MIRRORED).still,
-        "strategies_server.svg": explorables.strategies(strategy=SERVER).still,
-        "strategies_workers.svg": explorables.strategies(strategy=WORKERS).still,
+        "split_data.svg": _still("split"),
+        "staleness.svg": _still("staleness"),
+        "strategies_central.svg": _still("strategies", strategy=CENTRAL),
+        "strategies_mirrored.svg": _still("strategies", strategy=MIRRORED),
+        "strategies_server.svg": _still("strategies", strategy=SERVER),
+        "strategies_workers.svg": _still("strategies", strategy=WORKERS),
         "two_nodes.svg": stills.nodes.meeting(),
         "two_nodes_levels.svg": stills.nodes.levels(),
         "why.svg": stills.why.straggler(),
     }
+
+
+def _still(name: str, **values: object) -> Picture:
+    """An explorable in one state."""
+    return EXPLORABLES[name](**values).still
 
 
 @cache  # reading all lessons takes longer than drawing all pictures

@@ -17,7 +17,7 @@ from course.commands.web import (
 from course.commands.web.ring import trial
 from course.core import ROOT, CourseError
 from course.drawing import ansi, palette, widget_view
-from course.explore import pictures
+from course.explore import EXPLORABLES
 from course.lessons import CORE, labs
 
 pytestmark = [pytest.mark.slow, pytest.mark.rest]
@@ -95,7 +95,7 @@ def test_what_comes_alive_begins_as_it_was_in_the_lab(node):
 
 def test_the_gallery_shows_every_explorable_and_each_of_its_states_is_one():
     exhibits = gallery.exhibits()
-    assert sorted(exhibit.name for exhibit in exhibits) == sorted(pictures.__all__)
+    assert sorted(exhibit.name for exhibit in exhibits) == sorted(EXPLORABLES)
     for exhibit in exhibits:
         state = living.state(exhibit.name)
         assert exhibit.question.endswith("?") and len(exhibit.states) > 1

@@ -5,13 +5,14 @@ import itertools
 import random
 import re
 from pathlib import Path
+from types import ModuleType
 
 import pandas as pd
 import pytest
 from support.pictures import assert_fits
 
 from course import explore
-from course.explore import models, pictures, stills
+from course.explore import EXPLORABLES, models, pictures, stills
 
 GRADIENTS = pd.DataFrame({"where": "weights", "exponent": range(-30, -5), "count": 1})
 DATA = {"loss_scale": [GRADIENTS]}
@@ -19,12 +20,17 @@ STATES = 100  # of each explorable, out of hundreds
 NO_NUMBER = re.compile(r"\bnan\b|\d[eE]\+")
 
 
-def test_every_file_is_in_its_room_and_named_as_its_explorable():
-    for room in (models, pictures, stills):
-        folder = Path(room.__file__).parent
-        assert sorted(room.__all__) == sorted(path.stem for path in folder.glob("[a-z]*.py"))
-    assert set(models.__all__) - set(pictures.__all__) == {"alpha_beta"}
-    assert set(pictures.__all__) == set(explore.__all__) - {"Quiz", "State", "figures"}
+def files(room: ModuleType) -> set[str]:
+    return {path.stem for path in Path(room.__file__).parent.glob("[a-z]*.py")}
+
+
+def test_every_file_is_named_as_its_explorable():
+    assert set(EXPLORABLES) == files(pictures)
+    assert files(models) - files(pictures) == {"alpha_beta", "backward"}
+    assert files(stills) == set(stills.__all__)
+    assert set(EXPLORABLES) <= set(dir(explore))
+    with pytest.raises(AttributeError, match="has no attribute 'ring'"):
+        explore.ring()
 
 
 def test_a_function_says_which_controls_it_has_and_what_they_begin_with():
@@ -34,12 +40,12 @@ def test_a_function_says_which_controls_it_has_and_what_they_begin_with():
     assert values == explore.split().values
     assert list(inspect.signature(explore.scaling).parameters)[:2] == ["points", "work"]
     assert list(inspect.signature(explore.loss_scale).parameters)[:2] == ["metrics", "where"]
-    for name in pictures.__all__:
+    for name in EXPLORABLES:
         assert "first values" in getattr(explore, name).__doc__
     assert "Quiz" in dir(explore) and explore.Quiz.__name__ == "Quiz"
 
 
-@pytest.mark.parametrize("name", pictures.__all__)
+@pytest.mark.parametrize("name", EXPLORABLES)
 def test_every_state_fits_its_card(name):
     explorable = getattr(explore, name)(*DATA.get(name, []))
     stops = {control["name"]: _stops(control) for control in explorable.controls}

@@ -5,6 +5,8 @@ from itertools import pairwise
 
 from course.core import words
 from course.drawing import palette, svg, touch
+from course.explore.controls import COARSE, Choice, Slider, Steps
+from course.explore.factory import Description, explorable
 from course.explore.models import all_reduce as model
 from course.explore.models.alpha_beta import AlphaBeta
 
@@ -221,3 +223,24 @@ def _lanes(plans: list[model.Plan], clocks: list[list[float]], step: int, y: flo
             else:
                 parts.append(svg.rect(*shown, palette.WAIT, tip=tip, **go))
     return parts
+
+
+@explorable
+def all_reduce() -> Description:
+    """Two all-reduces side by side, round by round, with their times under the α–β model."""
+    names = tuple(model.ALGORITHMS)
+
+    def pictures_of(values: dict[str, object]) -> int:
+        """One before the first round, and one after each round of the longer of the two."""
+        plans = [model.plan(values[side], values["ranks"]) for side in ("left", "right")]
+        return max(plan.messages for plan in plans) + 1
+
+    return draw, {
+        "left": Choice("Left", names, "reduce + broadcast"),
+        "right": Choice("Right", names, "ring"),
+        "ranks": Slider("Ranks", 2, 8, 4),
+        "size": Slider("Buffer", 0.001, 1000, 1, step=COARSE, unit="MB", log=True),
+        "latency": Slider("α, a message", 1, 1000, 20, step=COARSE, unit="µs", log=True),
+        "bandwidth": Slider("1/β, bandwidth", 0.1, 400, 10, step=COARSE, unit="GB/s", log=True),
+        "step": Steps("Round", pictures_of, 1),
+    }

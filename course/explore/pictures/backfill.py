@@ -2,6 +2,8 @@
 
 from course.core import words
 from course.drawing import board, palette, svg
+from course.explore.controls import Slider, Toggle
+from course.explore.factory import Description, explorable
 from course.explore.models import backfill as model
 
 HOURS = 24  # that the board shows
@@ -93,3 +95,14 @@ def _curve(y0: float, curve: list[tuple[float, float]], now: tuple[float, float]
         svg.polyline(steps, colour=BLUE),
         svg.circle(*at(*now), 5, BLUE),
     ]
+
+
+@explorable
+def backfill() -> Description:
+    """A cluster's board with your job in it: change its size and its time limit, see its start."""
+    return draw, {
+        "nodes": Slider("Servers", 1, model.NODES, 1),
+        "gpus": Slider("GPUs per server", 1, model.GPUS, 2),
+        "hours": Slider("Time limit", 0.5, 12, 8, step=0.5, unit="h"),
+        "backfill": Toggle("Backfill", True),
+    }

@@ -4,6 +4,8 @@ import math
 
 from course.core import words
 from course.drawing import palette, svg
+from course.explore.controls import FINE, Choice, Slider, Toggle
+from course.explore.factory import Description, explorable
 from course.explore.models import buckets as model
 from course.explore.models.backward import Message
 
@@ -185,3 +187,20 @@ def _curve(
         svg.circle(*at(*best), 6, palette.CARD, stroke=BLUE, stroke_width=2),
         svg.circle(*at(*now), 4, BLUE),
     ]
+
+
+@explorable
+def buckets() -> Description:
+    """DDP's buckets over time: change the model, the bucket cap and the network.
+
+    See what is left to wait for.
+    """
+    names, cap = tuple(model.MODELS), model.DEFAULT_CAP_MIB
+    return draw, {
+        "layers": Choice("Model", names, "BERT-base"),
+        "cap": Slider("Bucket cap", 0.5, 1024, cap, step=2**0.25, unit="MiB", log=True),
+        "bandwidth": Slider("Network", 0.1, 300, 12.5, step=FINE, unit="GB/s", log=True),
+        "ranks": Slider("Ranks", 1, 64, 4),
+        "latency": Slider("Start of an all-reduce", 0, 2, 0.5, step=0.05, unit="ms"),
+        "overlap": Toggle("Overlap with backward", True),
+    }

@@ -4,6 +4,9 @@ import itertools
 from collections.abc import Iterable, Sequence
 
 from course.drawing import palette, svg
+from course.explore.controls import Choice, Slider
+from course.explore.factory import Description, explorable
+from course.explore.models import collectives as model
 from course.explore.models.collectives import Cell, Example, Held
 
 ROW, CELL, HIGH = 54, 40, 34  # pixels: between ranks, least wide and high of a number
@@ -193,3 +196,23 @@ def _barrier(example: Example, moment: int) -> list[str]:
     if moment != BEFORE:
         parts.append(svg.line(at, TOP - 8, at, TOP + ROW * example.ranks - 12, width=2))
     return parts
+
+
+@explorable
+def collectives() -> Description:
+    """Every collective, for 2 to 6 ranks: what each holds before and after, who sends to whom."""
+    names, ops = tuple(model.COLLECTIVES), tuple(model.OPS)
+    moments = ("before", "on the way", "after")
+
+    def draw_moment(collective: str, moment: str, ranks: int, root: int, op: str) -> svg.Picture:
+        numbers = model.counted(ranks)
+        example = model.Example(collective, numbers, min(root, ranks - 1), op)
+        return draw(example, moments.index(moment))
+
+    return draw_moment, {
+        "collective": Choice("Collective", names, "all-reduce"),
+        "moment": Choice("Moment", moments, "after"),
+        "ranks": Slider("Ranks", 2, MOST, 4),
+        "root": Slider("Root", 0, MOST - 1, 0),
+        "op": Choice("Reduction", ops, "sum"),
+    }

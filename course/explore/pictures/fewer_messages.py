@@ -4,6 +4,8 @@ import math
 
 from course.core import words
 from course.drawing import palette, svg
+from course.explore.controls import COARSE, FINE, Choice, Slider
+from course.explore.factory import Description, explorable
 from course.explore.models import fewer_messages as model
 
 LEFT, RIGHT = 116, svg.WIDTH - svg.MARGIN
@@ -116,3 +118,17 @@ def _curve(curve: list[tuple[float, float]], now: tuple[float, float]) -> list[s
         svg.polyline([at(*point) for point in curve], colour=blue),
         svg.circle(*at(*now), 5, blue),
     ]
+
+
+@explorable
+def fewer_messages() -> Description:
+    """A training that sends less often, or less, beside DDP: which is first at the same loss?"""
+    return draw, {
+        "ranks": Slider("Ranks", 2, 64, 4, step=2, log=True),
+        "link": Slider("Link", 10, 400_000, 100, step=COARSE, unit="Mbit/s", log=True),
+        "parameters": Slider("Parameters", 1, 10_000, 100, step=COARSE, unit="million", log=True),
+        "compute": Slider("A step computes for", 1, 1000, 400, step=FINE, unit="ms", log=True),
+        "every": Slider("H, steps for a message", 1, 500, 50, step=FINE, log=True, whole=True),
+        "compression": Choice("Compression", model.COMPRESSIONS, model.WHOLE),
+        "extra": Slider("Extra steps to the loss", 0, 100, 20, step=5, unit="%"),
+    }

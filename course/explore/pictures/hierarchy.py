@@ -2,6 +2,8 @@
 
 from course.core import words
 from course.drawing import palette, svg
+from course.explore.controls import COARSE, Choice, Slider
+from course.explore.factory import Description, explorable
 from course.explore.models import hierarchy as model
 from course.explore.models.alpha_beta import AlphaBeta
 
@@ -103,3 +105,17 @@ def _bar(way: model.Way, y: float, longest: float) -> list[str]:
             parts.append(mark(x, y + 22, max(width - 1, 0.5), BAR, BLUE, tip=tip))
         x += width
     return parts
+
+
+@explorable
+def hierarchy() -> Description:
+    """All-reduce across nodes: one ring or two levels, under the α–β model."""
+    return draw, {
+        "nodes": Slider("Nodes", 1, 64, 8),
+        "gpus": Slider("GPUs per node", 1, 8, 8),
+        "size": Slider("Buffer", 0.01, 1000, 1, step=COARSE, unit="MB", log=True),
+        "inside": Slider("1/β inside a node", 1, 900, 200, step=COARSE, unit="GB/s", log=True),
+        "network": Slider("1/β of a NIC", 0.1, 100, 25, step=COARSE, unit="GB/s", log=True),
+        "latency": Slider("α of the network", 1, 1000, 20, step=COARSE, unit="µs", log=True),
+        "nics": Choice("NICs", (ONE, EACH), ONE),
+    }

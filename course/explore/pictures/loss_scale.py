@@ -2,6 +2,8 @@
 
 from course.core import words
 from course.drawing import palette, svg
+from course.explore.controls import Choice, Slider
+from course.explore.factory import Description, explorable
 from course.explore.models import loss_scale as model
 from course.explore.models.number_formats import FORMATS
 
@@ -112,3 +114,23 @@ def _axis() -> list[str]:
         parts.append(svg.text(x, BOTTOM + 17, label, colour=grey, anchor="middle"))
     label = "size of a gradient, scaled"
     return [*parts, svg.text(RIGHT, BOTTOM + 36, label, colour=grey, anchor="end")]
+
+
+@explorable
+def loss_scale(metrics=None) -> Description:
+    """The gradients of a run, in a format of your choice, under a loss scale of your choice.
+
+    `metrics` is the table of a run (`run.metrics`) with rows of `where`, `exponent` and `count`: a
+    histogram; without it, a run of lab 05 is shown. A table without such rows is a `CourseError`.
+    """
+    rows = None if metrics is None else metrics.to_dict("records")
+    measured = model.recorded() if rows is None else model.histograms(rows)
+
+    def draw_part(where: str, format: str, power: int) -> svg.Picture:
+        return draw(measured[where], where, format, power)
+
+    return draw_part, {
+        "where": Choice("Gradients of", tuple(measured), next(iter(measured))),
+        "format": Choice("Format", NARROW, "fp16"),
+        "power": Slider("Loss scale: 2 to the power of", 0, 32, 0),
+    }

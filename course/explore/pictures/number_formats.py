@@ -5,6 +5,8 @@ from collections.abc import Iterator
 
 from course.core import words
 from course.drawing import palette, svg, touch
+from course.explore.controls import FINE, Choice, Slider
+from course.explore.factory import Description, explorable
 from course.explore.models import number_formats as model
 from course.explore.models.number_formats import FORMATS, Format, Update
 
@@ -226,3 +228,14 @@ def _landing(sum_: Update, x) -> list[str]:
         parts.append(svg.circle(x(sum_.got), LINE_Y, 3, colour))
         entries.append(("dot", colour, label))
     return [*parts, svg.legend(svg.MARGIN, y, entries)]
+
+
+@explorable
+def number_formats() -> Description:
+    """What a number format keeps of a weight and of a small change to it."""
+    low, high = WEIGHTS
+    return draw, {
+        "format": Choice("Format", tuple(model.FORMATS), "fp16"),
+        "weight": Slider("Weight w", low, high, 1, step=FINE, log=True, fine=True),
+        "change": Slider("Change", 1e-9, 1e3, 1e-4, step=FINE, log=True),
+    }

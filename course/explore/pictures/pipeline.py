@@ -1,7 +1,11 @@
 """The picture of a pipeline's schedule: predicted, and measured below it."""
 
+from functools import partial
+
 from course.core import words
 from course.drawing import palette, svg
+from course.explore.controls import Choice, Slider
+from course.explore.factory import Description, explorable
 from course.explore.models import pipeline as model
 
 LEFT, RIGHT = 92, svg.WIDTH - svg.MARGIN - 76
@@ -115,3 +119,21 @@ def _pass(step: model.Pass, y: float, scale: float, colour: str) -> str:
     if svg.text_width(label) + 2 > wide:
         return box
     return box + svg.text(x + wide / 2, y + 16, label, anchor="middle", colour=palette.on(fill))
+
+
+@explorable
+def pipeline(metrics=None) -> Description:
+    """A pipeline's schedule over time: change the policy, the stages and the micro-batches.
+
+    `metrics` is the table of a run of src/pipeline_times.py (`run.metrics`), drawn below it. A
+    table without a timeline is a `CourseError`.
+    """
+    ran = None if metrics is None else model.measured(metrics.to_dict("records"))
+    stages, microbatches = (4, 8) if ran is None else (len(ran), len(ran[0]) // 2)
+
+    return partial(draw, measured=ran), {
+        "policy": Choice("Schedule", model.POLICIES, model.GPIPE),
+        "stages": Slider("Ranks", 1, 8, stages),
+        "microbatches": Slider("Micro-batches", 1, 16, microbatches),
+        "backward": Slider("Backward, in forwards", 1, 3, 2, step=0.5),
+    }

@@ -1,6 +1,8 @@
 """The picture of a job's nodes and processes."""
 
 from course.drawing import palette, svg, touch
+from course.explore.controls import Slider
+from course.explore.factory import Description, explorable
 from course.explore.models.processes import Process, job
 
 LEFT, RIGHT = svg.MARGIN, svg.WIDTH - svg.MARGIN
@@ -58,3 +60,14 @@ def _process(process: Process, per_node: int, chosen: Process) -> str:
         + svg.text(middle, y + 24, f"rank {process.rank}", bold=True, **style)
         + svg.text(middle, y + 44, f"local {process.local_rank}", **style)
     )
+
+
+@explorable
+def processes() -> Description:
+    """A job of 1 to 4 nodes with 1 to 8 processes each: rank, local rank, and where they meet."""
+    nodes, each = 4, 8
+    return draw, {
+        "nodes": Slider("Nodes", 1, nodes, 2),
+        "per_node": Slider("Processes per node", 1, each, 4),
+        "look": Slider("Look at rank", 0, nodes * each - 1, 6),
+    }

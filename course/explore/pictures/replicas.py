@@ -2,6 +2,8 @@
 
 from course.core import words
 from course.drawing import palette, svg
+from course.explore.controls import FINE, Choice, Slider
+from course.explore.factory import Description, explorable
 from course.explore.models import replicas as model
 
 LEFT = 156  # where bars begin, in pixels
@@ -108,3 +110,18 @@ def _moved(step: model.Step) -> list[str]:
 
 def _said(count: float) -> str:
     return words.size(count) if count else "nothing"
+
+
+@explorable
+def replicas() -> Description:
+    """DataParallel's bytes: what each device holds and sends in a step.
+
+    Change the devices, the batch, the parameters and the vocabulary.
+    """
+    return draw, {
+        "devices": Slider("Devices", 1, 8, 4),
+        "batch": Slider("Sequences in the batch", 1, 512, 32, step=2, log=True),
+        "parameters": Slider("Parameters", 1, 3000, 110, step=FINE, unit="million", log=True),
+        "vocabulary": Slider("Vocabulary", 2, 131072, 32768, step=2, unit="words", log=True),
+        "loss": Choice("Loss", PLACES, PLACES[0]),
+    }

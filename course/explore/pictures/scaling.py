@@ -2,9 +2,12 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 from course.core import words
 from course.drawing import palette, svg
+from course.explore.controls import Choice, Slider, Toggle
+from course.explore.factory import Description, explorable
 from course.explore.models import scaling as model
 
 LEFT, RIGHT = 92, svg.WIDTH - svg.MARGIN
@@ -131,3 +134,21 @@ def _bar(step: model.Step) -> list[str]:
         left, y = backward - hidden * scale, BAR_Y + BAR / 2 + 3
         parts.append(svg.hatched(left, y, step.comm * scale, BAR / 2, BLUE))
     return parts
+
+
+@explorable
+def scaling(points: Sequence[Point] = ()) -> Description:
+    """Efficiency against GPUs: change the model, the batch and the links.
+
+    `points` are your own measurements, as (ranks, efficiency).
+    """
+    return partial(draw, points=tuple(points)), {
+        "work": Choice("Model", tuple(model.WORKLOADS), "ResNet-50"),
+        "gpus": Slider("GPUs", 1, 1024, 128, step=2, log=True),
+        "batch": Slider("Batch", 1, 1024, 64, step=2, log=True),
+        "per_node": Slider("GPUs per node", 1, 16, 8, step=2, log=True),
+        "inside": Choice("Inside a node", tuple(model.INSIDE), "NVLink"),
+        "network": Choice("Between nodes", tuple(model.NETWORKS), "10 Gbit/s"),
+        "hidden": Slider("May hide", 0, 100, 80, step=5, unit="%"),
+        "strong": Toggle("The batch is shared by all GPUs", False),
+    }

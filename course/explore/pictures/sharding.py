@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from course.core import words
 from course.drawing import palette, svg, touch
+from course.explore.controls import Choice, Slider, Toggle
+from course.explore.factory import Description, explorable
 from course.explore.models import sharding as model
 
 LEFT, RIGHT = 132, svg.WIDTH - svg.MARGIN
@@ -133,3 +135,16 @@ def _table(
         for x, cell in zip(columns[1:], cells, strict=True):
             parts.append(svg.text(x, y, cell, anchor="middle"))
     return parts
+
+
+@explorable
+def sharding() -> Description:
+    """DDP, ZeRO-1, 2 and 3: what each rank holds of a model, against the memory of its GPU."""
+    return draw, {
+        "size": Choice("Model", tuple(model.MODELS), "Llama 3, 8 billion"),
+        "ranks": Slider("GPUs", 1, 1024, 8, step=2, log=True),
+        "memory": Slider("Memory per GPU", 16, 192, 80, step=16, unit="GB"),
+        "precision": Choice("Precision", tuple(model.PRECISIONS), model.MIXED),
+        "tokens": Slider("Tokens per GPU", 1, 128, 4, step=2, unit="thousand", log=True),
+        "recompute": Toggle("Recompute activations", False),
+    }

@@ -1,7 +1,11 @@
 """The picture of a stream that several readers share: who reads which line."""
 
+from functools import partial
+
 from course.core import words
 from course.drawing import palette, svg
+from course.explore.controls import Choice, Slider
+from course.explore.factory import Description, explorable
 from course.explore.models import shards as model
 
 LEFT = 104  # where lines and batches begin, in pixels
@@ -112,3 +116,20 @@ def _lanes(reading: model.Reading, top: float) -> list[str]:
             x = LEFT + number * wide
             parts.append(svg.rect(x, y, wide - 4 * wide / WIDE, HIGH, fill, tip=tip))
     return parts
+
+
+@explorable
+def shards(metrics=None) -> Description:
+    """Files that ranks and loader workers read: change who shares, see who reads which line.
+
+    `metrics` is the table of a run of lab 04d (`run.metrics`), drawn below. A table without the
+    lines that were read is a `CourseError`.
+    """
+    ran = None if metrics is None else model.measured(metrics.to_dict("records"))
+
+    return partial(draw, measured=ran), {
+        "way": Choice("Who shares", model.WAYS, model.NOBODY),
+        "ranks": Slider("Ranks", 1, 4, 2),
+        "workers": Slider("Loader workers per rank", 0, 3, 2),
+        "files": Slider("Files", 1, len(model.SIZES), 4),
+    }

@@ -2,6 +2,8 @@
 
 from course.core import words
 from course.drawing import palette, svg
+from course.explore.controls import Choice, Slider
+from course.explore.factory import Description, explorable
 from course.explore.models import split as model
 
 DATA, LAYERS = "data", "layers"
@@ -103,3 +105,13 @@ def _lane(rank: int, y: float, pieces: list[model.Piece], time: float) -> str:
         fill, tip = palette.phase_colour(colour, piece.phase), f"{piece.phase}, part {piece.part}"
         parts.append(svg.rect(x, y, wide - svg.hair(wide), HIGH, fill, tip=tip))
     return "".join(parts)
+
+
+@explorable
+def split() -> Description:
+    """One network on several ranks, split by data or by layers: who holds, computes, waits."""
+    return draw, {
+        "by": Choice("Split by", (DATA, LAYERS), DATA),
+        "ranks": Slider("Ranks", 1, 4, 2),
+        "parts": Slider("Parts of the batch (by layers)", 1, 8, 1),
+    }

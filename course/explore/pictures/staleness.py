@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from course.core import words
 from course.drawing import palette, svg
+from course.explore.controls import Slider, Toggle
+from course.explore.factory import Description, explorable
 from course.explore.models import staleness as model
 
 LEFT, RIGHT = 104, svg.WIDTH - svg.MARGIN
@@ -73,3 +75,15 @@ def _step(step: model.WorkerStep, y: float, colour: str) -> list[str]:
         waits = (end, y, answered - end - 1, LANE, palette.WAIT)
         parts.append(svg.rect(*waits, tip="waits for the slowest"))
     return parts
+
+
+@explorable
+def staleness() -> Description:
+    """Workers of a parameter server: change the bound, see who waits and how stale it gets."""
+    none = model.UNBOUNDED
+    return draw, {
+        "workers": Slider("Workers", 1, 6, 3),
+        "bound": Slider(f"Bound, in steps ({none}: none)", 0, none, 2),
+        "slow": Slider("The last worker is slower", 1, 8, 4, step=0.5, unit="times"),
+        "nap": Toggle("… but in one step only", False),
+    }

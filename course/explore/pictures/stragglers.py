@@ -5,6 +5,8 @@ from itertools import pairwise
 
 from course.core import words
 from course.drawing import palette, svg, touch
+from course.explore.controls import Slider
+from course.explore.factory import Description, explorable
 from course.explore.models import stragglers as model
 
 LEFT = 116  # where the lanes' time begins, in pixels
@@ -127,3 +129,14 @@ def _curve(curve: list[tuple[int, float]], now: tuple[int, float], y: float) -> 
         svg.polyline([at(*point) for point in curve], colour=blue),
         svg.circle(*at(*now), 5, blue),
     ]
+
+
+@explorable
+def stragglers() -> Description:
+    """Ranks that meet at every all-reduce: slow one down, make all jitter, let them meet less."""
+    return draw, {
+        "ranks": Slider("Ranks", 2, 8, 8),
+        "slower": Slider("Last rank slower by", 0, 100, 0, step=5, unit="%"),
+        "jitter": Slider("Jitter of every pass", 0, 30, 10, step=2, unit="%"),
+        "every": Slider("Passes per step", 1, 8, 1, step=2, log=True),
+    }

@@ -2,6 +2,8 @@
 
 from course.core import words
 from course.drawing import palette, svg, touch
+from course.explore.controls import FINE, Choice, Slider
+from course.explore.factory import Description, explorable
 from course.explore.models import strategies as model
 
 LEFT, RIGHT = svg.MARGIN, svg.WIDTH - svg.MARGIN
@@ -270,3 +272,16 @@ def _bars(plans: dict[str, model.Plan], now: model.Plan) -> list[str]:
             parts.append(svg.rect(x, bar_y, wide, BAR, colour))
             parts.append(svg.text(x + wide + 6, bar_y + 11, amount))
     return parts
+
+
+@explorable
+def strategies() -> Description:
+    """A strategy on so many devices: where variables live, what moves, what a death leaves."""
+    return draw, {
+        "strategy": Choice("Strategy", model.STRATEGIES, model.MIRRORED),
+        "devices": Slider("Devices", 1, 8, 4),
+        "mib": Slider("Weights", 10, 10_000, 420, step=10**0.125, unit="MiB", log=True),
+        "optimizer": Choice("Optimizer", tuple(model.OPTIMIZERS), "Adam"),
+        "bandwidth": Slider("Link, each way", 0.1, 300, 25, step=FINE, unit="GB/s", log=True),
+        "dies": Choice("What dies", model.DEATHS, model.NOTHING),
+    }

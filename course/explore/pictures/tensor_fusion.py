@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 
 from course.core import words
 from course.drawing import palette, svg
+from course.explore.controls import FINE, Slider, Toggle
+from course.explore.factory import Description, explorable
 from course.explore.models import tensor_fusion as model
 from course.explore.models.backward import Message
 
@@ -150,3 +152,17 @@ def _curve(left: float, unit: str, curve: Sequence[Point], now: Point) -> str:
         svg.circle(*at(*now), 4, BLUE),
     ]
     return "".join(parts)
+
+
+@explorable
+def tensor_fusion() -> Description:
+    """Tensors that become ready one after another: the messages, the waiting, the time in all."""
+    return draw, {
+        "tensors": Slider("Tensors", 1, 400, 100, step=FINE, log=True, whole=True),
+        "size": Slider("Size of each", 4, 4096, 256, step=2**0.5, unit="KiB", log=True),
+        "threshold": Slider("Fusion threshold", 0.01, 128, 128, step=2**0.5, unit="MiB", log=True),
+        "cycle": Slider("Cycle time", 0.1, 50, 1, step=FINE, unit="ms", log=True),
+        "latency": Slider("Start of a message", 0, 2, 0.5, step=0.05, unit="ms"),
+        "bandwidth": Slider("Network", 0.1, 300, 10, step=FINE, unit="GB/s", log=True),
+        "hurry": Toggle("Begin a cycle when the program waits", False),
+    }
