@@ -6,12 +6,8 @@ from collections.abc import Iterable
 import torch
 import torch.distributed as dist
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from course.core import insides
-
-# What is in nested lists and dictionaries; torch has no public name for it.
-tree_leaves = insides.inside(insides.module("torch.utils._pytree"), "tree_leaves")
+from course.given.sent import Traffic, tree_leaves
 
 
 def held(tensors: Iterable[Tensor]) -> int:
@@ -21,17 +17,21 @@ def held(tensors: Iterable[Tensor]) -> int:
     return sum(storages.values())
 
 
-class Account(TorchDispatchMode):
-    """Sees every operation within it: adds up what collectives send, and notes all memory.
+class Account(Traffic):
+    """Sees every operation within it: what collectives send, and all memory.
 
     `sent` and `peak` are in bytes. What a rank sends is counted as the ring of lab 02 sends it.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.sent, self.peak = 0.0, 0
+        self.peak = 0
         self._storages = weakref.WeakSet()
-        self._share = (dist.get_world_size() - 1) / dist.get_world_size()
+
+    @property
+    def sent(self) -> float:
+        """The bytes that this rank has sent."""
+        return (dist.get_world_size() - 1) / dist.get_world_size() * self.units
 
     @property
     def alive(self) -> int:
@@ -39,12 +39,9 @@ class Account(TorchDispatchMode):
         return sum(storage.nbytes() for storage in self._storages)
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        result = function(*args, **(kwargs or {}))
+        result = super().__torch_dispatch__(function, types, args, kwargs)
         leaves = tree_leaves((args, kwargs, result))
         tensors = [t for t in leaves if type(t) in (Tensor, torch.nn.Parameter)]
-        if function.namespace == "c10d":  # torch runs each collective as an operation c10d::...
-            halves = 2 if function.overloadpacket.__name__ == "allreduce_" else 1
-            self.sent += halves * self._share * max((t.nbytes for t in tensors), default=0)
         self._storages.update(map(_storage, tensors))
         self.peak = max(self.peak, self.alive)
         return result

@@ -1,15 +1,25 @@
-"""Count what a rank hands to its collectives, so that ways to train can be compared by bytes."""
+"""What a rank sends, so that ways to train can be compared by their messages and bytes.
 
+`counted` stands between a script and the functions that it calls, which takes no time. `Traffic`
+sees every operation that torch runs, and so each collective under whatever name; that takes time.
+"""
+
+import contextlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
+import torch
+import torch.distributed as dist
 from torch import Tensor
+from torch.distributed import distributed_c10d
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from course.core import interceptor
+from course.core import collectives, insides, interceptor
 
-# The place of the tensor that a rank gives, among the arguments.
-GIVES = {"all_reduce": 0, "all_gather_into_tensor": 1, "all_gather_single": 1}
+# What is in nested lists and dictionaries; torch has no public name for it.
+tree_leaves = insides.inside(insides.module("torch.utils._pytree"), "tree_leaves")
 
 
 @dataclass
@@ -29,10 +39,62 @@ def counted() -> Iterator[Sent]:
     total = Sent()
 
     def note(name: str, real: Callable, args: tuple, kwargs: dict) -> object:
-        given: Tensor = args[GIVES[name]]
+        given: Tensor = args[collectives.GIVES[name]]
         total.messages += 1
         total.nbytes += given.nbytes
         return real(*args, **kwargs)
 
-    with interceptor.intercepted(note, GIVES):
+    with interceptor.intercepted(note, collectives.GIVES):
         yield total
+
+
+@dataclass(frozen=True)
+class Message:
+    """One collective as torch ran it."""
+
+    name: str  # without underscores, such as "allreduce"
+    elements: int  # of the largest tensor among its arguments
+    nbytes: int  # of its largest argument, a list of tensors taken together
+    ranks: tuple[int, ...]  # the members of its group
+
+
+class Traffic(TorchDispatchMode):
+    """The collectives of this rank while it is entered, in order.
+
+    torch.distributed runs each collective as an operation of the dispatcher, and so do its
+    functional forms. So it does not matter how a script has called it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.messages: list[Message] = []
+
+    @property
+    def units(self) -> int:
+        """Bytes in units of (N-1)/N, as the ring of lab 02 sends them: all-reduces count twice."""
+        return sum(each.nbytes * (2 if each.name == "allreduce" else 1) for each in self.messages)
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None):
+        result = function(*args, **(kwargs or {}))
+        name = function.overloadpacket.__name__.replace("_", "")
+        if "c10d" in function.namespace and name != "barrier" and (ranks := _members(args)):
+            each = [[t for t in tree_leaves(arg) if isinstance(t, Tensor)] for arg in args]
+            elements = max((tensor.numel() for tensors in each for tensor in tensors), default=0)
+            nbytes = max(sum(tensor.nbytes for tensor in tensors) for tensors in each)
+            self.messages.append(Message(name, elements, nbytes, ranks))
+        return result
+
+
+def _members(args: tuple) -> tuple[int, ...]:
+    """The ranks of the group among the arguments of an operation; none if it has no group."""
+    for thing in args:
+        group = None
+        if isinstance(thing, torch.ScriptObject):
+            if "ProcessGroup" in str(insides.inside(thing, "_type")()):
+                group = dist.ProcessGroup.unbox(thing)
+        elif isinstance(thing, str):
+            with contextlib.suppress(ValueError, RuntimeError):  # it is not the name of a group
+                group = insides.inside(distributed_c10d, "_resolve_process_group")(thing)
+        if group is not None:
+            return tuple(dist.get_process_group_ranks(group))
+    return ()

@@ -51,13 +51,13 @@ CODE = {
     "_sync_buffers": (DDP, LESS, "when DDP sends its buffers"),
     # checks
     "_world": (C10D, R, "the process groups that there are"),
-    "_resolve_process_group": (C10D, R, "the group that a functional collective names"),
     "_object_to_tensor": (C10D, R, "the bytes of an object that travels"),
-    "_type": ("torch.ScriptObject", R, "whether an argument of an operation is a group"),
     "_python_dispatch": ("torch.utils", DOC, "TorchDispatchMode: torch's notes on extending it"),
     "_pytree": ("torch.utils", R, "the tensors in nested arguments"),
     "_growth_tracker": ("", DOC, "torch's reference, of GradScaler.state_dict"),
     # given
+    "_resolve_process_group": (C10D, R, "the group that a functional collective names"),
+    "_type": ("torch.ScriptObject", R, "whether an argument of an operation is a group"),
     "_dump_fr_trace": ("torch._C._distributed_c10d", R, "only NCCL's recorder has a public way"),
     "_distributed_c10d": ("torch._C", R, "holds the former"),
     "_C": ("torch", R, "holds the former"),

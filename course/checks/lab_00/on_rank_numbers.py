@@ -6,7 +6,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from course.checks.tools.recorder import MOVES_DATA, forbidden
+from course.checks.tools.recorder import forbidden
+from course.core import collectives
 
 BIG = 2**60 + 1  # lost in 64-bit floats
 SMALL = 2**-30  # beside a number like 9, lost in 32-bit floats
@@ -67,6 +68,6 @@ def same(got: Tensor, wanted: Tensor) -> bool:
 
 def only(allowed: str) -> AbstractContextManager:
     """Within it, every other call that moves data between ranks, or waits for them, raises."""
-    others = [name for name in (*MOVES_DATA, "barrier", "monitored_barrier") if name != allowed]
+    others = [name for name in collectives.MOVES_DATA + collectives.BARRIERS if name != allowed]
     message = f"it calls dist.{{name}}; only dist.{allowed} may be used"
     return forbidden(others, message)

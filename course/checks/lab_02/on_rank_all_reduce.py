@@ -9,7 +9,8 @@ import torch.distributed as dist
 from torch import Tensor
 
 from course.checks.tools.loose_ends import loose_ends as ends_of
-from course.checks.tools.recorder import COLLECTIVES, forbidden, recorded
+from course.checks.tools.recorder import forbidden, recorded
+from course.core import collectives
 
 DTYPES = (torch.int64, torch.bfloat16, torch.float16, torch.float32, torch.float64)
 
@@ -113,7 +114,7 @@ def traffic(
 def without_library(module: str, names: tuple[str, ...]) -> dict[str, Tensor]:
     """A sum with torch's own collectives made unusable."""
     message = "it calls one of torch's collectives, {name}; only single messages are allowed"
-    with forbidden((*COLLECTIVES, "barrier", "monitored_barrier"), message):
+    with forbidden(collectives.COLLECTIVES + collectives.BARRIERS, message):
         left = {}
         for name, all_reduce in ways(module, names).items():
             left[name] = numbers(dist.get_rank(), (12,))

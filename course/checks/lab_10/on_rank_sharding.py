@@ -7,41 +7,14 @@ from collections.abc import Callable, Sequence
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from course.checks.tools.memory import settled
 from course.checks.tools.reference import OPTIMIZERS, Small, batch, loss_of, weights
-from course.checks.tools.traffic import tree_leaves
 from course.given import memory as counted
+from course.given.sent import Traffic
 
 ADAMW = "AdamW"
 Case = tuple[str, str]  # the kind of a model, the name of an optimizer
-
-
-class Traffic(TorchDispatchMode):
-    """The collectives of this rank as (name, bytes of the whole tensor), under whatever name.
-
-    torch.distributed runs each as an operation of the dispatcher, so that it does not matter how
-    a script has called it.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.calls: list[tuple[str, int]] = []
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        name = function.overloadpacket.__name__
-        if function.namespace == "c10d" and name != "barrier":
-            tensors = [[t for t in tree_leaves(arg) if isinstance(t, Tensor)] for arg in args]
-            self.calls.append((name, max(sum(t.nbytes for t in each) for each in tensors)))
-        return function(*args, **(kwargs or {}))
-
-    @property
-    def sent(self) -> int:
-        """Bytes in units of (N-1)/N, as a ring sends them: an all-reduce counts twice."""
-        return sum(size * (2 if name == "allreduce_" else 1) for name, size in self.calls)
-
-
 BOOKKEEPING = 64  # bytes that a way may keep for itself, such as the ranks of a device mesh
 BATCHES = 6  # parts of a step's batch, shared out over any number of ranks
 
@@ -125,7 +98,8 @@ def traffic(exercise: str) -> tuple[list[tuple[str, int]], int, dict[str, int], 
             after()
     of_layers = sum(unit.shard.nbytes for unit in net.units) * dist.get_world_size()
     outer = sum(unit.shard.nbytes for unit in getattr(net, "outer", [])) * dist.get_world_size()
-    return seen.calls, seen.sent, {"layers": of_layers, "outer": outer}, len(units_of(net))
+    calls = [(message.name, message.nbytes) for message in seen.messages]
+    return calls, seen.units, {"layers": of_layers, "outer": outer}, len(units_of(net))
 
 
 def memory(exercise: str) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.utils.checkpoint import checkpoint, set_checkpoint_early_stop
 
-from course.checks.lab_10.on_rank_sharding import Traffic, fsdp, whole_weights
+from course.checks.lab_10.on_rank_sharding import fsdp, whole_weights
 from course.checks.tools.reference import (
     WIDTH,
     Small,
@@ -19,6 +19,7 @@ from course.checks.tools.reference import (
     train_alone,
 )
 from course.given import units
+from course.given.sent import Traffic
 
 LAYERS = 4
 # Forward or backward, the layer that computes, those that have memory then, those whose gather is
@@ -164,7 +165,7 @@ def without_sync() -> tuple[list[str], list[str], int, float]:
     named = list(net.module.named_parameters())
     whole = [name for name, p in named if p.untyped_storage().nbytes()]
     missing = [name for name, p in named if p.grad is None]
-    reduced = sum(size for name, size in seen.calls if "gather" not in name)
+    reduced = sum(message.nbytes for message in seen.messages if "gather" not in message.name)
     (loss_of(net, batch(1, dist.get_rank())) / 2).backward()
     updates.step()
     alone = train_alone("plain", "SGD", 1, dist.get_world_size(), passes=2)

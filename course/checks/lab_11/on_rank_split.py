@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from course.checks.tools.loose_ends import late
 from course.checks.tools.memory import settled
 from course.checks.tools.recorder import recorded
-from course.checks.tools.traffic import Sent, Traffic
+from course.given.sent import Traffic
 
 SAMPLES, TOKENS, WIDTH, INNER = 2, 7, 5, 24  # 24 can be shared by 1, 2, 3 and 4 ranks
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
@@ -110,8 +110,8 @@ def blocks() -> Tensor:
     return layer(inputs(0)).detach()
 
 
-def messages() -> dict[str, list[Sent]]:
-    """What an MLP sends in forward and in backward."""
+def messages() -> dict[str, list[tuple]]:
+    """What an MLP sends in forward and in backward: names, elements and ranks."""
     script, group = importlib.import_module("my_split"), dist.group.WORLD
     up, down = script.ColumnLinear(WIDTH, INNER, group), script.RowLinear(INNER, WIDTH, group)
     with recorded("new_group") as made:
@@ -120,7 +120,8 @@ def messages() -> dict[str, list[Sent]]:
         with Traffic() as backward:
             y.sum().backward()
     assert not made, "it makes a process group in each pass; the one that it is given will do"
-    return {"forward": forward.calls, "backward": backward.calls}
+    seen = {"forward": forward.messages, "backward": backward.messages}
+    return {when: [(m.name, m.elements, m.ranks) for m in sent] for when, sent in seen.items()}
 
 
 def held() -> tuple[int, int]:

@@ -7,7 +7,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from course.checks.tools.recorder import recorded
-from course.checks.tools.traffic import Sent, Traffic
+from course.given.sent import Traffic
 
 VOCABULARY, TOKENS = 24, 50  # 24 can be shared by 1, 2, 3 and 4 ranks
 
@@ -26,12 +26,12 @@ def lost(scale: float = 1.0, groups: int = 1) -> tuple[float, Tensor, bool]:
     return _lost(scale, group)
 
 
-def messages(groups: int = 1) -> tuple[list[Sent], int]:
-    """What the loss sends in both directions, and how many groups it makes for it."""
+def messages(groups: int = 1) -> tuple[list[tuple], int]:
+    """The name, elements and ranks of each message of the loss, and how many groups it makes."""
     group = dist.new_subgroups(group_size=dist.get_world_size() // groups)[0]
     with recorded("new_group") as made, Traffic() as seen:
         _lost(1.0, group)
-    return seen.calls, len(made)
+    return [(m.name, m.elements, m.ranks) for m in seen.messages], len(made)
 
 
 def _lost(scale: float, group: dist.ProcessGroup) -> tuple[float, Tensor, bool]:

@@ -10,18 +10,12 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
-from course.core import interceptor
+from course.core import collectives, interceptor
 
-PREFIXES = ("all_", "_all_", "reduce", "_reduce", "broadcast", "_broadcast", "gather", "scatter")
-COLLECTIVES = tuple(
-    name for name in vars(dist) if name.startswith(PREFIXES) and name != "reduce_op"
-)
-MESSAGES = ("send", "recv", "isend", "irecv", "batch_isend_irecv")
-MOVES_DATA = COLLECTIVES + MESSAGES
 # `batch_isend_irecv` is recorded as the messages that it consists of.
 RECORDED = tuple(
     name
-    for name in MOVES_DATA
+    for name in collectives.MOVES_DATA
     if name != "batch_isend_irecv" and inspect.isfunction(getattr(dist, name, None))
 )
 

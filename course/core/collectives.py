@@ -1,0 +1,13 @@
+"""The functions of torch.distributed by which ranks exchange data: the one table of them."""
+
+import torch.distributed as dist
+
+PREFIXES = ("all_", "_all_", "reduce", "_reduce", "broadcast", "_broadcast", "gather", "scatter")
+COLLECTIVES = tuple(
+    name for name in vars(dist) if name.startswith(PREFIXES) and name != "reduce_op"
+)
+BARRIERS = ("barrier", "monitored_barrier")
+MESSAGES = ("send", "recv", "isend", "irecv", "batch_isend_irecv")
+MOVES_DATA = COLLECTIVES + MESSAGES
+# The place of the tensor that a rank gives, among the arguments.
+GIVES = {"all_reduce": 0, "all_gather_into_tensor": 1, "all_gather_single": 1}
