@@ -4,7 +4,7 @@ The tensors are CPU tensors that remember a pretended device. What CUDA and NCCL
 what is only slow or wrong there is a warning. Streams, timing, memory and numerics are not
 modelled, nor DataParallel, autocast, `ZeroRedundancyOptimizer`, and layers that
 `parallelize_module` splits. `pretend_gpus` begins it, for good, in its own process; nothing else
-does.
+does. A check of lab 03 calls it.
 """
 
 from course.pretended.start import pretend_gpus

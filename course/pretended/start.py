@@ -1,5 +1,7 @@
 """Begin to pretend, or say that this torch is not known."""
 
+import threading
+
 import torch
 from torch.distributed import ProcessGroup, distributed_c10d
 
@@ -17,13 +19,22 @@ USED = (
 
 
 def pretend_gpus(count: int) -> None:
-    """Be a process that sees `count` GPUs; raises `UnknownTorch` where torch is not as expected."""
+    """Be a process that sees `count` GPUs, from now on.
+
+    Raises `UnknownTorch` for a torch that is not as expected.
+    """
     for home, name in USED:
         insides.inside(home, name)
     try:
-        from course.pretended import install  # imports names that another torch may not have
+        # They import names that another torch may not have.
+        from course.pretended import nccl, tensors, torch_cuda
     except ImportError as error:
         raise UnknownTorch(
             f"torch {torch.__version__} lacks what pretended GPUs are made of: {error}."
         ) from error
-    install.install(count)
+    tensors.gpus.count = count
+    tensors.install()
+    torch_cuda.install()
+    nccl.install()
+    threading.Thread.run = tensors.everywhere(threading.Thread.run)
+    tensors.Devices().__enter__()

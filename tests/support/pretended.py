@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from course.launch import Run, launch
-from course.pretended import run as runner
-from support import solutions
+from support import on_pretended_gpus, solutions
 from support.patience import PATIENCE_S
 
 # The CPU is all that there is to hide; and small tensors gain nothing from more threads.
@@ -63,7 +62,7 @@ def written(lab: str, folder: Path) -> Path:
 def on_gpus(folder: Path, script: str, *args: str, ranks: int = 2, gpus: int = 2) -> Run:
     """Run a script that lies in `folder` on ranks that see `gpus` pretended GPUs."""
     command = ["torchrun", "--standalone", "--nproc-per-node", str(ranks)]
-    command += [runner.__file__, str(gpus), str(folder / script), *args]
+    command += [on_pretended_gpus.__file__, str(gpus), str(folder / script), *args]
     return launch(command, limit=PATIENCE_S, env=ENVIRONMENT)
 
 

@@ -1,4 +1,4 @@
-"""Run a script on pretended GPUs: ``torchrun --nproc-per-node 2 run.py 2 SCRIPT ARGUMENTS``.
+"""Run a script on pretended GPUs: ``torchrun --nproc-per-node 2 on_pretended_gpus.py 2 SCRIPT``.
 
 The first argument is the number of GPUs that each process sees.
 """
@@ -6,7 +6,7 @@ The first argument is the number of GPUs that each process sees.
 import sys
 
 from course.launch import forked
-from course.pretended.start import pretend_gpus
+from course.pretended import pretend_gpus
 
 if __name__ == "__main__":
     sys.path.pop(0)  # this folder; the next line but one puts the script's there
