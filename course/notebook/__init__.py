@@ -1,8 +1,8 @@
 """What a notebook loads: the magics, live output, guesses, tables of claims and of changes."""
 
 from course.notebook.claims import claims
-from course.notebook.curves_display import CurvesDisplay
 from course.notebook.diff import Diff, diff
+from course.notebook.displays import CurvesDisplay
 from course.notebook.guess_form import it_was
 from course.notebook.live import Live
 from course.notebook.magics import load

@@ -27,7 +27,7 @@ from course.launch import (
     Started,
     brief,
 )
-from course.notebook.curves_display import CurvesDisplay
+from course.notebook.displays import CurvesDisplay
 from course.notebook.run_ending import how_it_ended, story
 
 SHOWN_LINES = 400  # of a run, printed in the notebook; then only the last ones

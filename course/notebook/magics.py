@@ -23,9 +23,8 @@ from course.core import CourseError, write_whole
 from course.exercises import exercise
 from course.launch import KINDS, LIMIT_S, Reason, Run, launch, warm_up
 from course.notebook import guess_form, place, progress, server, stuck
-from course.notebook.check_display import CheckDisplay
-from course.notebook.curves_display import CurvesDisplay
 from course.notebook.diff import Diff
+from course.notebook.displays import CheckDisplay, CurvesDisplay
 from course.notebook.live import Live
 from course.own import Answer, answered, options, watch
 

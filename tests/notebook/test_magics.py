@@ -90,7 +90,7 @@ def pictures(monkeypatch: pytest.MonkeyPatch) -> list:
             pictures.append(picture)
 
     monkeypatch.setattr(
-        "course.notebook.curves_display.display",
+        "course.notebook.displays.display",
         lambda picture, **_: pictures.append(picture) or Handle(),
     )
     return pictures

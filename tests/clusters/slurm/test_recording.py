@@ -32,7 +32,7 @@ def test_the_recorded_job_waits_loses_a_node_is_told_to_stop_and_each_time_goes_
     recorded, capsys, monkeypatch
 ):
     monkeypatch.setattr(
-        "course.notebook.curves_display.display",
+        "course.notebook.displays.display",
         lambda *args, **kwargs: type("Area", (), {"update": print})(),
     )
     job = recorded.submit(STORY)
