@@ -13,7 +13,7 @@ from course.commands.lab_folder import as_brought, lab_folder
 from course.core import ROOT
 
 SETTINGS = ROOT / "course" / "notebook" / "settings"
-STARTUP = ROOT / "course" / "notebook" / "forgotten.py"
+STARTUP = ROOT / "course" / "notebook" / "ipython_startup.py"
 DOCTOR_LIMIT_S = 120  # a doctor may hang, on a sick driver for instance
 
 

@@ -16,7 +16,7 @@ SHADES = (0.38, 0.52, 0.66)  # of others' jobs, so that neighbours differ
 
 
 @dataclass(frozen=True)
-class Server:
+class BoardServer:
     """A server on the board: `note` is why nothing runs there, "" if things do."""
 
     name: str
@@ -44,7 +44,7 @@ class Bar:
 
 def draw(
     title: str,
-    servers: Sequence[Server],
+    servers: Sequence[BoardServer],
     bars: Sequence[Bar],
     top: float,
     unit: str,
@@ -76,7 +76,7 @@ def draw(
     return svg.card(y + extra_height + 4, title, parts, subtitle=subtitle, alt=alt)
 
 
-def _first_rows(servers: Sequence[Server]) -> list[Server]:
+def _first_rows(servers: Sequence[BoardServer]) -> list[BoardServer]:
     """The servers whose GPUs have room on the board."""
     shown, rows = [], 0
     for server in servers:
@@ -86,7 +86,7 @@ def _first_rows(servers: Sequence[Server]) -> list[Server]:
     return shown
 
 
-def _rows(servers: Sequence[Server]) -> tuple[list[str], dict[str, float], float]:
+def _rows(servers: Sequence[BoardServer]) -> tuple[list[str], dict[str, float], float]:
     """The empty rows, the y where each server's begin, and the y where all end."""
     parts: list[str] = []
     places: dict[str, float] = {}
@@ -98,7 +98,7 @@ def _rows(servers: Sequence[Server]) -> tuple[list[str], dict[str, float], float
     return parts, places, y
 
 
-def _server(server: Server, y: float) -> list[str]:
+def _server(server: BoardServer, y: float) -> list[str]:
     parts = [svg.text(svg.MARGIN, y + 12, server.name, bold=True)]
     for gpu in range(server.gpus):
         top = y + gpu * ROW

@@ -11,7 +11,7 @@ import traitlets
 from course.core import CourseError
 from course.drawing import Picture
 from course.explore.controls import Button, Choice, Fields, Slider
-from course.explore.models.collectives import COLLECTIVES, OPS, Cell, Example
+from course.explore.models.collectives import COLLECTIVES, OPS, Example, Number
 from course.explore.pictures import collectives as picture
 from course.explore.widget import Explorable
 from course.launch import launch
@@ -26,7 +26,7 @@ HOW = "Write the numbers that each rank holds afterwards, with blanks between th
 
 
 @dataclass(frozen=True)
-class Answer:
+class RankPrediction:
     """One rank's numbers, as `predicted` and as the run `measured` them; () if it has none."""
 
     rank: int
@@ -39,10 +39,10 @@ class Answer:
         return self.predicted == self.measured
 
 
-class Verdict:
+class Comparison:
     """What a run says of the predictions."""
 
-    def __init__(self, answers: Sequence[Answer]) -> None:
+    def __init__(self, answers: Sequence[RankPrediction]) -> None:
         self.answers = list(answers)
 
     @property
@@ -71,7 +71,7 @@ class Quiz(Explorable):
         self, collective: str = "all-gather", ranks: int = 3, seed: int = 0, script: str = SCRIPT
     ) -> None:
         self._script = script
-        self._verdict: Verdict | None = None
+        self._verdict: Comparison | None = None
         self._said = ""  # why there is no verdict, where one was asked for
         self._asked: list[Any] = []  # the question that the predictions answer
         super().__init__(
@@ -93,7 +93,7 @@ class Quiz(Explorable):
         self.at(collective=collective, ranks=ranks, other=seed, predicted=[], run=0)
         return self
 
-    def predict(self, *answers: str | int | Sequence[int]) -> Verdict:
+    def predict(self, *answers: str | int | Sequence[int]) -> Comparison:
         """Run the collective on real ranks and compare.
 
         Give one answer per rank, such as ``"3 5 2"``, 10, or "" for nothing. Raises `CourseError`
@@ -140,13 +140,13 @@ class Quiz(Explorable):
                 self._said = str(error)
         self.picture = self._state.picture(self.values)
 
-    def _judged(self) -> Verdict:
+    def _judged(self) -> Comparison:
         """What real ranks say of the predictions."""
         texts = self.values["predicted"]
         if not any(text.strip() for text in texts):
             raise CourseError(f"Predict first. {HOW}")
         predicted = [_numbers(text) for text in texts]
-        return Verdict(list(map(Answer, range(len(texts)), predicted, self._measured())))
+        return Comparison(list(map(RankPrediction, range(len(texts)), predicted, self._measured())))
 
     def _drawn(self, predicted: list[str], **_: object) -> Picture:
         asked = self.example
@@ -174,12 +174,12 @@ class Quiz(Explorable):
         }
         return [tuple(map(int, held[rank].split())) for rank in range(asked.ranks)]
 
-    def _cells(self, rank: int, numbers: tuple[int, ...]) -> list[Cell]:
+    def _cells(self, rank: int, numbers: tuple[int, ...]) -> list[Number]:
         """What a rank holds, with the ranks whose numbers are in it as far as the model knows."""
         sources = [cell.sources for cell in self.example.after()[rank]]
         if len(sources) != len(numbers):
             sources = [(rank,)] * len(numbers)
-        return [Cell(*cell) for cell in zip(numbers, sources, strict=True)]
+        return [Number(*cell) for cell in zip(numbers, sources, strict=True)]
 
 
 def _names(values: dict[str, Any]) -> list[str]:
@@ -187,7 +187,7 @@ def _names(values: dict[str, Any]) -> list[str]:
     return [f"Rank {rank}" for rank in range(values["ranks"])]
 
 
-def _line(answer: Answer) -> str:
+def _line(answer: RankPrediction) -> str:
     """An answer as text."""
     mark = "✓" if answer.right else "✗"
     predicted, measured = (_text(each) or "nothing" for each in (answer.predicted, answer.measured))

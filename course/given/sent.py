@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.distributed import distributed_c10d
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from course.core import collectives, insides, interceptor
+from course.core import dist_names, insides, interceptor
 
 # What is in nested lists and dictionaries; torch has no public name for it.
 tree_leaves = insides.inside(insides.module("torch.utils._pytree"), "tree_leaves")
@@ -39,17 +39,17 @@ def counted() -> Iterator[Sent]:
     total = Sent()
 
     def note(name: str, real: Callable, args: tuple, kwargs: dict) -> object:
-        given: Tensor = args[collectives.GIVES[name]]
+        given: Tensor = args[dist_names.GIVES[name]]
         total.messages += 1
         total.nbytes += given.nbytes
         return real(*args, **kwargs)
 
-    with interceptor.intercepted(note, collectives.GIVES):
+    with interceptor.intercepted(note, dist_names.GIVES):
         yield total
 
 
 @dataclass(frozen=True)
-class Message:
+class Collective:
     """One collective as torch ran it."""
 
     name: str  # without underscores, such as "allreduce"
@@ -67,7 +67,7 @@ class Traffic(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.messages: list[Message] = []
+        self.messages: list[Collective] = []
 
     @property
     def units(self) -> int:
@@ -81,7 +81,7 @@ class Traffic(TorchDispatchMode):
             each = [[t for t in tree_leaves(arg) if isinstance(t, Tensor)] for arg in args]
             elements = max((tensor.numel() for tensors in each for tensor in tensors), default=0)
             nbytes = max(sum(tensor.nbytes for tensor in tensors) for tensors in each)
-            self.messages.append(Message(name, elements, nbytes, ranks))
+            self.messages.append(Collective(name, elements, nbytes, ranks))
         return result
 
 

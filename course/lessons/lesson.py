@@ -36,7 +36,7 @@ START = "start"  # the lesson that is not a lab: where a learner begins, and com
 
 
 @dataclass(frozen=True)
-class Block:
+class Solution:
     """One solution: the lines of its two markers in the source (from 0), its indent and hint."""
 
     begin: int
@@ -202,7 +202,7 @@ def _first_line(lines: list[str], source: str, start: int) -> int:
     return start + 1
 
 
-def scan(lines: list[str]) -> tuple[list[Block], list[tuple[int, str]]]:
+def scan(lines: list[str]) -> tuple[list[Solution], list[tuple[int, str]]]:
     """Find the solutions in a cell's lines: blocks, and what is wrong as (line from 0, reason)."""
     blocks, wrong, opened = [], [], None
     for number, line in enumerate(lines):
@@ -217,7 +217,7 @@ def scan(lines: list[str]) -> tuple[list[Block], list[tuple[int, str]]]:
         elif END.fullmatch(line):
             if opened:
                 begin, indent, hint = opened
-                blocks.append(Block(begin, number, indent, hint))
+                blocks.append(Solution(begin, number, indent, hint))
             else:
                 wrong.append((number, NO_BEGIN))
             opened = None
@@ -228,7 +228,7 @@ def scan(lines: list[str]) -> tuple[list[Block], list[tuple[int, str]]]:
     return blocks, wrong
 
 
-def blank(source: str, blocks: list[Block], first: int) -> str:
+def blank(source: str, blocks: list[Solution], first: int) -> str:
     """Put a TODO in the place of each block, numbered from ``first``."""
     lines = source.splitlines()
     for number, block in reversed(list(enumerate(blocks, first))):

@@ -1,4 +1,4 @@
-// The face of course.notebook.guess_form.Form: a field for a guess, then what became of it.
+// The face of course.notebook.guess_form.GuessForm: a field for a guess, then what became of it.
 const GONE = "jupyter-widgets-disconnected"; // JupyterLab's, for a widget whose kernel is gone
 const STORED = "What the stored run showed";
 

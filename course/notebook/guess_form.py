@@ -30,7 +30,7 @@ STORED = "What the stored run showed"
 TAKES = "%%guess takes a name, then a unit or choices: %%guess growth times."
 
 
-class Form(anywidget.AnyWidget):
+class GuessForm(anywidget.AnyWidget):
     """The form of one question. Enter keeps an answer, a click skips; both are in the file."""
 
     _esm = Path(__file__).with_name("guess.js").read_text(encoding="utf-8")
@@ -90,7 +90,7 @@ class Form(anywidget.AnyWidget):
         return f"<details><summary>{STORED}</summary>{html.escape(self.stored)}</details>"
 
 
-_forms: dict[str, tuple[Form, DisplayHandle]] = {}  # those that this kernel shows, by name
+_forms: dict[str, tuple[GuessForm, DisplayHandle]] = {}  # those that this kernel shows, by name
 
 
 def ask(line: str, cell: str) -> None:
@@ -101,7 +101,7 @@ def ask(line: str, cell: str) -> None:
     if not guesses.NAME.fullmatch(name) or not question or "" in choices:
         raise CourseError(TAKES)
     asked = Guess(name, question, "" if choices else kind, choices)
-    form = Form(guesses.asked(asked, SRC))
+    form = GuessForm(guesses.asked(asked, SRC))
     _forms[name] = form, display(form, display_id=True)
 
 

@@ -22,7 +22,7 @@ from IPython.core.magics import NamespaceMagics
 from course.core import CourseError, write_whole
 from course.exercises import exercise
 from course.launch import KINDS, LIMIT_S, Reason, Run, launch, warm_up
-from course.notebook import guess_form, place, progress, server, stuck
+from course.notebook import guess_form, progress, server, stuck, working_folder
 from course.notebook.diff import Diff
 from course.notebook.displays import CheckDisplay, CurvesDisplay
 from course.notebook.live import Live
@@ -198,6 +198,6 @@ def _write(path: Path, text: str) -> None:
 def load(shell: InteractiveShell) -> None:
     """What `%load_ext course` does: define the magics, look around, start the warm server."""
     shell.register_magics(CourseMagics)
-    place.settle(shell.user_ns)
+    working_folder.settle(shell.user_ns)
     server.settle(shell)
     warm_up()

@@ -9,7 +9,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from course.checks.runner.on_ranks import Rejected, on_ranks
 from course.checks.tools import recorder
-from course.core import collectives
+from course.core import dist_names
 from course.launch import connect
 
 
@@ -45,7 +45,7 @@ def send_one_number(way: str) -> list[recorder.Call]:
 
 def call_forbidden(name: str) -> None:
     """One call of that name, where all that moves data is forbidden."""
-    with recorder.forbidden(collectives.MOVES_DATA, "{name} is forbidden"):
+    with recorder.forbidden(dist_names.MOVES_DATA, "{name} is forbidden"):
         getattr(dist, name)(torch.ones(1))
 
 

@@ -4,7 +4,7 @@ from support.pictures import assert_fits
 
 from course.drawing import board
 
-SERVERS = [board.Server("node1", 4), board.Server("node2", 4, note="a fan")]
+SERVERS = [board.BoardServer("node1", 4), board.BoardServer("node2", 4, note="a fan")]
 
 
 def test_a_bar_is_one_mark_for_each_run_of_neighbouring_gpus():

@@ -131,7 +131,7 @@ def test_to_import_it_changes_nothing():
         import torch.distributed.distributed_c10d as c10d
         homes = (torch, torch.Tensor, torch.cuda, torch.accelerator, torch.distributed, c10d)
         before = [{name: vars(home)[name] for name in vars(home)} for home in homes]
-        from course.pretended import nccl, start, tensors, torch_cuda
+        from course.pretended import nccl, entry, tensors, torch_cuda
         for home, names in zip(homes, before):
             changed = [name for name in names if vars(home).get(name) is not names[name]]
             assert not changed, (home, changed)

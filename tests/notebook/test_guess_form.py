@@ -7,13 +7,13 @@ import pytest
 from support.cells import RunCell, refused
 
 from course.notebook import claims, guess_form, guesses
-from course.notebook.guess_form import Form
+from course.notebook.guess_form import GuessForm
 
 ASK = "%%guess growth times\nBy what factor\ndoes the time grow?"
 IT_WAS = "from course.notebook import it_was\nit_was('growth', 900.4)"
 
 
-def form(name: str = "growth") -> Form:
+def form(name: str = "growth") -> GuessForm:
     """The form that a cell has shown."""
     return guess_form._forms[name][0]
 

@@ -11,7 +11,7 @@ import pytest
 from support.private_names import CODE, LESSONS, Without, asked, modules, own, scripts, used
 
 from course.core.files import ROOT
-from course.pretended import start
+from course.pretended import entry
 
 PRETENDED = ROOT / "course" / "pretended"
 ROWS = {**CODE, **LESSONS}
@@ -58,7 +58,7 @@ def test_the_pretended_gpus_ask_for_all_of_it_when_they_begin() -> None:
     """`start` asks for what is used later and turns a failed import into its sentence."""
     trees = {path: tree for path, tree in modules().items() if PRETENDED in path.parents}
     refused = {name for name, (_, without, _) in CODE.items() if without == Without.REFUSED}
-    at_start = {name for _, name in start.USED} | all_of(trees, asked)
+    at_start = {name for _, name in entry.USED} | all_of(trees, asked)
     imported = {"_device", "_device_constructors", "_pytree", "_utils", "_get_device_index"}
     by_torch_itself = {"_timeout"}
     modules_of_c = {"_C", "_nn"}

@@ -24,7 +24,7 @@ UNITS = {  # each with the factor from a published time to seconds, where it is 
 
 
 @dataclass(frozen=True)
-class Line:
+class Curve:
     """Figures of one machine: `unit` against `along`, which is bytes, GPUs, or n of a matrix.
 
     `ranks` is how many took part, where that is the same for all figures of the line.
@@ -46,13 +46,13 @@ class Line:
 
 
 @cache
-def _all() -> tuple[Line, ...]:
+def _all() -> tuple[Curve, ...]:
     """Every line of every file."""
     found = []
     for path in sorted(Path(__file__).parent.glob("*.toml")):
         for source in tomllib.loads(path.read_text())["source"]:
             rows = source.pop("line")
-            found += [Line(**source, **row | {"figures": _pairs(row["figures"])}) for row in rows]
+            found += [Curve(**source, **row | {"figures": _pairs(row["figures"])}) for row in rows]
     return tuple(found)
 
 
@@ -60,7 +60,7 @@ def _pairs(figures: list[list[float]]) -> tuple[tuple[float, float], ...]:
     return tuple((first, value) for first, value in figures)
 
 
-def lines(measured: str = "") -> tuple[Line, ...]:
+def lines(measured: str = "") -> tuple[Curve, ...]:
     """The lines of what was `measured`, as published; all of them without a name.
 
     Raises `CourseError` with the names that there are, if there is none of this one.
@@ -72,7 +72,7 @@ def lines(measured: str = "") -> tuple[Line, ...]:
     return found
 
 
-def all_reduces() -> tuple[Line, ...]:
+def all_reduces() -> tuple[Curve, ...]:
     """The all-reduces by size, all as bus bandwidth in GB/s: times are converted as nccl-tests do.
 
     The bus bandwidth is 2(N−1)/N of the buffer by the time, with N ranks.
@@ -80,7 +80,7 @@ def all_reduces() -> tuple[Line, ...]:
     return tuple(_bandwidth(line) for line in lines("all-reduce"))
 
 
-def _bandwidth(line: Line) -> Line:
+def _bandwidth(line: Curve) -> Curve:
     if (second := UNITS[line.unit]) is None:
         return line
     share = 2 * (line.ranks - 1) / line.ranks
@@ -88,20 +88,20 @@ def _bandwidth(line: Line) -> Line:
     return replace(line, unit="GB/s", figures=tuple(figures))
 
 
-def speedups(measured: str) -> tuple[Line, ...]:
+def speedups(measured: str) -> tuple[Curve, ...]:
     """The trainings called `measured` as speed-ups over one GPU, where one GPU was measured."""
     alone = (line for line in lines(measured) if line.figures[0][0] == 1)
     return tuple(_speedup(line) for line in alone)
 
 
-def _speedup(line: Line) -> Line:
+def _speedup(line: Curve) -> Curve:
     one = line.figures[0][1]
     return replace(
         line, unit="× one GPU", figures=tuple((n, rate / one) for n, rate in line.figures)
     )
 
 
-def computed(measured: str, parameters: float) -> tuple[Line, ...]:
+def computed(measured: str, parameters: float) -> tuple[Curve, ...]:
     """What each GPU computed in the trainings called `measured`, in TFLOP/s.
 
     A model with so many `parameters` takes 6 operations per parameter and token.
@@ -110,6 +110,6 @@ def computed(measured: str, parameters: float) -> tuple[Line, ...]:
     return tuple(_computed(line, per_token) for line in lines(measured))
 
 
-def _computed(line: Line, per_token: float) -> Line:
+def _computed(line: Curve, per_token: float) -> Curve:
     figures = tuple((n, per_token * rate) for n, rate in line.figures)
     return replace(line, unit="TFLOP/s", figures=figures)

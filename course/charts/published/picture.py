@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from course.charts.log_axes import CARD_HEIGHT, LogAxes, Points, measured_line, named_ends
-from course.charts.published.figures import Line
+from course.charts.published.figures import Curve
 from course.core import CourseError, words
 from course.drawing import Picture, palette, svg
 
@@ -11,7 +11,7 @@ BEHIND = palette.tint(palette.MUTED, 0.25)  # 3 : 1 on the card, as WCAG asks of
 
 
 def draw(
-    mine: Mapping[str, Points], published: Sequence[Line], *, title: str, subtitle: str = ""
+    mine: Mapping[str, Points], published: Sequence[Curve], *, title: str, subtitle: str = ""
 ) -> Picture:
     """Own points by name before published lines, both axes logarithmic.
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from course.charts.published.figures import Line
+from course.charts.published.figures import Curve
 from course.core import CourseError, words
 
 NEAR = 1.5  # figures whose number across differs by this factor at the most are compared
 
 
-def neighbours(at: float, value: float, published: Sequence[Line]) -> dict[str, float]:
+def neighbours(at: float, value: float, published: Sequence[Curve]) -> dict[str, float]:
     """The published figures beside `value` and the highest, rising, by the names of their lines.
 
     Of each line counts the figure nearest to `at`; {} if no line has one near it.
@@ -19,7 +19,7 @@ def neighbours(at: float, value: float, published: Sequence[Line]) -> dict[str, 
     return {name: there for there, name in [*lower, *higher, *found[-1:]]}
 
 
-def stands(name: str, at: float, value: float, published: Sequence[Line]) -> str:
+def stands(name: str, at: float, value: float, published: Sequence[Curve]) -> str:
     """A sentence: `name` has `value` at `at`, the next published figures and the highest have ...
 
     `value` is in the unit of the lines. Raises `CourseError` if it is not above 0, or if no line
@@ -37,10 +37,10 @@ def stands(name: str, at: float, value: float, published: Sequence[Line]) -> str
     return f"{name}: {words.significant(value)} {unit}. Published: {others} {unit}; {than}."
 
 
-def _nearest(line: Line, at: float) -> float:
+def _nearest(line: Curve, at: float) -> float:
     """The figure of the line whose number across is nearest, by factor, to `at`."""
     return min(line.figures, key=lambda figure: max(figure[0], at) / min(figure[0], at))[1]
 
 
-def _reaches(line: Line, at: float) -> bool:
+def _reaches(line: Curve, at: float) -> bool:
     return any(max(first, at) / min(first, at) <= NEAR for first, _ in line.figures)

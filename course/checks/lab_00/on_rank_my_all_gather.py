@@ -6,7 +6,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from course.checks.lab_00.on_rank_numbers import KINDS, VECTOR, Kind, numbers, only, same
+from course.checks.lab_00.on_rank_numbers import KINDS, VECTOR, TensorKind, numbers, only, same
 from course.checks.tools.loose_ends import loose_ends as ends_of
 from course.checks.tools.recorder import Call, recorded
 
@@ -16,7 +16,7 @@ def _gather(mine: Tensor, received: list[Tensor]) -> list[Tensor]:
     return received
 
 
-def _right(kind: Kind = VECTOR) -> bool:
+def _right(kind: TensorKind = VECTOR) -> bool:
     """Whether every rank's numbers have arrived at their place."""
     everyones = [numbers(rank, kind=kind) for rank in range(dist.get_world_size())]
     received = _gather(everyones[dist.get_rank()].clone(), [kind.unset() for _ in everyones])
@@ -46,7 +46,9 @@ def in_place() -> tuple[bool, bool]:
 
 def columns() -> bool:
     """Whether a column of a matrix, whose numbers do not lie side by side, arrives too."""
-    everyones = [numbers(source, kind=Kind((3, 2))) for source in range(dist.get_world_size())]
+    everyones = [
+        numbers(source, kind=TensorKind((3, 2))) for source in range(dist.get_world_size())
+    ]
     received = _gather(everyones[dist.get_rank()][:, 1], [VECTOR.unset() for _ in everyones])
     return all(torch.equal(a, b[:, 1]) for a, b in zip(received, everyones, strict=True))
 
@@ -67,7 +69,7 @@ def loose_ends() -> str:
 def calls() -> list[Call]:
     """What one call hands to `torch.distributed`, for numbers of a 16-bit dtype."""
     with recorded() as calls:
-        _right(Kind((3,), torch.bfloat16))
+        _right(TensorKind((3,), torch.bfloat16))
     return calls
 
 

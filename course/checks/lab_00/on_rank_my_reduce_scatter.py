@@ -6,7 +6,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from course.checks.lab_00.on_rank_numbers import KINDS, VECTOR, Kind, numbers, only, same
+from course.checks.lab_00.on_rank_numbers import KINDS, VECTOR, TensorKind, numbers, only, same
 from course.checks.tools.loose_ends import loose_ends as ends_of
 from course.checks.tools.recorder import Call, recorded
 
@@ -16,17 +16,17 @@ def _reduce(parts: list[Tensor], result: Tensor, **options: object) -> Tensor:
     return result
 
 
-def _parts(rank: int, kind: Kind = VECTOR) -> list[Tensor]:
+def _parts(rank: int, kind: TensorKind = VECTOR) -> list[Tensor]:
     """What a rank gives: one tensor for each place."""
     return [numbers(rank, place, kind) for place in range(dist.get_world_size())]
 
 
-def _everyones(place: int, kind: Kind = VECTOR) -> Tensor:
+def _everyones(place: int, kind: TensorKind = VECTOR) -> Tensor:
     """What all ranks give for one place, in rows."""
     return torch.stack([_parts(rank, kind)[place] for rank in range(dist.get_world_size())])
 
 
-def _right(kind: Kind = VECTOR) -> bool:
+def _right(kind: TensorKind = VECTOR) -> bool:
     """Whether this rank has the sum of its part, over older numbers."""
     rank = dist.get_rank()
     wanted = _everyones(rank, kind).sum(0, dtype=kind.dtype)
@@ -74,7 +74,7 @@ def loose_ends() -> str:
 def calls() -> list[Call]:
     """What one call hands to `torch.distributed`, for numbers of a 16-bit dtype."""
     with recorded() as calls:
-        _right(Kind((3,), torch.bfloat16))
+        _right(TensorKind((3,), torch.bfloat16))
     return calls
 
 

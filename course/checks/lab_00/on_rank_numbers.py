@@ -7,13 +7,13 @@ import torch
 from torch import Tensor
 
 from course.checks.tools.recorder import forbidden
-from course.core import collectives
+from course.core import dist_names
 
 BIG = 2**60 + 1  # lost in 64-bit floats
 SMALL = 2**-30  # beside a number like 9, lost in 32-bit floats
 
 
-class Kind(NamedTuple):
+class TensorKind(NamedTuple):
     """A kind of tensor; if it is not `finite`, it has an infinity, and a NaN on rank 0."""
 
     shape: tuple[int, ...]
@@ -30,17 +30,17 @@ class Kind(NamedTuple):
         return torch.full(self.shape, older, dtype=self.dtype)
 
 
-VECTOR = Kind((3,))
+VECTOR = TensorKind((3,))
 KINDS = (
     VECTOR,
-    Kind((2, 3)),
-    Kind((0,)),
-    Kind((3,), finite=False),
-    *(Kind((3,), dtype) for dtype in (torch.int64, torch.float64, torch.bfloat16)),
+    TensorKind((2, 3)),
+    TensorKind((0,)),
+    TensorKind((3,), finite=False),
+    *(TensorKind((3,), dtype) for dtype in (torch.int64, torch.float64, torch.bfloat16)),
 )
 
 
-def numbers(rank: int, place: int = 0, kind: Kind = VECTOR) -> Tensor:
+def numbers(rank: int, place: int = 0, kind: TensorKind = VECTOR) -> Tensor:
     """The numbers that a rank gives for a place, exact in their dtype, and so are sums of them.
 
     No two are alike, some are negative, and a wrong result cannot hide among those of another
@@ -68,6 +68,6 @@ def same(got: Tensor, wanted: Tensor) -> bool:
 
 def only(allowed: str) -> AbstractContextManager:
     """Within it, every other call that moves data between ranks, or waits for them, raises."""
-    others = [name for name in collectives.MOVES_DATA + collectives.BARRIERS if name != allowed]
+    others = [name for name in dist_names.MOVES_DATA + dist_names.BARRIERS if name != allowed]
     message = f"it calls dist.{{name}}; only dist.{allowed} may be used"
     return forbidden(others, message)

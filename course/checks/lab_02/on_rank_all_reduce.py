@@ -10,7 +10,7 @@ from torch import Tensor
 
 from course.checks.tools.loose_ends import loose_ends as ends_of
 from course.checks.tools.recorder import forbidden, recorded
-from course.core import collectives
+from course.core import dist_names
 
 DTYPES = (torch.int64, torch.bfloat16, torch.float16, torch.float32, torch.float64)
 
@@ -114,7 +114,7 @@ def traffic(
 def without_library(module: str, names: tuple[str, ...]) -> dict[str, Tensor]:
     """A sum with torch's own collectives made unusable."""
     message = "it calls one of torch's collectives, {name}; only single messages are allowed"
-    with forbidden(collectives.COLLECTIVES + collectives.BARRIERS, message):
+    with forbidden(dist_names.COLLECTIVES + dist_names.BARRIERS, message):
         left = {}
         for name, all_reduce in ways(module, names).items():
             left[name] = numbers(dist.get_rank(), (12,))

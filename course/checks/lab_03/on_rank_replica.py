@@ -9,7 +9,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from course.checks.tools.memory import left_by
+from course.checks.tools.leaks import left_by
 from course.checks.tools.recorder import Call, ddp_forbidden, recorded
 from course.checks.tools.reference import (
     Small,

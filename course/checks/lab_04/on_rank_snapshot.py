@@ -13,7 +13,7 @@ import torch
 import torch.distributed as dist
 
 from course.checks.lab_04.on_rank_files import difference, watch
-from course.checks.tools.memory import process_groups
+from course.checks.tools.leaks import process_groups
 
 KILLS = 8  # at moments that are spread over all of a save
 # Of so many last moments, every second one too: there a new file takes the place of the old one.

@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from course.checks.tools.memory import left_by
+from course.checks.tools.leaks import left_by
 from course.checks.tools.recorder import recorded
 from course.checks.tools.reference import furthest, weights
 

@@ -12,9 +12,9 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from course.checks.tools.memory import process_groups
+from course.checks.tools.leaks import process_groups
 from course.checks.tools.recorder import RECORDED
-from course.core import collectives, interceptor
+from course.core import dist_names, interceptor
 
 PATIENCE_S = 6.0  # within a collective, once all ranks have arrived; also on a busy machine
 # Gloo's words for a rank that never comes.
@@ -79,7 +79,7 @@ def held(folder: Path) -> Iterator[Callable[[], None]]:
     mark(0)
     dist.barrier()
     with (
-        interceptor.intercepted(marked, RECORDED + collectives.BARRIERS),
+        interceptor.intercepted(marked, RECORDED + dist_names.BARRIERS),
         patch.object(time, "sleep", lambda seconds: None),
     ):
         try:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from course.checks.tools.memory import left_by
+from course.checks.tools.leaks import left_by
 from course.checks.tools.reference import furthest, weights
 
 GRADIENTS = (6e4, 6e-8, -1.5, float("inf"), float("nan"))  # float16 has all of them

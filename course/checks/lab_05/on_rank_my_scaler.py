@@ -7,7 +7,7 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 from torch.nn.utils import clip_grad_norm_
 
-from course.checks.tools.memory import left_by
+from course.checks.tools.leaks import left_by
 from course.checks.tools.recorder import Call, recorded
 from course.checks.tools.reference import Small, batch, furthest, loss_of, weights
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from course.checks.lab_07.on_rank_strategy import begin, train
 from course.checks.lab_07.on_rank_training import loader, step
-from course.checks.tools.memory import process_groups
+from course.checks.tools.leaks import process_groups
 from course.checks.tools.recorder import Call, ddp_forbidden, recorded
 from course.given.strategy import split
 

@@ -22,7 +22,7 @@ class TestPredict:
         links = alpha_beta.AlphaBeta(*inside), alpha_beta.AlphaBeta(*network)
         found = alone(on_rank.hierarchical, cases, inside, network)
         for (size, nodes, gpus), got in zip(cases, found, strict=True):
-            wanted = hierarchy.ways(hierarchy.Cluster(nodes, gpus, *links), size)[-1].seconds
+            wanted = hierarchy.ways(hierarchy.Topology(nodes, gpus, *links), size)[-1].seconds
             assert abs(got - wanted) <= 1e-9 * wanted + 1e-15, (
                 f"{words.plural(nodes, 'node')} of {words.plural(gpus, 'GPU')}, {size:.0e} bytes: "
                 f"{got:.6g} s instead of {wanted:.6g} s"

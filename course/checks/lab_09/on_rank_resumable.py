@@ -11,7 +11,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.utils.data import TensorDataset
 
-from course.checks.tools.memory import process_groups
+from course.checks.tools.leaks import process_groups
 from course.checks.tools.reference import furthest, weights
 
 SIZE, BATCH = 480, 48  # samples in all, and of a step

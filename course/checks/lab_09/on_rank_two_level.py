@@ -5,7 +5,7 @@ import importlib
 import torch
 import torch.distributed as dist
 
-from course.checks.tools.memory import process_groups
+from course.checks.tools.leaks import process_groups
 from course.checks.tools.recorder import recorded
 
 

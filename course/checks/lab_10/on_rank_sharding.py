@@ -8,7 +8,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from course.checks.tools.memory import settled
+from course.checks.tools.leaks import settled
 from course.checks.tools.reference import OPTIMIZERS, Small, batch, loss_of, weights
 from course.given import memory as counted
 from course.given.sent import Traffic

@@ -7,8 +7,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from course.checks.tools.leaks import settled
 from course.checks.tools.loose_ends import late
-from course.checks.tools.memory import settled
 from course.checks.tools.recorder import recorded
 from course.given.sent import Traffic
 

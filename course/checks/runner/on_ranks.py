@@ -66,7 +66,7 @@ def on_ranks(
     time for the ranks), `Unwritten` where a TODO is open, `NotJudged` where no rank came so far.
     """
     call = (_module(function), function.__qualname__, args, kwargs, str(src), join and not alone)
-    with _letters(sandbox, world_size) as (outside, inside):
+    with _call_files(sandbox, world_size) as (outside, inside):
         tokens = [secrets.token_hex() for _ in range(world_size)]
         for rank, token in enumerate(tokens):
             (outside / f"rank{rank}").write_bytes(pickle.dumps((token, *call)))
@@ -89,7 +89,7 @@ def on_ranks(
 
 
 @contextmanager
-def _letters(sandbox: Sandbox | None, world_size: int) -> Iterator[tuple[Path, Path]]:
+def _call_files(sandbox: Sandbox | None, world_size: int) -> Iterator[tuple[Path, Path]]:
     """A folder with a file for each rank, ``rank0`` and so on: where it is here, and for the ranks.
 
     A rank reads its call from its file, and writes the answer there. The answer begins with the

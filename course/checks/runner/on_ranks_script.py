@@ -29,9 +29,9 @@ def load(module: str) -> ModuleType:
     return loaded
 
 
-def is_call(letter: Path) -> bool:
+def is_call(path: Path) -> bool:
     """Whether a rank has not read its call yet: a pickle, which an answer is not."""
-    with letter.open("rb") as file:
+    with path.open("rb") as file:
         return file.read(1) == pickle.PROTO
 
 
@@ -41,13 +41,13 @@ def main(folder: Path) -> None:
     The token of the call is gone from there before the learner's code is imported, and only this
     function knows it. So a script that writes an answer itself is found out.
     """
-    letters = [folder / f"rank{rank}" for rank in range(int(os.environ["WORLD_SIZE"]))]
+    files = [folder / f"rank{rank}" for rank in range(int(os.environ["WORLD_SIZE"]))]
     rank = int(os.environ["RANK"])
-    letter = letters[rank]
+    mine = files[rank]
     tempfile.tempdir = str(folder)  # what a check or the learner's code leaves there goes with it
-    token, module, name, args, kwargs, src, join = pickle.loads(letter.read_bytes())
-    letter.write_bytes(b"")
-    while any(map(is_call, letters)):  # nor may a rank read the token of another
+    token, module, name, args, kwargs, src, join = pickle.loads(mine.read_bytes())
+    mine.write_bytes(b"")
+    while any(map(is_call, files)):  # nor may a rank read the token of another
         time.sleep(0.001)
     before = untouched.functions()
     sys.path.insert(0, src)
@@ -58,7 +58,7 @@ def main(folder: Path) -> None:
     result = function(*args, **kwargs)
     if found := untouched.replaced(before):
         raise AssertionError(f"it puts something else in the place of {found}")
-    letter.write_bytes(token.encode() + encode(result))
+    mine.write_bytes(token.encode() + encode(result))
     if dist.is_initialized():
         dist.barrier()  # nobody leaves while another rank still talks to it
 

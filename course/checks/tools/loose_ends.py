@@ -10,7 +10,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from course.checks.runner.outcomes import Undecided
-from course.checks.tools.memory import CALLS, left_by
+from course.checks.tools.leaks import CALLS, left_by
 from course.checks.tools.recorder import RECORDED
 from course.core import insides, interceptor
 
@@ -24,7 +24,7 @@ CAN_WAIT = tuple(
 )
 
 
-class Late:
+class LateWork:
     """The handle of a call that has begun; what it receives is there only after `wait`.
 
     `stopped` says whether code has stood still for it; `arrived`, whether it was waited for in any
@@ -82,7 +82,7 @@ class Late:
 class _FutureOf(torch.futures.Future):
     """A future that notes in the handle of its call when code stands still for it."""
 
-    def __init__(self, handle: Late) -> None:
+    def __init__(self, handle: LateWork) -> None:
         super().__init__()
         self._handle = handle
 
@@ -93,18 +93,18 @@ class _FutureOf(torch.futures.Future):
 
 
 @contextmanager
-def late() -> Iterator[list[Late]]:
+def late() -> Iterator[list[LateWork]]:
     """While it is entered, all that arrives does so as late as it may: when it is waited for.
 
     The list has the calls that did not wait by themselves.
     """
-    begun: list[Late] = []
+    begun: list[LateWork] = []
 
     def begin(name: str, real: Callable[..., Any], args: tuple, kwargs: dict) -> object:
         given = inspect.signature(real).bind(*args, **kwargs).arguments
         if name not in MESSAGES and not given.get("async_op"):
             return real(*args, **kwargs)
-        begun.append(Late(name, real, args, kwargs))
+        begun.append(LateWork(name, real, args, kwargs))
         return begun[-1]
 
     with interceptor.intercepted(begin, (*CAN_WAIT, *MESSAGES)):

@@ -10,12 +10,12 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
-from course.core import collectives, interceptor
+from course.core import dist_names, interceptor
 
 # `batch_isend_irecv` is recorded as the messages that it consists of.
 RECORDED = tuple(
     name
-    for name in collectives.MOVES_DATA
+    for name in dist_names.MOVES_DATA
     if name != "batch_isend_irecv" and inspect.isfunction(getattr(dist, name, None))
 )
 

@@ -8,7 +8,7 @@ import socket
 
 from course import hardware
 from course.clusters.nodes import network
-from course.clusters.nodes.running import Place, RunningOnNodes
+from course.clusters.nodes.running import NodeEnvironment, RunningOnNodes
 from course.core import CourseError
 from course.drawing import card, palette
 from course.launch import LIMIT_S, Run
@@ -69,7 +69,7 @@ class Nodes:
                 f"There is no node {unknown[0]}: they are numbered 0 to {len(self.names) - 1}."
             )
         places = {
-            node: Place(
+            node: NodeEnvironment(
                 self.environment(node) | (env or {}),
                 self.network.host(node) if self.network else None,
             )

@@ -27,7 +27,7 @@ LOOK_S = 0.2
 
 
 @dataclass(frozen=True)
-class Place:
+class NodeEnvironment:
     """Where a node runs its command: its additions to the environment, its host if it has one."""
 
     env: dict[str, str]
@@ -45,7 +45,7 @@ class RunningOnNodes:
     def __init__(
         self,
         words: list[str],
-        places: dict[int, Place],
+        places: dict[int, NodeEnvironment],
         on: list[int],
         limit: float,
         port: int | None = None,

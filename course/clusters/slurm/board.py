@@ -100,9 +100,9 @@ def _reserved(
     ]
 
 
-def _server(node: Node) -> drawn.Server:
+def _server(node: Node) -> drawn.BoardServer:
     note = "" if node.up else node.reason or node.state.lower()
-    return drawn.Server(node.name, node.gpus, note)
+    return drawn.BoardServer(node.name, node.gpus, note)
 
 
 def _title(nodes: Sequence[Node], running: Sequence[Job], now: float) -> str:

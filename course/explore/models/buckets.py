@@ -22,7 +22,7 @@ class Layer:
 
 
 @dataclass(frozen=True)
-class Schedule(Backward):
+class BucketedBackward(Backward):
     """A backward pass as DDP does it: each message is a bucket."""
 
     layers: tuple[Layer, ...]  # in backward order: the last layer of the model first
@@ -65,7 +65,7 @@ def schedule(
     ranks: int = 4,
     latency_ms: float = 0.0,
     overlap: bool = True,
-) -> Schedule:
+) -> BucketedBackward:
     """When each bucket of `layers` (the model's first layer first) is full and all-reduced.
 
     An all-reduce starts when its bucket is full and the one before has left the network; without
@@ -84,7 +84,7 @@ def schedule(
         start = max(free, ready if overlap else ends[-1])
         free = start + all_reduce_ms(mib, ranks, gb_per_s, latency_ms)
         buckets.append(Message(indices, mib, start, free))
-    return Schedule(ends, tuple(buckets), order)
+    return BucketedBackward(ends, tuple(buckets), order)
 
 
 def by_cap(layers: tuple[Layer, ...], **network: float) -> list[tuple[float, float]]:

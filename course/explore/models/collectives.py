@@ -69,14 +69,14 @@ COLLECTIVES = {
 
 
 @dataclass(frozen=True)
-class Cell:
+class Number:
     """One number that a rank holds, and the ranks whose numbers are in it."""
 
     number: int
     sources: tuple[int, ...]
 
 
-Held = list[list[Cell]]  # by rank
+Held = list[list[Number]]  # by rank
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class Example:
         if self.name == "broadcast":
             used = {(rank, 0) for rank in range(self.ranks)}  # theirs are overwritten
         return [
-            [Cell(row[place], (rank,)) for place in range(self.ranks) if (rank, place) in used]
+            [Number(row[place], (rank,)) for place in range(self.ranks) if (rank, place) in used]
             for rank, row in enumerate(self.numbers)
         ]
 
@@ -137,7 +137,7 @@ class Example:
         held: Held = [[] for _ in range(self.ranks)]
         for (rank, _), sources in sorted(self.flows.items()):
             number = OPS[self.op]([self.numbers[source][place] for source, place in sources])
-            held[rank].append(Cell(number, tuple(source for source, _ in sources)))
+            held[rank].append(Number(number, tuple(source for source, _ in sources)))
         return held
 
     def pairs(self) -> list[tuple[int, int]]:

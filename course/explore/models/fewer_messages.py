@@ -15,7 +15,7 @@ BYTES = {WHOLE: 4.0, HALF: 2.0, FEW: 0.08}  # a number; 1 % of them take 8 bytes
 
 
 @dataclass(frozen=True)
-class Training:
+class TimeToLoss:
     """The seconds to the loss: those in which ranks compute, those in which they only wait."""
 
     compute_s: float
@@ -52,7 +52,7 @@ def training(
     every: int = 1,
     compression: str = WHOLE,
     extra: float = 0,
-) -> Training:
+) -> TimeToLoss:
     """A training of `STEPS` steps, and `extra` times as many more, with a message after `every`.
 
     In every step, the message hides behind backward as far as it can, as DDP's does. Less often,
@@ -66,4 +66,4 @@ def training(
     steps, compute = STEPS * (1 + extra), compute_ms / 1e3
     message = message_s(ranks, mbit, parameters, compression)
     wait = max(0.0, message - HIDDEN * compute) if every == 1 else message / every
-    return Training(steps * compute, steps * wait)
+    return TimeToLoss(steps * compute, steps * wait)

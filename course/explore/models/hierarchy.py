@@ -12,7 +12,7 @@ from course.explore.models.alpha_beta import AlphaBeta
 
 
 @dataclass(frozen=True)
-class Cluster:
+class Topology:
     """`nodes` of `gpus` each, with links `inside` a node and a `network` between the nodes.
 
     Each node has `nics` ports to the network.
@@ -36,7 +36,7 @@ class Cluster:
 
 
 @dataclass(frozen=True)
-class Phase:
+class AllReducePhase:
     """A part of an all-reduce: its name, whether the network sets its pace, and its seconds."""
 
     name: str
@@ -49,7 +49,7 @@ class Way:
     """One way through the cluster: its phases, and how many bytes leave each node."""
 
     name: str
-    phases: tuple[Phase, ...]
+    phases: tuple[AllReducePhase, ...]
     out_of_node: float
     network_messages: int  # one after another
 
@@ -59,7 +59,7 @@ class Way:
         return sum(phase.seconds for phase in self.phases)
 
 
-def ways(cluster: Cluster, size: float) -> list[Way]:
+def ways(cluster: Topology, size: float) -> list[Way]:
     """Three ways for `size` bytes: a ring dealt out over nodes, one node by node, two levels."""
     return [
         _flat(cluster, size, dealt=True),
@@ -68,7 +68,7 @@ def ways(cluster: Cluster, size: float) -> list[Way]:
     ]
 
 
-def _flat(cluster: Cluster, size: float, dealt: bool) -> Way:
+def _flat(cluster: Topology, size: float, dealt: bool) -> Way:
     """One ring through all GPUs.
 
     If it is `dealt` out, each one's neighbour is on another node, so that every message crosses.
@@ -83,19 +83,19 @@ def _flat(cluster: Cluster, size: float, dealt: bool) -> Way:
     all_cross = dealt and cluster.nodes > 1
     inside = 0.0 if all_cross or cluster.gpus == 1 else cluster.inside.seconds(1, piece)
     # In each step all ranks wait for the slowest link.
-    phase = Phase("ring", between > inside, steps * max(inside, between))
+    phase = AllReducePhase("ring", between > inside, steps * max(inside, between))
     return Way(name, (phase,), steps * piece * flows, crossing)
 
 
-def _hierarchical(cluster: Cluster, size: float) -> Way:
+def _hierarchical(cluster: Topology, size: float) -> Way:
     """A reduce-scatter in each node, a ring between nodes for each piece, an all-gather in each."""
     piece = size / cluster.gpus
     inside = cluster.inside.seconds(cluster.gpus - 1, (cluster.gpus - 1) * piece)
     steps = 2 * (cluster.nodes - 1)
     between = steps * cluster.across(piece / cluster.nodes, cluster.gpus)
     phases = (
-        Phase("reduce-scatter", False, inside),
-        Phase("all-reduce of each piece", True, between),
-        Phase("all-gather", False, inside),
+        AllReducePhase("reduce-scatter", False, inside),
+        AllReducePhase("all-reduce of each piece", True, between),
+        AllReducePhase("all-gather", False, inside),
     )
     return Way("hierarchical", phases, steps * size / cluster.nodes, steps)

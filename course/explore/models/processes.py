@@ -6,7 +6,7 @@ from course.core import CourseError
 
 
 @dataclass(frozen=True)
-class Process:
+class JobProcess:
     """One process of a job: `rank` counts over all nodes, `local_rank` within its own `node`."""
 
     rank: int
@@ -14,7 +14,7 @@ class Process:
     node: int
 
 
-def job(nodes: int, per_node: int) -> list[Process]:
+def job(nodes: int, per_node: int) -> list[JobProcess]:
     """The processes of a job in the order of their ranks, as torchrun numbers them.
 
     Raises `CourseError` where there is not a single one.
@@ -22,4 +22,4 @@ def job(nodes: int, per_node: int) -> list[Process]:
     if min(nodes, per_node) < 1:
         raise CourseError("A job has at least one node, and at least one process on each.")
     ranks = range(nodes * per_node)
-    return [Process(rank, local_rank=rank % per_node, node=rank // per_node) for rank in ranks]
+    return [JobProcess(rank, local_rank=rank % per_node, node=rank // per_node) for rank in ranks]

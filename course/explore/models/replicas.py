@@ -20,7 +20,7 @@ DEPTH = 64  # width of a BERT for each of its layers (Turc et al. 2019): 768 wid
 
 
 @dataclass(frozen=True)
-class Device:
+class Replica:
     """What a device holds, in bytes by name; `extra` is what only the first, the master, holds."""
 
     samples: int
@@ -34,13 +34,13 @@ class Device:
 
 
 @dataclass(frozen=True)
-class Step:
+class ParallelStep:
     """One training step: its devices, the master first, and the bytes that move, by stage in order.
 
     Every move begins or ends at the master.
     """
 
-    devices: tuple[Device, ...]
+    devices: tuple[Replica, ...]
     moved: dict[str, float]
     ddp_link: float  # what DDP would send and receive on each rank instead
 
@@ -78,7 +78,7 @@ def width(parameters: float, vocabulary: int) -> float:
 
 def step(
     devices: int, batch: int, parameters: float, vocabulary: int, inside: bool = False
-) -> Step:
+) -> ParallelStep:
     """A step, with AdamW, of a model that predicts one of `vocabulary` words for each token.
 
     `batch` counts sequences of `TOKENS` tokens; with `inside`, each device computes the loss of its
@@ -108,9 +108,9 @@ def step(
     if not alone:
         extra["sum of gradients"] = weights
         extra["gathered outputs"] = 0.0 if inside else batch * logits * (1 + LOSS_TENSORS)
-    made = [Device(size, held(size), {} if i else extra) for i, size in enumerate(sizes)]
+    made = [Replica(size, held(size), {} if i else extra) for i, size in enumerate(sizes)]
     ddp_link = 4 * (devices - 1) / devices * weights
-    return Step(tuple(made), _moved(sizes, weights, logits, inside), ddp_link)
+    return ParallelStep(tuple(made), _moved(sizes, weights, logits, inside), ddp_link)
 
 
 def _moved(sizes: list[int], weights: float, logits: float, inside: bool) -> dict[str, float]:

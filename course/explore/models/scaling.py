@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from course.core import CourseError
 from course.explore.models import alpha_beta
 from course.explore.models.alpha_beta import AlphaBeta
-from course.explore.models.hierarchy import Cluster, ways
+from course.explore.models.hierarchy import Topology, ways
 
 # The backward pass's share of a step's computing: twice as many products as the forward pass.
 BACKWARD = 2 / 3
@@ -43,12 +43,12 @@ class Fleet:
     def all_reduce(self, size: float, gpus: int) -> float:
         """Seconds of the fastest way to all-reduce `size` bytes over `gpus` GPUs."""
         nodes = -(-gpus // self.per_node)
-        cluster = Cluster(nodes, min(gpus, self.per_node), self.inside, self.network, self.nics)
+        cluster = Topology(nodes, min(gpus, self.per_node), self.inside, self.network, self.nics)
         return min(way.seconds for way in ways(cluster, size))
 
 
 @dataclass(frozen=True)
-class Step:
+class StepTime:
     """One step's seconds: computing, communicating, and the communication that nothing hides."""
 
     compute: float
@@ -61,7 +61,7 @@ class Step:
         return self.compute + self.exposed
 
 
-def step(work: Workload, fleet: Fleet, gpus: int, batch: float, hidden: float) -> Step:
+def step(work: Workload, fleet: Fleet, gpus: int, batch: float, hidden: float) -> StepTime:
     """A step of `gpus` GPUs, `batch` samples each; the share `hidden` of communication may hide.
 
     It hides behind the backward pass, so never more of it than that pass is long. Raises
@@ -72,7 +72,7 @@ def step(work: Workload, fleet: Fleet, gpus: int, batch: float, hidden: float) -
             "A step needs at least one GPU, a batch above 0 and a hidden share from 0 to 1."
         )
     compute, comm = work.compute(batch), fleet.all_reduce(work.size, gpus)
-    return Step(compute, comm, comm - min(hidden * comm, BACKWARD * compute))
+    return StepTime(compute, comm, comm - min(hidden * comm, BACKWARD * compute))
 
 
 def throughput(work: Workload, fleet: Fleet, gpus: int, batch: float, hidden: float) -> float:

@@ -13,7 +13,7 @@ DEATHS = (NOTHING, WORKER, CENTRE)
 
 
 @dataclass(frozen=True)
-class Place:
+class Holder:
     """A device or the centre: what it holds in MiB; `fate` is "goes on", "stops" or "dead"."""
 
     name: str
@@ -29,7 +29,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Placement:
     """A strategy on so many devices: its places, and one step of all replicas together.
 
     `centre` is None where there is none. A replica sends `sent` MiB and receives as much; the
@@ -38,8 +38,8 @@ class Plan:
     """
 
     strategy: str
-    devices: tuple[Place, ...]
-    centre: Place | None
+    devices: tuple[Holder, ...]
+    centre: Holder | None
     sent: float
     busiest: float
     transfer_ms: float
@@ -58,7 +58,7 @@ class Plan:
 
 def plan(
     strategy: str, devices: int, mib: float, optimizer: str, gb_per_s: float, dies: str = NOTHING
-) -> Plan:
+) -> Placement:
     """Where the variables of a model of `mib` MiB live, and what a step moves.
 
     The links carry `gb_per_s` each way.
@@ -76,18 +76,18 @@ def plan(
     state, central = OPTIMIZERS[optimizer] * mib, strategy in (CENTRAL, SERVER)
     fates = _fates(strategy, devices, dies)
     places = tuple(
-        Place(str(i), mib, mib, 0 if central else state, fate)
+        Holder(str(i), mib, mib, 0 if central else state, fate)
         for i, fate in enumerate(fates[:devices])
     )
     centre = None
     if central:
         name = "server" if strategy == SERVER else "host"
-        centre = Place(name, mib, mib, state, fates[-1])
+        centre = Holder(name, mib, mib, state, fates[-1])
     sent = mib if central else 2 * (devices - 1) / devices * mib
     busiest = {CENTRAL: 2 * devices * mib, SERVER: devices * mib}.get(strategy, sent)
     transfer_ms = busiest * words.MIB / (gb_per_s * 1e9) * 1e3
     updates = devices if strategy == SERVER else 1
-    return Plan(strategy, places, centre, sent, busiest, transfer_ms, updates)
+    return Placement(strategy, places, centre, sent, busiest, transfer_ms, updates)
 
 
 def _fates(strategy: str, devices: int, dies: str) -> list[str]:

@@ -10,7 +10,7 @@ NEGOTIATION_MS = 0.1  # what a cycle costs, however little there is to say
 
 
 @dataclass(frozen=True)
-class Schedule(Backward):
+class FusedBackward(Backward):
     """A backward pass whose gradients an engine reduces in cycles."""
 
     cycles_ms: tuple[float, ...]  # when each cycle began
@@ -51,7 +51,7 @@ def schedule(
     gb_per_s: float = 10.0,
     latency_ms: float = 0.3,
     hurry: bool = False,
-) -> Schedule:
+) -> FusedBackward:
     """When `tensors` of `kib` each, ready at equal intervals, are agreed on, fused and reduced.
 
     A cycle takes what is ready when it begins. It begins `cycle_ms` after the one before, later if
@@ -79,4 +79,4 @@ def schedule(
             start, free = free, free + all_reduce_ms(mib, ranks, gb_per_s, latency_ms)
             messages.append(Message(tuple(sent + i for i in group), mib, start, free))
         sent += count
-    return Schedule(tuple(ready), tuple(messages), tuple(cycles))
+    return FusedBackward(tuple(ready), tuple(messages), tuple(cycles))

@@ -23,7 +23,7 @@ def draw(nodes: int, gpus: int, hours: float, backfill: bool) -> svg.Picture:
     ]
     return board.draw(
         _title(hours, mine.start, curve),
-        [board.Server(_server(node), model.GPUS) for node in range(model.NODES)],
+        [board.BoardServer(_server(node), model.GPUS) for node in range(model.NODES)],
         [bar for number, job in enumerate(jobs) for bar in _bars(job, number, job is mine)],
         HOURS,
         "hours from now",

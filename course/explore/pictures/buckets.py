@@ -41,7 +41,7 @@ def draw(
     )
 
 
-def _title(plan: model.Schedule, ranks: int, overlap: bool, best_ms: float) -> str:
+def _title(plan: model.BucketedBackward, ranks: int, overlap: bool, best_ms: float) -> str:
     done = words.milliseconds(plan.done_ms)
     step = f"{done}, of which {words.milliseconds(plan.exposed_ms)} waiting"
     if ranks == 1:
@@ -57,7 +57,7 @@ def _title(plan: model.Schedule, ranks: int, overlap: bool, best_ms: float) -> s
     return f"Only the last bucket cannot hide: {step}"
 
 
-def _starved(plan: model.Schedule) -> bool:
+def _starved(plan: model.BucketedBackward) -> bool:
     """Whether the network idles while it waits for buckets to fill, rather than lagging behind."""
     idle = plan.done_ms - plan.comm_ms
     return idle > plan.exposed_ms or len(plan.messages) == 1
@@ -69,7 +69,7 @@ def _at(point: tuple[float, float]) -> str:
     return f"{words.milliseconds(ms)} at {words.significant(cap)} MiB"
 
 
-def _lanes(plan: model.Schedule) -> list[str]:
+def _lanes(plan: model.BucketedBackward) -> list[str]:
     top = svg.round_up(plan.done_ms)
     scale = (RIGHT - LEFT) / top
 
@@ -99,7 +99,7 @@ def _lanes(plan: model.Schedule) -> list[str]:
     return parts
 
 
-def _bucket(plan: model.Schedule, bucket: Message, number: int, x) -> list[str]:
+def _bucket(plan: model.BucketedBackward, bucket: Message, number: int, x) -> list[str]:
     """The layers of one bucket, its all-reduce, and the ribbon between them."""
     shade = palette.tint(BLUE, 0.0 if number % 2 == 0 else 0.28)
     begin = plan.ready_ms[bucket.gradients[0]] - plan.layers[bucket.gradients[0]].backward_ms

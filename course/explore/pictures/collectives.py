@@ -7,7 +7,7 @@ from course.drawing import palette, svg
 from course.explore.controls import Choice, Slider
 from course.explore.factory import Description, explorable
 from course.explore.models import collectives as model
-from course.explore.models.collectives import Cell, Example, Held
+from course.explore.models.collectives import Example, Held, Number
 
 ROW, CELL, HIGH = 54, 40, 34  # pixels: between ranks, least wide and high of a number
 WIDEST = 140  # of a number that stands alone in its row
@@ -118,7 +118,7 @@ def _size(wide: float) -> float:
     return 12 if wide < 60 else 15
 
 
-def _after(example: Example, rank: int, cells: Sequence[Cell], wide: float = CELL) -> list[str]:
+def _after(example: Example, rank: int, cells: Sequence[Number], wide: float = CELL) -> list[str]:
     """What a rank holds, in the right half."""
     x, y = MIDDLE + GAP, TOP + rank * ROW
     if not cells:
@@ -142,7 +142,7 @@ def _asked(rank: int, shown: Iterable[object], wide: float = CELL) -> list[str]:
     return parts
 
 
-def _verdict(rank: int, numbers: Sequence[int], cells: Sequence[Cell]) -> str:
+def _verdict(rank: int, numbers: Sequence[int], cells: Sequence[Number]) -> str:
     """Whether a prediction holds, below what the rank holds."""
     right = list(numbers) == [one.number for one in cells]
     said = " ".join(map(str, numbers)) or "nothing"
@@ -159,7 +159,13 @@ def _arrow(source: int, to: int, left: float, right: float) -> str:
 
 
 def cell(
-    x: float, y: float, held: Cell, *, wide: float = CELL - 4, high: float = HIGH, size: float = 12
+    x: float,
+    y: float,
+    held: Number,
+    *,
+    wide: float = CELL - 4,
+    high: float = HIGH,
+    size: float = 12,
 ) -> str:
     """A number, above a bar in the colours of the ranks that are in it."""
     ground, edge = palette.CARD, palette.MUTED

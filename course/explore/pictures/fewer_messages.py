@@ -28,7 +28,7 @@ def draw(
 ) -> svg.Picture:
     """One state; `link` in Mbit/s, `parameters` in millions, `compute` in ms, `extra` in %."""
 
-    def both(mbit: float) -> tuple[model.Training, model.Training]:
+    def both(mbit: float) -> tuple[model.TimeToLoss, model.TimeToLoss]:
         common = (ranks, mbit, parameters * 1e6, compute)
         yours = {"every": every, "compression": compression, "extra": extra / 100}
         return model.training(*common), model.training(*common, **yours)
@@ -69,7 +69,7 @@ def _named(every: int, compression: str) -> str:
     return often if compression == model.WHOLE else f"{often} ({compression})"
 
 
-def _lanes(ddp: model.Training, yours: model.Training) -> list[str]:
+def _lanes(ddp: model.TimeToLoss, yours: model.TimeToLoss) -> list[str]:
     """The two trainings as bars: computing, solid; waiting for messages, hatched."""
     longest = max(ddp.total_s, yours.total_s)
     unit, seconds = next((one for one in reversed(UNITS) if longest >= 2 * one[1]), UNITS[0])

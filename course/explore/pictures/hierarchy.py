@@ -20,7 +20,7 @@ def draw(
 ) -> svg.Picture:
     """One state of the explorable; `size` in MB, bandwidths in GB/s, `latency` in µs."""
     links = AlphaBeta.of(INSIDE_US, inside), AlphaBeta.of(latency, network)
-    cluster = model.Cluster(nodes, gpus, *links, nics=gpus if nics == EACH else 1)
+    cluster = model.Topology(nodes, gpus, *links, nics=gpus if nics == EACH else 1)
     ways = model.ways(cluster, size * 1e6)
     bottom = TOP + len(ways) * APART - 12
     longest = max(way.seconds for way in ways)
@@ -66,7 +66,7 @@ def _out(way: model.Way) -> str:
     return f"{sent} MB leave a node, {way.network_messages} network messages in a row"
 
 
-def _nodes(cluster: model.Cluster) -> list[str]:
+def _nodes(cluster: model.Topology) -> list[str]:
     """Boxes with their GPUs, each joined to the network below by its NICs."""
     shown, slot = min(cluster.nodes, SHOWN), (RIGHT - LEFT - 68) / SHOWN
     base, parts = NODES_Y + NODE + 18, []

@@ -3,7 +3,7 @@
 from course.drawing import palette, svg, touch
 from course.explore.controls import Slider
 from course.explore.factory import Description, explorable
-from course.explore.models.processes import Process, job
+from course.explore.models.processes import JobProcess, job
 
 LEFT, RIGHT = svg.MARGIN, svg.WIDTH - svg.MARGIN
 NODE_HIGH, GAP, BETWEEN = 104, 14, 8  # of a node; to the next one; of two processes
@@ -44,7 +44,7 @@ def _node(node: int, nodes: int) -> str:
     return box + name + svg.text(RIGHT - 14, y + 22, note, anchor="end", colour=palette.MUTED)
 
 
-def _process(process: Process, per_node: int, chosen: Process) -> str:
+def _process(process: JobProcess, per_node: int, chosen: JobProcess) -> str:
     """One process with its numbers, in the colour of its local rank; the chosen one in full."""
     slot = (RIGHT - LEFT - 28 + BETWEEN) / max(per_node, 4)
     x, y = LEFT + 14 + process.local_rank * slot, _top(process.node) + 34

@@ -32,7 +32,7 @@ def draw(devices: int, batch: int, parameters: float, vocabulary: int, loss: str
     )
 
 
-def _title(step: model.Step, loss: str) -> str:
+def _title(step: model.ParallelStep, loss: str) -> str:
     count, master = len(step.devices), words.size(step.devices[0].total)
     if count == 1:
         return f"One device: nothing is copied, and it holds {master}"
@@ -47,7 +47,7 @@ def _title(step: model.Step, loss: str) -> str:
     return f"Loss {loss}: device 0 holds {master}, {more}"
 
 
-def _held(step: model.Step) -> list[str]:
+def _held(step: model.ParallelStep) -> list[str]:
     """A bar for each device: what all hold in its colour, what only the master holds in red."""
     blue = palette.rank_colour(0)
     entries = [("solid", palette.tint(blue, shade), name) for name, shade in SHADES.items()]
@@ -70,7 +70,7 @@ def _idle(y: float) -> str:
     return svg.text(LEFT, y, "no sample is left for it: it gets no replica", colour=palette.MUTED)
 
 
-def _bar(device: model.Device, colour: str, y: float, height: float, scale: float) -> list[str]:
+def _bar(device: model.Replica, colour: str, y: float, height: float, scale: float) -> list[str]:
     """What a device holds, piece after piece, and how much that is in all."""
     only = {name: palette.tint(palette.ALARM, 0.16 * i) for i, name in enumerate(device.extra)}
     shades = {name: palette.tint(colour, shade) for name, shade in SHADES.items()} | only
@@ -86,7 +86,7 @@ def _bar(device: model.Device, colour: str, y: float, height: float, scale: floa
     return [*parts, svg.text(x + 8, y + height / 2 + 4, words.size(device.total))]
 
 
-def _moved(step: model.Step) -> list[str]:
+def _moved(step: model.ParallelStep) -> list[str]:
     """A bar for the bytes of each stage, and in words those through one link."""
     links = {
         "the link of device 0 carries": step.master_link,

@@ -113,7 +113,7 @@ def _curve(curve: Sequence[Point], now: Point, points: Sequence[Point]) -> list[
     ]
 
 
-def _bar(step: model.Step) -> list[str]:
+def _bar(step: model.StepTime) -> list[str]:
     """One step of one GPU: computing, and beside it what hides and what does not."""
     scale = (RIGHT - LEFT) / step.seconds
     hidden = step.comm - step.exposed

@@ -33,23 +33,23 @@ def draw(
     )
 
 
-def _mortal(now: model.Plan) -> str:
+def _mortal(now: model.Placement) -> str:
     """What can die at a click."""
     last = "the last device" if len(now.devices) > 1 else "the device"
     return f"{last} or the {now.centre.name}" if now.centre else last
 
 
-def _device_y(now: model.Plan) -> float:
+def _device_y(now: model.Placement) -> float:
     """The upper edge of the devices: below the centre if there is one."""
     return 222 if now.centre else 112
 
 
-def _bars_y(now: model.Plan) -> float:
+def _bars_y(now: model.Placement) -> float:
     """The upper edge of the comparison, which stands below the facts."""
     return _device_y(now) + 236
 
 
-def _title(now: model.Plan, dies: str) -> str:
+def _title(now: model.Placement, dies: str) -> str:
     count = len(now.devices)
     if dies == model.CENTRE and now.centre is None:
         return f"{now.strategy} has no centre that could die"
@@ -92,7 +92,7 @@ def _centre_x() -> float:
     return svg.WIDTH / 2 - 64
 
 
-def _fill(i: int | None, place: model.Place, what: str) -> str:
+def _fill(i: int | None, place: model.Holder, what: str) -> str:
     colour = palette.MUTED if i is None else palette.rank_colour(i)
     shade = {
         "weights": colour,
@@ -102,7 +102,7 @@ def _fill(i: int | None, place: model.Place, what: str) -> str:
     return shade[what] if place.fate == "goes on" else palette.tint(shade[what], 0.75)
 
 
-def _boxes(now: model.Plan) -> list[str]:
+def _boxes(now: model.Placement) -> list[str]:
     """The legend, the centre and the devices, with what they hold."""
     blue = palette.rank_colour(0)
     marks = [
@@ -121,7 +121,7 @@ def _boxes(now: model.Plan) -> list[str]:
     return parts
 
 
-def _death(place: model.Place, dies: str) -> dict[str, str]:
+def _death(place: model.Holder, dies: str) -> dict[str, str]:
     """What makes a button of the box of a place that `dies`, or that comes back if it is dead."""
     if place.fate == "dead":
         return touch.button("dies", model.NOTHING, "Bring it back")
@@ -129,7 +129,7 @@ def _death(place: model.Place, dies: str) -> dict[str, str]:
 
 
 def _box(
-    x: float, y: float, width: float, place: model.Place, i: int | None, death: dict[str, str]
+    x: float, y: float, width: float, place: model.Holder, i: int | None, death: dict[str, str]
 ) -> list[str]:
     """A place: its name, its fate, and bars as long as what it holds."""
     edge, ink = palette.MUTED if i is None else palette.rank_colour(i), palette.INK
@@ -148,7 +148,7 @@ def _box(
     return parts
 
 
-def _name(place: model.Place, i: int | None, width: float) -> str:
+def _name(place: model.Holder, i: int | None, width: float) -> str:
     """The name of device i (or of the centre) and its fate, as far as there is room."""
     if place.fate == "dead":
         return "dead"
@@ -158,7 +158,7 @@ def _name(place: model.Place, i: int | None, width: float) -> str:
     return f"{name} stops" if place.fate == "stops" and width > 100 else name
 
 
-def _processes(now: model.Plan) -> list[str]:
+def _processes(now: model.Placement) -> list[str]:
     """A dashed frame around each process."""
 
     def frame(x: float, y: float, width: float, height: float) -> str:
@@ -180,7 +180,7 @@ def _processes(now: model.Plan) -> list[str]:
     return parts
 
 
-def _traffic(now: model.Plan) -> list[str]:
+def _traffic(now: model.Placement) -> list[str]:
     """Arrows for what moves in a step; nothing moves where somebody is dead or has stopped."""
     count = len(now.devices)
     width, _ = _slot(count)
@@ -198,7 +198,7 @@ def _traffic(now: model.Plan) -> list[str]:
     return parts
 
 
-def _ring(now: model.Plan, width: float) -> list[str]:
+def _ring(now: model.Placement, width: float) -> list[str]:
     """The ring of the all-reduce: from each device to the next, and from the last to the first."""
     count, y = len(now.devices), _device_y(now) + BOX / 2
     parts = []
@@ -216,7 +216,7 @@ def _ring(now: model.Plan, width: float) -> list[str]:
     ]
 
 
-def _facts(now: model.Plan) -> list[str]:
+def _facts(now: model.Placement) -> list[str]:
     """Three facts, in words."""
     y = _device_y(now) + 132
     rows = {"Variables": _variables(now), "A step moves": _moves(now), "Updates": _updates(now)}
@@ -227,7 +227,7 @@ def _facts(now: model.Plan) -> list[str]:
     return parts
 
 
-def _variables(now: model.Plan) -> str:
+def _variables(now: model.Placement) -> str:
     if now.strategy == model.SERVER:
         return "on the server; workers hold copies that grow stale"
     if now.strategy == model.CENTRAL:
@@ -236,7 +236,7 @@ def _variables(now: model.Plan) -> str:
     return f"{count} equal copies, one per device" if count > 1 else "on the device"
 
 
-def _moves(now: model.Plan) -> str:
+def _moves(now: model.Placement) -> str:
     if now.busiest == 0:
         return "nothing"
     what = "gradients up, weights down" if now.centre else "gradients, round the ring"
@@ -244,14 +244,14 @@ def _moves(now: model.Plan) -> str:
     return f"{what}: {device} each way at a device, {link} over the busiest link"
 
 
-def _updates(now: model.Plan) -> str:
+def _updates(now: model.Placement) -> str:
     if now.strategy == model.SERVER:
         return f"{now.updates} by one worker's gradients each, at any time"
     count = len(now.devices)
     return f"1, by the gradients of all {words.plural(count, 'replica')}" if count > 1 else "1"
 
 
-def _bars(plans: dict[str, model.Plan], now: model.Plan) -> list[str]:
+def _bars(plans: dict[str, model.Placement], now: model.Placement) -> list[str]:
     """The four strategies compared: time on the busiest link, memory per device."""
     y = _bars_y(now)
     times = {name: plan.transfer_ms for name, plan in plans.items()}

@@ -31,7 +31,7 @@ def draw(
 ) -> svg.Picture:
     """One state; `size` in KiB, `threshold` in MiB, `cycle` and `latency` in ms."""
 
-    def schedule(threshold: float, cycle: float) -> model.Schedule:
+    def schedule(threshold: float, cycle: float) -> model.FusedBackward:
         network = {"gb_per_s": bandwidth, "latency_ms": latency, "hurry": hurry}
         return model.schedule(tensors, size, threshold, cycle, **network)
 
@@ -57,7 +57,7 @@ def draw(
     )
 
 
-def _title(now: model.Schedule, cycle: float, latency: float) -> str:
+def _title(now: model.FusedBackward, cycle: float, latency: float) -> str:
     done, backward = words.milliseconds(now.done_ms), words.milliseconds(now.compute_ms)
     step = f"{done}, of which backward {backward}"
     starts, late = latency * len(now.messages), now.done_ms - now.compute_ms
@@ -74,7 +74,7 @@ def _title(now: model.Schedule, cycle: float, latency: float) -> str:
     return f"The last message shows: {step}"
 
 
-def _lanes(now: model.Schedule) -> list[str]:
+def _lanes(now: model.FusedBackward) -> list[str]:
     top = svg.round_up(now.done_ms)
     bottom = NETWORK_Y + LANE + 12
 
@@ -103,7 +103,7 @@ def _lanes(now: model.Schedule) -> list[str]:
 
 
 def _message(
-    now: model.Schedule, message: Message, number: int, x: Callable[[float], float]
+    now: model.FusedBackward, message: Message, number: int, x: Callable[[float], float]
 ) -> list[str]:
     """The tensors of one message, the message, and the ribbon between them."""
     shade = palette.tint(BLUE, 0.0 if number % 2 == 0 else 0.28)
