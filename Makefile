@@ -54,6 +54,7 @@ doctor: base             # what this box has, and whether the labs run on it
 
 lint: install
 	.venv/bin/ruff check . && .venv/bin/ruff format --check .
+	.venv/bin/pyrefly check
 	.venv/bin/python tests/tools/lint_lessons.py
 
 clean:                   # what make makes, and the logs of runs; never what you or your scripts have saved

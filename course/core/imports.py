@@ -14,7 +14,8 @@ def without(module: str) -> Iterator[None]:
     if module in sys.modules:
         yield
         return
-    sys.modules[module] = None  # the import system takes this for "there is none"
+    # The import system takes None for "there is none".
+    sys.modules[module] = None  # pyrefly: ignore[unsupported-operation]
     try:
         yield
     finally:

@@ -12,7 +12,8 @@ from torch.distributed import distributed_c10d
 # `send` and `batch_isend_irecv` look up in the second what they are made of.
 HOMES = (dist, distributed_c10d)
 
-Around = Callable[[str, Callable, tuple, dict], Any]
+Function = Callable[..., Any]
+Around = Callable[[str, Function, tuple[Any, ...], dict[str, Any]], Any]
 
 
 @contextmanager
@@ -26,7 +27,7 @@ def intercepted(
     """
     thread = threading.local()
 
-    def instead_of(name: str, real: Callable) -> Callable:
+    def instead_of(name: str, real: Function) -> Function:
         @functools.wraps(real)
         def call(*args: object, **kwargs: object) -> object:
             if getattr(thread, "within", False):

@@ -26,7 +26,7 @@ def open_todos(script: Path) -> list[str]:
 
 def numbers(source: str) -> list[int]:
     """The numbers of the TODOs that are open in the text of a script, in its order."""
-    return [int(re.search(r"\d+", match["todo"])[0]) for match in OPEN.finditer(source)]
+    return [int(re.findall(r"\d+", match["todo"])[0]) for match in OPEN.finditer(source)]
 
 
 def met(traceback: str) -> Path | None:
@@ -63,7 +63,7 @@ def shortly(todos: list[str]) -> str:
 def _runs(todos: list[str]) -> str:
     """The numbers of some TODOs, such as "2, 5 to 7"."""
     runs: list[list[int]] = []
-    for number in (int(re.search(r"\d+", text)[0]) for text in todos):
+    for number in (int(re.findall(r"\d+", text)[0]) for text in todos):
         if runs and number == runs[-1][-1] + 1:
             runs[-1].append(number)
         else:

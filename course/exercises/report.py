@@ -5,6 +5,7 @@ What was asked stands beside what was judged, so that a verdict which ended earl
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from course.core import lesson_marks, todo
 from course.exercises import verdict_card
@@ -66,7 +67,7 @@ class Report:
         """How many checks ended so."""
         return sum(result.outcome == outcome for result in self.results)
 
-    def as_dict(self) -> dict:
+    def as_dict(self) -> dict[str, Any]:
         """The report as JSON has it; `from_dict` reads it."""
         return {
             "exercise": self.exercise,
@@ -75,7 +76,7 @@ class Report:
         }
 
     @classmethod
-    def from_dict(cls, told: dict) -> "Report":
+    def from_dict(cls, told: dict[str, Any]) -> "Report":
         """What `as_dict` wrote; raises `KeyError`, `TypeError` or `ValueError` for other data."""
         results = [
             Result(**result | {"outcome": Outcome(result["outcome"])}) for result in told["results"]
