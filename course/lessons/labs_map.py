@@ -1,133 +1,121 @@
-"""The labs as a map: what builds on what, how long each takes, which exercises have passed."""
+"""The labs as a map: in their order, and in each box what the lab builds on.
+
+There are no lines: so many of them cross that a reader cannot follow one.
+"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from course.core import words
 from course.drawing import palette, svg
-
-if TYPE_CHECKING:
-    from course.lessons.lesson import Lesson
+from course.lessons.lesson import CORE, Lesson
 
 PASSED, BEGUN = "passed", "begun"  # states of an exercise; every other one is open
-WIDE, HIGH, DOWN = 98, 58, 66  # of a lab's box, and from one to the next below, in pixels
+COLUMNS = 4
+GAP = 12  # between two boxes, in pixels
 TOP = 114
-BESIDE = (svg.WIDTH - 2 * svg.MARGIN - WIDE) / 5  # from a column to the next: six of them fit
-LETTERS = 15  # of a name, in one line of a box
+WIDE = (svg.WIDTH - 2 * svg.MARGIN - (COLUMNS - 1) * GAP) / COLUMNS  # of a lab's box
+HIGH = 60
+STRIPE = 5  # at the left of a lab of the core
 WRITTEN = {"all reduce": "all-reduce", "ddp": "DDP", "fsdp": "FSDP", "horovod": "Horovod"}
+LEGEND = (
+    ("dot", palette.GOOD, "an exercise that passed"),
+    ("ring", palette.GOOD, "one that you have begun"),
+    ("ring", palette.RULE, "one that is open"),
+    ("solid", palette.rank_colour(0), "the core"),
+)
 
 
 def draw(
-    labs: Sequence["Lesson"],
+    labs: Sequence[Lesson],
     states: Mapping[str, str] | None = None,
     following: str = "",
-    page: Callable[["Lesson"], str] | None = None,
+    page: Callable[[Lesson], str] | None = None,
 ) -> svg.Picture:
     """The map of `labs`; `states` of exercises by name, `following` the lab to go on with.
 
     If `page` says where a lab's page is, its box is a link, and says nothing of exercises.
     """
     states = states or {}
-    places = _places(labs)
-    parts = [] if page else [svg.legend(svg.MARGIN, 84, LEGEND)]
-    for lab in labs:
-        for needed in _direct(lab, {one.number: one for one in labs}):
-            parts.append(_path(places[needed], places[lab.number]))
-    for lab in labs:
-        box = _box(lab, places[lab.number], states, lab.number == following, dots=not page)
+    parts = [svg.legend(svg.MARGIN, 84, LEGEND[-1:] if page else LEGEND)]
+    by_number = {lab.number: lab for lab in labs}
+    for at, lab in enumerate(labs):
+        x, y = _place(at)
+        box = _box(lab, x, y, states, lab.number == following, dots=not page)
+        box.append(_needs(_direct(lab, by_number), x, y))
         parts += [svg.element("a", *box, href=page(lab), aria_label=_named(lab))] if page else box
     exercises = [name for lab in labs for name in lab.exercises]
     passed = sum(states.get(name) == PASSED for name in exercises)
-    hours = words.long_duration(60 * sum(lab.minutes for lab in labs))
     title = f"{len(labs)} labs: {passed} of {len(exercises)} exercises have passed"
     return svg.card(
-        max(y for _, y in places.values()) + HIGH + 24,
+        _place(len(labs) - 1)[1] + HIGH + 24,
         title if states else f"{len(labs)} labs, and what builds on what",
         parts,
-        subtitle=f"A line leads from a lab to those that build on it. All of them take {hours}",
-        alt=" ".join(_told(lab, states) for lab in labs),
+        subtitle=f"The core takes {_hours(labs, core=True)}, all of them {_hours(labs)}",
+        alt=" ".join(_spoken(lab, states) for lab in labs),
     )
 
 
-LEGEND = (
-    ("dot", palette.GOOD, "an exercise that passed"),
-    ("ring", palette.GOOD, "one that you have begun"),
-    ("ring", palette.RULE, "one that is open"),
-)
+def _hours(labs: Sequence[Lesson], core: bool = False) -> str:
+    minutes = sum(lab.minutes for lab in labs if lab.number in CORE or not core)
+    return words.long_duration(60 * minutes)
 
 
-def _direct(lab: "Lesson", by_number: Mapping[str, "Lesson"]) -> list[str]:
+def _direct(lab: Lesson, by_number: Mapping[str, Lesson]) -> list[str]:
     """The labs that a lab builds on, without those that are needed for another of them anyway."""
     implied = {old for number in lab.needs for old in _all_needs(by_number[number], by_number)}
     return [number for number in lab.needs if number not in implied]
 
 
-def _all_needs(lab: "Lesson", by_number: Mapping[str, "Lesson"]) -> set[str]:
+def _all_needs(lab: Lesson, by_number: Mapping[str, Lesson]) -> set[str]:
     return set(lab.needs).union(*(_all_needs(by_number[one], by_number) for one in lab.needs))
 
 
-def _places(labs: Sequence["Lesson"]) -> dict[str, tuple[float, float]]:
-    """The upper left corner of each lab's box: a tree from left to right.
-
-    A lab hangs on the last of the labs that it builds on, and stands beside the middle of what
-    hangs on it.
-    """
-    by_number = {lab.number: lab for lab in labs}
-    hangs_on = {lab.number: max(_direct(lab, by_number), default="") for lab in labs}
-    places: dict[str, tuple[float, float]] = {}
-    free_y = TOP
-
-    def place(number: str, x: float) -> None:
-        nonlocal free_y
-        children = [one for one, on in hangs_on.items() if on == number]
-        for child in children:
-            place(child, x + BESIDE)
-        if children:
-            y = (places[children[0]][1] + places[children[-1]][1]) / 2
-        else:
-            y, free_y = free_y, free_y + DOWN
-        places[number] = (x, y)
-
-    for number, on in hangs_on.items():
-        if not on:
-            place(number, svg.MARGIN)
-    return places
+def _place(at: int) -> tuple[float, float]:
+    """The upper left corner of the box of lab number `at`, counted from 0."""
+    row, column = divmod(at, COLUMNS)
+    return svg.MARGIN + column * (WIDE + GAP), TOP + row * (HIGH + GAP)
 
 
-def _path(start: tuple[float, float], end: tuple[float, float]) -> str:
-    """A line from the right side of a box, down or up, to the left side of another."""
-    left, right = start[0] + WIDE, end[0]
-    from_y, to_y, turn = start[1] + HIGH / 2, end[1] + HIGH / 2, end[0] - 12
-    points = [(left, from_y), (turn, from_y), (turn, to_y), (right, to_y)]
-    return svg.polyline(points, colour=palette.MUTED, width=1.2)
+def _needs(numbers: list[str], x: float, y: float) -> str:
+    after = f"after {', '.join(numbers)}" if numbers else "begin here"
+    return svg.text(x + WIDE - 8, y + HIGH - 7, after, size=11, anchor="end", colour=palette.MUTED)
 
 
 def _box(
-    lab: "Lesson",
-    place: tuple[float, float],
+    lab: Lesson,
+    x: float,
+    y: float,
     states: Mapping[str, str],
     following: bool,
     dots: bool,
 ) -> list[str]:
-    x, y = place
     done = all(states.get(name) == PASSED for name in lab.exercises)
     fill = palette.tint(palette.GOOD, 0.88) if done else palette.CARD
     colour, width = (palette.rank_colour(0), 2.5) if following else (palette.MUTED, 1)
-    parts = [
-        svg.rect(x, y, WIDE, HIGH, fill, stroke=colour, stroke_width=width, rx=5),
-        svg.text(x + 8, y + 15, lab.number, bold=True),
+    parts = [svg.rect(x, y, WIDE, HIGH, fill, stroke=colour, stroke_width=width, rx=5)]
+    if lab.number in CORE:
+        parts.append(svg.rect(x, y + 5, STRIPE, HIGH - 10, palette.rank_colour(0)))
+    parts += [
+        svg.text(x + 12, y + 18, lab.number, size=13, bold=True),
         svg.text(
-            x + WIDE - 7, y + 15, f"{lab.minutes} min", size=10, anchor="end", colour=palette.MUTED
+            x + WIDE - 8,
+            y + 18,
+            _minutes(lab, following),
+            size=11,
+            anchor="end",
+            colour=colour if following else palette.MUTED,
+            bold=following,
         ),
+        svg.text(x + 12, y + 35, _name(lab)),
     ]
-    if following:
-        parts.append(svg.text(x, y - 6, "go on here", size=10, bold=True, colour=colour))
-    for row, line in enumerate(_lines(_name(lab))):
-        parts.append(svg.text(x + 8, y + 28 + 12 * row, line, size=10.5))
     for at, name in enumerate(lab.exercises if dots else []):
-        parts.append(_dot(x + 12 + 12 * at, y + HIGH - 9, states.get(name)))
+        parts.append(_dot(x + 16 + 12 * at, y + HIGH - 11, states.get(name)))
     return parts
+
+
+def _minutes(lab: Lesson, following: bool) -> str:
+    return f"go on here · {lab.minutes} min" if following else f"{lab.minutes} min"
 
 
 def _dot(x: float, y: float, state: str | None) -> str:
@@ -136,7 +124,7 @@ def _dot(x: float, y: float, state: str | None) -> str:
     return svg.circle(x, y, 3.5, fill, stroke=colour, stroke_width=2)
 
 
-def _name(lab: "Lesson") -> str:
+def _name(lab: Lesson) -> str:
     """The words of a lab's file name, as one writes them: 'distributed data parallel', 'FSDP'."""
     name = lab.name.partition("_")[2].replace("_", " ")
     for word, written in WRITTEN.items():
@@ -144,20 +132,14 @@ def _name(lab: "Lesson") -> str:
     return name
 
 
-def _named(lab: "Lesson") -> str:
+def _named(lab: Lesson) -> str:
     return f"{lab.number} · {lab.title} {lab.minutes} minutes"
 
 
-def _lines(name: str) -> list[str]:
-    """A name in one line or in two."""
-    if len(name) <= LETTERS:
-        return [name]
-    first, _, rest = name.partition(" ")
-    return [first, rest]
-
-
-def _told(lab: "Lesson", states: Mapping[str, str]) -> str:
+def _spoken(lab: Lesson, states: Mapping[str, str]) -> str:
     passed = sum(states.get(name) == PASSED for name in lab.exercises)
+    core = ", of the core" if lab.number in CORE else ""
     on = f"builds on {', '.join(lab.needs)}" if lab.needs else "needs no other lab"
     of = words.plural(len(lab.exercises), "exercise")
-    return f"Lab {lab.number}, {_name(lab)}: {lab.minutes} minutes, {on}, {passed} of {of} passed."
+    takes = f"{lab.minutes} minutes, {on}, {passed} of {of} passed"
+    return f"Lab {lab.number}{core}, {_name(lab)}: {takes}."

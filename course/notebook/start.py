@@ -9,7 +9,7 @@ from pathlib import Path
 
 from course.core import ROOT, words
 from course.drawing import Picture
-from course.lessons import Lesson, labs, labs_map
+from course.lessons import CORE, Lesson, labs, labs_map
 from course.notebook import progress
 from course.notebook.stuck import Prose
 
@@ -34,7 +34,8 @@ def table(src: Path = SRC) -> Prose:
     rows = ["| lab | the question | time | exercises |", "|---|---|---|---|"]
     for lab in _labs():
         exercises = " · ".join(f"{MARKS[states.get(name)]}{HOLD}`{name}`" for name in lab.exercises)
-        link = f"[{lab.number}]({lab.name}.ipynb)"
+        core = f"{HOLD}●" if lab.number in CORE else ""
+        link = f"[{lab.number}]({lab.name}.ipynb){core}"
         rows.append(f"| {link} | {lab.title} | {lab.minutes}{HOLD}min | {exercises} |")
     return Prose("\n".join(rows))
 
