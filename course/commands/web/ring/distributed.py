@@ -54,7 +54,7 @@ class Distributed:
     P2POp = P2POp
 
     def __init__(self, world: World, rank: int, flat: Tensor) -> None:
-        self._world, self._rank, self._flat = world, rank, flat
+        self.world, self._rank, self._flat = world, rank, flat
         self._calls = self._clock = 0
         self._waits: Wait | None = None
         self._seen: dict[int, list[float]] = {}  # by the clock: the rank's vector
@@ -69,7 +69,7 @@ class Distributed:
 
     def get_world_size(self) -> int:
         """How many ranks there are."""
-        return self._world.size
+        return self.world.size
 
     def send(self, tensor: Tensor, dst: int) -> None:
         """Send a tensor; return when it was received."""
@@ -97,18 +97,18 @@ class Distributed:
             raise Suspend
         if not isinstance(tensor, Tensor):
             raise TypeError(f"dist.{call} takes a tensor, not {type(tensor).__name__}")
-        if peer == self._rank or peer not in range(self._world.size):
+        if peer == self._rank or peer not in range(self.world.size):
             raise ValueError(
                 f"dist.{call}: the other rank is {peer}, but must be one of 0 to "
-                f"{self._world.size - 1} and not rank {self._rank} itself"
+                f"{self.world.size - 1} and not rank {self._rank} itself"
             )
         self._look()
         self._calls += 1
-        known = self._world.posts[self._rank]
+        known = self.world.posts[self._rank]
         if self._calls > len(known):
             gives = call in ("send", "isend")
             end = tensor.start + tensor.length
-            self._world.add(
+            self.world.add(
                 Post(
                     rank=self._rank,
                     call=call,
