@@ -1,10 +1,7 @@
-"""Code that means harm, alone and isolated: it gets no verdict that it has not earned, and isolated
-it reaches nothing but its own folder.
-"""
+"""Hostile code gets no verdict that it has not earned; isolated, it reaches its own folder only."""
 
 import ctypes
 import importlib.util
-import os
 import platform
 import secrets
 import shutil
@@ -211,7 +208,7 @@ def test_an_answer_of_ones_own_does_not_count(attack, hostile, isolated):
 def test_it_kills_nobody_but_itself(attack, hostile):
     """And the next check begins as if nothing had been."""
     with pytest.raises(Rejected, match=LOST.partition(":")[0]):
-        attack(hostile.kill_everybody, os.readlink("/proc/self/ns/pid"))
+        attack(hostile.kill_everybody, str(Path("/proc/self/ns/pid").readlink()))
     assert attack(hostile.write_in_own_folder)
 
 
