@@ -52,7 +52,7 @@ def advice(failed: list[str]) -> list[str]:
     first = failed[0].partition("::")[0] if ".ipynb::" in failed[0] else failed[0]
     return [
         f"This concerns {parts}.",
-        f"Try it alone, which takes seconds: {shlex.join([*ALONE, first])}"
+        f"Try it alone: {shlex.join([*ALONE, first])}"
         + (f" (all {len(failed)}: with --last-failed in its place)" if len(failed) > 1 else ""),
         f"What each failed test showed is in {LOG}: please send that file along with a report.",
     ]

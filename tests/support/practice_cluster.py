@@ -23,11 +23,11 @@ from pathlib import Path
 from course.clusters.slurm.commands import Commands
 from course.core import CourseError
 from support import slurm_folder
+from support.patience import PATIENCE_S
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol")
 PACKAGES = "munge slurmctld slurmd slurm-client"
 DEVICES = ("null", "zero", "full", "random")  # of /dev, one for each pretended GPU
-READY_S = 30.0
 DAEMONS = "/usr/sbin"  # may be missing from PATH
 CORES_PER_GPU = 8  # pretended, too
 FIRST_PORT, PORTS = 17100, 50  # of the first cluster, and for each
@@ -93,7 +93,7 @@ class PracticeCluster:
     machine cannot run one.
     """
 
-    def __init__(self, nodes: int = 3, gpus: int = 4, timeout: int = 5) -> None:
+    def __init__(self, nodes: int = 3, gpus: int = 4, timeout: int = 30) -> None:
         if why := obstacle():
             raise CourseError(f"There is no practice cluster here: {why}")
         if not 1 <= gpus <= len(DEVICES):
@@ -186,7 +186,7 @@ class PracticeCluster:
         """Start a program that goes into the background by itself and writes its process id."""
         (self.folder / pid).unlink(missing_ok=True)
         done = subprocess.run(
-            [_which(program), *words], capture_output=True, text=True, timeout=READY_S
+            [_which(program), *words], capture_output=True, text=True, timeout=PATIENCE_S
         )
         if done.returncode:
             raise CourseError(f"{program} does not start: {done.stderr.strip().splitlines()[-1:]}")
@@ -220,11 +220,11 @@ def _free_ports(count: int) -> list[int]:
 
 
 def _until(holds: Callable[[], object], what: str) -> None:
-    end = time.monotonic() + READY_S
+    end = time.monotonic() + PATIENCE_S
     while not holds():
         if time.monotonic() > end:
             raise CourseError(
-                f"{what} of the practice cluster did not come up within {READY_S:g} s."
+                f"{what} of the practice cluster did not come up within {PATIENCE_S:g} s."
             )
         time.sleep(0.2)  # a look starts a command of Slurm's
 

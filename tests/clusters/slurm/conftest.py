@@ -38,7 +38,7 @@ def recorded() -> slurm.Cluster:
 @pytest.fixture(scope="module")
 def practice() -> Iterator[PracticeCluster]:
     """Three nodes with four pretended GPUs each."""
-    with PracticeCluster(nodes=3, gpus=4, timeout=30) as running:
+    with PracticeCluster(nodes=3, gpus=4) as running:
         yield running
 
 
