@@ -30,6 +30,7 @@ PACKAGES = "munge slurmctld slurmd slurm-client"
 DEVICES = ("null", "zero", "full", "random")  # of /dev, one for each pretended GPU
 DAEMONS = "/usr/sbin"  # may be missing from PATH
 CORES_PER_GPU = 8  # pretended, too
+SILENT_S = 30  # of a node that is down; a busy one is silent for some seconds
 FIRST_PORT, PORTS = 17100, 50  # of the first cluster, and for each
 
 # Slurm puts what this prints into the environment of each task, after its own variables.
@@ -61,7 +62,7 @@ SchedulerParameters=bf_interval=1,sched_interval=1,sched_min_interval=0,batch_sc
 MpiDefault=none
 ReturnToService=2
 SlurmdParameters=config_overrides
-SlurmdTimeout={timeout}
+SlurmdTimeout={silent}
 MinJobAge=3600
 SlurmctldPidFile={folder}/slurmctld.pid
 SlurmctldLogFile={folder}/slurmctld.log
@@ -89,11 +90,11 @@ def obstacle() -> str | None:
 class PracticeCluster:
     """A running Slurm of `nodes` nodes with `gpus` pretend GPUs each.
 
-    A node that has been silent for `timeout` seconds is down. Raises `CourseError` where this
+    A node that has been silent for `SILENT_S` is down. Raises `CourseError` where this
     machine cannot run one.
     """
 
-    def __init__(self, nodes: int = 3, gpus: int = 4, timeout: int = 30) -> None:
+    def __init__(self, nodes: int = 3, gpus: int = 4) -> None:
         if why := obstacle():
             raise CourseError(f"There is no practice cluster here: {why}")
         if not 1 <= gpus <= len(DEVICES):
@@ -108,7 +109,7 @@ class PracticeCluster:
         self.nodes = [f"node{i + 1}" for i in range(nodes)]
         self.conf = self.folder / "slurm.conf"
         try:
-            self._configure(nodes, gpus, timeout)
+            self._configure(nodes, gpus)
             self._start_munge()
             self._daemon("slurmctld", "-f", str(self.conf), pid="slurmctld.pid")
             for name in self.nodes:
@@ -143,7 +144,7 @@ class PracticeCluster:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def _configure(self, nodes: int, gpus: int, timeout: int) -> None:
+    def _configure(self, nodes: int, gpus: int) -> None:
         controllers, *ports = _free_ports(nodes + 1)
         self.conf.write_text(
             CONF.format(
@@ -156,7 +157,7 @@ class PracticeCluster:
                 gpus=gpus,
                 ports=f"{ports[0]}-{ports[-1]}" if nodes > 1 else ports[0],
                 cpus=CORES_PER_GPU * gpus,
-                timeout=timeout,
+                silent=SILENT_S,
             )
         )
         lines = [

@@ -213,9 +213,9 @@ def record(practice: PracticeCluster, recorder: Recorder, cluster: Cluster) -> N
         recorder.keep("sbatch --parsable resumable", f"{job.number}\n")
         until(lambda: len(job.metrics) and job.metrics["step"].max() >= 70)
         practice.kill_node("node2")
-        until(lambda: job.now.restarts == 1 and job.metrics["step"].max() >= 130, 400)
+        until(lambda: job.now.restarts == 1 and job.metrics["step"].max() >= 130)
         recorder.run("scancel", "--signal=USR1", "--batch", str(job.number))  # as near its end
-        until(lambda: job.now.ended, 400)
+        until(lambda: job.now.ended)
         time.sleep(1)
         practice.start_node("node2")
         time.sleep(3)

@@ -7,11 +7,12 @@ from types import ModuleType
 
 import pytest
 from support.both_ways import ADDED
-from support.launching import PATIENCE_S, Client, clean_environment, torchrun
+from support.launching import Client, clean_environment, torchrun
+from support.patience import PATIENCE_S
 
 from course.launch import shadowed
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.slow
 
 MINE = "class Digits: pass\nwhose = 'mine'\n"
 # What lies beside the script, what it imports, and whether it still runs in a fork.
