@@ -2,6 +2,7 @@
 
 import os
 import socket
+from typing import Any
 
 from course.launch.messages import Message, decode, encode
 
@@ -23,9 +24,10 @@ class Channel:
         """Send one message; raises `OSError` when the other end is gone."""
         self._socket.sendall(encode(message))
 
-    def receive(self) -> list[Message]:
+    def receive(self) -> list[Any]:
         """Wait for bytes, return the messages that they complete.
 
+        Which kinds of `Message` they are depends on who is at the other end: see `messages`.
         Raises `EOFError` at the end, and for bytes that are no message: who sends such is not, or
         no longer, one of ours.
         """

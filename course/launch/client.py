@@ -76,7 +76,7 @@ def launch(
         log_dir=place.log_dir(folder),
         host=place.host,
         patient=patient,
-        module_folder=module_folder and str(module_folder),
+        module_folder=None if module_folder is None else str(module_folder),
     )
     return _Launch(request, Run(words, folder), metrics, watch, stop, place).finish()
 

@@ -72,7 +72,8 @@ class WarmHandle:
         """End it, and all that runs below it if it runs within something that ends with it."""
         self._process.kill()
         self._process.wait()
-        self._process.stdin.close()
+        if self._process.stdin:
+            self._process.stdin.close()
         self.remove()
 
     def remove(self) -> None:
@@ -146,5 +147,5 @@ def to_cold_supervisor() -> Channel:
     ours, theirs = socket.socketpair()
     with theirs:
         command = interpreter.command("supervisor")
-        subprocess.Popen(command, stdin=theirs, start_new_session=True)
+        subprocess.Popen(command, stdin=theirs.fileno(), start_new_session=True)
     return Channel(ours)

@@ -120,7 +120,7 @@ def be_process(body: Callable[[], None]) -> NoReturn:
         sys.excepthook(type(error), error.with_traceback(stack), stack)
         status = signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
     # Waits for the threads that are not daemons, as `multiprocessing` ends its forks.
-    threading._shutdown()
+    threading._shutdown()  # pyrefly: ignore[missing-attribute]
     # Libraries that the script never imported have registered calls, which need the usual depth.
     sys.setrecursionlimit(max(sys.getrecursionlimit(), RECURSION_LIMIT))
     atexit._run_exitfuncs()

@@ -8,6 +8,7 @@ saves time.
 """
 
 import contextlib
+import functools
 import os
 import shlex
 import signal
@@ -68,7 +69,7 @@ def _name_of_the_caller(depth: int = 2) -> str:
     return sys._getframe(depth).f_code.co_name
 
 
-def _unless_ended(close: Callable) -> Callable:
+def _unless_ended(close: Callable[..., None]) -> Callable[..., None]:
     """torch's way to end a rank, for one that may have ended a moment ago.
 
     torch signals a child of its own, which stays in the process table until torch has looked; here
@@ -141,7 +142,7 @@ def _accelerate(ranks: Ranks, argv: list[str]) -> None:
                 _let_torch_choose_the_port()
                 options += ["--main_process_port", "0"]  # or accelerate warns of a taken 29500
         sys.argv = ["accelerate", "launch", *options, *script]
-        insides.replace(launch, "simple_launcher", lambda args: _one_process(ranks, launch, args))
+        insides.replace(launch, "simple_launcher", functools.partial(_one_process, ranks, launch))
     accelerate_cli.main()
 
 
@@ -162,7 +163,7 @@ def _let_torch_choose_the_port() -> None:
     insides.replace(run, "run", standalone)
 
 
-def _one_process(ranks: Ranks, launch: object, args: Namespace) -> None:
+def _one_process(ranks: Ranks, launch: Any, args: Namespace) -> None:
     """What accelerate's `simple_launcher` does, the process started by the supervisor."""
     command, env = launch.prepare_simple_launcher_cmd_env(args)
     command = [command[0], "-u", *command[1:]]

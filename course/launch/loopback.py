@@ -44,7 +44,7 @@ def stores_on_loopback() -> None:
         insides.replace(insides.module(home), "TCPStore", ours)
 
 
-def _on_loopback(real: Callable) -> Callable:
+def _on_loopback(real: Callable[..., Any]) -> Callable[..., Any]:
     """torch's `TCPStore`; a server whose host is loopback cannot be reached in any other way.
 
     Where its port is taken, torch is left to say so.

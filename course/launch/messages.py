@@ -13,6 +13,7 @@ they log to the run's metrics file, which the kernel reads.
 import json
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from typing import Any, get_args
 
 from course.launch.netns import Host
 
@@ -139,7 +140,7 @@ class Ended:
 class Logged:
     """Kernel to itself, when the ranks have logged more: the new rows of the metrics file."""
 
-    rows: list[dict]
+    rows: list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -187,7 +188,7 @@ class RankEnded:
 Event = Serving | Started | Lines | Progress | Exited | Note | Ended | Logged | Done
 Message = Request | Stop | Event | StartRank | RankStarted | RankRefused | RankEnded
 
-KINDS = {kind.__name__: kind for kind in Message.__args__}
+KINDS = {kind.__name__: kind for kind in get_args(Message)}
 
 
 def encode(message: Message) -> bytes:

@@ -77,6 +77,6 @@ class Process:
         while (code := self._ranks.codes.get(self.pid)) is None:
             left = None if end is None else end - time.monotonic()
             if left is not None and left <= 0:
-                raise subprocess.TimeoutExpired(str(self.pid), timeout)
+                raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0)
             self._ranks.update(left)
         return code

@@ -5,7 +5,7 @@ import shlex
 import signal
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from course.core import todo, words
 from course.launch.messages import Ended, Event, Exited, Lines, Logged, Reason, Started
@@ -51,7 +51,7 @@ class Run:
     words: list[str]
     log_dir: Path
     lines: list[Line] = field(default_factory=list)
-    rows: list[dict] = field(default_factory=list)
+    rows: list[dict[str, Any]] = field(default_factory=list)
     wall_s: float = 0.0
     reason: Reason = Reason.RUNNING
     launcher_code: int = 0
@@ -174,7 +174,8 @@ class Run:
             self.lines.append(Line(event.rank, event.stream, where))
         new = [Line(event.rank, event.stream, text) for text in event.lines]
         self.lines += new
-        if event.stream == "stderr" and any(line.bare == TRACEBACK for line in new):
+        trouble = event.stream == "stderr" and any(line.bare == TRACEBACK for line in new)
+        if trouble and event.rank is not None:
             self._troubled.append(event.rank)
 
     def __repr__(self) -> str:

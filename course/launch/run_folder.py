@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from course.core import RUNS, CourseError
 
@@ -80,7 +81,7 @@ class MetricsFile:
     def __init__(self, folder: Path) -> None:
         self.path, self._position = folder / METRICS, 0
 
-    def new_rows(self) -> list[dict]:
+    def new_rows(self) -> list[dict[str, Any]]:
         """Rows completed since the last call; a line that is no row, as on a full disk, is not."""
         try:
             with self.path.open("rb") as file:
@@ -93,7 +94,7 @@ class MetricsFile:
         return [row for line in whole.splitlines() if (row := _row(line))]
 
 
-def _row(line: bytes) -> dict | None:
+def _row(line: bytes) -> dict[str, Any] | None:
     """The row of a line, None if it is not one that the course has written."""
     with contextlib.suppress(ValueError, RecursionError):
         row = json.loads(line)

@@ -26,7 +26,7 @@ class Sandbox:
     """
 
     inside = Path(isolation.LETTERS)
-    host = None
+    host: None = None
 
     def __init__(self, outside: Path, within: Sequence[str]) -> None:
         self.outside, self._within = outside, within

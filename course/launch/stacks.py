@@ -57,14 +57,14 @@ def places(run: Run, src: Path | None = None) -> dict[int, Place | None]:
     return found
 
 
-def _main_thread(stacks: str) -> list[re.Match]:
+def _main_thread(stacks: str) -> list[re.Match[str]]:
     """The frames of the thread that took the signal, innermost first."""
     _, _, current = stacks.partition("Current thread")
     block = re.split(r"\n\s*\n|\nThread 0x", current)[0]
     return [match for line in block.splitlines() if (match := FRAME.match(line))]
 
 
-def _place(frames: list[re.Match], src: Path | None) -> Place | None:
+def _place(frames: list[re.Match[str]], src: Path | None) -> Place | None:
     call = ""
     for frame in frames:
         file, function = frame["file"], frame["function"]
@@ -106,12 +106,10 @@ def _without_a_place(run: Run, rank: int, has_stacks: bool) -> str:
 
 
 def _diagnosis(run: Run, found: dict[int, Place | None]) -> list[str]:
-    waiting = {place.call for place in found.values() if place and place.call}
-    elsewhere = [
-        rank
-        for rank in sorted(run.processes)
-        if rank not in run.unresponsive and not (found.get(rank) and found[rank].call)
-    ]
+    called = {rank: place.call for rank, place in found.items() if place and place.call}
+    waiting = set(called.values())
+    there = [rank for rank in sorted(run.processes) if rank not in run.unresponsive]
+    elsewhere = [rank for rank in there if rank not in called]
     if not waiting:
         return []
     if len(waiting) > 1:

@@ -8,6 +8,7 @@ dies, that tree is ended. `supervisor.md` says how this fails.
 """
 
 import contextlib
+import functools
 import os
 import resource
 import selectors
@@ -15,6 +16,7 @@ import shutil
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -53,6 +55,8 @@ class Supervisor:
     `warm` is the environment with which the warm server started; None: there is none to fork.
     """
 
+    request: Request  # the client's first message
+
     def __init__(self, client: Channel, warm: dict[str, str] | None = None) -> None:
         self.client, self.warm = client, warm
         self.selector = selectors.DefaultSelector()
@@ -84,7 +88,7 @@ class Supervisor:
             self._step()
         self._finish()
 
-    def _first_messages(self) -> list[Message]:
+    def _first_messages(self) -> list[Any]:
         """The request, and what the client may have said since: it could be to stop."""
         while not (messages := self.client.receive()):
             pass
@@ -123,7 +127,8 @@ class Supervisor:
             return
         self.temporary.mkdir()
         launcher = self.processes.start_launcher(self.temporary)
-        self.selector.register(launcher, selectors.EVENT_READ, self._on_launcher)
+        on_launcher = functools.partial(self._on_launcher, launcher)
+        self.selector.register(launcher, selectors.EVENT_READ, on_launcher)
 
     def _close_all(self) -> None:
         """Close every descriptor of the supervisor, in a fork that is to become something else."""
@@ -170,16 +175,17 @@ class Supervisor:
             self.stop(Reason.STOPPED)
 
     def _on_peer(self) -> None:
-        self.selector.unregister(self.peer)
-        os.close(self.peer)
-        self.peer = None
+        if self.peer is not None:
+            self.selector.unregister(self.peer)
+            os.close(self.peer)
+            self.peer = None
         self.stop(Reason.CLIENT)
 
-    def _on_launcher(self) -> None:
+    def _on_launcher(self, launcher: Channel) -> None:
         try:
-            messages = self.processes.channel.receive()
+            messages = launcher.receive()
         except EOFError:
-            self.selector.unregister(self.processes.channel)
+            self.selector.unregister(launcher)
             return
         for message in messages:
             if isinstance(message, Note):
@@ -201,7 +207,8 @@ class Supervisor:
 
     def _answer(self, message: Message) -> None:
         with contextlib.suppress(OSError):  # the launcher is gone, which `_reap` sees
-            self.processes.channel.send(message)
+            if self.processes.channel:
+                self.processes.channel.send(message)
 
     def _reap(self) -> None:
         # The system tells those that ended since the last look by their age. Who was killed comes
@@ -247,7 +254,7 @@ class Supervisor:
 
     def _finish(self) -> None:
         """End what the run left behind, hand over the last output, and say how it ended."""
-        left = []
+        left: list[psutil.Process] = []
         if process_tree.has_children():  # or there is nobody below: orphans are adopted
             children = psutil.Process().children(recursive=True)
             left = psutil.wait_procs(children, timeout=SETTLE_S)[1]

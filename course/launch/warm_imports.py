@@ -8,6 +8,7 @@ import importlib
 import logging
 import sys
 from dataclasses import dataclass, field
+from typing import Any
 
 # In the environment while the libraries are imported, so that none starts a thread: a process with
 # threads cannot be forked safely. Nor may CUDA be touched: the check for GPUs goes through NVML.
@@ -50,7 +51,7 @@ def make_no_table_that_nobody_reads() -> None:
 
     torch makes a table for its log whether or not the log takes it: 3 ms of each rank.
     """
-    compiler = sys.modules.get(COMPILER)
+    compiler: Any = sys.modules.get(COMPILER)
     if write := getattr(compiler, "dump_compile_times", None):
         atexit.unregister(write)
         atexit.register(lambda: compiler.log.isEnabledFor(logging.INFO) and write())

@@ -92,7 +92,8 @@ class Generation:
             raise Forked(lambda: self._succeed(write))
         os.close(write)
         self.successor, self.ready = pid, read
-        self.selector.register(read, selectors.EVENT_READ, self._hand_over)
+        hand_over = functools.partial(self._hand_over, read)
+        self.selector.register(read, selectors.EVENT_READ, hand_over)
 
     def _succeed(self, ready: int) -> None:
         process_tree.end_with_parent()
@@ -101,12 +102,12 @@ class Generation:
         os.close(ready)
         Generation(self.listener, self.started_with).serve()
 
-    def _hand_over(self) -> None:
+    def _hand_over(self, ready: int) -> None:
         """Stop accepting clients if the successor has said that it does (it may have died)."""
-        self.selector.unregister(self.ready)
-        if os.read(self.ready, 1) and self.successor:
+        self.selector.unregister(ready)
+        if os.read(ready, 1) and self.successor:
             self.selector.unregister(self.listener)
-        os.close(self.ready)
+        os.close(ready)
         self.ready = None
 
     def _take_back(self) -> None:
