@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from course.checks.lab_12b import on_rank_common_weights as on_rank
-from course.checks.lab_12b.on_rank_common_weights import Member, weights_of
+from course.checks.lab_12b.on_rank_common_weights import Member, State, weights_of
 from course.checks.runner.outcomes import Undecided
 from course.checks.tools.hint import hint
 
@@ -78,29 +78,46 @@ class TestCommonWeights:
         for rank, state in enumerate(ranks(3, on_rank.met, UNEQUAL, join=False)):
             _right(rank, state, mean(UNEQUAL), 4)
 
+    @hint(
+        "`meet` is asked for the round after `number`. It returns two things: which of them does a "
+        "newcomer need that comes when the others are many rounds further?"
+    )
+    def test_later_round(self, ranks):
+        """next_round() asks for the round after its own, with its name and its deadline, and takes
+        part in the one that meet() answers.
+        """
+        for rank, state in enumerate(ranks(3, on_rank.met, UNEQUAL, later=3, join=False)):
+            _right(rank, state, mean(UNEQUAL), 7)
+
     @hint("A failed round is over. Which is the next one, and with which weights do you go there?")
     def test_killed(self, ranks):
         """When a member is killed (by SIGKILL) before it has said where it stands, the others
         average in the next round.
         """
-        self._survive(ranks, "before")
+        self._survive(ranks, UNEQUAL, "before")
+
+    @hint("What becomes of the second round that fails? And of the third?")
+    def test_killed_again(self, ranks):
+        """When another member is killed in that next round, the others average in the one after."""
+        self._survive(ranks, [*UNEQUAL, (3, 60, 640)], "before", victims=2)
 
     @hint("What was in the tensor before the sum, and what is in it after half of the sum?")
     def test_killed_in_the_sum(self, ranks):
         """When a member is killed in the middle of the sum, the others average the weights that
         they came with, in the next round.
         """
-        self._survive(ranks, "sum")
+        self._survive(ranks, UNEQUAL, "sum")
 
-    def _survive(self, ranks, fatal: str) -> None:
-        *states, victim = ranks(3, on_rank.survived, UNEQUAL, fatal, join=False, limit=60)
-        if victim[1] != -signal.SIGKILL:
-            raise Undecided("the member that was to be killed had ended before: see above")
-        for rank, state in enumerate(states):
-            _right(rank, state, mean(UNEQUAL[:2]), 5)
+    def _survive(self, ranks, members: list[Member], fatal: str, victims: int = 1) -> None:
+        ended = ranks(len(members), on_rank.survived, members, fatal, victims, join=False)
+        survivors = len(members) - victims
+        if any(code != -signal.SIGKILL for code in ended[survivors:]):
+            raise Undecided("a member that was to be killed had ended before: see above")
+        for rank, state in enumerate(ended[:survivors]):
+            _right(rank, state, mean(members[:survivors]), members[0][0] + 1 + victims)
 
 
-def _right(rank: int, state: tuple[Tensor, int, int, int], wanted: Tensor, version: int) -> None:
+def _right(rank: int, state: State, wanted: Tensor, version: int) -> None:
     weights, got, step, samples = state
     far = off(weights, wanted)
     assert far < CLOSE, f"rank {rank}'s common weights are off by {far:.2g}"

@@ -39,11 +39,13 @@ class TestMeeting:
     @hint("Nobody is missing. Is there still a reason to wait?")
     def test_all_here(self, alone):
         """A member of the last round closes the list when all of them are there, at once, in
-        whatever order they came, and newcomers or not.
+        whatever order they came, and newcomers or not. So does one that was alone in that round.
         """
-        for here in (THREE, ["2.1", "0.1", "1.1"], ["3.1", *THREE, "2.2"]):
-            (closes,) = alone(on_rank.closes, [("1.1", THREE, here, 0.0, DEADLINE)])
-            assert closes, f"last round: {THREE}; here: {here}; 1.1 does not close"
+        complete = [(THREE, THREE), (THREE, ["2.1", "0.1", "1.1"]), (THREE, ["3.1", *THREE, "2.2"])]
+        complete += [(["1.1"], ["1.1"]), (["1.1"], ["2.2", "1.1"])]
+        for last, here in complete:
+            (closes,) = alone(on_rank.closes, [("1.1", last, here, 0.0, DEADLINE)])
+            assert closes, f"last round: {last}; here: {here}; 1.1 does not close"
 
     @hint("Somebody is missing, and the deadline is not over. Which names do you compare?")
     def test_waits(self, alone):

@@ -4,16 +4,23 @@ python session.py [--isolated] [--thorough] REPORT SRC NAME    keeps the verdict
 """
 
 import argparse
-import functools
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from course.checks.runner.catalogue import CHECKS, node_of
-from course.checks.runner.on_ranks import MOST_RANKS, await_warm_ranks, new_folder, on_ranks
+from course.checks.runner.on_ranks import (
+    LIMIT_S,
+    MOST_RANKS,
+    await_warm_ranks,
+    new_folder,
+    on_ranks,
+)
 from course.checks.runner.outcomes import (
     Deadlock,
     Undecided,
@@ -83,11 +90,13 @@ class Session:
         """`on_ranks` with the learner's folder first on the import path."""
         await_warm_ranks(sandbox)
         options = {"src": self._src, "printed": self._heard, "sandbox": sandbox}
-        if self._limit:
-            options["limit"] = self._limit
-        elif self._hangs[_exercise(request.node)]:
-            options["limit"] = AFTER_A_HANG_S
-        return functools.partial(on_ranks, **options)
+        hung = self._hangs[_exercise(request.node)]
+        most = self._limit or (AFTER_A_HANG_S if hung else math.inf)
+
+        def called(*args: Any, limit: float = LIMIT_S, **kwargs: Any) -> list[Any]:
+            return on_ranks(*args, limit=min(limit, most), **options, **kwargs)
+
+        return called
 
     @pytest.fixture
     def alone(self, ranks: Callable) -> Callable:
