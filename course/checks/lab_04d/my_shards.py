@@ -77,10 +77,38 @@ class TestMyShards:
         assert len(distinct) == 4, f"epochs 0, 1, 2 and 3 have {len(distinct)} different orders"
         assert other[:4] != first[:4], "with another seed the files come in the same order"
 
-    @hint("What has been trained on is not read again, and what was only read ahead is.")
+    @hint(
+        "By what is shuffled that all processes know alike? Python makes the hash of a text with a "
+        "number that it draws anew in every process."
+    )
+    def test_same_order(self, alone):
+        """Processes that share nothing make the same pieces in the same order, in three epochs."""
+        settings = [(9, 4), (2, 5)]
+        of_two = (alone(on_rank.pieces, settings, salt=salt) for salt in (1, 2))
+        for (files, readers), *epochs in zip(settings, *of_two, strict=True):
+            for epoch, (one, other) in enumerate(zip(*epochs, strict=True)):
+                assert one == other, (
+                    f"{words.plural(files, 'file')}, {readers} readers, epoch {epoch}: in the same "
+                    f"place one process has {_first(one, other)}, another {_first(other, one)}"
+                )
+
+    @hint("A worker that was started by `spawn` has no process group. What does its stream know?")
+    def test_without_group(self, alone):
+        """A reader knows its number where there is no process group, from its stream."""
+        readers = alone(on_rank.unconnected, 3)
+        assert sorted(readers) == [(number, 3) for number in range(3)], (
+            "where `dist` is not initialized, reader() of ranks 0, 1 and 2 of 3 says "
+            f"{', '.join(map(str, readers))}"
+        )
+
+    @hint(
+        "What has been trained on is not read again, and what was only read ahead is. When a run "
+        "that was continued is stopped, `done` has what both have trained on."
+    )
     def test_resume(self, ranks, tmp_path):
-        """Stopped in the middle of a file and continued by a new stream, the two have each line
-        of an epoch once: 2 ranks with 0, 2 and 3 workers, stopped after 0, 1, 4 and 6 batches.
+        """Stopped twice in the middle of a file and each time continued by a new stream, all have
+        each line of an epoch once: 2 ranks with 0, 2 and 3 workers, stopped after 0, 1, 4 and 6
+        batches.
         """
         stops = [0, 1, 4, 6]
         for number, (sizes, workers) in enumerate(((MANY, 0), (MANY, 2), (FEW, 3))):
@@ -88,7 +116,8 @@ class TestMyShards:
             if _faults(_lines(after for ((_, after, _), *_) in results), sizes):
                 raise Undecided("first, all readers together must read each line once")
             for at, of_ranks in zip(stops, zip(*results, strict=True), strict=True):
-                where = f"{_setting(sizes, 2, workers)}, stopped after {words.plural(at, 'batch')}"
+                batches = words.plural(at, "batch")
+                where = f"{_setting(sizes, 2, workers)}, stopped twice, each time after {batches}"
                 for rank, (before, _, done) in enumerate(of_ranks):
                     _counted(before, done, f"{where}: rank {rank}")
                 reads = (read for before, after, _ in of_ranks for read in (before, after))
@@ -118,6 +147,11 @@ class TestMyShards:
 def _setting(sizes: list[int], world_size: int, workers: int) -> str:
     each = words.plural(workers, "worker") if workers else "no workers"
     return f"{words.plural(len(sizes), 'file')}, {world_size} ranks with {each}"
+
+
+def _first(one: list, other: list) -> tuple:
+    """The first piece of `one` that `other` has not in the same place."""
+    return next((a for a, b in zip(one, other, strict=False) if a != b), one[-1])
 
 
 def _lines(reads: Iterable[Read]) -> list[Line]:

@@ -66,22 +66,44 @@ def read(
 def resumed(
     folder: str, sizes: list[int], workers: int, stops: list[int]
 ) -> list[tuple[Read, Read, dict]]:
-    """For each stop: the batches trained on before it, those of a new stream after it, and `done`.
+    """For each stop: the batches that two streams trained on before they were stopped, those of a
+    third one, and `done` in between.
 
-    The loader of the first has read ahead, as a loader does.
+    A stream gets the `done` of the one before. Its loader has read ahead, as a loader does.
     """
     files, found = _written(folder, sizes), []
     for stop in stops:
-        stream = _stream(files)
-        stream.at(1, {})
-        before = []
-        for batch in itertools.islice(_batches(stream, workers), stop):
-            stream.trained(batch)
-            before.append(_told(batch))
-        done = {int(reader): int(lines) for reader, lines in stream.done.items()}
-        second = _stream(files)
-        second.at(1, done)
-        found.append((before, [_told(batch) for batch in _batches(second, workers)], done))
+        before, done = [], {}
+        for _ in range(2):
+            stream = _stream(files)
+            stream.at(1, done)
+            for batch in itertools.islice(_batches(stream, workers), stop):
+                stream.trained(batch)
+                before.append(_told(batch))
+            done = {int(reader): int(lines) for reader, lines in stream.done.items()}
+        last = _stream(files)
+        last.at(1, done)
+        found.append((before, [_told(batch) for batch in _batches(last, workers)], done))
+    return found
+
+
+def unconnected(ranks: int) -> list[tuple[int, int]]:
+    """What each of so many ranks says of its reader where no process group is."""
+    module = importlib.import_module("my_shards")
+    streams = [module.Stream([Path("00.jsonl")] * ranks, rank, ranks) for rank in range(ranks)]
+    return [tuple(map(int, stream.reader())) for stream in streams]
+
+
+def pieces(settings: list[tuple[int, int]]) -> list[list[list[tuple[str, int, int]]]]:
+    """For each setting (files, readers) the pieces of three epochs; the files need not be there."""
+    module, found = importlib.import_module("my_shards"), []
+    for files, readers in settings:
+        stream = module.Stream([Path(f"{number:02}.jsonl") for number in range(files)], 0, 1)
+        found.append([])
+        for epoch in range(3):
+            stream.at(epoch, {})
+            pieces = stream.pieces(readers)
+            found[-1].append([(str(file), int(part), int(parts)) for file, part, parts in pieces])
     return found
 
 

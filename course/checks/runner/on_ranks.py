@@ -51,6 +51,7 @@ def on_ranks(
     alone: bool = False,
     printed: Callable[[int, str], None] = lambda rank, line: None,
     sandbox: Sandbox | None = None,
+    salt: int | None = None,
     **kwargs: Any,
 ) -> list[Any]:
     """Call ``function(*args, **kwargs)`` on `world_size` ranks; return the results by rank.
@@ -61,7 +62,8 @@ def on_ranks(
     `function` is at the top of its module; `src` is first on its import path. Results are plain
     data, tensors and `Call`s: what a rank hands over is read without executing any of it.
     `printed`, if given, is called with each line that the ranks print, and its rank. With a
-    `sandbox`, all of this runs in there.
+    `sandbox`, all of this runs in there. With a `salt` the ranks are new interpreters that make
+    with it the hashes of text; without one, ranks forked from a warm server share its salt.
     Raises `Rejected` where a rank fails, `Deadlock` after `limit` seconds (in which the machine had
     time for the ranks), `Unwritten` where a TODO is open, `NotJudged` where no rank came so far.
     """
@@ -73,6 +75,8 @@ def on_ranks(
         command, env = ["torchrun", "--standalone", "--nproc-per-node", str(world_size)], CPU
         if alone:
             command, env = ["python"], CPU | ALONE
+        if salt is not None:
+            env = env | {"PYTHONHASHSEED": str(salt)}
         command += [str(SCRIPT), str(inside)]
         options = {"patient": True, "place": sandbox, "module_folder": src}
         run = launch(command, limit=limit, env=env, **options)
