@@ -20,11 +20,11 @@ class TestCuredSlow:
 
     @hint("The order is the sampler's, so the loader needs it; and it needs the batch size.")
     def test_what_is_read(self, ranks):
-        """The batches have what the sampler chooses, in its order."""
+        """The batches have what the sampler chooses, in its order; the last one may be smaller."""
         order = [5, 3, 22, 8, 0, 13, 17, 2, 9, 20]
-        ((samples, _),) = ranks(1, on_rank.read, 5, order, limit=60)
-        assert samples == [order[:5], order[5:]], (
-            f"where the sampler chooses {order}, the batches of 5 are {samples}"
+        ((samples, _),) = ranks(1, on_rank.read, 4, order, limit=60)
+        assert samples == [order[:4], order[4:8], order[8:]], (
+            f"where the sampler chooses {order}, the batches of 4 are {samples}"
         )
 
     @hint("Each loss is one of several. By what is the gradient of their mean divided?")
@@ -48,11 +48,16 @@ class TestCuredSlow:
                     f"a pass after the step sends {sum(later)} numbers, not {size}"
                 )
 
-    @hint("What a pass keeps for its backward must fit into memory.")
+    @hint("A forward pass keeps what its backward needs. Of how many batches may that be, at once?")
     def test_a_pass_for_each_batch(self, ranks):
-        """Each batch has a forward pass of its own."""
+        """Each batch has a forward pass of its own, and its backward pass before the next one."""
         for _, _, passes, _ in ranks(2, on_rank.accumulated, 4):
-            assert passes == [5, 5, 5, 5], f"four batches of 5 go through the model as {passes}"
+            rows = [rows for what, rows in passes if what == "forward"]
+            assert rows == [5, 5, 5, 5], f"four batches of 5 go through the model as {rows}"
+            order = [what for what, _ in passes]
+            assert order == ["forward", "backward"] * 4, (
+                f"the passes of four batches are {', '.join(order)}"
+            )
 
     @hint("Make lists of the texts of each step first, and deal each list out to the ranks.")
     def test_every_text(self, alone):

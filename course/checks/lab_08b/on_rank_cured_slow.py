@@ -12,6 +12,8 @@ from torch.utils.data import Dataset
 from course.checks.tools.recorder import recorded
 from course.checks.tools.reference import furthest
 
+Pass = tuple[str, int]  # forward or backward, and the rows that go through the model
+
 
 class Signed(Dataset):
     """Samples that say which they are, and which process has read them."""
@@ -47,11 +49,11 @@ def batches(rank: int, count: int) -> list[Tensor]:
     return list(torch.randn(count, 5, 4, generator=generator))
 
 
-def accumulated(count: int) -> tuple[float, list[int], list[int], list[int]]:
+def accumulated(count: int) -> tuple[float, list[int], list[Pass], list[int]]:
     """What a step of so many batches does.
 
-    How far its gradients are off, how many numbers are sent and how many the model has, the rows
-    of each forward pass, and the numbers that a plain pass sends afterwards.
+    How far its gradients are off, how many numbers are sent and how many the model has, its passes
+    in order, and the numbers that a plain pass sends afterwards.
     """
     sent: list[int] = []
 
@@ -62,8 +64,14 @@ def accumulated(count: int) -> tuple[float, list[int], list[int], list[int]]:
 
     model = DistributedDataParallel(small())
     model.register_comm_hook(None, hook)
-    rows: list[int] = []
-    model.module.register_forward_pre_hook(lambda module, inputs: rows.append(len(inputs[0])))
+    passes: list[Pass] = []
+
+    def note(module: nn.Module, inputs: tuple, output: Tensor) -> None:
+        passes.append(("forward", len(output)))
+        if output.requires_grad:
+            output.register_hook(lambda gradient: passes.append(("backward", len(gradient))))
+
+    noting = model.module.register_forward_hook(note)
     with recorded() as calls:
         cured().accumulate(model, batches(dist.get_rank(), count))
     total = sum(sent) + sum(call.elements for call in calls)
@@ -73,7 +81,7 @@ def accumulated(count: int) -> tuple[float, list[int], list[int], list[int]]:
         (wanted(batch).square().mean() / count / len(everyone)).backward()
     off = furthest([p.grad for p in model.parameters()], [p.grad for p in wanted.parameters()])
     sizes = sum(parameter.numel() for parameter in model.parameters())
-    passes = list(rows)
+    noting.remove()
     sent.clear()
     model(batches(0, 1)[0]).square().mean().backward()
     return off, [total, sizes], passes, sent
