@@ -53,7 +53,8 @@ class TestMyGradients:
     def norm_off(self, ranks: Callable, *mesh: int) -> str:
         """On which rank the norm is not that of one process, in words; "" if it is on all."""
         data, pipeline, tensor = mesh
-        for rank, (got, wanted) in enumerate(ranks(data * pipeline * tensor, on_rank.norms, mesh)):
+        results = ranks(data * pipeline * tensor, on_rank.norms, mesh)
+        for rank, (got, wanted, _) in enumerate(results):
             if not abs(got - wanted) < CLOSE * wanted:
                 return (
                     f"mesh of {data} x {pipeline} x {tensor}, rank {rank}: the norm is {got:.6g}, "
@@ -81,6 +82,12 @@ class TestMyGradients:
             raise Fault(off, COUNT_ONCE)
         off = self.norm_off(ranks, *SPLIT)
         assert not off, off
+
+    @hint("The optimizer steps with these gradients. What may only be in your sum of squares?")
+    def test_norm_changes_nothing(self, ranks):
+        """global_norm() leaves the gradients as they are."""
+        for rank, (_, _, changed) in enumerate(ranks(4, on_rank.norms, (1, 2, 2))):
+            assert not changed, f"mesh of 1 x 2 x 2, rank {rank}: it changes that of {changed[0]}"
 
     @hint(
         "Each stage sees its own parameters only. Too large: which of them does another stage "

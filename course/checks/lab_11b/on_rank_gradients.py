@@ -70,11 +70,16 @@ def combined(shape: Mesh) -> dict[str, float]:
     }
 
 
-def norms(shape: Mesh) -> tuple[float, float]:
-    """The norm that the script finds on this rank, and that of one process."""
+def norms(shape: Mesh) -> tuple[float, float, list[str]]:
+    """The norm that the script finds on this rank, that of one process, and which gradients the
+    script has changed.
+    """
     mesh = init_device_mesh("cpu", shape, mesh_dim_names=AXES)
     whole = together(shape[0])
     stage = placed(mesh, whole)
     groups = mesh.get_group("tensor"), mesh.get_group("pipeline")
+    before = {name: parameter.grad.clone() for name, parameter in stage.named_parameters()}
     got = importlib.import_module("my_gradients").global_norm(stage, *groups)
-    return float(got), float(torch.stack([g.norm() for g in whole.values()]).norm())
+    after = {name: parameter.grad for name, parameter in stage.named_parameters()}
+    changed = [name for name in before if not torch.equal(before[name], after[name])]
+    return float(got), float(torch.stack([g.norm() for g in whole.values()]).norm()), changed
