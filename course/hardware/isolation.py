@@ -5,6 +5,7 @@ and users. `prlimit` adds the limits that it lacks, and `confined` what neither 
 ordinary users. What is inside may do as it likes with what it sees, and cannot reach anything else.
 """
 
+import functools
 import os
 import platform
 import shutil
@@ -34,6 +35,11 @@ ADDRESSES = 16 * words.GIB  # that it may map, the code of libraries for instanc
 DISK = 512 * words.MIB  # of temporary files, of shared memory, and of the learner's folder
 LARGEST_FILE = DISK // 8  # eight of them lie outside: the letters of the ranks
 OPEN_FILES = 1024
+# What the warm server imports before it forks the first rank.
+IMPORTS = (
+    "import importlib, sys; sys.path.pop(0); from course.launch.warm_imports import FIRST; "
+    "[importlib.import_module(module) for module in FIRST]"
+)
 
 TOOLS = {"bwrap": "bubblewrap"} | dict.fromkeys(("prlimit", "choom", "setpriv"), "util-linux")
 APPARMOR = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
@@ -91,14 +97,8 @@ def missing() -> str | None:
     for tool, package in TOOLS.items():
         if not shutil.which(tool):
             return f"{tool} is missing: `sudo apt-get install {package}` installs it"
-    anything = Path(__file__).parent
-    tried = command(["true"], submitted=anything, src=Path("/src"))
-    run = subprocess.run(
-        tried, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, text=True
-    )
-    if run.returncode == 0:
-        return None
-    said = (run.stderr.strip().splitlines() or [f"it ended with exit code {run.returncode}"])[-1]
+    if not (said := _fails(["true"])):
+        return _not_imported()
     if APPARMOR.is_file() and APPARMOR.read_text().strip() == "1":
         profile = "/usr/share/apparmor/extra-profiles/bwrap-userns-restrict"
         fix = (
@@ -110,6 +110,28 @@ def missing() -> str | None:
     else:
         fix = "a container must allow user namespaces, and a system must not forbid them"
     return f"bubblewrap does not work here ({said}): {fix}"
+
+
+@functools.cache
+def _not_imported() -> str | None:
+    """Why Python inside has not what the ranks need, None where it has: that takes seconds."""
+    if not (said := _fails([sys.executable, "-c", IMPORTS])):
+        return None
+    return (
+        f"Python cannot import there what it can import here ({said}): what is found by PYTHONPATH "
+        f"or LD_LIBRARY_PATH must be installed for {sys.executable} itself"
+    )
+
+
+def _fails(program: Sequence[str]) -> str:
+    """The last words of a program that fails inside, "" if it does not."""
+    tried = command(program, submitted=Path(__file__).parent, src=Path("/src"))
+    run = subprocess.run(
+        tried, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
+    if run.returncode == 0:
+        return ""
+    return (run.stderr.strip().splitlines() or [f"it ended with exit code {run.returncode}"])[-1]
 
 
 def _as_somebody(paths: Iterable[Path]) -> list[str]:

@@ -57,6 +57,19 @@ def test_a_missing_tool_is_named_with_its_package(monkeypatch):
         isolation.require()
 
 
+@possible
+def test_what_python_cannot_import_there_is_missing(monkeypatch):
+    """Otherwise nobody's code would run, and everybody would get no points."""
+    monkeypatch.setattr(isolation, "IMPORTS", "import what_only_pythonpath_brings")
+    isolation._not_imported.cache_clear()
+    try:
+        why = isolation.missing()
+    finally:
+        isolation._not_imported.cache_clear()
+    assert "No module named 'what_only_pythonpath_brings'" in why
+    assert "PYTHONPATH" in why
+
+
 def test_another_system_is_refused(monkeypatch):
     monkeypatch.setattr(isolation.sys, "platform", "darwin")
     assert isolation.missing() == "it needs Linux"

@@ -28,6 +28,10 @@ FRAME = re.compile(r'File "([^"\n]+)", line (\d+)')
 GLOO_TOO_LONG = "op.preamble.length <= op.nbytes"
 SEGMENTATION_FAULT = "Fatal Python error: Segmentation fault"
 LOST = "The process that watches over your code was killed or stopped: does it send signals?"
+ENDED_TOO_EARLY = (
+    "what starts the ranks ended before any rank came to your code: "
+    "`python -m course doctor` says whether this machine can run the checks"
+)
 TOO_MUCH = (
     f"Your code took more than {words.size(isolation.TOGETHER)} of memory, all its processes "
     "together, and was ended: does something grow without an end?"
@@ -88,6 +92,9 @@ def on_ranks(
             if line.stream == "stdout" and line.rank is not None:
                 printed(line.rank, line.text)
         if not run.ok:
+            calls = [outside / f"rank{rank}" for rank in range(world_size)]
+            if run.reason == Reason.LOST and all(map(_unread, calls)):
+                raise NotJudged(ENDED_TOO_EARLY)
             raise _problem(run, limit, src, inspect.getfile(function))
         return [_answer(outside, token, run, rank) for rank, token in enumerate(tokens)]
 
@@ -106,6 +113,12 @@ def _call_files(sandbox: Sandbox | None, world_size: int) -> Iterator[tuple[Path
         raise CourseError(f"A check with {world_size} ranks has no room in a sandbox.")
     else:
         yield sandbox.outside, sandbox.inside
+
+
+def _unread(call: Path) -> bool:
+    """Whether a rank has not read its call, and so has not come to the learner's code."""
+    with call.open("rb") as file:
+        return file.read(1) == pickle.PROTO
 
 
 def _answer(folder: Path, token: str, run: Run, rank: int) -> Any:
