@@ -19,6 +19,7 @@ LIBRARIES = tuple(
     {sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
 )
 OWN = str(Path(__file__).parents[1])
+GIVEN = Path(OWN, "given")  # whose functions wait for the other ranks in a learner's place
 ONE_TO_ONE = {"send", "recv"}  # whose partner alone must come
 ROOTS = {"broadcast": "src", "scatter": "src", "gather": "dst", "reduce": "dst"}
 
@@ -27,13 +28,15 @@ ROOTS = {"broadcast": "src", "scatter": "src", "gather": "dst", "reduce": "dst"}
 class Place:
     """Where a rank stood, at `line` of `file`, which is shown where it may be read.
 
-    `call` is a collective, "backward" or "forward" (both DDP's), or "".
+    `call` is a collective, "backward" or "forward" (both DDP's), or "". `within` names functions,
+    innermost first, of a file that the course gives.
     """
 
     call: str
     file: str
     line: int
     shown: bool = True
+    within: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         source = ""
@@ -41,7 +44,8 @@ class Place:
             linecache.checkcache(self.file)  # the learner may have rewritten it since the last run
             source = COMMENT.sub("", linecache.getline(self.file, self.line)).strip()
         doing = f"waits in {self.call}" if self.call else "is"
-        return f"{doing} at {Path(self.file).name}:{self.line}   {source}".rstrip()
+        within = f" (in {', called by '.join(self.within)})" if self.within else ""
+        return f"{doing} at {Path(self.file).name}:{self.line}{within}   {source}".rstrip()
 
 
 def places(run: Run, src: Path | None = None) -> dict[int, Place | None]:
@@ -65,7 +69,7 @@ def _main_thread(stacks: str) -> list[re.Match[str]]:
 
 
 def _place(frames: list[re.Match[str]], src: Path | None) -> Place | None:
-    call = ""
+    call, given = "", [frame for frame in frames if Path(frame["file"]).parent == GIVEN]
     for frame in frames:
         file, function = frame["file"], frame["function"]
         if file.endswith("torch/distributed/distributed_c10d.py"):
@@ -77,7 +81,10 @@ def _place(frames: list[re.Match[str]], src: Path | None) -> Place | None:
         elif not file.startswith((*LIBRARIES, OWN, "<")):
             mine = src is None or (Path(file).parent == src and not Path(file).is_symlink())
             return Place(call, file, int(frame["line"]), shown=mine)
-    return None
+    if not given:
+        return None
+    within = tuple(f"{frame['function']}()" for frame in given)
+    return Place(call, given[0]["file"], int(given[0]["line"]), within=within)
 
 
 def report(run: Run, limit: float, src: Path | None = None) -> str:

@@ -119,6 +119,15 @@ def test_frames_of_the_course_and_of_libraries_are_no_place(script: str) -> None
     }
 
 
+def test_where_no_script_is_a_given_file_is_named_with_its_functions() -> None:
+    """It waits in the learner's place, which may have made the mistake two lines before."""
+    given, line = stacks.GIVEN / "serving.py", 49
+    waits = f"{C10D}:2741 recv; {given}:{line} receive; {given}:90 distribute"
+    (place,) = stacks.places(run_of(f"{waits}; {stacks.OWN}/checks/on_rank.py:9 serve")).values()
+    expected = "waits in recv at serving.py:49 (in receive(), called by distribute())"
+    assert str(place).startswith(expected)
+
+
 def test_line_is_that_of_the_script_as_it_is_now(script: str) -> None:
     """A learner edits the script between two runs of one kernel."""
     place = stacks.Place("", script, 1)
