@@ -1,6 +1,7 @@
 """What a learner reads of code that fails in other ways than a check looks for."""
 
 import faulthandler
+import importlib
 import multiprocessing
 import os
 import pickle
@@ -13,7 +14,7 @@ import torch
 import torch.distributed as dist
 
 from course.checks.runner import on_ranks, session
-from course.checks.runner.outcomes import Deadlock, NotJudged, Rejected
+from course.checks.runner.outcomes import Deadlock, NotJudged, Rejected, Unwritten
 from course.exercises import Outcome, Report
 from course.launch import connect
 
@@ -45,6 +46,16 @@ def becomes_another() -> None:
 def test_code_that_ends_its_rank_gives_no_answer(function, tmp_path):
     with pytest.raises(Rejected, match="Your code ended before the check had its answer"):
         on_ranks.on_ranks(1, function, src=tmp_path)
+
+
+def builds_on_meeting() -> None:
+    """As a script does whose lab has another exercise before it."""
+    importlib.import_module("meeting")
+
+
+def test_an_exercise_that_is_not_there_yet_is_named(tmp_path):
+    with pytest.raises(Unwritten, match=r"another exercise: .*meeting\.py is not there yet"):
+        on_ranks.on_ranks(1, builds_on_meeting, src=tmp_path, alone=True)
 
 
 def reads_nowhere() -> None:

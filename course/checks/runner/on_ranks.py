@@ -17,6 +17,7 @@ from typing import Any
 from course.checks.runner import plain_data
 from course.checks.runner.outcomes import Deadlock, NotJudged, Rejected, Unwritten
 from course.core import CourseError, UnknownTorch, todo, words
+from course.exercises import exercises
 from course.hardware import isolation
 from course.launch import Reason, Run, Sandbox, launch, stacks, warm_imports, warm_ranks_promised
 
@@ -24,6 +25,7 @@ LIMIT_S = 20.0
 MOST_RANKS = 8  # of a check that runs in a sandbox
 WARM_S = 90.0  # for the warm server to import what it imports, on a busy machine
 FRAME = re.compile(r'File "([^"\n]+)", line (\d+)')
+ABSENT = re.compile(r"ModuleNotFoundError: No module named '(\w+)'")
 # What Gloo says of a message that is too long, before it aborts the process.
 GLOO_TOO_LONG = "op.preamble.length <= op.nbytes"
 SEGMENTATION_FAULT = "Fatal Python error: Segmentation fault"
@@ -196,6 +198,11 @@ def _problem(run: Run, limit: float, src: Path, asked: str) -> Exception:
         return Unwritten(todo.in_sentences(todo.open_todos(script)))
     if (raised := run.raised(first)).startswith(UNKNOWN_TORCH):
         return NotJudged(f"not judged on this torch: {raised.removeprefix(UNKNOWN_TORCH)}")
+    if (absent := ABSENT.fullmatch(raised)) and absent[1] in exercises():
+        return Unwritten(
+            f"your code builds on another exercise: {src / absent[1]}.py is not there yet, so run "
+            "the cell that writes it"
+        )
     ranks = (
         f"With {len(run.exit_codes)} ranks, rank {first}"
         if len(run.exit_codes) > 1
