@@ -1,0 +1,71 @@
+"""The small changes of a solution: programs each, within the solution, each said by its diff."""
+
+import ast
+
+import pytest
+from support.changes import KINDS, changes
+
+from course.exercises import exercises
+
+SCRIPT = '''
+import torch.distributed as dist
+
+
+def mean(row, rank: int, limit: int = 1):
+    """Nothing is changed outside of the solution: 1 + 1."""
+    ### BEGIN SOLUTION hint: Add, then divide.
+    print("nobody compares this")
+    total, _ = row.clone(), 0
+    dist.all_reduce(total, op=dist.ReduceOp.SUM)
+    with guard():
+        for part in parts[limit:]:
+            total[rank] += part if part < rank and not skipped else 0
+    return total / dist.get_world_size()
+    ### END SOLUTION
+'''
+
+
+def diffs(kind: str) -> list[str]:
+    """What stands in the place of the changed lines."""
+    of_kind = (change for change in changes(SCRIPT) if change.kind == kind)
+    lines = (line for change in of_kind for line in change.diff.splitlines())
+    return [line[1:].strip() for line in lines if line.startswith("+")]
+
+
+def test_every_kind_changes_something_here():
+    assert {change.kind for change in changes(SCRIPT)} == {kind.__name__ for kind in KINDS}
+
+
+@pytest.mark.parametrize(
+    ("kind", "line"),
+    [
+        ("statement_left_out", "pass"),
+        ("statement_twice", "total[rank] += part if part < rank and not skipped else 0; "),
+        ("comparison", "total[rank] += part if part <= rank and not skipped else 0"),
+        ("part_left_out", "total[rank] += part if part < rank else 0"),
+        ("place", "for part in parts[(limit) + 1:]:"),
+        ("call", "total, _ = row, 0"),
+        ("statements_swapped", "dist.all_reduce(total, op=dist.ReduceOp.SUM)"),
+        ("call", "dist.all_reduce(total)"),
+        ("argument_ignored", "for part in parts[2:]:"),
+        ("other_name", "return total / dist.get_rank()"),
+        ("round_left_out", "for part in list(parts[limit:])[1:]:"),
+        ("context_left_out", 'with __import__("contextlib").nullcontext():'),
+    ],
+)
+def test_a_change(kind, line):
+    assert any(found.startswith(line) for found in diffs(kind)), diffs(kind)
+
+
+def test_all_are_programs_that_differ_within_the_solution():
+    solved = SCRIPT.splitlines()
+    for change in changes(SCRIPT):
+        ast.parse(change.script)
+        lines = change.script.splitlines()
+        assert lines[:7] == solved[:7] and lines[-1] == solved[-1]
+        assert "Nothing is changed" not in change.diff and "print" not in change.diff
+
+
+@pytest.mark.parametrize("name", exercises())
+def test_every_solution_can_be_changed(name):
+    assert len(changes(exercises()[name].script(solved=True))) > 5

@@ -1,0 +1,124 @@
+"""Change each solution a little, and list the changes that its checks accept.
+
+    PYTHONPATH=tests python tests/tools/change_solutions.py FOLDER [EXERCISE ...]
+
+FOLDER keeps the verdicts, so that a second call goes on where the first one ended. What was refused
+stays refused; what was accepted is asked again once a check has changed. A change that is accepted
+is either no fault, then `equal_changes.toml` beside this file says why, or it becomes a mutant.
+`--most N` tries N changes of each exercise only, chosen at random and the same each time.
+"""
+
+import argparse
+import json
+import random
+import tempfile
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from support import solutions
+from support.changes import Change, changes
+
+from course.checks.runner import session
+from course.checks.runner.check import digest
+from course.exercises import Outcome, Report, exercise, exercises
+from course.launch import warm_up
+
+LIMIT_S = 8.0  # until ranks count as deadlocked
+EQUAL = Path(__file__).with_name("equal_changes.toml")
+ACCEPTED, REFUSED, UNDECIDED = "accepted", "refused", "not judged"
+
+
+class Verdicts:
+    """The verdicts on the changes of one exercise, one a line of a file."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._file, self._checks = folder / f"{name}.jsonl", digest()
+        lines = self._file.read_text().splitlines() if self._file.exists() else []
+        self._known = {line["change"]: line for line in map(json.loads, lines)}
+
+    def of(self, change: Change) -> dict | None:
+        """The verdict on a change, None if there is none that still counts."""
+        known = self._known.get(_key(change))
+        lasts = known and (known["verdict"] == REFUSED or known["checks"] == self._checks)
+        return known if lasts else None
+
+    def add(self, change: Change, verdict: str, says: str) -> None:
+        """Keep a verdict."""
+        line = {"change": _key(change), "verdict": verdict, "says": says, "checks": self._checks}
+        self._known[line["change"]] = line | {"line": change.line, "diff": change.diff}
+        with self._file.open("a") as file:
+            file.write(json.dumps(self._known[line["change"]]) + "\n")
+
+
+def _key(change: Change) -> str:
+    return sha256(change.script.encode()).hexdigest()[:16]
+
+
+def judged(name: str, change: Change) -> tuple[str, str]:
+    """The verdict of the checks on a change, and what the first one that refuses it says."""
+
+    def until_refused(report: Report) -> None:
+        if any(result.outcome == Outcome.FAILED for result in report.results):
+            pytest.exit("refused", returncode=pytest.ExitCode.INTERRUPTED)
+
+    with tempfile.TemporaryDirectory(prefix="changed-") as folder:
+        solutions.write(exercise(name).path.stem, Path(folder))
+        Path(folder, f"{name}.py").write_text(change.script)
+        (report,) = session.run(Path(folder), [name], limit=LIMIT_S, kept=until_refused)
+    for result in report.results:
+        if result.outcome == Outcome.FAILED:
+            return REFUSED, f"{result.check}: {result.message}"
+    return (ACCEPTED, "") if report.ok else (UNDECIDED, str(report))
+
+
+def chosen(name: str, most: int | None) -> list[Change]:
+    """The changes of an exercise that are tried."""
+    every = changes(exercise(name).script(solved=True))
+    if most is None or len(every) <= most:
+        return every
+    return sorted(random.Random(0).sample(every, most), key=lambda change: change.line)
+
+
+def equal_in_effect() -> dict[tuple[str, str], str]:
+    """Why a change is no fault, by exercise and diff."""
+    known = tomllib.loads(EQUAL.read_text())
+    return {(name, one["diff"].strip()): one["why"] for name in known for one in known[name]}
+
+
+def accepted(name: str, folder: Path, most: int | None) -> Iterator[Change]:
+    """Try the changes of an exercise; those that are accepted and not known to be equal."""
+    verdicts, counts, equal = Verdicts(folder, name), Counter(), equal_in_effect()
+    every = chosen(name, most)
+    for change in every:
+        if (name, change.diff.strip()) in equal:
+            counts["equal in effect"] += 1
+            continue
+        if not verdicts.of(change):
+            verdicts.add(change, *judged(name, change))
+        verdict = verdicts.of(change)["verdict"]
+        counts[verdict] += 1
+        if verdict != REFUSED:
+            yield change
+    print(f"{name}: {len(every)} changes, {dict(counts)}", flush=True)
+
+
+def main() -> None:
+    """Try the changes, and print those that are accepted."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("names", nargs="*", default=list(exercises()))
+    parser.add_argument("--most", type=int)
+    args = parser.parse_intermixed_args()
+    args.folder.mkdir(parents=True, exist_ok=True)
+    warm_up()
+    for name in args.names:
+        for change in accepted(name, args.folder, args.most):
+            print(f"{name}.py:{change.line}: {change.kind}\n{change.diff}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
