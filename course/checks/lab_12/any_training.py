@@ -5,9 +5,12 @@ from collections.abc import Callable
 from course.checks.lab_12 import any_simulated
 from course.checks.lab_12 import on_rank_training as on_rank
 from course.checks.runner.catalogue import exercise_of
-from course.checks.tools.hint import hint
+from course.checks.tools.hint import Fault, hint
+from course.checks.tools.loose_ends import undecided_where_wrong
 from course.checks.tools.reference import CLOSE, furthest
 from course.core import words
+
+ONE_MESSAGE = "A barrier costs messages as well. Which call already waits for all ranks?"
 
 
 class AnyTraining:
@@ -69,6 +72,8 @@ class AnyTraining:
     def test_messages(self, ranks):
         """Nothing is sent but one message per meeting, with a number for each weight."""
         for by_step, weights in ranks(2, on_rank.messages, exercise_of(self), 3, 7):
+            if any(call.name == "barrier" for calls in by_step for call in calls):
+                raise Fault("the ranks wait for one another in a barrier, too", ONE_MESSAGE)
             sent = [len(calls) for calls in by_step]
             assert sent == [0, 0, 1, 0, 0, 1, 0], (
                 "with a meeting after every 3 steps, the numbers of messages in steps 1 to 7 are "
@@ -78,3 +83,13 @@ class AnyTraining:
                 assert call.elements == weights, (
                     f"a message has {call.elements} numbers, and there are {weights} weights"
                 )
+
+    @hint("When may a sum be read? And which rows does nobody need after the meeting?")
+    def test_loose_ends(self, ranks):
+        """A meeting waits for its message before it uses the sum, and many meetings leave nothing
+        in memory (2 ranks).
+        """
+        by_rank = ranks(2, on_rank.loose_ends, exercise_of(self))
+        undecided_where_wrong(by_rank)
+        for rank, loose_end in enumerate(by_rank):
+            assert not loose_end, f"on rank {rank}, {loose_end}"

@@ -7,7 +7,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from course.checks.tools.recorder import Call, recorded
+from course.checks.tools.loose_ends import loose_ends as ends_of
+from course.checks.tools.recorder import RECORDED, Call, recorded
 from course.checks.tools.reference import OPTIMIZERS, Small, batch, loss_of, weights
 from course.given import flat_weights
 
@@ -47,11 +48,26 @@ def messages(name: str, every: int, steps: int) -> tuple[list[list[Call]], int]:
     """The calls during each step, and how many weights there are."""
     training = make(name, "SGD with momentum", every, "plain", {})
     by_step, before = [], 0
-    with recorded() as calls:
+    with recorded(*RECORDED, "barrier") as calls:
         for _ in steps_of(training, steps):
             by_step.append(calls[before:])
             before = len(calls)
     return by_step, flat_weights.read(training.model).numel()
+
+
+def loose_ends(name: str) -> str:
+    """What many meetings leave undone or behind."""
+    training = make(name, "SGD", 1, "plain", {})
+
+    def right() -> bool:
+        for _ in steps_of(training, 1):
+            pass
+        mine = flat_weights.read(training.model)
+        total = mine.clone()
+        dist.all_reduce(total)
+        return torch.allclose(total / dist.get_world_size(), mine, atol=1e-6)
+
+    return ends_of(right)
 
 
 def outer_gradient() -> tuple[list[float], list[float]]:
@@ -68,12 +84,17 @@ def outer_gradient() -> tuple[list[float], list[float]]:
 
 
 def outer_steps(seed: int, steps: int, rate: float, momentum: float) -> tuple[list, list]:
-    """How far the model's weights have moved after each of some outer steps, and the gradients."""
+    """How far the model's weights have moved after each of some outer steps, and the gradients.
+
+    Before each outer step this rank has moved them somewhere, as the steps of its own do.
+    """
     training = make("diloco", "SGD", 1, "plain", {"rate": rate, "momentum": momentum})
     begun, generator = flat_weights.read(training.model), torch.Generator().manual_seed(seed)
     moved, gradients = [], []
     for _ in range(steps):
         gradients.append(torch.randn(begun.shape, generator=generator).tolist())
+        somewhere = torch.randn(begun.shape, generator=generator)
+        flat_weights.write(training.model, flat_weights.read(training.model) + somewhere)
         training.outer_step(torch.tensor(gradients[-1]))
         moved.append((flat_weights.read(training.model) - begun).tolist())
     return moved, gradients
