@@ -131,6 +131,8 @@ def together(counts: list[list[int]]) -> list[tuple[list[tuple[int, int]], int]]
         batches, got, ahead = Watched(round_[dist.get_rank()]), [], 0
         with impatient():
             for batch in module.together(batches):
+                none = f"together() yields None on rank {dist.get_rank()}, which has nothing left"
+                assert batch is not None, none
                 dist.barrier()
                 got.append(tuple(batch))
                 ahead = max(ahead, batches.taken - len(got))
