@@ -90,9 +90,10 @@ def on_ranks(
         if sandbox and (run.reason != Reason.FINISHED or run.left_behind):
             sandbox.end()  # what did not end well might still be there for the next check
             await_warm_ranks.cache_clear()
+        gone = f" are only in {run.log_dir}"  # which is removed by now
         for line in run.lines:
             if line.stream == "stdout" and line.rank is not None:
-                printed(line.rank, line.text)
+                printed(line.rank, line.text.replace(gone, " are left out"))
         if not run.ok:
             calls = [outside / f"rank{rank}" for rank in range(world_size)]
             if run.reason == Reason.LOST and all(map(_unread, calls)):
