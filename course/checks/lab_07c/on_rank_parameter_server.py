@@ -8,6 +8,7 @@ from torch import Tensor
 
 from course.checks.lab_07.on_rank_strategy import begin
 from course.checks.lab_07.on_rank_training import loader, step
+from course.checks.tools.memory import left_by
 from course.checks.tools.reference import weights
 from course.given import serving
 
@@ -112,3 +113,13 @@ def play(bound: int, order: tuple[int, ...], steps: tuple[int, ...]) -> dict:
         "held up": workers.held_up,
         "too far": workers.too_far,
     }
+
+
+def left_by_updates() -> int:
+    """How many tensors the learner's server keeps of many updates."""
+    server = make(0)
+    server.workers = 1
+    strategy = begin(server)
+    length = strategy.mail.length
+    tensors, _ = left_by(lambda number: strategy.apply(1, number, torch.zeros(length)))
+    return tensors

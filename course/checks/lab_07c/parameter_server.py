@@ -101,3 +101,9 @@ class TestParameterServer:
         made = len(result["history"])
         assert result["ended"], f"after {made} of 7 updates every worker waits for the server"
         assert made == 7, f"{made} of 7 updates were made"
+
+    @hint("Which of a worker's numbers are needed after its update?")
+    def test_keeps_nothing(self, ranks):
+        """The server keeps no gradients of earlier updates."""
+        (left,) = ranks(1, on_rank.left_by_updates)
+        assert not left, f"many updates leave {left} tensors in memory that nobody needs any more"
