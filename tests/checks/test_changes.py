@@ -1,12 +1,15 @@
 """The small changes of a solution: programs each, within the solution, each said by its diff."""
 
 import ast
+import tomllib
+from pathlib import Path
 
 import pytest
 from support.changes import KINDS, changes
 
 from course.exercises import exercises
 
+EQUAL = tomllib.loads((Path(__file__).parents[1] / "tools" / "equal_changes.toml").read_text())
 SCRIPT = '''
 import torch.distributed as dist
 
@@ -69,3 +72,9 @@ def test_all_are_programs_that_differ_within_the_solution():
 @pytest.mark.parametrize("name", exercises())
 def test_every_solution_can_be_changed(name):
     assert len(changes(exercises()[name].script(solved=True))) > 5
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_what_is_known_to_be_no_fault_is_a_change_that_is_made(name):
+    made = {change.diff.strip() for change in changes(exercises()[name].script(solved=True))}
+    assert not {known["diff"].strip() for known in EQUAL[name]} - made
