@@ -69,10 +69,10 @@ class TestHvdState:
         "An optimizer's state has the momenta and step counts, and also its options. Who loads it?"
     )
     def test_optimizer(self, ranks):
-        """Momenta, step counts and options come from the root; the steps that follow are those of
-        one process.
+        """Momenta, step counts and options come from the root, on ranks above and below it; the
+        steps that follow are those of one process.
         """
-        for rank, made in enumerate(ranks(2, on_rank.optimizer_state)):
+        for rank, made in enumerate(ranks(3, on_rank.optimizer_state)):
             for case, (options, wanted, off) in made.items():
                 assert options == wanted, (
                     f"{case}: rank {rank} has the options {options}, the root {wanted}"
