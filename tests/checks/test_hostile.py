@@ -20,7 +20,6 @@ from support.peak import at_most
 
 from course.checks.runner import session
 from course.checks.runner.on_ranks import LOST, MOST_RANKS, Rejected, on_ranks
-from course.checks.runner.outcomes import NotJudged
 from course.core import ROOT
 from course.core.words import GIB, MIB
 from course.exercises import Outcome
@@ -211,13 +210,6 @@ def test_it_kills_nobody_but_itself(attack, hostile):
     with pytest.raises(Rejected, match=LOST.partition(":")[0]):
         attack(hostile.kill_everybody, str(Path("/proc/self/ns/pid").readlink()))
     assert attack(hostile.write_in_own_folder)
-
-
-@possible
-def test_a_sandbox_in_which_nothing_starts_judges_nobody(hostile, src, monkeypatch):
-    monkeypatch.setitem(isolation.ENVIRONMENT, "PYTHONHOME", "/nowhere")
-    with Sandbox.around(src, MOST_RANKS) as broken, pytest.raises(NotJudged, match="doctor"):
-        on_ranks(1, hostile.write_in_own_folder, src=src, sandbox=broken)
 
 
 @pytest.mark.parametrize("isolated", [HERE, ISOLATED])

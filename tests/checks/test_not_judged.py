@@ -14,7 +14,8 @@ from course.checks.runner.outcomes import NotJudged, Undecided, outcome
 from course.checks.tools.hint import Fault, hint
 from course.core import CourseError, Interrupted, UnknownTorch
 from course.exercises import Outcome, Report, Result
-from course.launch import Reason, Run, connect
+from course.hardware import isolation
+from course.launch import Reason, Run, Sandbox, connect
 from course.pretended import tensors
 
 pytestmark = pytest.mark.slow
@@ -55,6 +56,14 @@ def test_a_report_is_the_same_after_json():
 )
 def test_what_is_not_judged_says_whether_to_ask_again(error, again):
     assert outcome(error) == (Outcome.NOT_JUDGED, str(error), again)
+
+
+@pytest.mark.skipif(bool(isolation.missing()), reason=f"no isolation: {isolation.missing()}")
+def test_a_sandbox_in_which_nothing_starts_judges_nobody(tmp_path, monkeypatch):
+    """Otherwise a whole class would get no points."""
+    monkeypatch.setitem(isolation.ENVIRONMENT, "PYTHONHOME", "/nowhere")
+    with Sandbox.around(tmp_path, 1) as broken, pytest.raises(NotJudged, match="doctor"):
+        on_ranks.on_ranks(1, on_ranks.forked_too_early, src=tmp_path, sandbox=broken)
 
 
 def test_ranks_that_ended_well_are_not_refused_for_a_launcher_that_was_late(tmp_path):
