@@ -4,12 +4,30 @@ watch    on a rank: hooks, clocks, samples, stacks; plain data, a file for each 
 slow     plain data of all ranks in, causes out
 say      findings for people and programs
 finding  the one form that all questions answer in
+
+Every rank imports this package, so a name of the face is imported when it is first asked for.
 """
 
-from course.own.finding import Finding
-from course.own.say import options
-from course.own.say.answer import Answer, answered
-from course.own.slow.cause import KNOWN, Cause
-from course.own.watch.watching import watch
+from importlib import import_module
 
-__all__ = ["KNOWN", "Answer", "Cause", "Finding", "answered", "options", "watch"]
+_HOMES = {
+    "Answer": "say.answer",
+    "Cause": "slow.cause",
+    "Finding": "finding",
+    "answer": "say.answer",
+    "answered": "say.answer",
+    "options": "say",
+    "watch": "watch.watching",
+}
+
+__all__ = ["Answer", "Cause", "Finding", "answer", "answered", "options", "watch"]
+
+
+def __getattr__(name: str) -> object:
+    """A name of this face, from the module that has it."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = f"{__name__}.{_HOMES[name]}"
+    return (
+        import_module(f"{home}.{name}") if name == "options" else getattr(import_module(home), name)
+    )

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from course.own import Answer, Cause
-from course.own.watch.timeline import Pass, Rank, Slice, Step
+from course.own.watch.timeline import Ddp, Loader, Pass, Rank, Script, Slice, Step
 
 MS = 1e-3
 MIB = 1 << 20
@@ -66,6 +66,16 @@ def rank(number: int, steps: Sequence[Step], world: int = 2, **more: object) -> 
         "watched_s": 1.0,
     }
     return Rank(number, world, world, **known | more, steps=list(steps))
+
+
+def script(*ddp: Ddp, **more: object) -> dict[str, Script]:
+    """Settings of a rank whose script has these DDP modules, and what else is given."""
+    return {"script": Script(ddp=list(ddp), **more)}
+
+
+def loader(**facts: object) -> Loader:
+    """A loader that was made so; plain, if nothing is given."""
+    return Loader(**facts)
 
 
 def ranks(*each: Sequence[Slice], settings: dict | None = None, **of_step: object) -> list[Rank]:

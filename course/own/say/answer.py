@@ -2,23 +2,51 @@
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from course.core import CourseError, words, write_whole
-from course.drawing import Picture, steps
-from course.launch import Run
-from course.own.say import said
-from course.own.slow import typical, verdict
+from course.own.finding import Finding
+from course.own.say import text
+from course.own.slow import devices, typical, verdict
 from course.own.slow.cause import Cause
+from course.own.slow.causes.computing import Computing
+from course.own.watch import timeline
 from course.own.watch.timeline import Rank
 
+if TYPE_CHECKING:
+    from course.drawing import Picture
+    from course.launch import Run
 
-def answered(run: Run, told: list[Rank]) -> "Answer | None":
+VERSION = 1  # of the JSON
+
+
+def reports(folder: Path) -> list[Rank]:
+    """What the ranks have written to a folder so far."""
+    ranks = [timeline.read(path) for path in sorted(folder.glob("rank*.json"))]
+    for rank in ranks:
+        devices.see(rank, folder / f"gpu{rank.rank}.json")
+    return ranks
+
+
+def answer(folder: Path, is_end: bool = False) -> "Answer | None":
+    """The answer as soon as all ranks of this machine have reported to a folder; None before.
+
+    At the end of a run, it rests on the ranks that have reported until then, if any has. Raises
+    `CourseError` where they saw too little to judge by.
+    """
+    files = sorted(folder.glob("rank*.json"))
+    if not files or (not is_end and len(files) < timeline.read(files[0]).local):
+        return None
+    return Answer(reports(folder))
+
+
+def answered(run: "Run", ranks: list[Rank]) -> "Answer | None":
     """The answer to a run; None if the script failed before enough was seen.
 
     Raises `CourseError` where it went well, and cannot be judged.
     """
     try:
-        return Answer(told)
+        return Answer(ranks)
     except CourseError:
         if run.ok:
             raise
@@ -26,11 +54,13 @@ def answered(run: Run, told: list[Rank]) -> "Answer | None":
 
 
 class Answer:
-    """The verdict on what the ranks have told; a terminal shows its text, a notebook a picture."""
+    """The verdict on what the ranks report; a terminal shows its text, a notebook a picture.
+
+    Raises `CourseError` where the reports are too few to judge by.
+    """
 
     def __init__(self, ranks: list[Rank]) -> None:
         self.verdict = verdict.of(ranks)
-        self._lanes = typical.lanes(self.verdict.budget)
 
     @property
     def causes(self) -> list[Cause]:
@@ -38,22 +68,32 @@ class Answer:
         return self.verdict.causes
 
     @property
+    def findings(self) -> list[Finding]:
+        """The same for programs, in the form that all questions share; computing is none."""
+        return [cause.finding for cause in self.causes if not isinstance(cause, Computing)]
+
+    @property
     def net_s(self) -> float:
         """How long a step takes, in seconds, without the time in which ranks wait for a core."""
         return self.verdict.budget.net_s
 
     @property
-    def picture(self) -> Picture:
+    def picture(self) -> "Picture":
         """A typical step, a lane for each rank, with the first cause as its title."""
+        from course.drawing import steps  # not needed in a terminal, and slow to import
+
         budget = self.verdict.budget
-        title = said.title(self.verdict.first)
+        lanes = typical.lanes(budget)
+        title = text.title(self.verdict)
+        if self.verdict.first and text.lost_s(self.verdict):
+            title = title.replace("a step", f"the {words.duration(budget.net_s)} that count")
         waits = [
             f"rank {rank} waits {words.duration(budget.waited(index))} for others"
-            for index, rank in enumerate(self._lanes)
+            for index, rank in enumerate(lanes)
         ]
         whose = "the Python that feeds each GPU" if self.verdict.blind else "each rank"
         return steps.draw(
-            typical.plain(self._lanes),
+            typical.plain(lanes),
             f"{title[0].upper()}{title[1:]}",
             f"A typical step of {whose}; the mean step takes {words.duration(budget.step_s)}.",
             f"Of a step, {'; '.join(waits)}.",
@@ -61,13 +101,17 @@ class Answer:
 
     def plain(self) -> dict:
         """As JSON; times in seconds."""
+        budget = self.verdict.budget
         return {
+            "version": VERSION,
+            "findings": [finding.plain() for finding in self.findings],
             "causes": [cause.plain() for cause in self.causes],
-            "step_s": round(self.verdict.budget.step_s, 6),
+            "ranks": [rank.rank for rank in budget.ranks],
+            "step_s": round(budget.step_s, 6),
             "net_s": round(self.net_s, 6),
             "elsewhere": round(self.verdict.elsewhere, 4),
             "undecided": self.verdict.undecided,
-            "lanes": typical.plain(self._lanes),
+            "lanes": typical.plain(typical.lanes(budget)),
         }
 
     def write(self, path: Path) -> None:
@@ -75,10 +119,11 @@ class Answer:
         write_whole(path, json.dumps(self.plain(), indent=1) + "\n")
 
     def __str__(self) -> str:
-        return said.text(self.verdict)
+        return text.text(self.verdict)
 
     def __repr__(self) -> str:
-        return f"<Answer: {said.title(self.verdict.first)}>"
+        return f"<Answer: {text.title(self.verdict)}>"
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"image/svg+xml": str(self.picture), "text/plain": self.picture.alt}
+        picture = self.picture
+        return {"image/svg+xml": str(picture), "text/plain": picture.alt}

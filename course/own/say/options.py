@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from course.core import CourseError
-from course.own.slow.budget import FEWEST
-from course.own.slow.cause import KNOWN
+from course.own.slow.causes import KNOWN
+from course.own.slow.thresholds import FEWEST
 
 
 class _Parser(argparse.ArgumentParser):
@@ -17,7 +17,7 @@ class _Parser(argparse.ArgumentParser):
 
 def read(argv: Sequence[str], prog: str) -> argparse.Namespace:
     """The options and the `command`; raises `CourseError` where they cannot be understood."""
-    causes = "\n".join(f"  {name:18}{known.seen}" for name, known in KNOWN.items())
+    causes = "\n".join(f"  {name:18}{known.about}" for name, known in KNOWN.items())
     parser = _Parser(
         prog=prog,
         usage=f"{prog} [--steps N] [--stop] [--json FILE] -- torchrun ... SCRIPT.py ...",

@@ -1,27 +1,105 @@
-"""The causes by name: what each means, its cure, and the lab that teaches it."""
+"""What a cause is: a name, its evidence, its cure, and the lab that teaches it."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from course.core import words
+from course.own.finding import Finding
+from course.own.slow.budget import Budget
+from course.own.slow.share import length, without
+from course.own.slow.thresholds import ALONE, MATTERS, TINY
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cause:
-    """Why a step takes longer than it must.
+    """Why a step takes longer than it must: each subclass is a cause that can be named.
 
-    `share` of a step would be saved at most without it; `rank` is the one that it lies with, where
-    it is one; `where` a line of the user's, or for a straggler the part of its step. `line` is
-    that line in every case.
+    `share` of a step would be saved at most without it. `rank` is the one that it lies with, None
+    if there are several. `where` is a line of the user's, or for a straggler the part of its step;
+    `line` is that line in every case.
     """
 
-    cause: str
+    budget: Budget
     share: float
     rank: int | None = None
     where: str = ""
     line: str = ""
 
+    KNOWN: ClassVar[dict[str, type["Cause"]]] = {}
+    cause: ClassVar[str] = ""  # its name
+    about: ClassVar[str] = ""  # what it is, in half a sentence
+    lab: ClassVar[str] = ""
+    fine: ClassVar[str] = ""  # what is in order where no cause with this word is found
+    is_fact: ClassVar[bool] = False  # true whatever the rest takes, and cured before the rest
+    is_always_shown: ClassVar[bool] = False  # most of it cannot be seen
+    needs_all: ClassVar[bool] = False  # it compares ranks, so all must have reported
+
+    def __init_subclass__(cls) -> None:
+        if cls.cause:
+            cls.KNOWN[cls.cause] = cls
+
+    @classmethod
+    def evidence(cls, budget: Budget) -> Iterator[Self]:
+        """The cause where it is found, once for each place."""
+        raise NotImplementedError
+
+    @classmethod
+    def is_absent(cls, budget: Budget) -> bool:
+        """Whether there was nothing that it could lie in, so that it is not called fine."""
+        return False
+
     @property
-    def lab(self) -> str:
-        """The number of the lab that teaches the cure."""
-        return KNOWN[self.cause].lab
+    def seen(self) -> str:
+        """What was seen of it in this run, in half a sentence."""
+        return self.about
+
+    @property
+    def cure(self) -> str:
+        """What this script can do about it, in whole sentences."""
+        raise NotImplementedError
+
+    @property
+    def matters(self) -> bool:
+        """Whether it costs enough to come first, and to be a finding that is more than a note."""
+        costs = self.is_fact or self.share * self.budget.net_s >= TINY
+        return self.share >= MATTERS and costs
+
+    @property
+    def title(self) -> str:
+        """It in a line: 'straggler, rank 1: 70 % of a step'."""
+        rank = "" if self.rank is None else f", rank {self.rank}"
+        return f"{self.cause}{rank}: {percent(self.share)} of a step"
+
+    @property
+    def place(self) -> str:
+        """Where it lies: the part of the step, and the line of the user's."""
+        part = "" if self.where == self.line else self.where
+        if part and not part.startswith("outside"):
+            part = f"in {part}"
+        return ", ".join(filter(None, [part, f"at {self.line}" if self.line else ""]))
+
+    @property
+    def gain(self) -> str:
+        """What a step would be without it, in a sentence."""
+        whole = self.budget.net_s
+        short, times = whole * (1 - self.share), 1 / max(1e-3, 1 - self.share)
+        return (
+            f"Without it a step would take {words.duration(short)} in place of "
+            f"{words.duration(whole)}: {times:.2g} times as fast at most."
+        )
+
+    @property
+    def says(self) -> str:
+        """All of it but the cure."""
+        head = ", ".join(filter(None, [self.title, self.place]))
+        return f"{head}. {self.seen[0].upper()}{self.seen[1:]}. {self.gain}".strip()
+
+    @property
+    def finding(self) -> Finding:
+        """It in the form that all questions share; a note where it costs little."""
+        about = (self.says, self.cure, self.lab, self.rank)
+        return Finding(self.cause, *about, where=self.line, note=not self.matters)
 
     def plain(self) -> dict:
         """As JSON."""
@@ -32,126 +110,38 @@ class Cause:
             "where": self.where or None,
             "line": self.line or None,
             "lab": self.lab,
+            "cure": self.cure,
         }
 
 
-@dataclass(frozen=True)
-class Known:
-    """What is known of a cause: a sentence on what is seen, its cure, a lab, what else is fine."""
+class OwnWork(Cause):
+    """A cause that is one `kind` of a rank's own work: how much shorter is a step without it?"""
 
-    seen: str
-    cure: str
-    lab: str
-    fine: str = ""
+    kind: ClassVar[str]
+
+    @classmethod
+    def evidence(cls, budget: Budget) -> Iterator[Self]:
+        """Where a step would be shorter."""
+        gain = cls.gain_s(budget)
+        if gain > 0:
+            line = budget.where(cls.kind)
+            yield cls(budget, gain / budget.net_s, cls.whose(budget), line, line)
+
+    @classmethod
+    def gain_s(cls, budget: Budget) -> float:
+        """Seconds per step; what a late rank has more of is the straggler's."""
+        return length(budget.even) - length(without(budget.even, cls.kind))
+
+    @classmethod
+    def whose(cls, budget: Budget) -> int | None:
+        """The rank that has nearly all of it, None where several have it."""
+        shares = [[each.weight * s.own[cls.kind] for s in each.shares] for each in budget.even]
+        totals = [sum(column) for column in zip(*shares, strict=True)]
+        most = max(range(len(totals)), key=totals.__getitem__)
+        alone = len(totals) > 1 and totals[most] > ALONE * sum(totals)
+        return budget.ranks[most].rank if alone else None
 
 
-# Of latency and bandwidth, where a layer's parts lie on several ranks.
-SPLIT_CURE = (
-    "Most of it is not gradients, but what layers send that are split between ranks. Split each "
-    "over fewer ranks, or compute in 16 bits."
-)
-SPLIT_LAB = "11"
-
-KNOWN = {
-    "computing": Known(
-        "nothing is wrong: the ranks compute nearly all the time",
-        "A faster step needs less to compute: a lower precision, or a better kernel.",
-        "05",
-    ),
-    "input": Known(
-        "all ranks wait for their loaders",
-        "Let processes prepare the next batches: `num_workers` of the DataLoader, at most a core "
-        "each; or prepare the data once and store it.",
-        "04",
-        "the loaders",
-    ),
-    "straggler": Known(
-        "one rank is later than the others, which wait for it",
-        "Give all ranks the same work: batches of equal length, equal machines, and no chores for "
-        "one rank alone.",
-        "08",
-        "the ranks' pace",
-    ),
-    "latency": Known(
-        "small messages are sent, and each takes its time however small it is",
-        "Send many together: one large buffer, or DDP with its usual `bucket_cap_mb`. If there are "
-        "few already, take larger batches, and so fewer steps.",
-        "03b",
-    ),
-    "bandwidth": Known(
-        "what the ranks send is too large to hide behind what they compute",
-        "Send less: 16-bit gradients (DDP's `bf16_compress_hook`, FSDP's `MixedPrecisionPolicy`), "
-        "or fewer steps with larger batches.",
-        "05b",
-        "messages",
-    ),
-    "no overlap": Known(
-        "communication begins when the backward pass is over",
-        "Use DDP, or begin an all-reduce with `async_op=True` as soon as a bucket of gradients is "
-        "there; with DDP, take a smaller `bucket_cap_mb`.",
-        "03b",
-    ),
-    "accumulation": Known(
-        "gradients are averaged in passes that take no step",
-        "Run all passes but the last inside `with model.no_sync():`.",
-        "04",
-    ),
-    "synchronization": Known(
-        "the script itself makes the ranks meet in each step",
-        "Leave out barriers and objects, and reduce numbers such as the loss once in many steps.",
-        "02",
-        "synchronization",
-    ),
-    "buffers": Known(
-        "rank 0's buffers are sent to all before each forward pass",
-        "Give DDP `forward_sync_buffers=False` (before torch 2.13 `broadcast_buffers=False`) where "
-        "buffers do not change, or make them smaller.",
-        "08",
-        "buffers",
-    ),
-    "unused parameters": Known(
-        "DDP searches the graph for unused parameters in each step",
-        "Leave `find_unused_parameters=True` out where all are used (transformers' Trainer may set "
-        "it: `ddp_find_unused_parameters=False`); else try `static_graph=True`.",
-        "03b",
-    ),
-    "saving": Known(
-        "ranks wait while one saves",
-        "Save less often, each rank its own part, or in the background "
-        "(`torch.distributed.checkpoint.async_save`).",
-        "10b",
-        "saving",
-    ),
-    "threads": Known(
-        "there are more threads than cores, and they wait for one another",
-        "Give each rank its share of the cores: leave `torch.set_num_threads` and "
-        "`OMP_NUM_THREADS` to torchrun.",
-        "00",
-        "threads",
-    ),
-    "python": Known(
-        "other Python runs between the steps",
-        "Do it once in many steps, or in another process.",
-        "08",
-        "other Python",
-    ),
-    "optimizer": Known(
-        "the optimizer's step takes long",
-        "Try `foreach=True` or `fused=True`, or share its work between the ranks "
-        "(`ZeroRedundancyOptimizer`).",
-        "10",
-        "the optimizer",
-    ),
-    "not sharded": Known(
-        "the ranks draw the same samples, so that all but one compute in vain",
-        "Give the DataLoader `sampler=DistributedSampler(dataset)`, and call its `set_epoch`.",
-        "03",
-        "the shares of the data",
-    ),
-    "copies": Known(
-        "the device waits for copies from the host",
-        "Use `pin_memory=True` in the DataLoader and `.to(device, non_blocking=True)`.",
-        "04",
-        "copies",
-    ),
-}
+def percent(share: float) -> str:
+    """A share as one says it: '31 %'."""
+    return f"{100 * share:.0f} %" if share >= 0.01 else "less than 1 %"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from course.charts import intervals, traces
 from course.core import CourseError
-from course.own.slow.budget import FEWEST
+from course.own.slow.thresholds import FEWEST
 from course.own.watch.timeline import NOTHING, TOO_SHORT, WAITS, Pass, Rank, Slice, Step
 
 LAUNCHES = ("forward", "backward", "gradients", "optimizer")

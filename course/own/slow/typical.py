@@ -3,18 +3,18 @@
 from dataclasses import asdict, dataclass, replace
 from statistics import median_low
 
-from course.own.slow.budget import TRAFFIC, Budget, judged
+from course.own.slow import epochs
+from course.own.slow.budget import Budget
+from course.own.slow.thresholds import SHORT
 from course.own.watch.timeline import WAITS, Slice
-
-SHORT = 0.004  # of the step: a shorter stretch goes to the one before it
 
 
 @dataclass(frozen=True)
 class Stretch:
     """What a rank does from `start` to `end`, in seconds since the step began on the first rank.
 
-    `kind` is a kind of own work, ``communication`` (exposed), ``hidden communication`` (while the
-    rank computes) or ``waiting``, then `rank` is for whom.
+    `kind` is a kind of own work, ``waiting for a core``, ``communication`` (exposed), ``hidden
+    communication`` (while the rank computes) or ``waiting``, then `rank` is for which rank.
     """
 
     kind: str
@@ -26,17 +26,15 @@ class Stretch:
 
 def lanes(budget: Budget) -> dict[int, list[Stretch]]:
     """The stretches of every rank in a step that is neither long nor short."""
-    steps = [judged(budget.ranks, rank) for rank in budget.ranks]
-    lengths = [step.end - step.start for step in steps[0]]
-    number = lengths.index(median_low(lengths))
-    begin = min(each[number].start for each in steps)
+    number = _typical(budget)
+    steps = [rank.steps[number] for rank in budget.ranks]
+    begin = min(step.start for step in steps)
     if len({rank.local for rank in budget.ranks}) > 1 or budget.ranks[0].local < len(steps):
         begin = None  # of several machines, each has a clock of its own
-    found = {}
-    for index, rank in enumerate(budget.ranks):
-        step = steps[index][number]
+    by_rank = {}
+    for index, (rank, step) in enumerate(zip(budget.ranks, steps, strict=True)):
         zero = step.start if begin is None else begin
-        whole = step.end - step.start
+        short = SHORT * (step.end - step.start)
         last = _last(budget, number, index)
         stretches = [
             stretch
@@ -46,13 +44,23 @@ def lanes(budget: Budget) -> dict[int, list[Stretch]]:
         hidden = [
             Stretch("hidden communication", pass_.end - pass_.overlap, pass_.end)
             for pass_ in step.passes
-            if pass_.overlap > SHORT * whole
+            if pass_.overlap > short
         ]
-        found[rank.rank] = [
+        by_rank[rank.rank] = [
             replace(each, start=each.start - zero, end=each.end - zero)
-            for each in (*_joined(stretches, SHORT * whole), *hidden)
+            for each in (*_joined(stretches, short), *hidden)
         ]
-    return found
+    return by_rank
+
+
+def _typical(budget: Budget) -> int:
+    """The number of the step whose length is the median, of those that begin no epoch."""
+    opens = epochs.openings(budget.ranks)
+    steps = budget.of_rank(budget.ranks[0])
+    lengths = {n: step.end - step.start for n, step in enumerate(steps) if not opens[n]}
+    lengths = lengths or {n: step.end - step.start for n, step in enumerate(steps)}
+    middle = median_low(lengths.values())
+    return next(n for n, length in lengths.items() if length == middle)
 
 
 def plain(stretches: dict[int, list[Stretch]]) -> dict[str, list[dict]]:
@@ -68,24 +76,29 @@ def plain(stretches: dict[int, list[Stretch]]) -> dict[str, list[dict]]:
 
 def _last(budget: Budget, number: int, index: int) -> int | None:
     """The rank that has most to do in a step; None if it is this one."""
-    step = budget.steps[number]
-    last = max(range(len(step)), key=lambda rank: step[rank].work)
+    shares = budget.rounds[number].shares
+    last = max(range(len(shares)), key=lambda rank: shares[rank].work)
     return None if last == index else budget.ranks[last].rank
 
 
 def _stretches(
     budget: Budget, number: int, index: int, slice_: Slice, last: int | None
 ) -> list[Stretch]:
-    """A slice as stretches: what is a wait ends with the message's own time."""
+    """A slice as stretches: what is a wait ends with the message's own time.
+
+    The time in which own work waited for a core is a stretch of its own, since no share counts it.
+    """
     if slice_.kind == "watching":
         return []
     if slice_.kind not in WAITS:
         kind = "search for unused parameters" if slice_.kind == "search" else slice_.kind
-        return [Stretch(kind, slice_.start, slice_.end, slice_.where)]
-    step = budget.steps[number]
-    mine = sum(step[index].waits.values())
-    price = sum(min(share.waits[traffic] for share in step) for traffic in TRAFFIC)
-    share = 1 - price / mine if mine else 0.0
+        cut = max(slice_.start, slice_.end - slice_.queued)
+        return [
+            Stretch(kind, slice_.start, cut, slice_.where),
+            Stretch("waiting for a core", cut, slice_.end, slice_.where),
+        ]
+    mine = sum(budget.rounds[number].shares[index].waits.values())
+    share = 1 - budget.rounds[number].prices / mine if mine else 0.0
     cut = slice_.start + share * (slice_.end - slice_.start)
     return [
         Stretch("waiting", slice_.start, cut, slice_.where, last),
@@ -95,11 +108,11 @@ def _stretches(
 
 def _joined(stretches: list[Stretch], short: float) -> list[Stretch]:
     """Neighbours of one kind as one stretch, and what is too short to see as part of another."""
-    found: list[Stretch] = []
+    joined: list[Stretch] = []
     for each in stretches:
-        same = found and found[-1].kind == each.kind
-        if found and (same or each.end - each.start < short):
-            found[-1] = replace(found[-1], end=each.end)
+        same = joined and joined[-1].kind == each.kind
+        if joined and (same or each.end - each.start < short):
+            joined[-1] = replace(joined[-1], end=each.end)
         elif each.end > each.start:
-            found.append(each)
-    return found
+            joined.append(each)
+    return joined

@@ -1,22 +1,16 @@
 """All that can be said of a run: the causes, what is fine, and what the evidence cannot decide."""
 
 from dataclasses import dataclass, field, replace
-from statistics import mean
 
 from course.core import CourseError, words
-from course.own.slow import budget, of_messages, of_setup, of_work
-from course.own.slow.budget import FEWEST, Budget
-from course.own.slow.cause import Cause
+from course.own.slow import openings
+from course.own.slow.budget import Budget
+from course.own.slow.cause import Cause, percent
+from course.own.slow.causes import KNOWN
+from course.own.slow.causes.computing import Computing
+from course.own.slow.share import mean
+from course.own.slow.thresholds import FEWEST, MATTERS, NEAR, SHOWN, STARVED
 from course.own.watch.timeline import Rank
-
-MATTERS = 0.15  # of a step, for the first cause; less is "computing"
-NEAR = 1.5  # times as large, or two causes cannot be told apart by size
-SHOWN = 0.05  # ... for what else is seen
-FACTS = ("not sharded", "threads")  # true whatever the rest takes, and what changes the rest
-SEARCH = "unused parameters"  # part of it lies inside backward, where it cannot be seen
-STARVED = 0.4  # of a step is left without waiting for a core
-BUSY = 0.2  # of the cores, that other programs had
-NEARLY_ALL = 0.8  # of a step is computing, or other things take some of it
 
 
 @dataclass
@@ -28,44 +22,77 @@ class Verdict:
     blind: str = ""  # why what the GPUs do is not known, so that only facts are judged
     unrecorded_s: float = 0.0  # on GPUs, how long a step takes while torch.profiler is not at work
     undecided: list[str] = field(default_factory=list)
-    elsewhere: float = 0.0  # the share of all cores that other programs kept busy
 
     @property
     def first(self) -> Cause | None:
         """The cause to cure first; None where the evidence decides nothing."""
         return self.causes[0] if self.causes else None
 
+    @property
+    def opening(self) -> openings.Opening | None:
+        """What the beginning of an epoch takes, if it takes much of all time."""
+        opening = None if self.blind else openings.opening(self.budget)
+        return opening if opening and opening.share >= MATTERS else None
+
+    @property
+    def elsewhere(self) -> float:
+        """The share of the machine that other programs had while the ranks were watched."""
+        ranks = self.budget.ranks
+        longest = max(rank.watched_s for rank in ranks)
+        others = max(rank.busy_s for rank in ranks) - sum(rank.cpu_s for rank in ranks)
+        return max(0.0, others) / (longest * ranks[0].cores) if longest else 0.0
+
+    @property
+    def fine(self) -> list[str]:
+        """What was looked at, and takes little."""
+        if self.blind:
+            return []
+        found = {cause.fine for cause in self.causes}
+        kinds = [each for each in KNOWN.values() if _can_be_judged(each, self.budget)]
+        absent = {each.fine for each in kinds if each.is_absent(self.budget)}
+        names = dict.fromkeys(each.fine for each in kinds if each.fine)
+        return [name for name in names if name not in found | absent]
+
 
 def of(ranks: list[Rank]) -> Verdict:
-    """The verdict on what the ranks have told; raises `CourseError` where they told too little."""
+    """The verdict on what the ranks report; raises `CourseError` where that is too little."""
     ranks = sorted(ranks, key=lambda rank: rank.rank)
     _demand(ranks)
-    whole = budget.of(ranks)
-    facts = list(of_setup.causes(whole))
+    budget, unrecorded_s = Budget(ranks), 0.0
     on_gpus = any(rank.device == "cuda" for rank in ranks)
     blind = next((rank.blind for rank in ranks if on_gpus and not rank.on_gpu), "")
+    if on_gpus and not blind:
+        unrecorded_s = budget.step_s
+        budget = Budget([replace(rank, steps=rank.on_gpu) for rank in ranks])
+    ordered = _ordered(budget, blind)
+    return Verdict(ordered, budget, blind, unrecorded_s, _undecided(budget, ordered, blind))
+
+
+def _ordered(budget: Budget, blind: str) -> list[Cause]:
+    """The causes that are worth naming, the one to cure first at the beginning.
+
+    Facts come first, since they change the rest; then what costs most, if it costs much.
+    """
+    kinds = [each for each in KNOWN.values() if _can_be_judged(each, budget)]
+    kinds = [each for each in kinds if each is not Computing and (each.is_fact or not blind)]
+    found = [cause for each in kinds for cause in each.evidence(budget)]
     if blind:
-        open_ = _undecided(whole, facts, blind)
-        return Verdict(facts, whole, blind, undecided=open_, elsewhere=_elsewhere(ranks))
-    unrecorded_s = 0.0
-    if on_gpus:
-        unrecorded_s = whole.step_s
-        whole = budget.of([replace(rank, steps=rank.on_gpu) for rank in ranks])
-    found = [*of_work.causes(whole), *of_messages.causes(whole), *facts]
-    searched = [cause for cause in found if cause.cause == SEARCH]
-    found = [cause for cause in found if cause.share >= SHOWN or cause in searched]
-    found.sort(key=lambda cause: cause.share, reverse=True)
-    first = [cause for cause in found if cause.cause in FACTS and cause.share >= MATTERS]
-    rest = [cause for cause in found if cause not in first]
-    # A setting that nobody needs comes before "nothing is wrong", however little is seen of it,
-    # and before what may take as long: what is seen is the least.
-    least = max([MATTERS, *(NEAR * cause.share for cause in searched)])
-    if not first and not (rest and rest[0].share >= least):
-        first = searched or [_computing(whole)]
-        rest = [cause for cause in rest if cause not in first]
-    causes = [*first, *rest]
-    open_ = _undecided(whole, causes)
-    return Verdict(causes, whole, "", unrecorded_s, open_, _elsewhere(ranks))
+        return found
+    found = [each for each in found if each.share >= SHOWN or each.is_always_shown]
+    found.sort(key=_place)
+    if not any(each.matters for each in found):
+        found[:0] = Computing.evidence(budget)
+    return found
+
+
+def _place(cause: Cause) -> tuple[bool, bool, float]:
+    """Where it comes; what is seen of some causes is the least, so they come before their like."""
+    weight = NEAR if cause.is_always_shown else 1.0
+    return not (cause.is_fact and cause.matters), not cause.matters, -weight * cause.share
+
+
+def _can_be_judged(kind: type[Cause], budget: Budget) -> bool:
+    return not (kind.needs_all and budget.missing)
 
 
 def _demand(ranks: list[Rank]) -> None:
@@ -93,20 +120,7 @@ def _demand(ranks: list[Rank]) -> None:
         )
 
 
-def _computing(whole: Budget) -> Cause:
-    work = sum(whole.mean_own(kind) for kind in ("forward", "backward", "gradients", "optimizer"))
-    return Cause("computing", min(1.0, work / whole.net_s))
-
-
-def _elsewhere(ranks: list[Rank]) -> float:
-    """Which share of the machine other programs had while the ranks were watched."""
-    ours = sum(rank.cpu_s for rank in ranks)
-    longest = max(rank.watched_s for rank in ranks)
-    busy = max(rank.busy_s for rank in ranks)
-    return max(0.0, busy - ours) / (longest * ranks[0].cores) if longest else 0.0
-
-
-def _undecided(whole: Budget, causes: list[Cause], blind: str = "") -> list[str]:
+def _undecided(budget: Budget, found: list[Cause], blind: str) -> list[str]:
     """What remains open, and what it would need."""
     if blind:
         return [
@@ -114,37 +128,54 @@ def _undecided(whole: Budget, causes: list[Cause], blind: str = "") -> list[str]
             "is the Python that feeds the GPUs; it runs ahead of them, so its times tell nothing. "
             "Lab 03b records a GPU itself."
         ]
-    found = []
-    launching = whole.mean_own("launching") / whole.net_s
+    open_ = []
+    if budget.missing:
+        local = budget.ranks[0].local
+        numbers = [str(rank.rank) for rank in budget.ranks]
+        open_.append(
+            f"which rank is late, and what messages take. Of {words.plural(local, 'rank')} only "
+            f"{words.plural(len(numbers), 'rank')} reported ({', '.join(numbers)}), and that needs "
+            "all of them."
+        )
+    launching = budget.mean_own("launching") / budget.net_s
     if launching >= MATTERS:
-        found.append(
+        open_.append(
             "how long the GPUs really wait for the Python that launches their work: "
-            f"{100 * launching:.0f} % of a step while torch.profiler, which makes it slower, was "
+            f"{percent(launching)} of a step while torch.profiler, which makes it slower, was "
             "at work. Larger batches, torch.compile or CUDA graphs need fewer launches: try one."
         )
-    pairs = mean(share.waits["messages"] for step in whole.steps for share in step)
-    share = pairs / (whole.net_s + pairs)
+    pairs = mean(
+        budget.rounds,
+        lambda each: sum(s.waits["messages"] for s in each.shares) / len(each.shares),
+    )
+    share = pairs / (budget.net_s + pairs)
     if share >= MATTERS:
-        found.append(
-            f"who is late where ranks send to one another (send, recv; {100 * share:.0f} % of a "
-            "step): such messages do not tell. Look at a trace of all ranks (lab 03b)."
+        open_.append(
+            f"which rank is late where ranks send to one another (send, recv; {percent(share)} of "
+            "a step): such messages do not tell. Look at a trace of all ranks (lab 03b)."
         )
-    if whole.net_s < STARVED * whole.step_s:
-        found.append(
+    if budget.net_s < STARVED * budget.step_s:
+        open_.append(
             "what a free machine would show: for most of a step ranks waited for a core, and how "
             "much of the messages' time was such waiting can only be estimated."
         )
-    if any(ddp["finds_unused"] for ddp in whole.ranks[0].ddp):
-        found.append(
+    if any(ddp.finds_unused for ddp in budget.ddp):
+        open_.append(
             "how much the search for unused parameters takes in all: a part of it is inside the "
             "backward pass. Run once without find_unused_parameters=True and compare."
         )
-    by_size = causes[0].cause not in (*FACTS, SEARCH)
-    if by_size and len(causes) > 1 and causes[0].share < NEAR * causes[1].share:
-        found.append(
-            f"which of {causes[0].cause} and {causes[1].cause} is the larger: they are too near "
+    if _too_near(found):
+        open_.append(
+            f"which of {found[0].cause} and {found[1].cause} is the larger: they are too near "
             "each other. Cure one and ask again."
         )
-    if any(rank.world > rank.local for rank in whole.ranks):
-        found.append("what the ranks of other machines do: only those of this one were watched.")
-    return found
+    if any(rank.world > rank.local for rank in budget.ranks):
+        open_.append("what the ranks of other machines do: only those of this one were watched.")
+    return open_
+
+
+def _too_near(found: list[Cause]) -> bool:
+    """Whether the first cause could as well be the second."""
+    if len(found) < 2 or found[0].is_fact or found[0].is_always_shown:
+        return False
+    return found[0].share < NEAR * found[1].share

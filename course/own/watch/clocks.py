@@ -62,12 +62,12 @@ class NetworkQueues:
 
     def seconds(self) -> list[tuple[float, float]]:
         """So far, of each: waited for a core, and ran."""
-        found = []
+        times = []
         with contextlib.suppress(OSError):  # a thread has ended
             for file in self._files:
                 ran, waited, _ = os.pread(file, 64, 0).split()
-                found.append((int(waited) / 1e9, int(ran) / 1e9))
-        return found
+                times.append((int(waited) / 1e9, int(ran) / 1e9))
+        return times
 
     def close(self) -> None:
         """Close the files."""
@@ -76,7 +76,24 @@ class NetworkQueues:
         self._files = []
 
 
-def queued_threads() -> float:
+class Usage:
+    """What this process and its machine use, from when it was made."""
+
+    def __init__(self) -> None:
+        self._start = _counters()
+
+    def so_far(self) -> dict[str, float]:
+        """Seconds by the names that a `Rank` has for them."""
+        names = ("watched_s", "cpu_s", "busy_s", "queued_s")
+        both = zip(names, _counters(), self._start, strict=True)
+        return {name: now - then for name, now, then in both}
+
+
+def _counters() -> tuple[float, ...]:
+    return (time.perf_counter(), time.process_time(), _machine_busy(), _queued_threads())
+
+
+def _queued_threads() -> float:
     """Seconds that all living threads of this process have waited for a core."""
     total = 0.0
     for thread in Path("/proc/self/task").glob("*/schedstat"):
@@ -85,7 +102,7 @@ def queued_threads() -> float:
     return total
 
 
-def machine_busy() -> float:
+def _machine_busy() -> float:
     """Seconds that the cores of this machine have been busy, all together; 0 outside of Linux."""
     try:
         with open("/proc/stat") as file:

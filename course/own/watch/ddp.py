@@ -1,17 +1,19 @@
 """On a rank: what `DistributedDataParallel` does inside, which runs in C++.
 
-After each backward pass it can tell when the last gradient was there and when messages went: "for
+After each backward pass it can report when the last gradient was there and when messages went: "for
 debugging and analysis", says torch, which promises none of these names. Where one is gone, the
 evidence is gone with it, and nothing else.
 """
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 
+import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-from course.own.watch import clocks
+from course.own.watch import clocks, timeline
 from course.own.watch.recorder import Recorder
 from course.own.watch.timeline import Pass
 
@@ -19,34 +21,77 @@ NS = 1e-9
 RARELY = 100  # passes from one that DDP times to the next, as torch sets it
 
 
+@dataclass
+class _Model:
+    """A DDP module of the script, what is reported of it, and when its last known pass ended."""
+
+    module: DistributedDataParallel
+    facts: timeline.Ddp
+    ended: int = 0
+
+
 class Ddp:
-    """Asks every DDP module of the script for the times of each of its passes."""
+    """Watches every DDP module of the script, and asks it for the times of each of its passes."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._asked: dict[int, int] = {}  # by module: the end of the last pass that was told
-        self.facts: list[dict] = []
-        self._modules: list[DistributedDataParallel] = []
+        self._models: dict[int, _Model] = {}
 
     def install(self, between: Callable) -> None:
         """Begin; `between` steps between callers and functions."""
+        between(self._make, ("__init__",), DistributedDataParallel)
         between(self._forward, ("forward",), DistributedDataParallel)
+        between(self._enter_no_sync, ("no_sync",), DistributedDataParallel)
         between(self._buffers, ("_sync_buffers",), DistributedDataParallel)
         between(self._search, ("prepare_for_backward",), dist.Reducer)
 
     def remove(self) -> None:
         """End: DDP times itself as rarely as before."""
-        for ddp in self._modules:
-            ddp._set_ddp_runtime_logging_sample_rate(RARELY)
-        self._modules.clear()
+        for model in self._models.values():
+            if _reports(model.module):
+                model.module._set_ddp_runtime_logging_sample_rate(RARELY)
+        self._models.clear()
+
+    def _make(self, name: str, real: Callable, args: tuple, kwargs: dict) -> None:
+        real(*args, **kwargs)
+        if not self._recorder.active:
+            return
+        ddp = args[0]
+        facts = timeline.Ddp(
+            bool(ddp.find_unused_parameters),
+            sum(buffer.nbytes for buffer in ddp.modules_buffers),
+            dist.get_world_size(ddp.process_group),
+            self._recorder.lines.here(),
+            bool(getattr(ddp, "static_graph", False)),
+        )
+        self._models[id(ddp)] = _Model(ddp, facts)
+        self._recorder.report.script.ddp.append(facts)
+        if _reports(ddp):
+            ddp._set_ddp_runtime_logging_sample_rate(1)
 
     def _forward(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
         self._recorder.forward()
         result = real(*args, **kwargs)
-        if self._recorder.listening and _tells(args[0]):
-            with self._recorder.during("watching"), suppress(KeyError):
-                self._ask(args[0])
+        model = self._models.get(id(args[0]))
+        if model and self._recorder.listening:
+            self._count(model)
+            if _reports(model.module):
+                with self._recorder.during("watching"), suppress(KeyError):
+                    self._ask(model)
         return result
+
+    def _count(self, model: _Model) -> None:
+        """This pass, if a backward pass may follow it."""
+        if self._recorder.warm and torch.is_grad_enabled():
+            if model.module.require_backward_grad_sync:
+                model.facts.forwards += 1
+            else:
+                model.facts.quiet += 1
+
+    def _enter_no_sync(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+        script = self._recorder.report.script
+        script.no_sync = script.no_sync or self._recorder.lines.here()
+        return real(*args, **kwargs)
 
     def _buffers(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
         nbytes = sum(buffer.nbytes for buffer in args[0].modules_buffers)
@@ -62,45 +107,32 @@ class Ddp:
         with self._recorder.during("search"):
             return real(*args, **kwargs)
 
-    def _ask(self, ddp: DistributedDataParallel) -> None:
-        if id(ddp) not in self._asked:
-            self._asked[id(ddp)] = 0
-            self.facts.append(_facts(ddp))
-            self._modules.append(ddp)
-            ddp._set_ddp_runtime_logging_sample_rate(1)
+    def _ask(self, model: _Model) -> None:
+        data = model.module._get_ddp_logging_data()
+        model.facts.cap = data.get("bucket_cap_bytes", 0)
+        model.facts.hook = data.get("comm_hook", "")
+        ended = data.get("backward_compute_time_end", 0)
+        if ended <= model.ended:
             return
-        told = ddp._get_ddp_logging_data()
-        ended = told.get("backward_compute_time_end", 0)
-        if ended <= self._asked[id(ddp)]:
-            return
-        self._asked[id(ddp)] = ended
+        model.ended = ended
         # Its clock is that of the calendar.
         apart = clocks.ahead_of_calendar()
-        start = told["backward_compute_time_start"] * NS + apart
-        buckets = str(told.get("rebuilt_bucket_sizes") or told.get("bucket_sizes", ""))
+        buckets = str(data.get("rebuilt_bucket_sizes") or data.get("bucket_sizes", ""))
         self._recorder.passed(
             Pass(
-                id(ddp),
-                start,
+                id(model.module),
+                data["backward_compute_time_start"] * NS + apart,
                 ended * NS + apart,
-                told["backward_compute_time"] * NS,
-                told.get("backward_comm_time", 0) * NS,
-                told.get("backward_compute_comm_overlap_time", 0) * NS,
+                data["backward_compute_time"] * NS,
+                data.get("backward_comm_time", 0) * NS,
+                data.get("backward_compute_comm_overlap_time", 0) * NS,
                 [int(each) for each in buckets.split(",") if each.strip()],
-                told.get("unused_parameter_size", 0),
+                data.get("unused_parameter_size", 0),
             )
         )
 
 
-def _tells(ddp: DistributedDataParallel) -> bool:
+def _reports(ddp: DistributedDataParallel) -> bool:
     """Whether this torch's DDP can be asked for the times of its passes."""
     rate = hasattr(ddp, "_set_ddp_runtime_logging_sample_rate")
     return rate and hasattr(ddp, "_get_ddp_logging_data")
-
-
-def _facts(ddp: DistributedDataParallel) -> dict:
-    return {
-        "finds_unused": bool(ddp.find_unused_parameters),
-        "buffers": sum(buffer.nbytes for buffer in ddp.modules_buffers),
-        "ranks": dist.get_world_size(ddp.process_group),
-    }

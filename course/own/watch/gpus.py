@@ -33,14 +33,14 @@ class Recording:
         if profiler.ProfilerActivity.CUDA not in profiler.supported_activities():
             self.blind = NO_PROFILER
             return False
-        found = profiler.profile(activities=[profiler.ProfilerActivity.CUDA])
+        profile = profiler.profile(activities=[profiler.ProfilerActivity.CUDA])
         try:
-            found.prepare_trace()
-            found.start_trace()  # not `start`, which is watched: the script may call it
+            profile.prepare_trace()
+            profile.start_trace()  # not `start`, which is watched: the script may call it
         except (RuntimeError, AssertionError) as error:  # no reason to end anybody's training
             self.blind = f"torch.profiler could not begin: {error}"
             return False
-        self._profile, self.blind = found, ""
+        self._profile, self.blind = profile, ""
         self.apart = clocks.ahead_of_calendar()
         return True
 

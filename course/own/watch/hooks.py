@@ -5,25 +5,26 @@ calls. All of it is taken away again when the recorder has seen enough.
 """
 
 import sys
-from collections.abc import Callable, Sized
-from contextlib import AbstractContextManager, ExitStack, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from types import ModuleType
 
 import torch
 import torch.distributed as dist
-import torch.distributed.checkpoint as dcp
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_pre_hook
 from torch.optim.optimizer import (
     register_optimizer_step_post_hook,
     register_optimizer_step_pre_hook,
 )
-from torch.utils.data import DataLoader, dataloader
 
-from course.core import insides, interceptor
+from course.core import interceptor
 from course.own.watch import samples
 from course.own.watch.ddp import Ddp
 from course.own.watch.gpus import Recording
-from course.own.watch.recorder import WARM_UP, Recorder
+from course.own.watch.late_import import on_import
+from course.own.watch.loaders import Loaders
+from course.own.watch.recorder import Recorder
 from course.own.watch.timeline import ASYNC, WAITS
 
 PREFIXES = ("all_", "reduce", "broadcast", "gather", "scatter", "monitored_barrier")
@@ -32,17 +33,23 @@ COLLECTIVES = tuple(
 )
 # Not `isend` and `irecv`: `P2POp` compares them with its own. Their `wait` is seen.
 OTHERS = ("barrier", "send", "recv", "batch_isend_irecv")
+HALF = (torch.float16, torch.bfloat16)
+
+
+# What writes a checkpoint, besides `torch.save`; most scripts import none of these modules.
+SAVES = {
+    "torch.distributed.checkpoint": ("save", "async_save"),
+    "safetensors.torch": ("save_file", "serialize_file"),  # the second for those who hold the first
+}
+FRAMEWORKS = {"transformers.trainer": "Trainer", "accelerate.optimizer": "accelerate"}
 
 
 class Hooks:
     """Between a recorder and the libraries, from `install` to `remove`."""
 
     def __init__(self, recorder: Recorder, recording: Recording) -> None:
-        self.recorder = recorder
-        self._recording = recording
-        self.ddp = Ddp(recorder)
-        self.gradients = self.largest = 0  # bytes, and of the largest of them
-        self.backend = ""  # by which ranks were joined, "" if they never were
+        self._recorder, self._recording = recorder, recording
+        self._ddp, self._loaders = Ddp(recorder), Loaders(recorder)
         self._all = ExitStack()
         self._roots: dict[int, nn.Module] = {}
         self._buffers: set[int] = set()  # where those of the roots lie in memory
@@ -57,17 +64,14 @@ class Hooks:
         self._between(self._collective, (*COLLECTIVES, *OTHERS))
         self._between(self._wait, ("wait",), dist.Work)
         self._between(self._backward, ("backward",), torch.autograd)
-        loaders = insides.inside(dataloader, "_BaseDataLoaderIter")
-        self._between(self._draw, ("__next__",), loaders)
-        self._between(self._choose, ("_next_index",), loaders)
-        self._between(self._open, ("__iter__",), DataLoader)
-        self._between(self._save, ("save",), torch, dcp)
-        if "safetensors.torch" in sys.modules:  # as transformers saves models
-            self._between(self._save, ("save_file",), sys.modules["safetensors.torch"])
+        self._between(self._save, ("save",), torch)
+        for module, names in SAVES.items():
+            self._all.enter_context(on_import(module, self._saver(names)))
         if torch.cuda.is_available():
             self._between(self._copy, ("to", "cuda"), Tensor)
         self._between(self._profile, ("start",), torch.profiler.profile)
-        self.ddp.install(self._between)
+        self._ddp.install(self._between)
+        self._loaders.install(self._between)
         self._search = register_module_forward_pre_hook(self._first_calls)
         self._all.callback(lambda: self._search.remove())
         for register, hook in (
@@ -79,7 +83,7 @@ class Hooks:
     def remove(self) -> None:
         """End."""
         self._all.close()
-        self.ddp.remove()
+        self._ddp.remove()
 
     def _between(self, around: Callable, names: tuple[str, ...], *homes: object) -> None:
         self._all.enter_context(interceptor.intercepted(around, names, *([homes] if homes else [])))
@@ -88,97 +92,109 @@ class Hooks:
 
     def _join(self, name: str, real: Callable, args: tuple, kwargs: dict) -> None:
         real(*args, **kwargs)
-        self.backend = dist.get_backend()
+        report = self._recorder.report
+        report.backend = dist.get_backend()
+        report.rank, report.world = dist.get_rank(), dist.get_world_size()
 
     def _collective(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
-        if not self.recorder.active:
+        if not self._recorder.active:
             return real(*args, **kwargs)
         sent = list(samples.tensors([args, list(kwargs.values())]))
         nbytes = sum(tensor.nbytes for tensor in sent)
-        if not self.recorder.listening:
-            self.recorder.beside(name, nbytes)
+        if not self._recorder.listening:
+            self._recorder.beside(name, nbytes)
             return real(*args, **kwargs)
         of_model = self._buffers and all(tensor.data_ptr() in self._buffers for tensor in sent)
-        within = self.recorder.kind
-        with self.recorder.during("buffers" if sent and of_model else "collective", name, nbytes):
+        within = self._recorder.kind
+        with self._recorder.during("buffers" if sent and of_model else "collective", name, nbytes):
             work = real(*args, **kwargs)
         if isinstance(work, dist.Work):
             self._pending[id(work)] = name, nbytes, within
         return work
 
     def _wait(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
-        if self.recorder.kind in WAITS:  # it belongs to what is waited for already
+        if self._recorder.kind in WAITS:  # it belongs to what is waited for already
             return real(*args, **kwargs)
         name, nbytes, within = self._pending.pop(id(args[0]), (name, 0, ""))
-        with self.recorder.during("collective", f"{name}, {ASYNC}", nbytes, within):
+        with self._recorder.during("collective", f"{name}, {ASYNC}", nbytes, within):
             return real(*args, **kwargs)
 
     # -- computing ---------------------------------------------------------------------------------
 
     def _first_calls(self, module: nn.Module, inputs: object) -> None:
         """In the warm-up: find the modules that the script itself calls, and hook those alone."""
-        recorder = self.recorder
-        if recorder.seen >= WARM_UP:
+        recorder = self._recorder
+        if recorder.warm:
             self._search.remove()
         elif id(module) not in self._roots and recorder.outside:
             self._roots[id(module)] = module
             self._buffers |= {buffer.data_ptr() for buffer in module.buffers() if buffer.nbytes}
+            self._note_sharding(module)
             hook = module.register_forward_pre_hook(self._called, prepend=True, with_kwargs=True)
             self._all.callback(hook.remove)
             recorder.forward()
 
+    def _note_sharding(self, module: nn.Module) -> None:
+        """Whether it is sharded, by which of the two, and whether that sends 16 bits."""
+        if "torch.distributed.fsdp" not in sys.modules:
+            return
+        from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel
+
+        script = self._recorder.report.script
+        for each in module.modules():
+            if isinstance(each, FSDPModule):
+                script.sharded = "fully_shard"
+                policy = each._get_fsdp_state()._mp_policy
+                script.half |= (policy.reduce_dtype or policy.param_dtype) in HALF
+            elif isinstance(each, FullyShardedDataParallel):
+                script.sharded = "FSDP"
+                mixed = each.mixed_precision
+                script.half |= bool(mixed) and (mixed.reduce_dtype or mixed.param_dtype) in HALF
+
     def _called(self, module: nn.Module, args: tuple, kwargs: dict) -> None:
         """The script calls a module of its own: with which samples?"""
-        if self.recorder.outside:
-            if self.recorder.compares:
-                self._look(self.recorder.fed, (args, kwargs))
-            self.recorder.forward()
-
-    def _look(self, told: Callable, batch: object) -> None:
-        with self.recorder.during("watching"), suppress(RuntimeError, TypeError):  # odd tensors
-            told(samples.rows(batch))
+        if self._recorder.outside:
+            if self._recorder.compares:
+                self._loaders.look(self._recorder.fed, (args, kwargs))
+            self._recorder.forward()
 
     def _backward(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
-        with self.recorder.backward():
+        with self._recorder.backward():
             return real(*args, **kwargs)
 
     def _before_optimizer(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
-        if self.recorder.seen < WARM_UP:
-            grads = [p.grad for group in optimizer.param_groups for p in group["params"]]
-            nbytes = [grad.numel() * grad.element_size() for grad in grads if grad is not None]
-            self.gradients = max(self.gradients, sum(nbytes))
-            self.largest = max(self.largest, *nbytes, 0)
-        self._optimizing.append(self.recorder.during("optimizer"))
+        if not self._recorder.warm:
+            self._note_optimizer(optimizer)
+        self._optimizing.append(self._recorder.during("optimizer"))
         self._optimizing[-1].__enter__()
+
+    def _note_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
+        report = self._recorder.report
+        grads = [p.grad for group in optimizer.param_groups for p in group["params"]]
+        nbytes = [grad.numel() * grad.element_size() for grad in grads if grad is not None]
+        report.gradients = max(report.gradients, sum(nbytes))
+        report.largest = max(report.largest, *nbytes, 0)
+        script = report.script
+        if not script.optimizer:
+            script.optimizer = type(optimizer).__name__
+            script.fused = bool(optimizer.defaults.get("fused"))
+            script.foreach = bool(optimizer.defaults.get("foreach"))
+            script.framework = _framework()
 
     def _after_optimizer(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
         self._optimizing.pop().__exit__(None, None, None)
         self._clock = self._clock or optimizer  # of several, the first one ends a step
         if optimizer is self._clock:
-            self.recorder.turn("optimizer")
+            self._recorder.turn("optimizer")
 
-    # -- data --------------------------------------------------------------------------------------
+    # -- other work --------------------------------------------------------------------------------
 
-    def _draw(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
-        with self.recorder.during("input"):
-            batch = real(*args, **kwargs)
-        self._look(self.recorder.drew, batch)
-        self.recorder.turn("loader")
-        return batch
-
-    def _choose(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
-        indices = real(*args, **kwargs)
-        self.recorder.chose(samples.marks(indices))
-        return indices
-
-    def _open(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
-        data = args[0].dataset
-        self.recorder.loader_started(len(data) if isinstance(data, Sized) else 0)
-        with self.recorder.during("input"):
-            return real(*args, **kwargs)
+    def _saver(self, names: tuple[str, ...]) -> Callable[[ModuleType], None]:
+        return lambda module: self._between(self._save, names, module)
 
     def _save(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
-        with self.recorder.during("saving"):
+        self._recorder.report.script.async_save |= name == "async_save"
+        with self._recorder.during("saving"):
             return real(*args, **kwargs)
 
     def _profile(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
@@ -188,5 +204,14 @@ class Hooks:
     def _copy(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
         if args[0].is_cuda:
             return real(*args, **kwargs)
-        with self.recorder.during("copies"):
+        with self._recorder.during("copies"):
             return real(*args, **kwargs)
+
+
+def _framework() -> str:
+    """Which of the two takes this step, by the modules on the stack; "" if the script does."""
+    frame, names = sys._getframe(1), set()
+    while frame is not None:
+        names.add(frame.f_globals.get("__name__"))
+        frame = frame.f_back
+    return next((known for module, known in FRAMEWORKS.items() if module in names), "")

@@ -68,33 +68,33 @@ class Sampler:
     """Looks fifty times a second at which line a thread is, by what kind of work.
 
     `kind` says what the thread is doing at the moment. Each look takes some 0.1 ms.
-    Batches need not come from a DataLoader: the share of ``python`` in which an iterator was asked
-    for something is `iterating`. An iterator in which a model computes, too, is a training's loop.
+    Batches need not come from a DataLoader, so `stop` also returns the share of ``python`` in which
+    an iterator was asked for something. An iterator in which a model computes, too, is the loop of
+    a training.
     """
 
     def __init__(self, lines: Lines, thread: int, kind: "Kind") -> None:
         self._lines, self._thread, self._kind = lines, thread, kind
         self._ended = threading.Event()
         self._seen: dict[str, Counter[str]] = {}
-        self._asked: Counter[tuple[str, frozenset[CodeType]]] = Counter()
+        self._iterating: Counter[tuple[str, frozenset[CodeType]]] = Counter()
         self._loops: set[CodeType] = set()
-        self.iterating = 0.0
         self._sampler = threading.Thread(target=self._sample, daemon=True)
 
     def start(self) -> None:
         """Begin to look."""
         self._sampler.start()
 
-    def stop(self) -> dict[str, str]:
-        """End, and return for each kind the line that was seen most."""
+    def stop(self) -> tuple[dict[str, str], float]:
+        """End, and return for each kind the line that was seen most, and the share of python."""
         self._ended.set()
         self._sampler.join()
-        asked = {key: count for key, count in self._asked.items() if key[1] - self._loops}
-        self.iterating = sum(asked.values()) / max(1, self._asked.total())
-        for (line, _), count in asked.items():
+        iterating = {key: count for key, count in self._iterating.items() if key[1] - self._loops}
+        for (line, _), count in iterating.items():
             self._seen.setdefault("input", Counter())[line] += count
-        found = {kind: lines.most_common(1)[0][0] for kind, lines in self._seen.items()}
-        return {kind: line for kind, line in found.items() if line}
+        most = {kind: lines.most_common(1)[0][0] for kind, lines in self._seen.items()}
+        share = sum(iterating.values()) / max(1, self._iterating.total())
+        return {kind: line for kind, line in most.items() if line}, share
 
     def _sample(self) -> None:
         while not self._ended.wait(PERIOD_S):
@@ -103,7 +103,7 @@ class Sampler:
             self._seen.setdefault(kind, Counter())[line] += 1
             iterators = frozenset(self._lines.iterators(frame))
             if kind == "python":
-                self._asked[line, iterators] += 1
+                self._iterating[line, iterators] += 1
             elif kind in COMPUTES:
                 self._loops |= iterators
 

@@ -1,4 +1,4 @@
-"""What was seen of the steps of each rank, as plain data: a rank writes it, `budget` reads it."""
+"""What was seen of the steps of each rank, as plain data: the rank writes it, `slow` reads it."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -92,27 +92,72 @@ class Step:
     rows: list[int] = field(default_factory=list)  # a checksum for each sample drawn
     fed: list[int] = field(default_factory=list)  # ... for each that a model was called with
     indices: list[int] = field(default_factory=list)  # ... for each index that a sampler gave
-    opens: bool = False  # whether a loader was started in it: an epoch began
+    opens: bool = False  # whether the loader that feeds the steps was started in it: a new epoch
+    draws: int = 0  # batches that loaders gave
+
+
+@dataclass
+class Loader:
+    """What a DataLoader was made with, and how it is used."""
+
+    batches: int = 0  # of an epoch; 0 where that is not known
+    workers: int = 0
+    persistent: bool = False
+    pinned: bool = False
+    stream: bool = False  # an IterableDataset
+    sampler: str = ""  # the class of its sampler
+    batch_sampler: bool = False  # whether the script made its own
+    opened: int = 0  # how often it was started while the rank was watched
+
+
+@dataclass
+class Ddp:
+    """What a `DistributedDataParallel` was made with, and how it is used."""
+
+    finds_unused: bool = False
+    buffers: int = 0  # bytes
+    ranks: int = 0  # that share its gradients
+    made_at: str = ""
+    static: bool = False
+    cap: int = 0  # bytes of a bucket, at most
+    hook: str = ""  # of its messages, such as one that sends 16 bits
+    forwards: int = 0  # passes whose gradients it would send, while the rank was watched
+    quiet: int = 0  # ... inside `no_sync`
+
+
+@dataclass
+class Script:
+    """What a script has already, so that no cure offers it again, and what it cannot take."""
+
+    framework: str = ""  # "accelerate" or "Trainer", if one of them takes the steps
+    optimizer: str = ""  # its class
+    fused: bool = False
+    foreach: bool = False
+    sharded: str = ""  # "fully_shard" or "FSDP", if a model is
+    half: bool = False  # ... and sends 16 bits
+    no_sync: str = ""  # the line that entered it
+    async_save: bool = False
+    loader: Loader | None = None  # the one that gave most batches
+    ddp: list[Ddp] = field(default_factory=list)
 
 
 @dataclass
 class Rank:
-    """All that one rank has to tell."""
+    """All that one rank reports; the recorder fills it in as it goes."""
 
     rank: int
     world: int  # ranks of the run
     local: int  # ... of them on this machine
-    backend: str
-    device: str
-    clock: str  # what ends a step: optimizer, backward or loader
-    threads: int  # of torch, in this rank
-    cores: int  # of this machine
+    backend: str = ""
+    device: str = "cpu"
+    clock: str = ""  # what ends a step: optimizer, backward or loader
+    threads: int = 1  # of torch, in this rank
+    cores: int = 1  # of this machine
     gradients: int = 0  # bytes
     largest: int = 0  # bytes of the largest gradient
     iterating: float = 0.0  # the share of python in which an iterator that is no DataLoader ran
     seen: int = 0  # steps altogether, those of the warm-up too
-    # Of each DDP module: bytes of its buffers, and its settings.
-    ddp: list[dict] = field(default_factory=list)
+    script: Script = field(default_factory=Script)
     loaded: int = 0  # samples in the largest data set that was loaded from
     lines: dict[str, str] = field(default_factory=dict)  # where a kind spent most, by samples
     cpu_s: float = 0.0  # of this process while it was watched
@@ -137,7 +182,12 @@ def read(path: Path) -> Rank:
     """What `write` wrote."""
     raw = json.loads(path.read_text())
     steps = {name: [_step(each) for each in raw[name]] for name in ("steps", "recorded")}
-    return Rank(**raw | steps)
+    return Rank(**raw | steps | {"script": _script(raw["script"])})
+
+
+def _script(raw: dict) -> Script:
+    loader = raw["loader"] and Loader(**raw["loader"])
+    return Script(**raw | {"loader": loader, "ddp": [Ddp(**each) for each in raw["ddp"]]})
 
 
 def _step(raw: dict) -> Step:

@@ -62,4 +62,4 @@ def test_workers_that_read_the_same_and_take_a_share_each_are_not_accused(asked:
 
 def test_a_pipelines_messages_do_not_tell_who_is_late(asked: object) -> None:
     answer = asked("11b_pipelines", "three_ways.py --mesh 1 2 1 --steps 30")
-    assert "who is late where ranks send to one another" in " ".join(str(answer).split())
+    assert "which rank is late where ranks send to one another" in " ".join(str(answer).split())

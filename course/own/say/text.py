@@ -1,0 +1,113 @@
+"""The verdict in words: ten lines that a newcomer understands."""
+
+from textwrap import wrap
+
+from course.core import words
+from course.own.slow.cause import Cause, percent
+from course.own.slow.causes.computing import Computing
+from course.own.slow.thresholds import BUSY, MATTERS, SHOWN
+from course.own.slow.verdict import Verdict
+
+WIDTH = 100
+
+
+def title(verdict: Verdict) -> str:
+    """The first cause in a line: 'straggler, rank 1: 70 % of a step'."""
+    return verdict.first.title if verdict.first else "undecided"
+
+
+def text(verdict: Verdict) -> str:
+    """All of it, in lines of at most `WIDTH` characters."""
+    paragraphs = [*_causes(verdict), *_steps(verdict)]
+    paragraphs += [f"Not decided: {sentence}" for sentence in verdict.undecided]
+    lines = [
+        line
+        for paragraph in paragraphs
+        for line in wrap(paragraph, WIDTH, subsequent_indent="    ", break_long_words=False)
+    ]
+    return "\n".join(lines)
+
+
+def _causes(verdict: Verdict) -> list[str]:
+    """The cause to cure first, and its cure; then what else was seen."""
+    first, *rest = verdict.causes or [None]
+    lines = []
+    if isinstance(first, Computing):
+        lines.append(f"{first.title}. {_about_computing(first, rest)}")
+    elif first:
+        lines.append(first.says)
+    if first:
+        lines.append(_cure(first))
+    if costs := [cause for cause in rest if cause.share]:
+        lines.append(f"Also seen: {'; '.join(map(_in_short, costs))}.")
+        if isinstance(first, Computing) and costs[0].share >= SHOWN:
+            lines.append(_cure(costs[0]))
+    lines += [f"Also seen: {each.says} {each.cure}" for each in rest if not each.share]
+    if verdict.fine:
+        lines.append(f"Below {percent(SHOWN)} of a step, so fine: {', '.join(verdict.fine)}.")
+    return lines
+
+
+def _about_computing(computing: Computing, rest: list[Cause]) -> str:
+    if any(cause.share >= SHOWN for cause in rest):
+        return "The ranks compute most of the time; what else costs something follows."
+    if computing.is_nearly_all:
+        return "Nothing is wrong: the ranks compute nearly all the time."
+    return "No single cause costs much."
+
+
+def _cure(cause: Cause) -> str:
+    return f"Cure: {cause.cure} Lab {cause.lab} teaches it."
+
+
+def _in_short(cause: Cause) -> str:
+    return ", ".join(filter(None, [cause.title, cause.place]))
+
+
+def _steps(verdict: Verdict) -> list[str]:
+    """What the figures rest on."""
+    budget = verdict.budget
+    watched = words.plural(len(budget.rounds), "step")
+    ranks = words.plural(len(budget.ranks), "rank")
+    if budget.missing:
+        ranks += f" of {budget.ranks[0].local}"
+    lines = [
+        f"A step takes {words.duration(budget.step_s)}, the mean of {watched} on {ranks}"
+        f"{_apart(verdict)}."
+    ]
+    if verdict.opening and verdict.opening.says not in verdict.first.says:
+        lines.append(
+            f"An epoch has a slow beginning: {verdict.opening.says}. That is "
+            f"{percent(verdict.opening.share)} of all time."
+        )
+    if budget.watching_s >= SHOWN * budget.step_s:
+        lines.append(
+            f"Watching took at least {words.duration(budget.watching_s)} of each step beside, "
+            "which is left out of all figures."
+        )
+    if verdict.elsewhere > BUSY:
+        lines.append(
+            f"Other programs kept {percent(verdict.elsewhere)} of this machine's cores busy: "
+            "close them and ask again, if the answer is close."
+        )
+    return lines
+
+
+def _apart(verdict: Verdict) -> str:
+    """What of the time by the clock is left out of all figures, and what recording takes."""
+    if verdict.unrecorded_s:
+        before = words.duration(verdict.unrecorded_s)
+        return f" while torch.profiler recorded the GPUs; before it did, {before}"
+    if verdict.blind:
+        return ", by the clock of the Python that feeds the GPUs"
+    lost = lost_s(verdict)
+    if not lost:
+        return ""
+    return f"; for {words.duration(lost)} of it ranks waited for a core, which no share counts"
+
+
+def lost_s(verdict: Verdict) -> float:
+    """Seconds per step that no share counts, since ranks waited for a core; 0 if they are few."""
+    budget = verdict.budget
+    lost = budget.step_s - budget.net_s
+    return 0.0 if verdict.blind or lost < MATTERS * budget.step_s else lost

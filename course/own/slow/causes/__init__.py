@@ -1,0 +1,14 @@
+"""The causes that can be named, a file for each or for a few that share their evidence.
+
+Each registers itself in `Cause.KNOWN` as its file is imported, and all files here are.
+"""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from course.own.slow.cause import Cause
+
+for _file in iter_modules(__path__):
+    import_module(f"{__name__}.{_file.name}")
+
+KNOWN = Cause.KNOWN

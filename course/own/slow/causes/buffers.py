@@ -1,0 +1,39 @@
+"""Buffers that DDP sends."""
+
+from collections.abc import Iterator
+from typing import Self
+
+from course.own.slow.budget import Budget
+from course.own.slow.cause import Cause
+
+
+class Buffers(Cause):
+    """Sent by rank 0 before each forward pass."""
+
+    cause = "buffers"
+    about = "rank 0's buffers are sent to all before each forward pass"
+    lab = "08"
+    fine = "buffers"
+    needs_all = True
+
+    @classmethod
+    def evidence(cls, budget: Budget) -> Iterator[Self]:
+        """What these messages take."""
+        if seconds := budget.price("buffers"):
+            line = budget.where("buffers")
+            yield cls(budget, seconds / budget.net_s, None, line, line)
+
+    @classmethod
+    def is_absent(cls, budget: Budget) -> bool:
+        """There are none."""
+        return not any(ddp.buffers for ddp in budget.ddp)
+
+    @property
+    def cure(self) -> str:
+        """By who sends them."""
+        if not self.budget.ddp:
+            return "Send them once, or only after they have changed; or make them smaller."
+        return (
+            "Give DDP `forward_sync_buffers=False` (before torch 2.13 `broadcast_buffers=False`) "
+            "where buffers do not change, or make them smaller."
+        )

@@ -1,0 +1,34 @@
+"""Nothing is wrong: what is left is what the ranks are there for."""
+
+from collections.abc import Iterator
+from typing import Self
+
+from course.own.slow.budget import Budget
+from course.own.slow.cause import Cause
+from course.own.slow.thresholds import NEARLY_ALL
+
+WORK = ("forward", "backward", "gradients", "optimizer")
+
+
+class Computing(Cause):
+    """The first cause where no other costs much."""
+
+    cause = "computing"
+    about = "the ranks compute most of the time"
+    lab = "05"
+    cure = "A faster step needs less to compute: a lower precision, or a better kernel."
+
+    @classmethod
+    def evidence(cls, budget: Budget) -> Iterator[Self]:
+        """It is always there."""
+        yield cls(budget, min(1.0, sum(map(budget.mean_own, WORK)) / budget.net_s))
+
+    @property
+    def is_nearly_all(self) -> bool:
+        """Whether the ranks do little else."""
+        return self.share >= NEARLY_ALL
+
+    @property
+    def gain(self) -> str:
+        """Nothing can be gained here."""
+        return ""

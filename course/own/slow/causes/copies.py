@@ -1,0 +1,27 @@
+"""Copies from the host to a GPU."""
+
+from course.own.slow.budget import Budget
+from course.own.slow.cause import OwnWork
+
+
+class Copies(OwnWork):
+    """The GPU waits for them."""
+
+    cause = kind = "copies"
+    about = "the device waits for copies from the host"
+    lab = "04"
+    fine = "copies"
+
+    @classmethod
+    def is_absent(cls, budget: Budget) -> bool:
+        """There is no GPU."""
+        return all(rank.device != "cuda" for rank in budget.ranks)
+
+    @property
+    def cure(self) -> str:
+        """By what the loader does already."""
+        loader = self.budget.script.loader
+        if loader and loader.pinned:
+            return "The loader pins its batches already: copy with `non_blocking=True` as well."
+        pin = "`pin_memory=True` in the DataLoader" if loader else "batches in pinned memory"
+        return f"Use {pin} and `.to(device, non_blocking=True)`."

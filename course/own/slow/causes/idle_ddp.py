@@ -1,0 +1,56 @@
+"""A DDP module that sends nothing."""
+
+from collections.abc import Iterator
+from typing import Self
+
+from course.core import words
+from course.own.slow.budget import Budget
+from course.own.slow.cause import Cause
+
+
+class IdleDdp(Cause):
+    """The script has one and trains, and in no step did it average a gradient."""
+
+    cause = "idle DDP"
+    about = "the script trains, and its DDP sends no gradient"
+    lab = "03"
+    fine = "messages"
+    is_always_shown = True
+
+    @classmethod
+    def evidence(cls, budget: Budget) -> Iterator[Self]:
+        """By the passes that went through it, of all ranks."""
+        models = [ddp for rank in budget.ranks for ddp in rank.script.ddp]
+        sends = any(ddp.forwards or ddp.ranks < 2 for ddp in models)
+        if not models or sends or budget.averages or budget.script.sharded:
+            return
+        if any(budget.slices(["backward"])) and not budget.passes:
+            line = budget.where("forward") or models[0].made_at
+            yield cls(budget, 0.0, None, line, line)
+
+    @property
+    def title(self) -> str:
+        """It takes no time."""
+        return self.cause
+
+    @property
+    def seen(self) -> str:
+        """Whether passes went past it, or were told to be quiet."""
+        steps = words.plural(len(self.budget.rounds), "step")
+        if any(ddp.quiet for ddp in self.budget.ddp):
+            return f"DDP sent no gradient in {steps}: every forward pass was inside no_sync()"
+        made = self.budget.ddp[0].made_at
+        at = f", which was made at {made}" if made else ""
+        return f"DDP sent no gradient in {steps}: no forward pass went through the model{at}"
+
+    @property
+    def gain(self) -> str:
+        """It costs no time, but what is trained."""
+        return "Each rank trains a model of its own."
+
+    @property
+    def cure(self) -> str:
+        """By the two ways to get there."""
+        if any(ddp.quiet for ddp in self.budget.ddp):
+            return "Leave the last pass of each step outside of no_sync()."
+        return "Call the DDP module itself, `model(...)`, and not `model.module(...)`."

@@ -1,0 +1,85 @@
+"""The loaders."""
+
+from course.own.slow import openings
+from course.own.slow.budget import Budget
+from course.own.slow.cause import OwnWork
+from course.own.slow.thresholds import OPENING
+
+STORE = "prepare the data once and store it"
+
+
+class Input(OwnWork):
+    """All ranks wait for their batches."""
+
+    cause = kind = "input"
+    about = "all ranks wait for their loaders"
+    fine = "the loaders"
+
+    @classmethod
+    def is_absent(cls, budget: Budget) -> bool:
+        """Nothing was loaded."""
+        return not budget.mean_own("input")
+
+    @property
+    def lab(self) -> str:
+        """Lab 04d has streams."""
+        loader = self.budget.script.loader
+        return "04d" if loader and loader.stream else "04"
+
+    @property
+    def seen(self) -> str:
+        """Whether it is the first batch of an epoch that one waits for."""
+        if not self._is_at_openings:
+            return self.about
+        opening = openings.opening(self.budget)
+        often = f": {opening.says}" if opening else ""
+        return f"{self.about}, most of it where an epoch begins{often}"
+
+    @property
+    def _is_at_openings(self) -> bool:
+        """Whether most of the waiting lies in the first steps of epochs."""
+        return openings.share_of(self.budget, self.kind) >= OPENING
+
+    @property
+    def cure(self) -> str:
+        """By how the script loads, and what it has already."""
+        loader, first = self.budget.script.loader, self.budget.ranks[0]
+        if loader is None:
+            return (
+                "The batches come from an iterator of the script's own. Make it the data set of a "
+                f"DataLoader (an IterableDataset), with `num_workers` processes; or {STORE}."
+            )
+        if self._is_at_openings and loader.workers and not loader.persistent:
+            return (
+                f"The loader starts its {_workers(loader.workers)} again in each epoch: "
+                "keep them, with `persistent_workers=True`."
+            )
+        if self._is_at_openings:
+            return (
+                "Do once, and keep, what the data set and the sampler do whenever an epoch begins."
+            )
+        if loader.opened * 2 > len(self.budget.rounds):
+            return (
+                "The loader is started again for each batch, as by `next(iter(loader))`: keep one "
+                "iterator for the whole epoch, and call `next` on that."
+            )
+        if not loader.workers:
+            parts = " Each worker of a stream must give a part of its own." if loader.stream else ""
+            return (
+                "Let processes prepare the next batches: `num_workers` of the DataLoader, at most "
+                f"a core each; or {STORE}.{parts}"
+            )
+        cores = first.cores // max(1, first.local)
+        if loader.workers < cores:
+            return (
+                f"The loader's {_workers(loader.workers)} cannot keep up: give it more, at most a "
+                f"core each; or {STORE}."
+            )
+        return (
+            f"The loader has as many workers as there are cores for them: make a sample cheaper, "
+            f"or {STORE}."
+        )
+
+
+def _workers(count: int) -> str:
+    return "worker" if count == 1 else f"{count} workers"

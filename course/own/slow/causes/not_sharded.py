@@ -1,0 +1,74 @@
+"""Samples that several ranks draw."""
+
+from collections.abc import Iterator
+from typing import Self
+
+from course.own.slow import samples
+from course.own.slow.budget import Budget
+from course.own.slow.cause import Cause
+
+
+class NotSharded(Cause):
+    """All ranks draw the same, and average what they learn of it."""
+
+    cause = "not sharded"
+    about = "the ranks draw the same samples, so that all but one compute in vain"
+    fine = "the shares of the data"
+    is_fact = True
+    needs_all = True
+
+    @classmethod
+    def evidence(cls, budget: Budget) -> Iterator[Self]:
+        """By the samples' checksums."""
+        if budget.averages and samples.are_same(budget):
+            line = budget.where("input")
+            yield cls(budget, 1 - 1 / budget.ranks[0].world, None, line, line)
+
+    @classmethod
+    def is_absent(cls, budget: Budget) -> bool:
+        """Nothing that was seen tells."""
+        return samples.are_same(budget) is None
+
+    @property
+    def gain(self) -> str:
+        """An epoch becomes shorter, not a step."""
+        world = self.budget.ranks[0].world
+        return f"With shares of its own, an epoch takes {world} times fewer steps."
+
+    @property
+    def lab(self) -> str:
+        """Lab 04d has streams."""
+        loader = self.budget.script.loader
+        return "04d" if loader and loader.stream else "03"
+
+    @property
+    def cure(self) -> str:
+        """By how the script loads, and what it has already."""
+        script = self.budget.script
+        loader = script.loader
+        if loader is None:
+            return (
+                "Let each rank take samples of its own: of every N samples on N ranks one, as in "
+                "`data[rank::world_size]`."
+            )
+        if loader.stream:
+            return (
+                "A stream takes no sampler: deal it by rank and worker. With R ranks of W workers, "
+                "a worker gives the samples whose number, modulo R * W, is rank * W + worker."
+            )
+        if loader.sampler == "DistributedSampler":
+            return (
+                "The loader has a DistributedSampler, but on all ranks with the same share: leave "
+                "its `rank` and `num_replicas` out, or give it this rank's."
+            )
+        if script.framework == "accelerate":
+            return "Give the DataLoader to `accelerator.prepare`, which deals its batches."
+        if loader.batch_sampler or loader.sampler:
+            name = loader.sampler or "batch sampler"
+            return (
+                f"The loader has a sampler of its own ({name}): let that give each rank another "
+                "share, by its rank and the number of ranks."
+            )
+        return (
+            "Give the DataLoader `sampler=DistributedSampler(dataset)`, and call its `set_epoch`."
+        )

@@ -1,0 +1,31 @@
+"""The optimizer's step."""
+
+from course.own.slow.cause import OwnWork
+
+FUSED = ("Adagrad", "Adam", "AdamW", "SGD")  # that have `fused`
+FOREACH = (*FUSED, "Adadelta", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop")
+SHARED = "ZeroRedundancyOptimizer"
+
+
+class Optimizer(OwnWork):
+    """It takes long."""
+
+    cause = kind = "optimizer"
+    about = "the optimizer's step takes long"
+    lab = "10"
+    fine = "the optimizer"
+
+    @property
+    def cure(self) -> str:
+        """By its class, and by what it has already."""
+        script = self.budget.script
+        ways = []
+        if script.optimizer in FOREACH and not script.foreach and not script.fused:
+            ways.append("`foreach=True`")
+        if script.optimizer in FUSED and not script.fused:
+            ways.append("`fused=True`")
+        if not script.sharded and script.optimizer != SHARED:
+            ways.append(f"a share of its work for each rank (`{SHARED}`)")
+        if not ways:
+            return "Take fewer steps, with larger batches; or an optimizer that computes less."
+        return f"Try {' or '.join(ways)}."

@@ -1,0 +1,13 @@
+"""Python that is neither model nor data."""
+
+from course.own.slow.cause import OwnWork
+
+
+class Python(OwnWork):
+    """Logging, metrics, sleeping."""
+
+    cause = kind = "python"
+    about = "other Python runs between the steps"
+    lab = "08"
+    fine = "other Python"
+    cure = "Do it once in many steps, or in another process."

@@ -1,0 +1,27 @@
+"""Checkpoints."""
+
+from course.own.slow.cause import OwnWork
+
+
+class Saving(OwnWork):
+    """Ranks write files, or wait for one that does."""
+
+    cause = kind = "saving"
+    about = "ranks wait while one saves"
+    lab = "10b"
+    fine = "saving"
+
+    @property
+    def seen(self) -> str:
+        """Who saves."""
+        return "all ranks save" if self.rank is None else self.about
+
+    @property
+    def cure(self) -> str:
+        """By how the script saves so far."""
+        if self.budget.script.async_save:
+            return "It is done in the background already, so save less often."
+        own = "" if self.rank is None else "each rank its own part, or "
+        return (
+            f"Save less often, {own}in the background (`torch.distributed.checkpoint.async_save`)."
+        )

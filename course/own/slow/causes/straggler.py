@@ -1,0 +1,71 @@
+"""A rank that is later than the others."""
+
+from collections.abc import Iterator
+from typing import Self
+
+from course.own.slow.budget import Budget
+from course.own.slow.cause import Cause
+from course.own.slow.turns import in_turns
+
+PARTS = {
+    "gradients": "backward",
+    "python": "outside the step",
+    "saving": "outside the step",
+    "search": "forward",
+    "launching": "launching kernels",
+}
+ALIKE = (
+    "Give all ranks the same work in each step: deal the samples so that their batches are of "
+    "equal length, and take equal machines."
+)
+
+
+class Straggler(Cause):
+    """The others wait for it: nearly always for the same rank, or for one after another."""
+
+    cause = "straggler"
+    about = "one rank is later than the others, which wait for it"
+    lab = "08"
+    fine = "the ranks' pace"
+    needs_all = True
+
+    @classmethod
+    def evidence(cls, budget: Budget) -> Iterator[Self]:
+        """One rank, or ranks in turns where they meet for the gradients anyway."""
+        late = budget.late
+        if late:
+            rank = budget.ranks[late.index].rank
+            line = budget.where(late.kind, index=late.index)
+            yield cls(budget, late.gain / budget.net_s, rank, _part(late.kind), line)
+        elif (turns := in_turns(budget)) and not turns.meeting:
+            line = budget.where(turns.kind)
+            yield cls(budget, turns.gain / budget.net_s, None, _part(turns.kind), line)
+
+    @property
+    def seen(self) -> str:
+        """Whether it is always the same."""
+        if self.rank is None:
+            return "in each step the others wait for one rank, each time for another"
+        return self.about
+
+    @property
+    def cure(self) -> str:
+        """By the part of the step in which it is late."""
+        if self.rank is None:
+            return ALIKE
+        if self.where == "outside the step":
+            place = f"at {self.line} " if self.line else ""
+            return (
+                f"Look at what rank {self.rank} does {place}and the others do not: leave it out, "
+                "do it in fewer steps, or give each rank a part of it."
+            )
+        if self.where == "input":
+            return (
+                f"Look at why rank {self.rank} loads more slowly: longer samples, a slower disk, "
+                "or fewer workers. Deal the samples so that all ranks load as much in a step."
+            )
+        return ALIKE
+
+
+def _part(kind: str) -> str:
+    return PARTS.get(kind, kind)

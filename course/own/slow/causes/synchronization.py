@@ -1,0 +1,52 @@
+"""Meetings that the script itself calls for."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Self
+
+from course.own.slow.budget import Budget
+from course.own.slow.cause import Cause
+from course.own.slow.turns import in_turns
+
+
+class Synchronization(Cause):
+    """Barriers, objects, and numbers such as a loss or a flag."""
+
+    cause = "synchronization"
+    about = "the script itself makes the ranks meet in each step"
+    lab = "02"
+    fine = "synchronization"
+    needs_all = True
+
+    @classmethod
+    def evidence(cls, budget: Budget) -> Iterator[Self]:
+        """What the messages take, and the waiting that only they cause."""
+        seconds = budget.price(cls.cause)
+        turns = in_turns(budget)
+        if turns and turns.meeting:
+            seconds += turns.gain
+        if seconds:
+            line = budget.where("collective", traffic=cls.cause)
+            yield cls(budget, seconds / budget.net_s, None, line, line)
+
+    @property
+    def cure(self) -> str:
+        """By what is called most."""
+        seconds: Counter[str] = Counter()
+        for slice_ in self.budget.sent(self.cause):
+            seconds[slice_.name] += slice_.seconds
+        call = seconds.most_common(1)[0][0] if seconds else ""
+        if "barrier" in call:
+            return "Leave the barrier out: the ranks meet anyway where they average gradients."
+        if "object" in call:
+            return (
+                "Objects are pickled and sent in several messages: send a tensor of numbers, and "
+                "only once in many steps."
+            )
+        turns = in_turns(self.budget)
+        if turns and turns.meeting:
+            return (
+                f"Call the {call or 'collective'} once in many steps: between two such meetings a "
+                "rank that is late in one step and early in another keeps no other waiting."
+            )
+        return "Add up numbers such as the loss on each rank, and reduce them once in many steps."

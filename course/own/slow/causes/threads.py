@@ -1,0 +1,50 @@
+"""Threads that wait for cores."""
+
+from collections.abc import Iterator
+from statistics import fmean
+from typing import Self
+
+from course.core import words
+from course.own.slow.budget import Budget
+from course.own.slow.cause import Cause
+
+
+class Threads(Cause):
+    """More than one thread in each rank, and more of them than cores.
+
+    At the end of an operation all its threads wait for the last. So what counts is the time in
+    which any of them waits for a core; no more can be saved than the share that has none.
+    """
+
+    cause = "threads"
+    about = "there are more threads than cores, and they wait for one another"
+    lab = "00"
+    fine = "threads"
+    is_fact = True
+    cure = (
+        "Give each rank its share of the cores: leave `torch.set_num_threads` and "
+        "`OMP_NUM_THREADS` to torchrun."
+    )
+
+    @classmethod
+    def evidence(cls, budget: Budget) -> Iterator[Self]:
+        """By the number of threads, and by how long they wait."""
+        first = budget.ranks[0]
+        threads = first.threads * first.local
+        if first.threads >= 2 and threads > first.cores and first.device != "cuda":
+            waits = fmean(min(1.0, rank.queued_s / rank.watched_s) for rank in budget.ranks)
+            yield cls(budget, waits * (1 - first.cores / threads))
+
+    @classmethod
+    def is_absent(cls, budget: Budget) -> bool:
+        """Where a GPU computes, they hold nothing up."""
+        return any(rank.device == "cuda" for rank in budget.ranks)
+
+    @property
+    def gain(self) -> str:
+        """It is not known."""
+        first = self.budget.ranks[0]
+        return (
+            f"Here {first.local} ranks of {first.threads} threads each share "
+            f"{words.plural(first.cores, 'core')}. How much faster fewer are, only a run tells."
+        )

@@ -1,0 +1,53 @@
+"""A search that DDP does for nothing."""
+
+from collections.abc import Iterator
+from typing import Self
+
+from course.own.slow.budget import Budget
+from course.own.slow.cause import OwnWork
+from course.own.slow.causes.gradients import of_search
+
+
+class UnusedParameters(OwnWork):
+    """DDP looks for parameters without a gradient, and there were none."""
+
+    cause, kind = "unused parameters", "search"
+    about = (
+        "DDP searches the graph for unused parameters in each step, and all were used in every "
+        "step watched. This is what is seen of it at the least"
+    )
+    lab = "03b"
+    is_always_shown = True  # most of it lies inside backward, where it cannot be seen
+
+    @classmethod
+    def evidence(cls, budget: Budget) -> Iterator[Self]:
+        """Where none was unused."""
+        finds = any(ddp.finds_unused for ddp in budget.ddp)
+        if finds and not any(pass_.unused for pass_ in budget.passes):
+            yield from super().evidence(budget)
+
+    @classmethod
+    def gain_s(cls, budget: Budget) -> float:
+        """The search itself, and the message in which DDP tells what it found."""
+        return super().gain_s(budget) + of_search(budget)
+
+    @property
+    def gain(self) -> str:
+        """It is not known."""
+        return ""
+
+    @property
+    def cure(self) -> str:
+        """By who made the DDP module."""
+        framework = self.budget.script.framework
+        if framework == "Trainer":
+            how = "Set `ddp_find_unused_parameters=False` in the TrainingArguments"
+        elif framework == "accelerate":
+            how = (
+                "Leave `find_unused_parameters=True` out of the DistributedDataParallelKwargs, "
+                "if all parameters are used in every step"
+            )
+        else:
+            how = "Leave `find_unused_parameters=True` out, if all are used in every step"
+        static = any(ddp.static for ddp in self.budget.ddp)
+        return f"{how}." if static else f"{how}; else try `static_graph=True`."

@@ -1,0 +1,46 @@
+"""How often a new epoch begins: the step in which it does is longer than the others.
+
+Of the steps that were watched, too many or too few may be such. So each has a weight with which
+they are as frequent in a mean as in the whole training.
+"""
+
+from itertools import pairwise
+from statistics import fmean
+
+from course.own.slow.thresholds import FEWEST
+from course.own.watch.timeline import Rank
+
+
+def openings(ranks: list[Rank]) -> list[bool]:
+    """For each step that all ranks were watched in, whether a rank began an epoch in it."""
+    count = min(len(rank.steps) for rank in ranks)
+    return [any(rank.steps[n].opens for rank in ranks) for n in range(count)]
+
+
+def weights(ranks: list[Rank]) -> list[float]:
+    """The weight of each step in a mean.
+
+    If only one epoch began, and its length is not known, that step has the weight 0.
+    """
+    opens = openings(ranks)
+    plain = opens.count(False)
+    begun = len(opens) - plain
+    if not begun or plain < FEWEST:
+        return [1.0] * len(opens)
+    steps = epoch(ranks)
+    weight = plain / (begun * (steps - 1)) if steps > 1 else 0.0
+    return [weight if each else 1.0 for each in opens]
+
+
+def epoch(ranks: list[Rank]) -> float:
+    """The steps of an epoch: as many as from one beginning to the next, or as the loader has.
+
+    It is 0 where neither is known.
+    """
+    begun = [n for n, opens in enumerate(openings(ranks)) if opens]
+    if len(begun) > 1:
+        return fmean(later - earlier for earlier, later in pairwise(begun))
+    loader, draws = ranks[0].script.loader, sum(step.draws for step in ranks[0].steps)
+    if not loader or not draws:
+        return 0.0
+    return loader.batches * len(ranks[0].steps) / draws

@@ -1,0 +1,61 @@
+"""Which rank the others wait for, because it has more to do than they."""
+
+from dataclasses import dataclass
+
+from course.own.slow.share import Round, evened, length, mean
+from course.own.slow.thresholds import LEAST, PART, STEADY
+from course.own.watch.timeline import OWN
+
+
+@dataclass(frozen=True)
+class Late:
+    """The late rank, by its place; the kind of work that it has most more of; the steps without."""
+
+    index: int
+    kind: str
+    gain: float  # seconds per step
+    even: list[Round]
+
+
+def late(rounds: list[Round]) -> Late | None:
+    """The rank that the others nearly always wait for; None if there is no such rank.
+
+    It need not be late in each step, such as one that validates in every tenth. The step in which
+    ranks differ most may be chance, so the others must show the same.
+    """
+    ranks = range(len(rounds[0].shares))
+    if len(ranks) < 2:
+        return None
+    most = max(rounds, key=lambda each: each.weight * each.spread())
+    usual = [each for each in rounds if each is not most]
+    if not any(each.weight for each in usual):
+        return None
+    index = max(ranks, key=lambda rank: mean(usual, lambda each: each.shares[rank].work))
+    if _ahead(usual, index) < STEADY:
+        return None
+    excess = {kind: _excess(rounds, index, kind) for kind in OWN}
+    kind = max(excess, key=excess.__getitem__)
+    even, usually_even = rounds, usual
+    for each in OWN:
+        if excess[each] >= PART * excess[kind]:
+            even, usually_even = (evened(some, index, each) for some in (even, usually_even))
+    usual_gain = length(usual) - length(usually_even)
+    if kind == "saving" or usual_gain < LEAST * length(usual):
+        return None
+    return Late(index, kind, length(rounds) - length(even), even)
+
+
+def _excess(rounds: list[Round], index: int, kind: str) -> float:
+    """How much more of a kind of work a rank has than the others."""
+    return mean(rounds, lambda each: each.shares[index].own[kind] - each.others(index, kind))
+
+
+def _ahead(rounds: list[Round], index: int) -> float:
+    """The share of all that the last ranks are later which lies in steps where it is this one."""
+    ahead = whole = 0.0
+    for each in rounds:
+        spread = each.weight * each.spread()
+        whole += spread
+        if each.shares[index].work >= max(share.work for share in each.shares):
+            ahead += spread
+    return ahead / (whole or 1)

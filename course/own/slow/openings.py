@@ -1,0 +1,61 @@
+"""What the first step of an epoch takes, beside the other steps."""
+
+from dataclasses import dataclass
+
+from course.core import words
+from course.own.slow import epochs
+from course.own.slow.budget import Budget
+from course.own.slow.share import Round, length, mean
+
+
+@dataclass(frozen=True)
+class Opening:
+    """The steps of an epoch, and how many seconds its first step and any other one takes."""
+
+    steps: float
+    first_s: float
+    other_s: float
+
+    @property
+    def says(self) -> str:
+        """It in half a sentence."""
+        often = words.plural(round(self.steps), "step")
+        first, other = words.duration(self.first_s), words.duration(self.other_s)
+        return f"the first of {often} takes {first}, any other {other}"
+
+    @property
+    def share(self) -> float:
+        """The share of all time by which first steps are longer."""
+        whole = self.first_s + (self.steps - 1) * self.other_s
+        return max(0.0, self.first_s - self.other_s) / whole
+
+
+def opening(budget: Budget) -> Opening | None:
+    """None if no epoch began in the steps that count."""
+    first, others = _parted(budget)
+    steps = epochs.epoch(budget.ranks)
+    if not first or not others or steps <= 1:
+        return None
+    return Opening(steps, length(first), length(others))
+
+
+def share_of(budget: Budget, kind: str) -> float:
+    """The share of a kind of work that lies in the first steps of epochs."""
+
+    def seconds(rounds: list[Round]) -> float:
+        weight = sum(each.weight for each in rounds)
+        return weight * mean(rounds, lambda each: max(s.own[kind] for s in each.shares))
+
+    first, others = _parted(budget)
+    if not first:
+        return 0.0
+    at_first = seconds(first)
+    return at_first / ((at_first + (seconds(others) if others else 0.0)) or 1)
+
+
+def _parted(budget: Budget) -> tuple[list[Round], list[Round]]:
+    """The rounds in which an epoch began, and the others; those without weight in neither."""
+    opens = epochs.openings(budget.ranks)
+    both = list(zip(budget.rounds, opens, strict=True))
+    first = [each for each, begins in both if begins and each.weight]
+    return first, [each for each, begins in both if not begins]

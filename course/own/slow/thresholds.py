@@ -1,0 +1,36 @@
+"""All numbers by which `slow` decides; how.md says in a table what each is for."""
+
+# How much is enough to judge.
+FEWEST = 3  # steps
+STARVED = 0.4  # of a step is left without waiting for a core
+BUSY = 0.2  # of all cores, that other programs had
+
+# Which cause is the first, which is shown.
+MATTERS = 0.15  # of a step, or "computing" comes first
+TINY = 1e-3  # seconds per step: what costs less never comes first
+SHOWN = 0.05  # of a step, or it is not mentioned
+NEAR = 1.5  # times as large, or two causes cannot be told apart by size
+NEARLY_ALL = 0.8  # of a step is computing, or "nothing is wrong" is not said
+
+# Who is late.
+LEAST = 0.05  # of a step: what is smaller is chance
+STEADY = 0.8  # of all that the last rank is later, in steps in which it is this one
+PART = 0.2  # of what it has more of most: so much of another kind of work counts, too
+IN_TURNS = 0.3  # of a step, where each time another rank is late
+ALONE = 0.9  # of a kind of work, or several ranks have it
+
+# Messages.
+SMALL = 1 << 17  # bytes: up to here a message takes about the same time, however small it is
+LOSS = 64  # bytes: a number or a few, such as the loss, are not the model's
+OF_GRADIENTS = 0.1  # of their bytes, sent by a line in a step: it sends gradients
+USUAL = 2.0  # times the median, which the gradients of a step take at most
+OVERLAPS = 0.25  # of what could be hidden, or nothing is
+MEETS = 0.5  # of all waiting: the script's own meetings cause it, if gradients go in fewer steps
+
+# Samples.
+SAME = 0.9  # of all steps, in which ranks draw the same batch
+ENOUGH = 8  # samples that two ranks would have in common if both drew from all
+
+# Epochs and the picture.
+OPENING = 0.5  # of all waiting for input, in the first step of an epoch
+SHORT = 0.004  # of a step: a shorter stretch of the picture goes to the one before it

@@ -1,0 +1,68 @@
+"""What a message is for, by its call, its size and where it was begun."""
+
+from collections import Counter
+
+from course.own.slow.thresholds import LOSS, OF_GRADIENTS
+from course.own.watch.timeline import ASYNC, Rank, Slice
+
+ONE_TO_ONE = ("send", "recv", "batch_isend_irecv", "wait")
+OBJECTS = ("barrier", "object", "monitored")
+
+
+class Traffic:
+    """Knows the lines that send gradients: in a step, at least a share of all their bytes."""
+
+    def __init__(self, ranks: list[Rank]) -> None:
+        sent: Counter[str] = Counter()
+        steps = [step for rank in ranks for step in rank.steps]
+        for step in steps:
+            for slice_ in step.slices:
+                if slice_.kind == "collective" and not _is_talk(slice_):
+                    sent[slice_.where] += slice_.nbytes
+        least = OF_GRADIENTS * max(1, *(rank.gradients for rank in ranks)) * len(steps)
+        self._senders = {line for line, total in sent.items() if total >= least}
+
+    def of(self, slice_: Slice) -> str:
+        """What a wait is for, one of `TRAFFIC`, but for ``early``."""
+        if slice_.kind in ("tail", "buffers"):
+            return {"tail": "gradients", "buffers": "buffers"}[slice_.kind]
+        if _is_talk(slice_):
+            return "synchronization"
+        if slice_.name.removesuffix(f", {ASYNC}") in ONE_TO_ONE:
+            return "messages"
+        inside = slice_.within in ("forward", "backward", "optimizer") and slice_.nbytes > LOSS
+        return "gradients" if inside or slice_.where in self._senders else "synchronization"
+
+    def within(self, slice_: Slice, slices: list[Slice]) -> str:
+        """What a wait among these slices of a step is for: `of`, or ``early``."""
+        traffic = self.of(slice_)
+        return "early" if traffic == "gradients" and _is_early(slice_, slices) else traffic
+
+
+def is_sum_in_forward(slice_: Slice) -> bool:
+    """Whether it adds up the parts of a layer that is split between ranks."""
+    summed = slice_.name.startswith("all_reduce") and slice_.nbytes > LOSS
+    return summed and slice_.within == "forward"
+
+
+def _is_talk(slice_: Slice) -> bool:
+    """Whether it carries no tensor of the model: a barrier, or objects."""
+    return any(word in slice_.name for word in OBJECTS)
+
+
+def _is_early(slice_: Slice, slices: list[Slice]) -> bool:
+    """Whether another backward pass follows its own before the optimizer takes a step.
+
+    What a forward pass needs, such as FSDP's parameters, every pass needs; so does a backward pass
+    that gathers them.
+    """
+    if slice_.turn == 0 or slice_.within == "forward" or slice_.name.startswith("all_gather"):
+        return False
+    for each in slices:
+        if each.start < slice_.end:
+            continue
+        if each.kind == "optimizer":
+            return False
+        if each.turn > slice_.turn:
+            return True
+    return False

@@ -1,0 +1,56 @@
+"""On a rank: act on a module as soon as the script imports it, and import nothing for that."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
+
+OnImport = Callable[[ModuleType], None]
+
+
+@contextmanager
+def on_import(name: str, act: OnImport) -> Iterator[None]:
+    """While it is entered, `act` gets the module of this name when it has been imported.
+
+    A module that is there already it gets at once.
+    """
+    if name in sys.modules:
+        act(sys.modules[name])
+        yield
+        return
+    finder = _Finder(name, act)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        if finder in sys.meta_path:
+            sys.meta_path.remove(finder)
+
+
+class _Finder(MetaPathFinder):
+    """Finds one module, once, by means of all other finders."""
+
+    def __init__(self, name: str, act: OnImport) -> None:
+        self._name, self._act = name, act
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The spec that the others find, whose loader then acts."""
+        if fullname != self._name:
+            return None
+        sys.meta_path.remove(self)  # so that this very search does not end here again
+        spec = find_spec(fullname)
+        if spec is None or spec.loader is None:
+            return spec
+        execute = spec.loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            execute(module)
+            self._act(module)
+
+        spec.loader.exec_module = exec_module
+        return spec

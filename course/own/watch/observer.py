@@ -1,0 +1,47 @@
+"""On a rank: watch the steps of the script that runs here, and write down what was seen."""
+
+import atexit
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from course import hardware
+from course.own.watch import timeline
+from course.own.watch.gpus import Recording, on_gpu
+from course.own.watch.hooks import Hooks
+from course.own.watch.lines import Lines
+from course.own.watch.recorder import Recorder
+
+
+def observe(folder: Path, steps: int, script: str) -> Callable[[], None]:
+    """Begin to watch this process: that many steps after a warm-up, then write them to `folder`.
+
+    What it returns ends that early. Which rank this is the group tells that it joins, or else the
+    environment.
+    """
+    process = os.getpid()
+    world = int(os.environ.get("WORLD_SIZE", "1"))
+    report = timeline.Rank(int(os.environ.get("RANK", "0")), world, 1)
+    trace = folder / f"gpu-of-{process}.json"
+
+    def end() -> None:
+        hooks.remove()
+        # Not in a loader's worker, nor in a process that only starts the ranks.
+        if os.getpid() != process or not (report.seen or report.backend or "RANK" in os.environ):
+            return
+        report.local = int(os.environ.get("LOCAL_WORLD_SIZE", report.world))
+        report.device = "cuda" if on_gpu() else "cpu"
+        report.threads, report.cores = torch.get_num_threads(), hardware.cores()
+        report.apart, report.blind = recording.apart, recording.blind
+        if trace.exists():
+            trace.rename(folder / f"gpu{report.rank}.json")
+        timeline.write(report, folder / f"rank{report.rank}.json")
+
+    recording = Recording(trace)
+    recorder = Recorder(report, steps, Lines(script), recording, end)
+    hooks = Hooks(recorder, recording)
+    hooks.install()
+    atexit.register(recorder.stop)
+    return recorder.stop
