@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from course.launch import LIMIT_S
 from course.notebook import Live
-from course.own import answered, options, watch
+from course.own import answered, options, watch_ranks
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the command, watch some steps, say where their time goes; 1 if the script failed."""
     args = options.read(argv, "python -m course why")
-    run, told = watch(args.command, args.steps, args.stop, Live(LIMIT_S))
+    run, told = watch_ranks(args.command, args.steps, args.stop, Live(LIMIT_S))
     answer = answered(run, told)
     if answer is None:
         return 1

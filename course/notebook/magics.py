@@ -26,7 +26,7 @@ from course.notebook import guess_form, progress, server, stuck, working_folder
 from course.notebook.diff import Diff
 from course.notebook.displays import CheckDisplay, CurvesDisplay
 from course.notebook.live import Live
-from course.own import Answer, answered, options, watch
+from course.own import Answer, answered, options, watch_ranks
 
 SHOW = "--show"
 
@@ -76,7 +76,7 @@ class CourseMagics(Magics):
         None where the script has an open TODO.
         """
         args = options.read(_words(line), "%why")
-        run, told = watch(args.command, args.steps, args.stop, Live(LIMIT_S, CurvesDisplay()))
+        run, told = watch_ranks(args.command, args.steps, args.stop, Live(LIMIT_S, CurvesDisplay()))
         answer = answered(run, told)
         if answer is None and run.unfinished:
             return None

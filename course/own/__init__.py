@@ -17,10 +17,10 @@ _HOMES = {
     "answer": "say.answer",
     "answered": "say.answer",
     "options": "say",
-    "watch": "watch.watching",
+    "watch_ranks": "watch.watching",
 }
 
-__all__ = ["Answer", "Cause", "Finding", "answer", "answered", "options", "watch"]
+__all__ = ["Answer", "Cause", "Finding", "answer", "answered", "options", "watch_ranks"]
 
 
 def __getattr__(name: str) -> object:

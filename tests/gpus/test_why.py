@@ -11,7 +11,7 @@ import pytest
 
 from course.checks.runner.on_ranks import await_warm_ranks
 from course.launch import connect
-from course.own import Answer, watch
+from course.own import Answer, watch_ranks
 from course.own.watch.timeline import NO_PROFILER, TAKEN, TOO_SHORT
 from course.pretended import run as runner
 

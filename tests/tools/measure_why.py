@@ -14,9 +14,9 @@ from pathlib import Path
 from course.checks.runner.on_ranks import await_warm_ranks
 from course.core import CourseError
 from course.launch import warm_up
-from course.own import Answer, watch
+from course.own import Answer, watch_ranks
 
-PLANTS = Path(__file__).parents[1] / "why" / "plants"
+PLANTS = Path(__file__).parents[1] / "own" / "slow" / "plants"
 STRAGGLERS = tuple(f"straggler {part}" for part in ("in input", "in forward", "in backward"))
 EVERYWHERE = ("healthy", "input", "python", "saving", "optimizer", "synchronization", "objects")
 EVERYWHERE += ("buffers", "bandwidth", "no overlap", "threads", "straggler outside", *STRAGGLERS)

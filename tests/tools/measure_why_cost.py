@@ -22,7 +22,7 @@ from pathlib import Path
 from statistics import median
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, TensorDataset
-from course.own.watch import on_rank
+from course.own.watch.observer import observe
 
 wide, rows, steps, warm_up, blocks = map(int, sys.argv[1:6])
 dist.init_process_group("gloo")
@@ -42,7 +42,7 @@ def train(count):
 
 train(20)
 for _ in range(blocks):
-    on_rank.watch(Path(sys.argv[6]), steps, __file__)
+    observe(Path(sys.argv[6]), steps, __file__)
     watched = train(warm_up + steps + 5)[warm_up + 1 : warm_up + steps]
     plain = train(warm_up + steps)[warm_up + 1 :]
     print(*(median(column) for took in (watched, plain) for column in zip(*took)))

@@ -16,7 +16,7 @@ from course.checks.runner.on_ranks import await_warm_ranks
 from course.core import write_whole
 from course.explore.stills.why import FILE
 from course.launch import warm_up
-from course.own import Answer, watch
+from course.own import Answer, watch_ranks
 
 
 def main() -> None:

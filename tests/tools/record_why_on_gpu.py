@@ -20,7 +20,7 @@ from course.own.slow import devices
 from course.own.watch import timeline
 from course.own.watch.watching import WITHIN
 
-PLANT = Path(__file__).parents[1] / "why" / "plants" / "on_gpus.py"
+PLANT = Path(__file__).parents[1] / "own" / "slow" / "plants" / "on_gpus.py"
 TIMES = {"healthy": 24, "copies": 24, "straggler computes": 24, "bandwidth": 24}
 CAUSES = (*TIMES, "straggler in backward", "saving", "not sharded", "buffers", "input")
 STEPS, CHECKSUMS = 8, 32  # that are kept, of those that were timed and of each step's samples

@@ -21,7 +21,7 @@ LOOK_S = 0.2  # how often it is looked whether all ranks have told
 Watch = Callable[[Run, Event], None]
 
 
-def watch(
+def watch_ranks(
     words: list[str],
     steps: int = 20,
     stop: bool = False,

@@ -6,7 +6,7 @@ import pytest
 
 from course.checks.runner.on_ranks import await_warm_ranks
 from course.launch import warm_up
-from course.own import Answer, watch
+from course.own import Answer, watch_ranks
 
 PLANTS = Path(__file__).with_name("plants")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support import solutions
 
-from course.own import Answer, watch
+from course.own import Answer, watch_ranks
 
 pytestmark = [pytest.mark.slow, pytest.mark.rest]
 

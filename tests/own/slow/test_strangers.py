@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from course.core import CourseError
-from course.own import Answer, watch
+from course.own import Answer, watch_ranks
 from course.own.watch.watching import _watched
 
 pytestmark = [pytest.mark.slow, pytest.mark.rest]

@@ -13,7 +13,7 @@ import pytest
 from course.commands import why
 from course.core import CourseError
 from course.notebook.magics import CourseMagics
-from course.own import watch
+from course.own import watch_ranks
 from course.own.watch.watching import _watched
 
 pytestmark = [pytest.mark.slow, pytest.mark.rest]

@@ -1,0 +1,26 @@
+"""DDP, a DataLoader with a DistributedSampler, two epochs."""
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+torch.set_num_threads(1)
+dist.init_process_group("gloo")
+rank, world = dist.get_rank(), dist.get_world_size()
+torch.manual_seed(0)
+data = TensorDataset(torch.randn(20 * 1024 * world, 256))
+sampler = DistributedSampler(data)
+loader = DataLoader(data, 1024, sampler=sampler)
+model = DistributedDataParallel(
+    nn.Sequential(nn.Linear(256, 256), nn.Tanh(), nn.Linear(256, 256), nn.Tanh(), nn.Linear(256, 8))
+)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for epoch in range(2):
+    sampler.set_epoch(epoch)
+    for (inputs,) in loader:
+        model(inputs).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+dist.destroy_process_group()
