@@ -89,7 +89,7 @@ def asked(folder: Path, before: str = "", steps: int = 60) -> Answer:
     script = folder / "train.py"
     script.write_text(before + SCRIPT.replace("STEPS", str(steps)))
     words = ["torchrun", "--standalone", "--nproc-per-node", "2", runner.__file__, "2"]
-    run, told = watch([*words, str(script)])
+    run, told = watch_ranks([*words, str(script)])
     assert run.ok, run.text(run.first_failed)
     assert [run.text(rank, "stdout") for rank in (0, 1)] == ["True"] * 2
     assert all(rank.device == "cuda" and rank.backend == "nccl" for rank in told)

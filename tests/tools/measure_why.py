@@ -66,7 +66,7 @@ def main() -> None:
 def asked(make: str, planted: str, ranks: int, folder: str) -> tuple[bool, str]:
     """Whether the first cause is right, and what was said."""
     words = ["torchrun", "--standalone", "--nproc-per-node", str(ranks)]
-    run, told = watch([*words, str(PLANTS / f"{make}.py"), planted, folder])
+    run, told = watch_ranks([*words, str(PLANTS / f"{make}.py"), planted, folder])
     if not run.ok:
         return False, "failed: " + run.raised(run.first_failed or 0)
     try:

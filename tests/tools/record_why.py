@@ -27,7 +27,7 @@ def main() -> None:
         warm_up()
         await_warm_ranks()
         words = ["torchrun", "--standalone", "--nproc-per-node", "2", "slow.py", "lengths"]
-        _, told = watch(words)
+        _, told = watch_ranks(words)
     answer = Answer(told)
     write_whole(FILE, json.dumps(answer.plain(), indent=1) + "\n")
     print(answer)

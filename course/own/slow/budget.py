@@ -16,6 +16,7 @@ from statistics import fmean
 from course.own.slow import epochs, share
 from course.own.slow.lateness import Late, late
 from course.own.slow.share import TRAFFIC, Round, Share
+from course.own.slow.thresholds import STARVED
 from course.own.slow.traffic import Traffic
 from course.own.watch.timeline import Ddp, Pass, Rank, Script, Slice, Step
 
@@ -73,6 +74,11 @@ class Budget:
     def net_s(self) -> float:
         """The mean length of a step without waiting for a core."""
         return share.length(self.rounds)
+
+    @property
+    def is_starved(self) -> bool:
+        """Whether ranks waited for a core most of the time."""
+        return self.net_s < STARVED * self.step_s
 
     def mean_own(self, kind: str) -> float:
         """What one kind of work takes, the mean over ranks."""

@@ -8,7 +8,7 @@ from course.core import words
 from course.own.finding import Finding
 from course.own.slow.budget import Budget
 from course.own.slow.share import length, without
-from course.own.slow.thresholds import ALONE, MATTERS, TINY
+from course.own.slow.thresholds import ALONE, CROWDED, MATTERS, TINY
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +34,7 @@ class Cause:
     is_fact: ClassVar[bool] = False  # true whatever the rest takes, and cured before the rest
     is_always_shown: ClassVar[bool] = False  # most of it cannot be seen
     needs_all: ClassVar[bool] = False  # it compares ranks, so all must have reported
+    needs_cores: ClassVar[bool] = False  # a machine that starves the ranks may feign it
 
     def __init_subclass__(cls) -> None:
         if cls.cause:
@@ -62,8 +63,9 @@ class Cause:
     @property
     def matters(self) -> bool:
         """Whether it costs enough to come first, and to be a finding that is more than a note."""
-        costs = self.is_fact or self.share * self.budget.net_s >= TINY
-        return self.share >= MATTERS and costs
+        if not self.is_fact and self.share * self.budget.net_s < TINY:
+            return False
+        return self.share >= (CROWDED if self.needs_cores and self.budget.is_starved else MATTERS)
 
     @property
     def title(self) -> str:

@@ -9,7 +9,7 @@ from course.own.slow.cause import Cause, percent
 from course.own.slow.causes import KNOWN
 from course.own.slow.causes.computing import Computing
 from course.own.slow.share import mean
-from course.own.slow.thresholds import FEWEST, MATTERS, NEAR, SHOWN, STARVED
+from course.own.slow.thresholds import FEWEST, MATTERS, NEAR, SHOWN
 from course.own.watch.timeline import Rank
 
 
@@ -154,7 +154,7 @@ def _undecided(budget: Budget, found: list[Cause], blind: str) -> list[str]:
             f"which rank is late where ranks send to one another (send, recv; {percent(share)} of "
             "a step): such messages do not tell. Look at a trace of all ranks (lab 03b)."
         )
-    if budget.net_s < STARVED * budget.step_s:
+    if budget.is_starved:
         open_.append(
             "what a free machine would show: for most of a step ranks waited for a core, and how "
             "much of the messages' time was such waiting can only be estimated."

@@ -36,6 +36,9 @@ OTHERS = ("barrier", "send", "recv", "batch_isend_irecv")
 HALF = (torch.float16, torch.bfloat16)
 
 
+# What DTensor sends with; a tensor is waited for when it is first used.
+FUNCTIONAL = "torch.distributed._functional_collectives"
+FUNCTIONS = ("all_reduce", "all_gather_tensor", "reduce_scatter_tensor", "all_to_all_single")
 # What writes a checkpoint, besides `torch.save`; most scripts import none of these modules.
 SAVES = {
     "torch.distributed.checkpoint": ("save", "async_save"),
@@ -65,6 +68,7 @@ class Hooks:
         self._between(self._wait, ("wait",), dist.Work)
         self._between(self._backward, ("backward",), torch.autograd)
         self._between(self._save, ("save",), torch)
+        self._all.enter_context(on_import(FUNCTIONAL, self._hook_functional))
         for module, names in SAVES.items():
             self._all.enter_context(on_import(module, self._saver(names)))
         if torch.cuda.is_available():
@@ -117,6 +121,24 @@ class Hooks:
             return real(*args, **kwargs)
         name, nbytes, within = self._pending.pop(id(args[0]), (name, 0, ""))
         with self._recorder.during("collective", f"{name}, {ASYNC}", nbytes, within):
+            return real(*args, **kwargs)
+
+    def _hook_functional(self, module: ModuleType) -> None:
+        self._between(self._begin, FUNCTIONS, module)
+        self._between(self._wait_tensor, ("wait_tensor",), module)
+
+    def _begin(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+        result = real(*args, **kwargs)
+        sent = getattr(result, "elem", None)  # of a tensor that has not been waited for
+        if sent is not None and self._recorder.listening:
+            self._pending[sent.data_ptr()] = name, sent.nbytes, self._recorder.kind
+        return result
+
+    def _wait_tensor(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+        if self._recorder.kind in WAITS or not self._recorder.listening:
+            return real(*args, **kwargs)
+        name, nbytes, within = self._pending.pop(args[0].data_ptr(), (name, args[0].nbytes, ""))
+        with self._recorder.during("collective", name, nbytes, within):
             return real(*args, **kwargs)
 
     # -- computing ---------------------------------------------------------------------------------

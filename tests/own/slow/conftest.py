@@ -24,7 +24,7 @@ def answer(warm_ranks: None, tmp_path: Path) -> object:
 
     def ask(make: str, cause: str, count: int = 2) -> Answer:
         words = ["torchrun", "--standalone", "--nproc-per-node", str(count)]
-        run, told = watch([*words, str(PLANTS / f"{make}.py"), cause, str(tmp_path)])
+        run, told = watch_ranks([*words, str(PLANTS / f"{make}.py"), cause, str(tmp_path)])
         assert run.ok, run.text(run.first_failed)
         return Answer(told)
 

@@ -26,7 +26,7 @@ def asked(warm_ranks: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         solutions.write(lab, src)
         script, *arguments = words.split()
         command = ["torchrun", "--standalone", "--nproc-per-node", "2", f"src/{script}"]
-        run, told = watch([*command, *arguments])
+        run, told = watch_ranks([*command, *arguments])
         assert run.ok, run.text(run.first_failed)
         return Answer(told)
 

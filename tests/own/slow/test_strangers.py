@@ -19,7 +19,7 @@ def stranger(warm_ranks: None) -> object:
     """What `why` answers of such a script."""
 
     def ask(name: str) -> Answer:
-        run, told = watch([*RANKS, str(STRANGERS / f"{name}.py")])
+        run, told = watch_ranks([*RANKS, str(STRANGERS / f"{name}.py")])
         assert run.ok, run.text(run.first_failed)
         return Answer(told)
 
@@ -96,7 +96,7 @@ def test_a_module_is_watched_like_a_script(
     head = '"""Starts with -m."""\nimport sys\nfrom .sizes import SIDE\nassert SIDE == 4\n'
     (package / "train.py").write_text(head + script)
     monkeypatch.chdir(tmp_path)
-    run, told = watch([*RANKS, "-m", "package.train", "40"])
+    run, told = watch_ranks([*RANKS, "-m", "package.train", "40"])
     assert run.ok, run.text(run.first_failed)
     assert [len(rank.steps) for rank in told] == [20, 20]
 

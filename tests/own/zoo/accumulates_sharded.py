@@ -1,4 +1,4 @@
-"""fully_shard with four passes for each step, of which the last one sends."""
+"""fully_shard with two passes for each step, of which the last one sends."""
 
 import torch
 import torch.distributed as dist
@@ -17,9 +17,9 @@ fully_shard(model, mesh=init_device_mesh("cpu", (world,)))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 torch.manual_seed(rank)
 for _ in range(30):
-    for number in range(4):
-        model.set_requires_gradient_sync(number == 3)
-        (model(torch.randn(1024, 256)).square().mean() / 4).backward()
+    for number in range(2):
+        model.set_requires_gradient_sync(number == 1)
+        (model(torch.randn(2048, 256)).square().mean() / 2).backward()
     optimizer.step()
     optimizer.zero_grad()
 dist.destroy_process_group()

@@ -16,8 +16,9 @@ model = DistributedDataParallel(
 average = AveragedModel(model.module, multi_avg_fn=get_ema_multi_avg_fn(0.99))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 torch.manual_seed(rank)
-for _ in range(30):
-    model(torch.randn(2048, 256)).square().mean().backward()
+batches = torch.randn(4, 2048, 256)
+for step in range(30):
+    model(batches[step % 4]).square().mean().backward()
     optimizer.step()
     optimizer.zero_grad()
     average.update_parameters(model.module)

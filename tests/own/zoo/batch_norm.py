@@ -13,8 +13,9 @@ layers = [nn.Linear(256, 256), nn.BatchNorm1d(256), nn.ReLU(), nn.Linear(256, 25
 model = DistributedDataParallel(nn.Sequential(*layers))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 torch.manual_seed(rank)
-for _ in range(30):
-    model(torch.randn(2048, 256)).square().mean().backward()
+batches = torch.randn(4, 2048, 256)
+for step in range(30):
+    model(batches[step % 4]).square().mean().backward()
     optimizer.step()
     optimizer.zero_grad()
 dist.destroy_process_group()

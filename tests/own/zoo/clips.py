@@ -15,8 +15,9 @@ model = DistributedDataParallel(
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 30)
 torch.manual_seed(rank)
-for _ in range(30):
-    model(torch.randn(4096, 256)).square().mean().backward()
+batches = torch.randn(4, 4096, 256)
+for step in range(30):
+    model(batches[step % 4]).square().mean().backward()
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
     schedule.step()

@@ -15,11 +15,11 @@ teacher = nn.Sequential(
 model = DistributedDataParallel(nn.Linear(256, 8))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 torch.manual_seed(rank)
-for _ in range(30):
-    inputs = torch.randn(2048, 256)
+batches = torch.randn(4, 2048, 256)
+for step in range(30):
     with torch.no_grad():
-        wanted = teacher(inputs)
-    nn.functional.mse_loss(model(inputs), wanted).backward()
+        target = teacher(batches[step % 4])
+    nn.functional.mse_loss(model(batches[step % 4]), target).backward()
     optimizer.step()
     optimizer.zero_grad()
 dist.destroy_process_group()

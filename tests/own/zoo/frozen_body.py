@@ -16,8 +16,9 @@ net[:4].requires_grad_(False)
 model = DistributedDataParallel(net)
 optimizer = torch.optim.SGD(net[4].parameters(), lr=0.01)
 torch.manual_seed(rank)
-for _ in range(30):
-    model(torch.randn(4096, 256)).square().mean().backward()
+batches = torch.randn(4, 4096, 256)
+for step in range(30):
+    model(batches[step % 4]).square().mean().backward()
     optimizer.step()
     optimizer.zero_grad()
 dist.destroy_process_group()

@@ -23,8 +23,9 @@ def send(parameter):
 for parameter in model.parameters():
     parameter.register_post_accumulate_grad_hook(send)
 torch.manual_seed(rank)
-for _ in range(30):
-    model(torch.randn(2048, 256)).square().mean().backward()
+batches = torch.randn(4, 2048, 256)
+for step in range(30):
+    model(batches[step % 4]).square().mean().backward()
     for work in pending:
         work.wait()
     pending.clear()

@@ -12,9 +12,9 @@ torch.manual_seed(0)
 model = DistributedDataParallel(
     nn.Sequential(nn.Linear(256, 256), nn.Tanh(), nn.Linear(256, 256), nn.Tanh(), nn.Linear(256, 8))
 )
-optimizer = torch.optim.LBFGS(model.parameters(), lr=0.1, max_iter=3)
+optimizer = torch.optim.LBFGS(model.parameters(), lr=0.1, max_iter=3, history_size=2)
 torch.manual_seed(rank)
-inputs = torch.randn(2048, 256)
+inputs = torch.randn(4096, 256)
 
 
 def closure():

@@ -10,11 +10,11 @@ torch.set_num_threads(1)
 dist.init_process_group("gloo")
 rank, world = dist.get_rank(), dist.get_world_size()
 torch.manual_seed(0)
-data = TensorDataset(torch.randn(30 * 1024 * world, 256))
+data = TensorDataset(torch.randn(30 * 128 * world, 512))
 order = torch.randperm(len(data)).tolist()[rank::world]
-batches = [order[start : start + 1024] for start in range(0, len(order), 1024)]
+batches = [order[start : start + 128] for start in range(0, len(order), 128)]
 model = DistributedDataParallel(
-    nn.Sequential(nn.Linear(256, 256), nn.Tanh(), nn.Linear(256, 256), nn.Tanh(), nn.Linear(256, 8))
+    nn.Sequential(nn.Linear(512, 512), nn.Tanh(), nn.Linear(512, 512), nn.Tanh(), nn.Linear(512, 8))
 )
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 for (inputs,) in DataLoader(data, batch_sampler=batches):

@@ -13,14 +13,14 @@ torch.manual_seed(0)
 
 
 def main():
-    data = TensorDataset(torch.randn(6 * 1024 * world, 256))
+    data = TensorDataset(torch.randn(6 * 128 * world, 512))
     sampler = DistributedSampler(data)
     loader = DataLoader(
-        data, 1024, sampler=sampler, num_workers=1, persistent_workers=True, prefetch_factor=6
+        data, 128, sampler=sampler, num_workers=1, persistent_workers=True, prefetch_factor=6
     )
     model = DistributedDataParallel(
         nn.Sequential(
-            nn.Linear(256, 256), nn.Tanh(), nn.Linear(256, 256), nn.Tanh(), nn.Linear(256, 8)
+            nn.Linear(512, 512), nn.Tanh(), nn.Linear(512, 512), nn.Tanh(), nn.Linear(512, 8)
         )
     )
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)

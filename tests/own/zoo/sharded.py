@@ -17,8 +17,9 @@ for block in model:
 fully_shard(model, mesh=mesh)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
 torch.manual_seed(rank)
-for _ in range(30):
-    model(torch.randn(4096, 256)).square().mean().backward()
+batches = torch.randn(4, 4096, 256)
+for step in range(30):
+    model(batches[step % 4]).square().mean().backward()
     optimizer.step()
     optimizer.zero_grad()
 dist.destroy_process_group()

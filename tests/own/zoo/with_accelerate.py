@@ -12,12 +12,12 @@ from torch.utils.data import DataLoader, TensorDataset
 torch.set_num_threads(1)
 torch.manual_seed(0)
 accelerator = Accelerator()
-data = TensorDataset(torch.randn(30 * 1024 * accelerator.num_processes, 256))
+data = TensorDataset(torch.randn(30 * 128 * accelerator.num_processes, 512))
 net = nn.Sequential(
-    nn.Linear(256, 256), nn.Tanh(), nn.Linear(256, 256), nn.Tanh(), nn.Linear(256, 8)
+    nn.Linear(512, 512), nn.Tanh(), nn.Linear(512, 512), nn.Tanh(), nn.Linear(512, 8)
 )
 model, optimizer, loader = accelerator.prepare(
-    net, torch.optim.SGD(net.parameters(), lr=0.01), DataLoader(data, 1024, shuffle=True)
+    net, torch.optim.SGD(net.parameters(), lr=0.01), DataLoader(data, 128, shuffle=True)
 )
 for (inputs,) in loader:
     accelerator.backward(model(inputs).square().mean())

@@ -13,11 +13,11 @@ torch.manual_seed(0)
 
 
 def main():
-    data = TensorDataset(torch.randn(32 * 1024 * world, 256))
-    loader = DataLoader(data, 1024, sampler=DistributedSampler(data), num_workers=1)
+    data = TensorDataset(torch.randn(32 * 128 * world, 512))
+    loader = DataLoader(data, 128, sampler=DistributedSampler(data), num_workers=1)
     model = DistributedDataParallel(
         nn.Sequential(
-            nn.Linear(256, 256), nn.Tanh(), nn.Linear(256, 256), nn.Tanh(), nn.Linear(256, 8)
+            nn.Linear(512, 512), nn.Tanh(), nn.Linear(512, 512), nn.Tanh(), nn.Linear(512, 8)
         )
     )
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)

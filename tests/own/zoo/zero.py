@@ -15,8 +15,9 @@ model = DistributedDataParallel(
 )
 optimizer = ZeroRedundancyOptimizer(model.parameters(), torch.optim.Adam, lr=1e-4)
 torch.manual_seed(rank)
-for _ in range(30):
-    model(torch.randn(4096, 256)).square().mean().backward()
+batches = torch.randn(4, 4096, 256)
+for step in range(30):
+    model(batches[step % 4]).square().mean().backward()
     optimizer.step()
     optimizer.zero_grad()
 dist.destroy_process_group()

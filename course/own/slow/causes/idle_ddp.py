@@ -15,7 +15,7 @@ class IdleDdp(Cause):
     about = "the script trains, and its DDP sends no gradient"
     lab = "03"
     fine = "messages"
-    is_always_shown = True
+    is_always_shown = needs_all = True
 
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:

@@ -27,7 +27,7 @@ class Straggler(Cause):
     about = "one rank is later than the others, which wait for it"
     lab = "08"
     fine = "the ranks' pace"
-    needs_all = True
+    needs_all = needs_cores = True
 
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:

@@ -12,10 +12,7 @@ class UnusedParameters(OwnWork):
     """DDP looks for parameters without a gradient, and there were none."""
 
     cause, kind = "unused parameters", "search"
-    about = (
-        "DDP searches the graph for unused parameters in each step, and all were used in every "
-        "step watched. This is what is seen of it at the least"
-    )
+    about = "DDP searches the graph for unused parameters in each step, and there are none"
     lab = "03b"
     is_always_shown = True  # most of it lies inside backward, where it cannot be seen
 
@@ -34,7 +31,7 @@ class UnusedParameters(OwnWork):
     @property
     def gain(self) -> str:
         """It is not known."""
-        return ""
+        return "All were used in every step watched. This is what is seen of it at the least."
 
     @property
     def cure(self) -> str:
