@@ -7,7 +7,6 @@ from pathlib import Path
 
 import torch
 
-from course import hardware
 from course.own.watch import timeline
 from course.own.watch.gpus import Recording, on_gpu
 from course.own.watch.hooks import Hooks
@@ -31,6 +30,8 @@ def observe(folder: Path, steps: int, script: str) -> Callable[[], None]:
         # Not in a loader's worker, nor in a process that only starts the ranks.
         if os.getpid() != process or not (report.seen or report.backend or "RANK" in os.environ):
             return
+        from course import hardware  # slow to import, so not before the steps have been watched
+
         report.local = int(os.environ.get("LOCAL_WORLD_SIZE", report.world))
         report.device = "cuda" if on_gpu() else "cpu"
         report.threads, report.cores = torch.get_num_threads(), hardware.cores()

@@ -9,7 +9,20 @@ from torch import Tensor
 
 ROWS, BYTES = 64, 512  # looked at, of a batch and of a row
 PLAIN = (int, float, str, bytes)  # a list that begins so may be long, and has no tensor
-WEIGHTS = np.random.default_rng(0).integers(2**62, size=BYTES)  # the same on every rank
+
+
+def _weights() -> np.ndarray:
+    """Numbers as if by chance, the same on every rank: splitmix64 of 1, 2, 3 and so on.
+
+    `numpy.random` would be slow to import.
+    """
+    mixed = np.arange(1, BYTES + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return ((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(2)).astype(np.int64)
+
+
+WEIGHTS = _weights()
 
 
 def rows(batch: object) -> list[int]:

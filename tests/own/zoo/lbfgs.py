@@ -14,7 +14,7 @@ model = DistributedDataParallel(
 )
 optimizer = torch.optim.LBFGS(model.parameters(), lr=0.1, max_iter=3, history_size=2)
 torch.manual_seed(rank)
-inputs = torch.randn(4096, 256)
+inputs = torch.randn(1024, 256)
 
 
 def closure():
