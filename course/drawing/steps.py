@@ -17,6 +17,8 @@ def draw(
 
 def _span(stretch: Mapping) -> lanes.Span:
     start, end, kind = 1e3 * stretch["start"], 1e3 * stretch["end"], stretch["kind"]
+    if kind == "waiting for a core":
+        return lanes.Span(start, end, "wait", kind)
     if kind == "waiting":
         whom = "" if stretch["rank"] is None else f" for rank {stretch['rank']}"
         return lanes.Span(start, end, "wait", f"waiting{whom}")

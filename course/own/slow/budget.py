@@ -14,9 +14,9 @@ from functools import cached_property
 from statistics import fmean
 
 from course.own.slow import epochs, share
-from course.own.slow.lateness import Late, late
+from course.own.slow.lateness import Late, Turns, late, turns
 from course.own.slow.share import TRAFFIC, Round, Share
-from course.own.slow.thresholds import STARVED
+from course.own.slow.thresholds import MEETS, STARVED
 from course.own.slow.traffic import Traffic
 from course.own.watch.timeline import Ddp, Pass, Rank, Script, Slice, Step
 
@@ -111,10 +111,18 @@ class Budget:
         """The rank that the others nearly always wait for."""
         return late(self.rounds)
 
+    @cached_property
+    def turns(self) -> Turns | None:
+        """The lateness of ranks that are late in turns, where the others wait for them."""
+        found = None if self.late else turns(self.rounds)
+        waited = fmean(self.waited(index) for index in range(len(self.ranks)))
+        return found if found and waited >= MEETS * found.gain else None
+
     @property
     def even(self) -> list[Round]:
-        """The steps as if that rank were not late."""
-        return self.late.even if self.late else self.rounds
+        """The steps as if no rank were late."""
+        lateness = self.late or self.turns
+        return lateness.even if lateness else self.rounds
 
     @property
     def passes(self) -> list[Pass]:

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from course.own.slow.share import Round, evened, length, mean
-from course.own.slow.thresholds import LEAST, PART, STEADY
+from course.own.slow.share import Round, evened, length, levelled, mean, without
+from course.own.slow.thresholds import IN_TURNS, LEAST, PART, STEADY
 from course.own.watch.timeline import OWN
 
 
@@ -43,6 +43,25 @@ def late(rounds: list[Round]) -> Late | None:
     if kind == "saving" or usual_gain < LEAST * length(usual):
         return None
     return Late(index, kind, length(rounds) - length(even), even)
+
+
+@dataclass(frozen=True)
+class Turns:
+    """Ranks that are late in turns, by which kind of work; the steps in which none is."""
+
+    kind: str
+    gain: float  # seconds per step
+    even: list[Round]
+
+
+def turns(rounds: list[Round]) -> Turns | None:
+    """None where no rank is late by much."""
+    counted = without(rounds, "saving")
+    gain = mean(counted, lambda each: each.spread())
+    if gain < IN_TURNS * length(rounds):
+        return None
+    kind = max(OWN, key=lambda kind: mean(counted, lambda each: each.spread(kind)))
+    return Turns(kind, gain, levelled(rounds, kind))
 
 
 def _excess(rounds: list[Round], index: int, kind: str) -> float:

@@ -89,6 +89,20 @@ def evened(rounds: list[Round], rank: int, kind: str) -> list[Round]:
     ]
 
 
+def levelled(rounds: list[Round], kind: str) -> list[Round]:
+    """The same if in each step all ranks had as much work of a kind: the mean of what they had."""
+    return [
+        Round(
+            [
+                replace(share, own=share.own | {kind: fmean(s.own[kind] for s in each.shares)})
+                for share in each.shares
+            ],
+            each.weight,
+        )
+        for each in rounds
+    ]
+
+
 def cap(rounds: list[Round]) -> None:
     """Take from every rank's waits what gradients took in a step beyond `USUAL` times the median.
 

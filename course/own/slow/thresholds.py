@@ -26,7 +26,7 @@ LOSS = 64  # bytes: a number or a few, such as the loss, are not the model's
 OF_GRADIENTS = 0.1  # of their bytes, sent by a line in a step: it sends gradients
 USUAL = 2.0  # times the median, which the gradients of a step take at most
 OVERLAPS = 0.25  # of what could be hidden, or nothing is
-MEETS = 0.5  # of all waiting: the script's own meetings cause it, if gradients go in fewer steps
+MEETS = 0.5  # of lateness in turns is waited for; of waiting, in meetings of the script's own
 
 # Samples.
 SAME = 0.9  # of all steps, in which ranks draw the same batch

@@ -8,8 +8,8 @@ import pytest
 from support.made_steps import MIB, STEP, computed, did, message, ranks, same, script
 
 from course.own import Answer, answer
+from course.own.slow import meetings
 from course.own.slow.share import mean
-from course.own.slow.turns import in_turns
 from course.own.watch import timeline
 from course.own.watch.timeline import Ddp
 
@@ -110,7 +110,7 @@ def in_turn(*more: object) -> list[timeline.Rank]:
 
 def test_a_needless_meeting_is_the_cause_and_not_the_ranks_that_take_turns() -> None:
     said = Answer(in_turn())
-    assert in_turns(said.verdict.budget).meeting
+    assert meetings.are_needless(said.verdict.budget)
     first = said.causes[0]
     assert (first.cause, first.line, first.rank) == ("synchronization", FLAG, None)
     assert first.share == pytest.approx(101 / 263)
@@ -122,7 +122,7 @@ def test_where_gradients_are_averaged_in_each_step_the_meeting_is_needed() -> No
     said = Answer(in_turn(averaging))
     budget = said.verdict.budget
     assert mean(budget.rounds, lambda each: each.price("gradients")) > 0
-    assert not in_turns(budget).meeting
+    assert budget.turns and not meetings.are_needless(budget)
     assert (said.causes[0].cause, said.causes[0].rank) == ("straggler", None)
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Self
 
+from course.own.slow import meetings
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause
-from course.own.slow.turns import in_turns
 
 PARTS = {
     "gradients": "backward",
@@ -37,7 +37,7 @@ class Straggler(Cause):
             rank = budget.ranks[late.index].rank
             line = budget.where(late.kind, index=late.index)
             yield cls(budget, late.gain / budget.net_s, rank, _part(late.kind), line)
-        elif (turns := in_turns(budget)) and not turns.meeting:
+        elif (turns := budget.turns) and not meetings.are_needless(budget):
             line = budget.where(turns.kind)
             yield cls(budget, turns.gain / budget.net_s, None, _part(turns.kind), line)
 

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Self
 
+from course.own.slow import meetings
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause
-from course.own.slow.turns import in_turns
 
 
 class Synchronization(Cause):
@@ -22,9 +22,8 @@ class Synchronization(Cause):
     def evidence(cls, budget: Budget) -> Iterator[Self]:
         """What the messages take, and the waiting that only they cause."""
         seconds = budget.price(cls.cause)
-        turns = in_turns(budget)
-        if turns and turns.meeting:
-            seconds += turns.gain
+        if meetings.are_needless(budget):
+            seconds += budget.turns.gain
         if seconds:
             line = budget.where("collective", traffic=cls.cause)
             yield cls(budget, seconds / budget.net_s, None, line, line)
@@ -43,8 +42,7 @@ class Synchronization(Cause):
                 "Objects are pickled and sent in several messages: send a tensor of numbers, and "
                 "only once in many steps."
             )
-        turns = in_turns(self.budget)
-        if turns and turns.meeting:
+        if meetings.are_needless(self.budget):
             return (
                 f"Call the {call or 'collective'} once in many steps: between two such meetings a "
                 "rank that is late in one step and early in another keeps no other waiting."
