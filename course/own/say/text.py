@@ -67,12 +67,12 @@ def _in_short(cause: Cause) -> str:
 def _steps(verdict: Verdict) -> list[str]:
     """What the figures rest on."""
     budget = verdict.budget
-    watched = words.plural(len(budget.rounds), "step")
+    steps = words.plural(len(budget.rounds), "step")
     ranks = words.plural(len(budget.ranks), "rank")
     if budget.missing:
         ranks += f" of {budget.ranks[0].local}"
     lines = [
-        f"A step takes {words.duration(budget.step_s)}, the mean of {watched} on {ranks}"
+        f"A step takes {words.duration(budget.step_s)}, the mean of {steps} on {ranks}"
         f"{_apart(verdict)}."
     ]
     if verdict.opening and verdict.opening.says not in verdict.first.says:
@@ -82,8 +82,8 @@ def _steps(verdict: Verdict) -> list[str]:
         )
     if budget.watching_s >= SHOWN * budget.step_s:
         lines.append(
-            f"Watching took at least {words.duration(budget.watching_s)} of each step beside, "
-            "which is left out of all figures."
+            f"Watching itself took at least {words.duration(budget.watching_s)} of each step, "
+            "which no figure counts."
         )
     if verdict.elsewhere > BUSY:
         lines.append(

@@ -61,7 +61,11 @@ class Budget:
     @property
     def step_s(self) -> float:
         """The mean length of a step by the clock, without what watching it takes."""
-        return self._mean_slices(lambda each: each.kind != "watching")
+        lengths = [
+            fmean(sum(s.end - s.start for s in slices if s.kind != "watching") for slices in step)
+            for step in self.sliced
+        ]
+        return fmean(lengths, self.weights)
 
     @property
     def watching_s(self) -> float:
@@ -97,13 +101,6 @@ class Budget:
 
         return share.mean(self.rounds, beyond)
 
-    def _mean_slices(self, which: object) -> float:
-        lengths = [
-            fmean(sum(s.end - s.start for s in slices if which(s)) for slices in step)
-            for step in self.sliced
-        ]
-        return fmean(lengths, self.weights)
-
     # -- what lies behind them ---------------------------------------------------------------------
 
     @cached_property
@@ -114,9 +111,9 @@ class Budget:
     @cached_property
     def turns(self) -> Turns | None:
         """The lateness of ranks that are late in turns, where the others wait for them."""
-        found = None if self.late else turns(self.rounds)
-        waited = fmean(self.waited(index) for index in range(len(self.ranks)))
-        return found if found and waited >= MEETS * found.gain else None
+        lateness = None if self.late else turns(self.rounds)
+        wait = fmean(self.waited(index) for index in range(len(self.ranks)))
+        return lateness if lateness and wait >= MEETS * lateness.gain else None
 
     @property
     def even(self) -> list[Round]:
@@ -159,8 +156,8 @@ class Budget:
                 lines[slice_.where] += slice_.seconds
         if lines:
             return lines.most_common(1)[0][0]
-        asked = self.ranks if index is None else [self.ranks[index]]
-        sampled = (each.lines[kind] for each in asked for kind in kinds if kind in each.lines)
+        ranks = self.ranks if index is None else [self.ranks[index]]
+        sampled = (each.lines[kind] for each in ranks for kind in kinds if kind in each.lines)
         return next(sampled, "")
 
     def traffic(self, slice_: Slice) -> str:

@@ -28,7 +28,7 @@ def see(rank: Rank, trace: Path) -> None:
     if rank.device != "cuda" or rank.blind:
         return
     try:
-        found = [
+        activities = [
             replace(
                 each,
                 start=each.start + rank.apart,
@@ -40,38 +40,38 @@ def see(rank: Rank, trace: Path) -> None:
     except CourseError as error:
         rank.blind = f"torch.profiler's record cannot be read: {error}"
         return
-    if not found:
+    if not activities:
         rank.blind = NOTHING
     elif len(rank.recorded) <= FEWEST:
         rank.blind = TOO_SHORT
     else:
-        rank.on_gpu = steps(found, rank.recorded)
+        rank.on_gpu = steps(activities, rank.recorded)
 
 
-def steps(done: list[traces.Activity], host: list[Step]) -> list[Step]:
+def steps(activities: list[traces.Activity], host: list[Step]) -> list[Step]:
     """The GPU's own steps, one fewer than those of the main thread on the same clock.
 
     Each lasts until the last thing is done that the main thread launched in its own step.
     """
     slices = [slice_ for step in host for slice_ in step.slices]
-    ends = [_end(done, step) for step in host]
-    found = []
+    ends = [_end(activities, step) for step in host]
+    own = []
     for step, (start, end) in zip(host[1:], pairwise(ends), strict=True):
-        inside = [each for each in done if each.start < end and start < each.end]
+        inside = [each for each in activities if each.start < end and start < each.end]
         mine = _joined(_slices(_stretches(inside, start, end), slices))
-        found.append(replace(step, start=start, end=end, slices=mine, passes=[]))
-        found[-1].passes = _passes(inside, mine, step.passes)
-    return found
+        own.append(replace(step, start=start, end=end, slices=mine, passes=[]))
+        own[-1].passes = _passes(inside, mine, step.passes)
+    return own
 
 
-def _end(done: list[traces.Activity], step: Step) -> float:
-    return max((each.end for each in done if each.launched < step.end), default=step.end)
+def _end(activities: list[traces.Activity], step: Step) -> float:
+    return max((each.end for each in activities if each.launched < step.end), default=step.end)
 
 
-def _stretches(done: list[traces.Activity], start: float, end: float) -> Iterator[Stretch]:
+def _stretches(activities: list[traces.Activity], start: float, end: float) -> Iterator[Stretch]:
     """From `start` to `end` without a gap: computing first, then messages, then copies."""
-    edges = [(each.start, True, each) for each in done]
-    edges += [(each.end, False, each) for each in done]
+    edges = [(each.start, True, each) for each in activities]
+    edges += [(each.end, False, each) for each in activities]
     running: tuple[list[traces.Activity], ...] = ([], [], [])
     moment = start
     for at, begins, each in sorted(edges, key=lambda edge: edge[0]):
@@ -128,30 +128,32 @@ def _idle(host: Slice, start: float, end: float) -> Slice:
 
 def _joined(slices: Iterable[Slice]) -> list[Slice]:
     """Neighbours that differ in time alone as one."""
-    found: list[Slice] = []
+    joined: list[Slice] = []
     for each in slices:
-        if found and replace(found[-1], start=each.start, end=each.end) == each:
-            found[-1].end = each.end
+        if joined and replace(joined[-1], start=each.start, end=each.end) == each:
+            joined[-1].end = each.end
         else:
-            found.append(each)
-    return found
+            joined.append(each)
+    return joined
 
 
-def _passes(done: list[traces.Activity], slices: list[Slice], told: list[Pass]) -> list[Pass]:
-    """How the backward pass and the messages overlap; what DDP has `told` of its buckets."""
-    sent = intervals.union((each.start, each.end) for each in done if each.is_message)
+def _passes(
+    activities: list[traces.Activity], slices: list[Slice], reported: list[Pass]
+) -> list[Pass]:
+    """How the backward pass and the messages overlap; what DDP `reported` of its buckets."""
+    sent = intervals.union((each.start, each.end) for each in activities if each.is_message)
     backward = intervals.union((each.start, each.end) for each in slices if each.kind == "backward")
     if not sent or not backward:
         return []
     return [
         Pass(
-            told[-1].module if told else 0,
+            reported[-1].module if reported else 0,
             backward[0][0],
             backward[-1][1],
             intervals.length(backward),
             intervals.length(sent),
             intervals.length(intervals.intersection(backward, sent)),
-            told[-1].buckets if told else [],
-            told[-1].unused if told else 0,
+            reported[-1].buckets if reported else [],
+            reported[-1].unused if reported else 0,
         )
     ]

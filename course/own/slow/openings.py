@@ -1,4 +1,4 @@
-"""What the first step of an epoch takes, beside the other steps."""
+"""What the first step of an epoch takes, next to the other steps."""
 
 from dataclasses import dataclass
 

@@ -10,7 +10,7 @@ from course.own.watch.timeline import Rank
 
 
 def are_same(budget: Budget) -> bool | None:
-    """Whether ranks draw the same samples; None where nothing that was seen tells.
+    """Whether ranks draw the same samples; None if nothing that was seen can tell.
 
     Checksums of what their loaders give must be the same, and the indices that were chosen, where
     these are known: a data set may hold a sample twice, and ranks may have one each. Where all

@@ -47,11 +47,11 @@ class Verdict:
         """What was looked at, and takes little."""
         if self.blind:
             return []
-        found = {cause.fine for cause in self.causes}
+        at_fault = {cause.fine for cause in self.causes}
         kinds = [each for each in KNOWN.values() if _can_be_judged(each, self.budget)]
         absent = {each.fine for each in kinds if each.is_absent(self.budget)}
         names = dict.fromkeys(each.fine for each in kinds if each.fine)
-        return [name for name in names if name not in found | absent]
+        return [name for name in names if name not in at_fault | absent]
 
 
 def of(ranks: list[Rank]) -> Verdict:
@@ -75,14 +75,14 @@ def _ordered(budget: Budget, blind: str) -> list[Cause]:
     """
     kinds = [each for each in KNOWN.values() if _can_be_judged(each, budget)]
     kinds = [each for each in kinds if each is not Computing and (each.is_fact or not blind)]
-    found = [cause for each in kinds for cause in each.evidence(budget)]
+    causes = [cause for each in kinds for cause in each.evidence(budget)]
     if blind:
-        return found
-    found = [each for each in found if each.share >= SHOWN or each.is_always_shown]
-    found.sort(key=_place)
-    if not any(each.matters for each in found):
-        found[:0] = Computing.evidence(budget)
-    return found
+        return causes
+    causes = [each for each in causes if each.share >= SHOWN or each.is_always_shown]
+    causes.sort(key=_place)
+    if not any(each.matters for each in causes):
+        causes[:0] = Computing.evidence(budget)
+    return causes
 
 
 def _place(cause: Cause) -> tuple[bool, bool, float]:
@@ -120,7 +120,7 @@ def _demand(ranks: list[Rank]) -> None:
         )
 
 
-def _undecided(budget: Budget, found: list[Cause], blind: str) -> list[str]:
+def _undecided(budget: Budget, causes: list[Cause], blind: str) -> list[str]:
     """What remains open, and what it would need."""
     if blind:
         return [
@@ -164,9 +164,9 @@ def _undecided(budget: Budget, found: list[Cause], blind: str) -> list[str]:
             "how much the search for unused parameters takes in all: a part of it is inside the "
             "backward pass. Run once without find_unused_parameters=True and compare."
         )
-    if _too_near(found):
+    if _too_near(causes):
         open_.append(
-            f"which of {found[0].cause} and {found[1].cause} is the larger: they are too near "
+            f"which of {causes[0].cause} and {causes[1].cause} is the larger: they are too near "
             "each other. Cure one and ask again."
         )
     if any(rank.world > rank.local for rank in budget.ranks):
@@ -174,8 +174,8 @@ def _undecided(budget: Budget, found: list[Cause], blind: str) -> list[str]:
     return open_
 
 
-def _too_near(found: list[Cause]) -> bool:
+def _too_near(causes: list[Cause]) -> bool:
     """Whether the first cause could as well be the second."""
-    if len(found) < 2 or found[0].is_fact or found[0].is_always_shown:
+    if len(causes) < 2 or causes[0].is_fact or causes[0].is_always_shown:
         return False
-    return found[0].share < NEAR * found[1].share
+    return causes[0].share < NEAR * causes[1].share

@@ -1,4 +1,4 @@
-"""On a rank: what tells a recorder what the script does. The script is not changed.
+"""On a rank: what lets a recorder see what the script does. The script is not changed.
 
 Public hooks of torch where there are some; else a step between the script and the function that it
 calls. All of it is taken away again when the recorder has seen enough.

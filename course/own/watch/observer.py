@@ -17,8 +17,8 @@ from course.own.watch.recorder import Recorder
 def observe(folder: Path, steps: int, script: str) -> Callable[[], None]:
     """Begin to watch this process: that many steps after a warm-up, then write them to `folder`.
 
-    What it returns ends that early. Which rank this is the group tells that it joins, or else the
-    environment.
+    What it returns ends that early. The group that the script joins says which rank this is, or
+    else the environment does.
     """
     process = os.getpid()
     world = int(os.environ.get("WORLD_SIZE", "1"))

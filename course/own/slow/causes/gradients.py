@@ -141,7 +141,7 @@ def price(budget: Budget) -> Price:
 
 
 def of_search(budget: Budget) -> float:
-    """Seconds per step of the messages in which DDP tells which parameters were used.
+    """Seconds per step of the messages in which ranks tell one another which parameters were used.
 
     Where it searches for unused ones, it sends such a small message in each backward pass.
     """

@@ -26,7 +26,7 @@ class NotSharded(Cause):
 
     @classmethod
     def is_absent(cls, budget: Budget) -> bool:
-        """Nothing that was seen tells."""
+        """Nothing that was seen can tell."""
         return samples.are_same(budget) is None
 
     @property

@@ -25,7 +25,7 @@ class UnusedParameters(OwnWork):
 
     @classmethod
     def gain_s(cls, budget: Budget) -> float:
-        """The search itself, and the message in which DDP tells what it found."""
+        """The search itself, and the message in which DDP says what it found."""
         return super().gain_s(budget) + of_search(budget)
 
     @property
