@@ -166,12 +166,13 @@ class Hooks:
         for each in module.modules():
             if isinstance(each, FSDPModule):
                 script.sharded = "fully_shard"
-                policy = each._get_fsdp_state()._mp_policy
-                script.half |= (policy.reduce_dtype or policy.param_dtype) in HALF
+                policy = getattr(each._get_fsdp_state(), "_mp_policy", None)
             elif isinstance(each, FullyShardedDataParallel):
                 script.sharded = "FSDP"
-                mixed = each.mixed_precision
-                script.half |= bool(mixed) and (mixed.reduce_dtype or mixed.param_dtype) in HALF
+                policy = each.mixed_precision
+            else:
+                continue
+            script.half |= bool(policy) and (policy.reduce_dtype or policy.param_dtype) in HALF
 
     def _called(self, module: nn.Module, args: tuple, kwargs: dict) -> None:
         """The script calls a module of its own: with which samples?"""

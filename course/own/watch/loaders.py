@@ -85,6 +85,6 @@ def _facts(loader: DataLoader) -> timeline.Loader:
 
 def _length(sized: object) -> int:
     """How much it holds; 0 if it does not know."""
-    with suppress(TypeError, NotImplementedError):
+    with suppress(Exception):  # of the script's own code, or since a stream has none
         return len(sized) if isinstance(sized, Sized) else 0
     return 0
