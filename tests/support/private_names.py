@@ -33,6 +33,7 @@ ELASTIC = "torch.distributed.elastic"
 HANDLER = f"{ELASTIC}.multiprocessing.subprocess_handler.SubprocessHandler"
 GROUP = "torch.distributed.ProcessGroup"
 LOADER = "torch.utils.data.dataloader"
+FSDP = "torch.distributed.fsdp"
 DDP = "torch.nn.parallel.DistributedDataParallel"
 
 # name: (where it is, what happens without it, why there is no public way)
@@ -67,6 +68,8 @@ CODE = {
     "_next_index": (f"{LOADER}._BaseDataLoaderIter", LESS, "which part of the data a rank draws"),
     "_get_ddp_logging_data": (DDP, LESS, "when DDP's messages went, which C++ sends"),
     "_set_ddp_runtime_logging_sample_rate": (DDP, LESS, "that each pass is told"),
+    "_get_fsdp_state": (f"{FSDP}.FSDPModule", LESS, "how a sharded model was made; holds the next"),
+    "_mp_policy": ("", LESS, "whether it sends 16 bits"),
     "_current_frames": ("sys", DOC, "Python's library reference"),
     # pretended GPUs: none of torch's own parts has a public place for another device
     "_device": ("torch.utils", R, "holds the next"),

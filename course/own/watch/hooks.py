@@ -166,7 +166,8 @@ class Hooks:
         for each in module.modules():
             if isinstance(each, FSDPModule):
                 script.sharded = "fully_shard"
-                policy = getattr(each._get_fsdp_state(), "_mp_policy", None)
+                state = getattr(each, "_get_fsdp_state", lambda: None)()
+                policy = getattr(state, "_mp_policy", None)
             elif isinstance(each, FullyShardedDataParallel):
                 script.sharded = "FSDP"
                 policy = each.mixed_precision
