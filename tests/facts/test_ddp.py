@@ -14,7 +14,7 @@ from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from course.own.slow.cause import KNOWN
+from course.own.slow.causes.buffers import OF_DDP
 
 pytestmark = pytest.mark.usefixtures("alone", "one_thread")
 MIB = 2**20
@@ -257,7 +257,7 @@ def test_sync_batch_norm_needs_gpus():
 
 def test_how_to_keep_buffers_apart():
     says("07_strategies", "`broadcast_buffers=False`", "torch 2.13", "`forward_sync_buffers`")
-    assert "`forward_sync_buffers=False` (before torch 2.13 `broadcast_bu" in KNOWN["buffers"].cure
+    assert "`forward_sync_buffers=False` (before torch 2.13 `broadcast_buffers" in OF_DDP
     renamed = "forward_sync_buffers" in inspect.signature(DistributedDataParallel).parameters
     assert renamed == (torch.__version__ >= (2, 13))
     option = {"forward_sync_buffers" if renamed else "broadcast_buffers": False}

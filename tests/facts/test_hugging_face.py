@@ -8,7 +8,7 @@ import transformers
 from support.says import says
 
 from course.models import bert
-from course.own.slow.cause import KNOWN
+from course.own.slow.causes.unused_parameters import OF_TRAINER
 
 
 def test_a_model_with_labels_returns_the_loss():
@@ -48,7 +48,7 @@ def test_accelerate_does_nothing_until_the_last_batch_of_a_step():
 
 
 def test_the_trainer_searches_for_unused_parameters_by_itself(tmp_path):
-    assert "(transformers' Trainer may set it" in KNOWN["unused parameters"].cure
+    assert "`ddp_find_unused_parameters=False`" in OF_TRAINER
     found = []
     for options in ({}, {"ddp_find_unused_parameters": False}):
         arguments = transformers.TrainingArguments(tmp_path, use_cpu=True, report_to=[], **options)

@@ -6,6 +6,8 @@ from typing import Self
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause
 
+OF_DDP = "Give DDP `forward_sync_buffers=False` (before torch 2.13 `broadcast_buffers=False`)"
+
 
 class Buffers(Cause):
     """Sent by rank 0 before each forward pass."""
@@ -33,7 +35,4 @@ class Buffers(Cause):
         """By who sends them."""
         if not self.budget.ddp:
             return "Send them once, or only after they have changed; or make them smaller."
-        return (
-            "Give DDP `forward_sync_buffers=False` (before torch 2.13 `broadcast_buffers=False`) "
-            "where buffers do not change, or make them smaller."
-        )
+        return f"{OF_DDP} where buffers do not change, or make them smaller."

@@ -7,6 +7,8 @@ from course.own.slow.budget import Budget
 from course.own.slow.cause import OwnWork
 from course.own.slow.causes.gradients import of_search
 
+OF_TRAINER = "Set `ddp_find_unused_parameters=False` in the TrainingArguments"
+
 
 class UnusedParameters(OwnWork):
     """DDP looks for parameters without a gradient, and there were none."""
@@ -38,7 +40,7 @@ class UnusedParameters(OwnWork):
         """By who made the DDP module."""
         framework = self.budget.script.framework
         if framework == "Trainer":
-            how = "Set `ddp_find_unused_parameters=False` in the TrainingArguments"
+            how = OF_TRAINER
         elif framework == "accelerate":
             how = (
                 "Leave `find_unused_parameters=True` out of the DistributedDataParallelKwargs, "
