@@ -59,15 +59,15 @@ FIRST = [
     ("plain_ddp", "saving", "saving", 0, "planted.py"),
     ("plain_ddp", "objects", "synchronization", None, "planted.py"),
     ("plain_ddp", "threads", "threads", None, ""),
-    ("with_trainer", "unused parameters", "unused parameters", None, ""),
     ("by_hand", "accumulation", "accumulation", None, "by_hand.py"),
 ]
-# Causes in messages, which a crowded machine may hide behind others.
+# Causes that a crowded machine, or the invisible part of them, may hide behind others.
 NAMED = [
     ("plain_ddp", "bandwidth", "bandwidth"),
     ("plain_ddp", "buffers", "buffers"),
     ("plain_ddp", "no overlap", "no overlap"),
     ("by_hand", "latency", "latency"),
+    ("with_trainer", "unused parameters", "unused parameters"),
 ]
 
 
