@@ -120,6 +120,7 @@ class OwnWork(Cause):
     """A cause that is one `kind` of a rank's own work: how much shorter is a step without it?"""
 
     kind: ClassVar[str]
+    is_chance_once: ClassVar[bool] = False  # the step that has most of it does not count
 
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:
@@ -132,7 +133,11 @@ class OwnWork(Cause):
     @classmethod
     def gain_s(cls, budget: Budget) -> float:
         """Seconds per step; what a late rank has more of is the straggler's."""
-        return length(budget.even) - length(without(budget.even, cls.kind))
+        rounds = budget.even
+        if cls.is_chance_once:
+            most = max(rounds, key=lambda each: max(share.own[cls.kind] for share in each.shares))
+            rounds = [each for each in rounds if each is not most]
+        return length(rounds) - length(without(rounds, cls.kind))
 
     @classmethod
     def whose(cls, budget: Budget) -> int | None:

@@ -37,6 +37,14 @@ def test_less_than_a_millisecond_is_never_the_first_cause() -> None:
     assert [finding.note for finding in said.findings] == [True]
 
 
+def test_python_in_a_single_step_is_chance() -> None:
+    told = same(*WORK, tail=2.0)
+    told[0].steps[4].slices.append(did("python", 900, "train.py:3"))
+    assert [cause.cause for cause in Answer(told).causes] == ["computing"]
+    told[0].steps[8].slices.append(did("python", 900, "train.py:3"))
+    assert Answer(told).causes[0].cause != "computing"
+
+
 def test_findings_for_programs() -> None:
     said = Answer(same(did("input", 60, "train.py:3"), *WORK, tail=2.0)).plain()
     assert (said["version"], said["ranks"]) == (1, [0, 1])

@@ -1,4 +1,4 @@
-"""fully_shard on each block and on the whole."""
+"""fully_shard, with AdamW on the shards."""
 
 import torch
 import torch.distributed as dist
@@ -10,14 +10,13 @@ torch.set_num_threads(1)
 dist.init_process_group("gloo")
 rank, world = dist.get_rank(), dist.get_world_size()
 torch.manual_seed(0)
-mesh = init_device_mesh("cpu", (world,))
-model = nn.Sequential(*(nn.Sequential(nn.Linear(256, 256), nn.Tanh()) for _ in range(2)))
-for block in model:
-    fully_shard(block, mesh=mesh)
-fully_shard(model, mesh=mesh)
+model = nn.Sequential(
+    nn.Linear(256, 256), nn.Tanh(), nn.Linear(256, 256), nn.Tanh(), nn.Linear(256, 8)
+)
+fully_shard(model, mesh=init_device_mesh("cpu", (world,)))
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
 torch.manual_seed(rank)
-batches = torch.randn(4, 2048, 256)
+batches = torch.randn(4, 4096, 256)
 for step in range(30):
     model(batches[step % 4]).square().mean().backward()
     optimizer.step()

@@ -30,7 +30,7 @@ class OfGradients(Cause):
 
     part: ClassVar[str]
     fine = "messages"
-    needs_all = needs_cores = True
+    needs_all = True
 
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:

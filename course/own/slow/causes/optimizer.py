@@ -14,6 +14,7 @@ class Optimizer(OwnWork):
     about = "the optimizer's step takes long"
     lab = "10"
     fine = "the optimizer"
+    is_chance_once = True
 
     @property
     def cure(self) -> str:

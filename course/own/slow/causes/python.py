@@ -10,4 +10,5 @@ class Python(OwnWork):
     about = "other Python runs between the steps"
     lab = "08"
     fine = "other Python"
+    is_chance_once = True
     cure = "Do it once in many steps, or in another process."
