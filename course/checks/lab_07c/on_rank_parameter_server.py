@@ -8,7 +8,7 @@ from torch import Tensor
 
 from course.checks.lab_07.on_rank_strategy import begin
 from course.checks.lab_07.on_rank_training import loader, step
-from course.checks.tools.memory import left_by
+from course.checks.tools.leaks import left_by
 from course.checks.tools.reference import weights
 from course.given import serving
 
