@@ -16,6 +16,7 @@ COMMANDS = {  # each is a file of the same name in course/commands/
     "check": "check the code that a learner wrote",
     "page": "write what passed, and what you guessed and measured, as a page to print",
     "grade": "check the code of a class, and write pages, tables and points",
+    "run": "run your own training, and say why it hangs or fails",
     "why": "say where the time of your own training on several ranks goes",
     "doctor": "say what this machine has and whether the labs will run on it",
     "report": "try all of the course on this machine, and write down what came of it",

@@ -1,33 +1,37 @@
-"""One's own script on several ranks: watch it unchanged, and say where its time goes.
+"""One's own script on several ranks: watch it unchanged, and say where it hangs and why it is slow.
 
-watch    on a rank: hooks, clocks, samples, stacks; plain data, a file for each rank
-slow     plain data of all ranks in, causes out
-say      findings for people and programs
-finding  the one form that all questions answer in
+watch     on a rank: hooks, clocks, samples, stacks; plain data, files for each process
+hang      plain data of all ranks in, why a run cannot go on or has failed out
+slow      plain data of all ranks in, causes out
+say       findings for people and programs
+finding   the one form that all questions answer in
+terminal  the tools as commands in a terminal
 
-Every rank imports this package, so a name of the face is imported when it is first asked for.
+Every process of a watched command imports from here and must start as fast as without. So a name
+is looked up when it is asked for.
 """
 
 from importlib import import_module
 
 _HOMES = {
+    "KNOWN": "slow.cause",
     "Answer": "say.answer",
     "Cause": "slow.cause",
     "Finding": "finding",
-    "answer": "say.answer",
     "answered": "say.answer",
     "options": "say",
-    "watch_ranks": "watch.watching",
+    "terminal": "",
+    "watch": "watch.watching",
 }
 
-__all__ = ["Answer", "Cause", "Finding", "answer", "answered", "options", "watch_ranks"]
+__all__ = ["KNOWN", "Answer", "Cause", "Finding", "answered", "options", "terminal", "watch"]
 
 
 def __getattr__(name: str) -> object:
     """A name of this face, from the module that has it."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = f"{__name__}.{_HOMES[name]}"
-    return (
-        import_module(f"{home}.{name}") if name == "options" else getattr(import_module(home), name)
-    )
+    home = ".".join(filter(None, [__name__, _HOMES[name]]))
+    if name in ("options", "terminal"):
+        return import_module(f"{home}.{name}")
+    return getattr(import_module(home), name)

@@ -17,32 +17,35 @@ class _Parser(argparse.ArgumentParser):
 
 def read(argv: Sequence[str], prog: str) -> argparse.Namespace:
     """The options and the `command`; raises `CourseError` where they cannot be understood."""
+    made = parser(prog)
+    made.add_argument("--json", type=Path, metavar="FILE", help="write the answer as JSON too")
+    made.add_argument("command", nargs=argparse.REMAINDER, help="what starts your training")
+    options = made.parse_args(argv)
+    if options.command[:1] == ["--"]:
+        options.command.pop(0)
+    return options
+
+
+def parser(prog: str, epilog: str = "") -> argparse.ArgumentParser:
+    """The options of `why` alone, without those that every tool has."""
     causes = "\n".join(f"  {name:18}{known.about}" for name, known in KNOWN.items())
-    parser = _Parser(
+    made = _Parser(
         prog=prog,
         usage=f"{prog} [--steps N] [--stop] [--json FILE] -- torchrun ... SCRIPT.py ...",
         description="Run your own training on several ranks, unchanged, and say where the time "
         "of a step goes: what to cure first and how, and what else was seen.",
         epilog=f"causes:\n{causes}\n\nOn GPUs, torch.profiler records a few steps more. This was "
-        "tried with two\nranks on one GPU, not yet on several; `copies` is found on GPUs alone.",
+        "tried with two\nranks on one GPU, not yet on several; `copies` is found on GPUs alone."
+        f"{epilog}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
+    made.add_argument(
         "--steps", type=_steps, default=20, metavar="N", help="steps to watch after the warm-up"
     )
-    parser.add_argument(
+    made.add_argument(
         "--stop", action="store_true", help="end the training when it has been watched"
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the answer as JSON too")
-    parser.add_argument(
-        "command",
-        nargs=argparse.REMAINDER,
-        help="the torchrun or accelerate command that starts your training",
-    )
-    options = parser.parse_args(argv)
-    if options.command[:1] == ["--"]:
-        options.command.pop(0)
-    return options
+    return made
 
 
 def _steps(text: str) -> int:

@@ -1,0 +1,82 @@
+"""Where the ranks' calls part: which one made more of them, and since which step."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from course.core import words
+from course.own.watch.calls import Call
+from course.own.watch.processes import Seen
+
+
+def step(passes: int) -> int:
+    """The step of a backward pass, counted from 0 as loops do."""
+    return max(0, passes - 1)
+
+
+def parted(ranks: Sequence[Seen]) -> tuple[str, int] | None:
+    """A sentence on the first difference between the ranks' calls, and its step; None if unknown.
+
+    Ranks of a pipeline differ from the first call on. That says nothing, so some calls have to
+    agree first.
+    """
+    known = [seen for seen in ranks if seen.calls]
+    if len(known) < 2:
+        return None
+    return _parted_collectives(known) or _parted_passes(ranks)
+
+
+def _parted_collectives(ranks: Sequence[Seen]) -> tuple[str, int] | None:
+    by_order = [{call.order: call for call in seen.calls if call.order} for seen in ranks]
+    if not all(by_order):
+        return None
+    first, last = max(map(min, by_order)), max(map(max, by_order))
+    agreed = 0
+    for order in range(first, last + 1):
+        calls = [mine.get(order) for mine in by_order]
+        if len({_key(call) for call in calls}) == 1:
+            agreed += 1
+            continue
+        if not agreed and order > 1:
+            return None
+        passes = min(call.passes for call in calls if call)
+        return _sentence(ranks, passes), step(passes)
+    return None
+
+
+def _key(call: Call | None) -> tuple | None:
+    return call and (call.name, call.where, call.passes)
+
+
+def _sentence(ranks: Sequence[Seen], passes: int) -> str:
+    """What each rank called after the same backward pass."""
+    counts = {
+        seen.rank: Counter((c.name, c.where) for c in seen.calls if c.order and c.passes == passes)
+        for seen in ranks
+    }
+    kinds = sorted({kind for mine in counts.values() for kind in mine})
+    differ = [kind for kind in kinds if len({mine[kind] for mine in counts.values()}) > 1]
+    name, where = (differ or kinds)[0]
+    told = [
+        f"rank {rank} {_times(mine[name, where])}"
+        for rank, mine in list(counts.items())[:4]
+    ]  # fmt: skip
+    after = f"After backward pass {passes} (step {step(passes)} from 0)" if passes else "At first"
+    return f"{after} the ranks' calls part: {name} at {where} was called by {', by '.join(told)}."
+
+
+def _times(count: int) -> str:
+    return ("not at all", "once", "twice")[count] if count < 3 else f"{count} times"
+
+
+def _parted_passes(ranks: Sequence[Seen]) -> tuple[str, int] | None:
+    counts = {seen.rank: seen.passes for seen in ranks}
+    least, most = min(counts.values()), max(counts.values())
+    if least == most or not least:
+        return None
+    fewer = [f"rank {rank}" for rank, count in counts.items() if count == least]
+    more = [f"rank {rank}" for rank, count in counts.items() if count == most]
+    return (
+        f"{' and '.join(fewer[:4])} made {words.plural(least, 'backward pass')}, "
+        f"{' and '.join(more[:4])} {most}.",
+        step(most),
+    )

@@ -1,0 +1,78 @@
+"""What `run` says of a run: how it ended, where the ranks stand, and why."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from course.core import words
+from course.own.finding import Finding
+from course.own.hang import of_ends, of_waiting, standing
+from course.own.watch.processes import Seen
+
+# How a run ended.
+ITSELF, STOOD, LIMIT, INTERRUPTED = "by itself", "stood still", "limit", "interrupted"
+STOPPED = "stopped"  # enough has been seen
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`ended` is how the run ended, `code` its exit code, None where it was ended by us.
+
+    `lead` says so in a sentence, and `ranks` has a line for each rank.
+    """
+
+    ended: str
+    code: int | None = None
+    lead: str = ""
+    ranks: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def faults(self) -> list[Finding]:
+        """The findings that are no notes."""
+        return [finding for finding in self.findings if not finding.note]
+
+    def plain(self) -> dict:
+        """As JSON, without the findings."""
+        ranks = [line.strip() for line in self.ranks]
+        return {"ended": self.ended, "exit_code": self.code, "ranks": ranks}
+
+
+def of(ranks: Sequence[Seen], ended: str, code: int | None, seconds: float) -> Verdict:
+    """The verdict on a run that has ended with an exit code, or is being ended after `seconds`."""
+    if ended == ITSELF:
+        return _by_itself(ranks, code or 0)
+    if ended == STOPPED:
+        return Verdict(ended)
+    stood = standing.stood(ranks)
+    why = {
+        STOOD: "The run was ended, since",
+        LIMIT: f"The limit came after {words.duration(seconds)}:",
+        INTERRUPTED: f"Interrupted after {words.duration(seconds)}:",
+    }[ended]
+    if not ranks:
+        return Verdict(ended, lead=f"{why} no rank has been seen.")
+    if stood < standing.STANDS_S:
+        lead = f"{why} the ranks were still working."
+        return Verdict(ended, lead=lead, ranks=standing.working(ranks))
+    lead = f"{why} no rank has moved for {words.duration(round(stood))}. Where the ranks stand:"
+    return Verdict(ended, lead=lead, ranks=standing.lines(ranks), findings=_waiting(ranks))
+
+
+def _waiting(ranks: Sequence[Seen]) -> list[Finding]:
+    """Why; and a sentence on ranks of other machines, of which nothing is seen."""
+    found = of_waiting.found(ranks)
+    world = max(seen.look.world for seen in ranks)
+    joining = any(one.what == "not joined" for one in found)
+    if world > len(ranks) and found and not joining:
+        says = f"Only {len(ranks)} of {world} ranks are seen from here: the others may be why."
+        found.append(Finding("unseen ranks", says, note=True))
+    return found
+
+
+def _by_itself(ranks: Sequence[Seen], code: int) -> Verdict:
+    if not code:
+        return Verdict(ITSELF, 0)
+    found = of_ends.found(ranks)
+    several = standing.lines(ranks) if found and len(ranks) > 1 else []
+    lead = f"The run failed with exit code {code}." if found else ""
+    return Verdict(ITSELF, code, lead, several, found)

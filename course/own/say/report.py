@@ -1,0 +1,62 @@
+"""Findings as text and as JSON, in one form for all tools."""
+
+import json
+import platform
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from textwrap import wrap
+
+from course.core import write_whole
+from course.own.finding import Finding
+from course.own.hang.verdict import Verdict
+
+SCHEMA = 1  # of the JSON; report.md says what is in it
+WIDTH = 100
+
+
+def verdict(found: Verdict) -> str:
+    """What `run` says of a run: how it ended, where the ranks stand, and why; or ""."""
+    return "\n".join(filter(None, [found.lead, *found.ranks, text(found.findings)]))
+
+
+def text(findings: Sequence[Finding]) -> str:
+    """A paragraph for each finding: its name, what was seen, the cure and its lab."""
+    return "\n".join(_paragraph(finding) for finding in findings)
+
+
+def _paragraph(finding: Finding) -> str:
+    lab = f" Lab {finding.lab} teaches it." if finding.lab else ""
+    name = finding.what[0].upper() + finding.what[1:]
+    told = [f"{name}: {finding.says}"]
+    if finding.cure:
+        told.append(f"Cure: {finding.cure}{lab}")
+    lines = [
+        line
+        for each in told
+        for line in wrap(each, WIDTH, subsequent_indent="    ", break_on_hyphens=False,
+                         break_long_words=False)
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def write(path: Path, tool: str, command: Sequence[str], findings: Sequence[Finding],
+          **more: object) -> None:  # fmt: skip
+    """Write them as JSON; `more` is what the tool itself has to say."""
+    told = {
+        "schema": SCHEMA,
+        "tool": tool,
+        "command": list(command),
+        "versions": {"course": _version("multi-gpu-course"), "torch": _version("torch"),
+                     "python": platform.python_version()},
+        "findings": [finding.plain() for finding in findings],
+        **more,
+    }  # fmt: skip
+    write_whole(path, json.dumps(told, indent=1) + "\n")
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,204 @@
+"""On a rank: a record of the last collectives and backward passes, which outlives the process.
+
+It is a file in memory (mmap): what was written is there even after SIGKILL. A call is recorded from
+within torch's own function, by a helper that the function calls first. So there is no frame of ours
+in any traceback, and none in the stack of a rank that waits.
+"""
+
+import mmap
+import os
+import re
+import struct
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+SLOTS, SLOT = 256, 224  # calls that are kept, and bytes of each
+HEAD = struct.Struct("<QQQ")  # calls and backward passes so far, bytes of DDP's gradients
+C10D = os.path.join("torch", "distributed", "distributed_c10d.py")
+NAMES = frozenset((
+    "all_reduce", "all_reduce_coalesced", "reduce", "broadcast", "barrier", "monitored_barrier",
+    "all_gather", "all_gather_single", "all_gather_into_tensor", "all_gather_coalesced", "gather",
+    "scatter", "reduce_scatter", "reduce_scatter_single", "reduce_scatter_tensor", "all_to_all",
+    "all_to_all_single", "all_gather_object", "gather_object", "broadcast_object_list",
+    "scatter_object_list", "isend", "irecv", "send", "recv", "send_object_list", "recv_object_list",
+    "_all_gather_base", "_reduce_scatter_base",
+))  # fmt: skip
+DEFAULT = "0"  # torch's name for the group of all ranks
+SENT = ("tensor", "input", "input_tensor", "tensor_list", "input_list", "tensors", "output")
+ONE_TO_ONE = ("isend", "irecv", "send", "recv", "send_object_list", "recv_object_list")
+
+
+@dataclass(frozen=True)
+class Call:
+    """One collective: the `number` of the call, and of the backward passes begun before it.
+
+    `order` counts those of all ranks together, 0 for the others. `nbytes` and `shape` are those of
+    the tensor, 0 and "" if there is none; `group` is torch's name for the group. `where` is a line
+    of the user's.
+    """
+
+    number: int
+    order: int
+    passes: int
+    name: str
+    nbytes: int
+    shape: str
+    group: str
+    thread: str
+    where: str
+
+
+class Calls:
+    """Records the calls of this process in a file."""
+
+    def __init__(self, path: Path) -> None:
+        size = HEAD.size + SLOTS * SLOT
+        with open(path, "w+b") as file:
+            file.truncate(size)
+            self._map = mmap.mmap(file.fileno(), size)
+        self.process = os.getpid()
+        self.number = self.passes = self.gradients = self._order = 0
+        self._own: dict[CodeType, str] = {}
+
+    def install(self) -> None:
+        """Begin; needs torch, which has been imported."""
+        from torch import autograd
+        from torch.distributed import distributed_c10d
+        from torch.nn.parallel import DistributedDataParallel
+
+        _before(distributed_c10d, "_rank_not_in_group", self._called)
+        _before(autograd, "_make_grads", self._backward)
+        _before(DistributedDataParallel, "_pre_forward", self._wrapped)
+
+    def _called(self, *_: object) -> None:
+        """The caller of the helper is a collective, or something like `get_rank`."""
+        frame = sys._getframe(2)
+        if frame.f_code.co_name not in NAMES or os.getpid() != self.process:
+            return
+        where = self._where(frame.f_back)
+        if where is None:  # a collective that another one is made of
+            return
+        name, given = frame.f_code.co_name, frame.f_locals
+        tensor = next((given[each] for each in SENT if given.get(each) is not None), None)
+        if isinstance(tensor, (list, tuple)):
+            tensor = tensor[0] if tensor else None
+        nbytes, shape = 0, ""
+        if hasattr(tensor, "numel"):
+            nbytes = tensor.numel() * tensor.element_size()
+            shape = f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
+        group = getattr(given.get("group"), "group_name", DEFAULT)
+        self.number += 1
+        of_all = group == DEFAULT and name not in ONE_TO_ONE
+        self._order += of_all
+        thread = threading.current_thread()
+        named = "" if thread is threading.main_thread() else thread.name
+        line = "\t".join(
+            (str(self.number), str(self._order * of_all), str(self.passes), name, str(nbytes),
+             shape[:60], group[:24], named[:40], where[-70:])
+        )  # fmt: skip
+        start = HEAD.size + (self.number % SLOTS) * SLOT
+        self._map[start : start + SLOT] = line.encode()[:SLOT].ljust(SLOT, b"\0")
+        self._count()
+
+    def _wrapped(self, ddp: Any, *_: object) -> None:
+        """DDP's forward: how much its gradients are."""
+        if not self.gradients and os.getpid() == self.process:
+            mine = [each for each in ddp.module.parameters() if each.requires_grad]
+            self.gradients = sum(each.numel() * each.element_size() for each in mine)
+            self._count()
+
+    def _count(self) -> None:
+        HEAD.pack_into(self._map, 0, self.number, self.passes, self.gradients)
+
+    def _backward(self, *_: object) -> None:
+        if sys._getframe(2).f_code.co_name == "backward" and os.getpid() == self.process:
+            self.passes += 1
+            self._count()
+
+    def _where(self, frame: FrameType | None) -> str | None:
+        """The innermost line of the user's; None within another collective."""
+        while frame is not None:
+            code = frame.f_code
+            own = self._own.get(code)
+            if own is None:
+                own = self._own[code] = _kind(code)
+            if own == "collective":
+                return None
+            if own:
+                return f"{own}:{frame.f_lineno}"
+            frame = frame.f_back
+        return ""
+
+
+def _kind(code: CodeType) -> str:
+    """The name of a file of the user's; "collective" for one of torch's; "" for other code."""
+    file = code.co_filename
+    if file.endswith(C10D):
+        return "collective" if code.co_name in NAMES else ""
+    return os.path.basename(file) if of_user(file) else ""
+
+
+COURSE = str(Path(__file__).resolve().parents[2]) + os.sep
+LIBRARY = re.compile(r"/(site|dist)-packages/|/lib/python3\.\d+/")
+STDLIB = os.path.dirname(os.__file__) + os.sep
+
+
+def of_user(file: str) -> bool:
+    """Whether a file belongs to no library, as far as its path says."""
+    return not (file.startswith(("<", STDLIB, COURSE)) or LIBRARY.search(file))
+
+
+def _before(home: object, name: str, ours: Callable) -> None:
+    """Have `ours` called, with the same arguments, before a function of a module.
+
+    A torch without that name is left alone.
+    """
+    real = getattr(home, name, None)
+    if real is None:
+        return
+
+    def call(*args: object, **kwargs: object) -> object:
+        with suppress(Exception):  # a failure of ours never reaches the script
+            ours(*args)
+        return real(*args, **kwargs)
+
+    setattr(home, name, call)
+
+
+@dataclass
+class Record:
+    """What `Calls` has written: the last calls, the oldest first, and the counts."""
+
+    calls: list[Call] = field(default_factory=list)
+    count: int = 0
+    passes: int = 0
+    gradients: int = 0  # bytes of those that DDP averages
+
+
+def read(path: Path) -> Record:
+    """The record of a process; an empty one if it has none."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return Record()
+    if len(data) < HEAD.size:
+        return Record()
+    slots = [data[HEAD.size + n * SLOT :][:SLOT].rstrip(b"\0") for n in range(SLOTS)]
+    found = [_call(slot.decode(errors="replace")) for slot in slots if slot]
+    calls = sorted(filter(None, found), key=lambda call: call.number)
+    return Record(calls, *HEAD.unpack_from(data))
+
+
+def _call(line: str) -> Call | None:
+    parts = line.split("\t")
+    if len(parts) != 9:  # it was being written when the process ended
+        return None
+    numbers = [int(each) for each in (*parts[:3], parts[4])]
+    number, order, passes, nbytes = numbers
+    return Call(number, order, passes, parts[3], nbytes, *parts[5:])

@@ -1,0 +1,131 @@
+"""A command in the terminal, started as the terminal would, whose processes are watched.
+
+It has the terminal's own input and output: nothing is read, copied or coloured on the way. The
+processes that it starts write what they see to a folder.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import psutil
+
+from course.core import CourseError
+from course.launch import process_tree
+from course.own.watch.process import FOLDER, STEPS
+
+ENTRY = Path(__file__).with_name("entry")
+LOOK_S = 0.5  # how often to check what the processes have written
+GRACE_S = 5.0  # from an interrupt until the command is ended
+PASSED_ON = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP, signal.SIGQUIT)
+
+
+def environment(folder: Path, steps: int = 0) -> dict[str, str]:
+    """What has every Python process of a command watched; with `steps`, for `why` as well."""
+    path = os.environ.get("PYTHONPATH")
+    found = {
+        "PYTHONPATH": os.pathsep.join([str(ENTRY), *([path] if path else [])]),
+        FOLDER: str(folder.resolve()),
+    }
+    if steps:
+        found[STEPS] = str(steps)
+    if "TORCH_FR_BUFFER_SIZE" not in os.environ:
+        found["TORCH_FR_BUFFER_SIZE"] = "64"  # torch keeps its last collectives, for a hang
+    return found
+
+
+class Command:
+    """`words` as one types them, and how they ended: `code` is None while they run."""
+
+    def __init__(self, words: Sequence[str], env: dict[str, str]) -> None:
+        if not words:
+            raise CourseError("There is no command: put yours behind --.")
+        process_tree.adopt_orphans()
+        self._folder = env[FOLDER]
+        self.began = time.monotonic()
+        self.interrupted = False
+        try:
+            self._process = subprocess.Popen(list(words), env={**os.environ, **env})
+        except OSError as error:
+            raise CourseError(f"{words[0]} cannot be started: {error.strerror}.") from None
+
+    @property
+    def code(self) -> int | None:
+        """As a shell gives it: 128 and the signal for a command that was killed."""
+        code = self._process.poll()
+        return 128 - code if code is not None and code < 0 else code
+
+    @property
+    def pid(self) -> int:
+        """Of the command itself, not of the ranks that it starts."""
+        return self._process.pid
+
+    def run(self, look: Callable[[], bool]) -> None:
+        """Until it ends, or until `look` says that it should; an interrupt is noted.
+
+        Ctrl-C reaches every process of the terminal, so the command gets it by itself.
+        """
+        with _signals(self._process):
+            try:
+                while self.code is None and not look():
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        self._process.wait(LOOK_S)
+            except KeyboardInterrupt:
+                self.interrupted = True
+
+    def end(self) -> None:
+        """End it, and all that it has started."""
+        if self.interrupted:
+            with contextlib.suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
+                self._process.wait(GRACE_S)
+        self._process.kill()
+        end = time.monotonic() + GRACE_S
+        while (ours := self._below()) and time.monotonic() < end:
+            process_tree.kill(ours)
+            time.sleep(0.02)
+        self._process.wait()
+
+    def _below(self) -> list[psutil.Process]:
+        """Its processes that are alive, by the folder in their environment."""
+        found = []
+        for process in psutil.Process().children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                if process.environ().get(FOLDER) == self._folder:
+                    found.append(process)
+        return found
+
+
+@contextmanager
+def _signals(process: subprocess.Popen) -> Iterator[None]:
+    """Signals that a scheduler sends reach the command; SIGTERM is an interrupt for us, too."""
+
+    def pass_on(number: int, _: FrameType | None) -> None:
+        process.send_signal(number)
+
+    def stop(number: int, _: FrameType | None) -> None:
+        process.send_signal(number)
+        raise KeyboardInterrupt
+
+    try:
+        before = {number: signal.signal(number, pass_on) for number in PASSED_ON}
+        before[signal.SIGTERM] = signal.signal(signal.SIGTERM, stop)
+    except ValueError:  # in a thread of a notebook's kernel
+        before = {}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def say(text: str) -> None:
+    """Print to standard error: standard output is the script's alone."""
+    sys.stdout.flush()
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,42 @@
+"""Python imports a module of this name at each start, from the first folder that has one.
+
+`PYTHONPATH` begins with this folder for a command that is watched, so every Python process of the
+command comes through here, whatever starts it. An own ``sitecustomize`` of the environment is
+imported after it (https://docs.python.org/3/library/site.html).
+"""
+
+import os
+import sys
+
+
+def _watch(folder: str) -> None:
+    """Watch this process; a failure of ours never reaches the script."""
+    root = os.path.abspath(os.path.join(folder, *[os.pardir] * 4))
+    sys.path.append(root)  # the course need not be installed in this environment
+    try:
+        from course.own.watch import process
+
+        process.begin()
+    except Exception as error:
+        if os.environ.get("COURSE_WATCH_DEBUG"):
+            raise RuntimeError("the course cannot watch this process") from error
+    finally:
+        sys.path.remove(root)
+
+
+def _next() -> None:
+    """Import the module of this name that Python would have found without ours."""
+    ours = sys.modules.pop("sitecustomize")
+    try:
+        import sitecustomize  # noqa: F401  # the environment's own, now that ours is off the path
+    except ModuleNotFoundError as error:
+        if error.name != "sitecustomize":
+            raise
+    finally:
+        sys.modules.setdefault("sitecustomize", ours)
+
+
+_here = os.path.dirname(os.path.abspath(__file__))
+sys.path[:] = [each for each in sys.path if os.path.abspath(each) != _here]
+_watch(_here)
+_next()

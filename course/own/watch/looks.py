@@ -1,0 +1,278 @@
+"""On a rank: once a second, where its threads stand, and for how long the main one has stood there.
+
+A thread of its own looks, and writes what it sees to a file. It is no `threading.Thread`, since the
+script would find that among its own. Where it cannot run, because C code keeps Python's lock, the
+fault handler writes the stacks when the process gets the signal `ASK`.
+"""
+
+import _thread
+import faulthandler
+import json
+import os
+import resource
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import FrameType
+
+from course.own.watch.calls import C10D, Calls, of_user
+
+LOOK_S = 1.0
+DEEP = 100  # frames of a stack that are kept
+ASK = signal.SIGRTMAX - 5  # have the stacks written, whatever Python does
+BUSY = 0.2  # the share of a core from which on a process computes
+READS = 1 << 20  # bytes a second from which on it reads or writes
+# A loop in one of these waits and looks again: it has not moved.
+WAITING = ("dataloader.py", "threading.py", "queue.py", "selectors.py", "subprocess.py")
+WAITING += ("connection.py", "popen_fork.py", "synchronize.py")
+
+
+@dataclass
+class Thread:
+    """A thread: its frames as (file, line, function), the innermost first.
+
+    `error` is the exception that it is handling, "" if it handles none, and `error_at` the line of
+    the user's that raised it.
+    """
+
+    name: str
+    frames: list[tuple[str, int, str]]
+    error: str = ""
+    error_at: str = ""
+
+
+@dataclass
+class Look:
+    """What a process is at one moment; times in seconds.
+
+    The main thread has not moved for `stood` seconds: it is in the same calls, and neither began a
+    collective nor a backward pass. The process last computed, read or wrote `idle` seconds ago.
+    `looks` counts. `ended` says that the script is over, and `error` by which exception; `unused`
+    names the parameters of which DDP has said that they got no gradient.
+    """
+
+    rank: int | None
+    world: int
+    host: str
+    pid: int
+    began: float
+    main: str = ""  # the main thread's number, as the fault handler writes it
+    looks: int = 0
+    at: float = 0.0
+    stood: float = 0.0
+    idle: float = 0.0
+    cuda: bool = False
+    threads: list[Thread] = field(default_factory=list)
+    pending: list[str] = field(default_factory=list)  # collectives that torch began and not ended
+    ended: bool = False
+    error: Thread | None = None
+    unused: list[str] = field(default_factory=list)
+
+    @property
+    def main_thread(self) -> Thread | None:
+        """The main thread, if it was seen."""
+        return self.threads[0] if self.threads else None
+
+
+class Looker:
+    """Looks at this process, and writes to `folder`."""
+
+    def __init__(self, folder: Path, calls: Calls, rank: int | None, world: int) -> None:
+        self._folder, self._calls = folder, calls
+        main = threading.main_thread().ident or 0
+        self._main = main
+        self.look = Look(
+            rank, world, os.uname().nodename, os.getpid(), time.time(), main=f"{main:016x}"
+        )
+        self._place: object = None
+        self._moved = self._worked = time.monotonic()
+        self._spent = (time.monotonic(), 0.0, 0)
+        self._lock = _thread.allocate_lock()
+
+    def start(self) -> None:
+        """Begin, and have the fault handler write to a file of ours if the script has no other."""
+        stacks = open(self._folder / "stacks", "w")  # noqa: SIM115  # as long as the process lives
+        if not faulthandler.is_enabled():
+            faulthandler.enable(stacks)
+        faulthandler.register(ASK, stacks)
+        self._see()
+        _thread.start_new_thread(self._go_on, ())
+
+    def end(self, error: BaseException | None) -> None:
+        """The script is over: the last look."""
+        with self._lock:
+            self.look.ended = True
+            if error is not None:
+                self.look.error = _thrown(error)
+                self.look.unused = _unused(error)
+            if error is not None:
+                self.look.pending = _pending()
+            self._join_in()
+            self._write()
+
+    def _go_on(self) -> None:
+        while not self.look.ended and os.getpid() == self.look.pid:
+            time.sleep(LOOK_S)
+            with suppress(Exception):  # a failure of ours never reaches the script
+                self._see()
+
+    def _see(self) -> None:
+        with self._lock:
+            if self.look.ended:
+                return
+            now = time.monotonic()
+            frames = sys._current_frames()
+            main = frames.get(self._main)
+            place = (*_signature(main), self._calls.number, self._calls.passes)
+            if place != self._place:
+                self._place, self._moved = place, now
+            if self._works(now):
+                self._worked = now
+            look = self.look
+            look.looks += 1
+            look.at, look.stood, look.idle = time.time(), now - self._moved, now - self._worked
+            look.threads = list(self._threads(frames))
+            # What torch waits for takes longer to ask, and is asked only of a rank that stands.
+            look.pending = _pending() if look.stood > 3 * LOOK_S else []
+            self._join_in()
+            self._write()
+
+    def _threads(self, frames: dict[int, FrameType]) -> Iterator[Thread]:
+        """The main thread, and those others that are in a collective."""
+        names = {thread.ident: thread.name for thread in threading.enumerate()}
+        errors = sys._current_exceptions()
+        for ident in sorted(frames, key=lambda each: each != self._main):
+            stack = list(_walk(frames[ident]))
+            if ident == self._main or any(file.endswith(C10D) for file, _, _ in stack):
+                found = errors.get(ident)
+                error = found[1] if isinstance(found, tuple) else found
+                told = _thrown(error) if error is not None else Thread("", [])
+                name = names.get(ident, "a thread")
+                yield Thread(name, stack, told.error, told.error_at)
+
+    def _works(self, now: float) -> bool:
+        """Whether the process and those below it have computed, read or written since last time."""
+        before, cpu, bytes_ = self._spent
+        now_cpu, now_bytes = _cpu() + _children_cpu(os.getpid()), _bytes()
+        self._spent = (now, now_cpu, now_bytes)
+        span = max(1e-3, now - before)
+        return now_cpu - cpu > BUSY * span or now_bytes - bytes_ > READS * span
+
+    def _join_in(self) -> None:
+        """Which rank this is, once the script has joined a group; whether it uses a GPU."""
+        torch = sys.modules.get("torch")
+        if torch is None or not hasattr(torch, "distributed"):
+            return
+        with suppress(Exception):  # torch is being imported, or the group is going
+            self.look.cuda = torch.cuda.is_initialized()
+            if torch.distributed.is_initialized():
+                self.look.rank = torch.distributed.get_rank()
+                self.look.world = torch.distributed.get_world_size()
+
+    def _write(self) -> None:
+        part = self._folder / "look.part"
+        part.write_text(json.dumps(asdict(self.look)))
+        part.replace(self._folder / "look.json")
+
+
+def _walk(frame: FrameType | None) -> Iterator[tuple[str, int, str]]:
+    for _ in range(DEEP):
+        if frame is None:
+            return
+        yield frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_name
+        frame = frame.f_back
+
+
+def _signature(frame: FrameType | None) -> list[tuple[int, int]]:
+    """Where a stack stands, to compare; without what it does inside of a loop that waits."""
+    found: list[tuple[int, int]] = []
+    while frame is not None:
+        if os.path.basename(frame.f_code.co_filename) in WAITING:
+            found = [(id(frame.f_code), 0)]
+        else:
+            found.append((id(frame.f_code), frame.f_lasti))
+        frame = frame.f_back
+    return found
+
+
+def _thrown(error: BaseException) -> Thread:
+    """An exception as plain data: what it says, its frames, the user's line."""
+    frames = traceback.extract_tb(error.__traceback__, limit=-DEEP)
+    stack = [(each.filename, each.lineno or 0, each.name) for each in reversed(frames)]
+    own = next((each for each in stack if of_user(each[0])), None)
+    says = traceback.format_exception_only(type(error), error)[-1].strip()
+    return Thread("", stack, says[:2000], f"{os.path.basename(own[0])}:{own[1]}" if own else "")
+
+
+def _unused(error: BaseException) -> list[str]:
+    """The names for the indices in "Parameter indices which did not receive grad for rank 1: 4"."""
+    _, mark, after = str(error).partition("Parameter indices which did not receive grad for rank")
+    numbers = after.partition(":")[2].split("\n")[0].split() if mark else []
+    indices = [int(each) for each in numbers if each.isdecimal()]
+    trace = error.__traceback__
+    while indices and trace is not None:
+        module = trace.tb_frame.f_locals.get("self")
+        if type(module).__name__ == "DistributedDataParallel":
+            ignored = getattr(module, "parameters_to_ignore", ())
+            names = [
+                name
+                for name, parameter in module.module.named_parameters()
+                if parameter.requires_grad and name not in ignored
+            ]
+            return [names[each] for each in indices if each < len(names)]
+        trace = trace.tb_next
+    return []
+
+
+def _pending() -> list[str]:
+    """The last collectives that this torch has begun and not ended, by its flight recorder."""
+    torch = sys.modules.get("torch")
+    with suppress(Exception):  # torch promises none of these names
+        told = json.loads(torch._C._distributed_c10d._dump_fr_trace_json())
+        waiting = [each for each in told["entries"] if not each["retired"]]
+        return [
+            f"{each['profiling_name'].rpartition(':')[2]} of {each['input_sizes']}"
+            for each in waiting[:3]
+        ]
+    return []
+
+
+def _cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def _children_cpu(pid: int) -> float:
+    """Seconds that the processes below this one have computed."""
+    total = 0.0
+    with suppress(OSError, ValueError, IndexError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in (task / "children").read_text().split():
+                fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+                total += sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+                total += _children_cpu(int(child))
+    return total
+
+
+def _bytes() -> int:
+    """Bytes that this process has read from and written to files."""
+    with suppress(OSError, ValueError), open("/proc/self/io") as file:
+        return sum(int(line.split()[1]) for line in file if line.startswith(("rchar", "wchar")))
+    return 0
+
+
+def read(path: Path) -> Look | None:
+    """The last look of a process; None if it has written none."""
+    try:
+        raw = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+    raw["threads"] = [Thread(**each) for each in raw["threads"]]
+    raw["error"] = Thread(**raw["error"]) if raw["error"] else None
+    return Look(**raw)

@@ -1,0 +1,99 @@
+"""In every Python process of a watched command: is it a rank, and what is to be watched of it?
+
+A rank is known by its environment, or by the group that it joins: children of `mp.spawn` have no
+environment of their own. The launcher, workers of loaders and other programs that a rank starts
+come through here as well, and are left alone or never counted.
+"""
+
+import atexit
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from course.own.watch.late_import import on_import
+
+FOLDER = "COURSE_WATCH"  # the folder to which each process writes
+STEPS = "COURSE_WATCH_STEPS"  # for how many steps `why` watches each rank
+RANK, WORLD = "COURSE_RANK", "COURSE_WORLD"  # which rank it is, where a scheduler started it
+CLAIMED = "COURSE_WATCH_PID"  # the rank from which a process descends
+
+_state: dict[str, Any] = {}  # of this process: what looks at it
+
+
+def begin() -> None:
+    """Begin to watch this process, if the environment asks for it."""
+    folder = os.environ.get(FOLDER, "")
+    if not os.path.isdir(folder) or CLAIMED in os.environ:
+        return  # a rank's loader workers and other programs
+    rank = _number(RANK, "RANK")
+    if rank is not None:
+        os.environ[CLAIMED] = str(os.getpid())
+        _look(Path(folder), rank)
+    os.register_at_fork(after_in_child=_state.clear)
+    _state["import"] = late = on_import("torch", lambda _: _with_torch(Path(folder), rank))
+    late.__enter__()
+
+
+def _with_torch(folder: Path, rank: int | None) -> None:
+    """torch is there: record calls, and have `why` watch steps."""
+    with suppress(Exception):  # a failure of ours never reaches the script
+        if "calls" not in _state:
+            _look(folder, rank)
+        _state["calls"].install()
+        if (steps := os.environ.get(STEPS)) and _may_be_a_rank(rank):
+            from course.own.watch.observer import observe
+
+            _at_end(observe(folder, int(steps), sys.argv[0]))
+
+
+def _may_be_a_rank(rank: int | None) -> bool:
+    """Whether it is one, or may join a group as the child of a script that spawns its ranks."""
+    launchers = ("torchrun", "torch.distributed.run", "accelerate")
+    return rank is not None or not any(each in " ".join(sys.orig_argv) for each in launchers)
+
+
+def _look(folder: Path, rank: int | None) -> None:
+    from course.own.watch.calls import Calls
+    from course.own.watch.looks import Looker
+
+    own = folder / f"{os.uname().nodename}-{os.getpid()}"
+    own.mkdir(exist_ok=True)
+    calls = Calls(own / "calls")
+    looker = Looker(own, calls, rank, _number(WORLD, "WORLD_SIZE") or 1)
+    _state.update(calls=calls, looker=looker)
+    looker.start()
+    _at_end(lambda: looker.end(_error()))
+
+
+def _at_end(call: Callable[[], None]) -> None:
+    """Have it called when this process ends: `multiprocessing` ends its children without atexit."""
+    process = os.getpid()
+
+    def once() -> None:
+        if os.getpid() == process:
+            with suppress(Exception):
+                call()
+
+    multiprocessing = sys.modules.get("multiprocessing.process")
+    if multiprocessing and multiprocessing.parent_process():
+        from multiprocessing.util import Finalize
+
+        Finalize(None, once, exitpriority=100)
+    else:
+        atexit.register(once)
+
+
+def _error() -> BaseException | None:
+    """The exception that ends this process, if one does."""
+    error = sys.exc_info()[1] or getattr(sys, "last_value", None)
+    if isinstance(error, SystemExit):
+        error = error.__context__  # `mp.spawn` ends a child so, when it has raised
+    return error
+
+
+def _number(*names: str) -> int | None:
+    found = next((os.environ[name] for name in names if os.environ.get(name)), "")
+    return int(found) if found.isdecimal() else None
