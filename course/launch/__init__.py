@@ -12,7 +12,7 @@ which of them runs it; `messages` has what they tell one another.
     rank             forked: runs the script as `__main__`
 """
 
-from course.launch.client import LIMIT_S, launch
+from course.launch.client import launch
 from course.launch.connect import warm_ranks_promised, warm_up
 from course.launch.messages import (
     Done,
@@ -37,7 +37,6 @@ from course.launch.sandbox import Sandbox
 __all__ = [
     "ABORTED",
     "KINDS",
-    "LIMIT_S",
     "RAISED",
     "TRACEBACK",
     "Done",

@@ -8,7 +8,7 @@ import signal
 import sys
 from dataclasses import dataclass
 
-from course.launch.forked import be_process, enter, run_as_main
+from course.launch.forked import be_process, begin, enter, run_as_main
 from course.launch.warm_imports import changed_at_start
 
 CHANNEL = 3  # the descriptor under which a new launcher finds its channel
@@ -60,7 +60,11 @@ class Command:
     def become(self) -> None:
         """Run the script as `__main__` in this fresh fork, as `python -u script args` would."""
         enter(self.env, self.stdout, self.stderr)
-        be_process(lambda: run_as_main(self.argv[2:]))
+        be_process(self._run)
+
+    def _run(self) -> None:
+        begin()
+        run_as_main(self.argv[2:])
 
     def close(self) -> None:
         """Close the descriptors of its output, which the child has."""

@@ -5,6 +5,7 @@ come through here.
 """
 
 import contextlib
+import math
 import os
 import select
 import threading
@@ -30,7 +31,6 @@ from course.launch.messages import (
 from course.launch.place import Here, Place
 from course.launch.run import Run
 
-LIMIT_S = 900.0  # a run without a limit of its own
 OVERDUE_S = 30.0  # after its limit, a supervisor has ended a run, on a busy machine too
 INTERRUPTED_S = 10.0  # for it to end a run that is interrupted; then it is taken not to answer
 LOOK_S = 0.25  # how often metrics are looked for
@@ -45,7 +45,7 @@ Watch = Callable[[Run, Event], None]
 def launch(
     words: list[str],
     watch: Watch = lambda run, event: None,
-    limit: float = LIMIT_S,
+    limit: float = 0.0,
     env: dict[str, str] | None = None,
     stop: threading.Event | None = None,
     patient: bool = False,
@@ -55,10 +55,11 @@ def launch(
     """Run a command such as ``["torchrun", "--standalone", "src/ddp.py"]``, to its end.
 
     `watch(run, event)` is called with each event of the run (see `messages`). After `limit`
-    seconds the run is ended, and each rank's stacks are in its lines; a `patient` limit does not
-    count the time in which the machine was busy with other things. `env` adds to the environment.
-    `place` is where it runs, if not here: `Here(host)` for another network, or a `Sandbox`.
-    `module_folder` is for a script that runs another: the folder from which that one imports. An
+    seconds, if it is not 0, the run is ended, and each rank's stacks are in its lines; a `patient`
+    limit does not count the time in which the machine was busy with other things. `env` adds to
+    the environment. `place` is where it runs, if not here: `Here(host)` for another network, or a
+    `Sandbox`. `module_folder` is for a script that runs another: the folder from which that one
+    imports. An
     interrupt ends the run, then `Interrupted` is raised; so does `stop`, for a launch in a thread,
     where no interrupt arrives. Raises `CourseError` where nothing can be started.
     """
@@ -151,7 +152,7 @@ class _Launch:
 
     def _overdue(self) -> float:
         """When the supervisor must have ended the run, whatever the machine is busy with."""
-        limit = self._request.limit
+        limit = self._request.limit or math.inf
         if self._request.patient:
             limit += PATIENCE * limit
         return time.monotonic() + limit + OVERDUE_S

@@ -7,6 +7,7 @@ interpreter. `forked.md` says how this fails.
 import atexit
 import contextlib
 import gc
+import importlib
 import importlib.machinery
 import os
 import signal
@@ -84,6 +85,18 @@ def _reread_environment() -> None:
             logging.set_verbosity(levels.get(level, logging.get_verbosity()))
 
 
+def begin() -> None:
+    """Import the module that Python imports at its start, where the environment names a new one.
+
+    That is ``sitecustomize`` in the first folder of PYTHONPATH.
+    """
+    first = os.environ.get("PYTHONPATH", "").partition(os.pathsep)[0]
+    if first not in sys.path and os.path.isfile(os.path.join(first, "sitecustomize.py")):
+        sys.path.insert(0, first)
+        sys.modules.pop("sitecustomize", None)
+        importlib.import_module("sitecustomize")
+
+
 def run_as_main(argv: list[str] | tuple[str, ...]) -> None:
     """Run the script `argv[0]` as the module `__main__`, as the interpreter does."""
     path = os.path.abspath(argv[0])
@@ -117,7 +130,8 @@ def be_process(body: Callable[[], None]) -> NoReturn:
         stack = error.__traceback__
         while stack is not None and stack.tb_frame.f_code.co_filename.startswith(OWN):
             stack = stack.tb_next  # a terminal shows the frames of the script alone
-        sys.excepthook(type(error), error.with_traceback(stack), stack)
+        sys.last_value = error.with_traceback(stack)
+        sys.excepthook(type(error), error, stack)
         status = signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
     # Waits for the threads that are not daemons, as `multiprocessing` ends its forks.
     threading._shutdown()  # pyrefly: ignore[missing-attribute]

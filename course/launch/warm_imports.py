@@ -6,6 +6,7 @@ Also the rule by which a run is told that cannot use it, since a variable was re
 import atexit
 import importlib
 import logging
+import os
 import sys
 from dataclasses import dataclass, field
 from typing import Any
@@ -105,9 +106,20 @@ READ_LATE = (
     "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK",  # scikit-learn sets them in a kernel
 )  # fmt: skip
 
+PATH = "PYTHONPATH"
+ENTRY = "sitecustomize.py"
+
+
+def path_without_entry(env: dict[str, str]) -> str:
+    """PYTHONPATH without a first folder that has a module for Python's start (`forked.begin`)."""
+    first, mark, rest = env.get(PATH, "").partition(os.pathsep)
+    return rest if os.path.isfile(os.path.join(first, ENTRY)) else first + mark + rest
+
 
 def changed_at_start(before: dict[str, str], after: dict[str, str]) -> set[str]:
     """The variables that differ and that were read when the warm server started."""
+    after = {**after, PATH: path_without_entry(after)}
+    before = {**before, PATH: path_without_entry(before)}
     names = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
     return {
         name for name in names if name.startswith(READ_AT_START) and not name.startswith(READ_LATE)

@@ -8,6 +8,7 @@ picture when the run has ended.
 import sys
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import TextIO
 
 from course.drawing import ansi
@@ -29,6 +30,7 @@ from course.launch import (
 )
 from course.notebook.displays import CurvesDisplay
 from course.notebook.run_ending import how_it_ended, story
+from course.own import Verdict
 
 SHOWN_LINES = 400  # of a run, printed in the notebook; then only the last ones
 LAST_LINES = 10
@@ -37,12 +39,20 @@ SAID: set[str] = set()  # the notes that this kernel has shown
 
 
 class Live:
-    """Watches one run (`launch(..., watch=Live(limit))`); `display` shows its curves."""
+    """Watches one run (`launch(..., watch=Live(limit))`); `display` shows its curves.
+
+    `explain` says of a run that has ended why it did, where its processes were watched.
+    """
 
     def __init__(
-        self, limit: float, display: CurvesDisplay | None = None, out: TextIO | None = None
+        self,
+        limit: float = 0.0,
+        display: CurvesDisplay | None = None,
+        out: TextIO | None = None,
+        explain: Callable[[Run], Verdict | None] = lambda run: None,
     ) -> None:
         self._limit, self._display, self._out = limit, display, out
+        self._explain = explain
         # Lines of a traceback by rank, until it is known whether it ended its rank.
         self._held: dict[int, list[Line]] = {}
         self._shown = 0
@@ -105,7 +115,7 @@ class Live:
         for line in self._rest:
             self._print(_prefix(run, line.rank) + line.text)
         self._show_handled_tracebacks(run)
-        for sentence in story(run, self._limit):
+        for sentence in story(run, self._limit, self._explain(run)):
             self._print(sentence)
 
     def _show_handled_tracebacks(self, run: Run) -> None:

@@ -21,12 +21,12 @@ from IPython.core.magics import NamespaceMagics
 
 from course.core import CourseError, write_whole
 from course.exercises import exercise
-from course.launch import KINDS, LIMIT_S, Reason, Run, launch, warm_up
+from course.launch import KINDS, Reason, Run, warm_up
 from course.notebook import guess_form, progress, server, stuck, working_folder
 from course.notebook.diff import Diff
 from course.notebook.displays import CheckDisplay, CurvesDisplay
 from course.notebook.live import Live
-from course.own import Answer, answered, options, watch_ranks
+from course.own import Answer, answered, options, reports, watched
 
 SHOW = "--show"
 
@@ -76,8 +76,9 @@ class CourseMagics(Magics):
         None where the script has an open TODO.
         """
         args = options.read(_words(line), "%why")
-        run, told = watch_ranks(args.command, args.steps, args.stop, Live(LIMIT_S, CurvesDisplay()))
-        answer = answered(run, told)
+        with watched(args.steps, args.stop) as one:
+            run = one.run(args.command, Live(display=CurvesDisplay(), explain=one.verdict))
+            answer = answered(run, reports(one.folder))
         if answer is None and run.unfinished:
             return None
         if answer is None:
@@ -176,9 +177,10 @@ def _words(line: str) -> list[str]:
         raise CourseError(f"The command cannot be read: {str(error).lower()} in: {line}") from None
 
 
-def _show(words: list[str], limit: float = LIMIT_S, may_hang: bool = False) -> Run:
+def _show(words: list[str], limit: float = 0.0, may_hang: bool = False) -> Run:
     """Launch and show; a failing run of a finished script raises, an open TODO does not."""
-    run = launch(words, watch=Live(limit, CurvesDisplay()), limit=limit, patient=may_hang)
+    with watched() as one:
+        run = one.run(words, Live(limit, CurvesDisplay(), explain=one.verdict), limit)
     if run.ok or run.unfinished or (may_hang and run.reason == Reason.LIMIT):
         return run
     raise CourseError(f"{run.command} failed; the message above says why.")

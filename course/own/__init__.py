@@ -14,24 +14,43 @@ is looked up when it is asked for.
 from importlib import import_module
 
 _HOMES = {
-    "KNOWN": "slow.cause",
     "Answer": "say.answer",
     "Cause": "slow.cause",
     "Finding": "finding",
+    "KNOWN": "slow.cause",
+    "Verdict": "hang.verdict",
+    "answer": "say.answer",
     "answered": "say.answer",
     "options": "say",
+    "report": "say",
+    "reports": "say.answer",
     "terminal": "",
     "watch": "watch.watching",
+    "watched": "watch.watching",
 }
 
-__all__ = ["KNOWN", "Answer", "Cause", "Finding", "answered", "options", "terminal", "watch"]
+__all__ = [
+    "KNOWN",
+    "Answer",
+    "Cause",
+    "Finding",
+    "Verdict",
+    "answer",
+    "answered",
+    "options",
+    "report",
+    "reports",
+    "terminal",
+    "watch",
+    "watched",
+]
 
 
 def __getattr__(name: str) -> object:
-    """A name of this face, from the module that has it."""
+    """A name of this face, from the module that has it; or that module itself."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = ".".join(filter(None, [__name__, _HOMES[name]]))
-    if name in ("options", "terminal"):
+    if name in ("options", "report", "terminal"):
         return import_module(f"{home}.{name}")
     return getattr(import_module(home), name)

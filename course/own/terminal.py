@@ -96,7 +96,7 @@ def watched(
     enough: Callable[[], bool] = lambda: False,
 ) -> Verdict:
     """Run the command to its end, and say how it ended; it is ended when `enough` says so."""
-    patience = Patience(folder, standing.stood, args.patience, args.limit)
+    patience = Patience(folder, standing.stood, args.patience, args.limit, say)
     command = Command(args.command, environment(folder, steps))
     stopped = False
 

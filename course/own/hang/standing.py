@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from course.core import words
+from course.launch import brief
 from course.own.hang import places
 from course.own.hang.of_calls import step
 from course.own.watch.processes import Seen
@@ -44,7 +45,7 @@ def _state(seen: Seen) -> str:
         error = seen.look.error
         if error:
             at = f" at {error.error_at}" if error.error_at else ""
-            return f"failed{at}: {error.error.splitlines()[0]}"
+            return f"failed{at}: {brief(error.error.splitlines()[0])}"
         return f"was ended by a fatal error ({how}){_at(where)}" if how else "has ended"
     if where is None:
         return "is outside of the script"

@@ -73,8 +73,8 @@ class Calls:
         from torch.nn.parallel import DistributedDataParallel
 
         _before(distributed_c10d, "_rank_not_in_group", self._called)
-        _before(autograd, "_make_grads", self._backward)
-        _before(DistributedDataParallel, "_pre_forward", self._wrapped)
+        _before(autograd, "_tensor_or_tensors_to_tuple", self._backward)
+        _before(DistributedDataParallel, "_build_params_for_reducer", self._wrapped)
 
     def _called(self, *_: object) -> None:
         """The caller of the helper is a collective, or something like `get_rank`."""
@@ -107,7 +107,7 @@ class Calls:
         self._count()
 
     def _wrapped(self, ddp: Any, *_: object) -> None:
-        """DDP's forward: how much its gradients are."""
+        """A module is wrapped by DDP: how much its gradients are."""
         if not self.gradients and os.getpid() == self.process:
             mine = [each for each in ddp.module.parameters() if each.requires_grad]
             self.gradients = sum(each.numel() * each.element_size() for each in mine)
@@ -157,6 +157,7 @@ def of_user(file: str) -> bool:
 def _before(home: object, name: str, ours: Callable) -> None:
     """Have `ours` called, with the same arguments, before a function of a module.
 
+    Only functions will do that raise nothing and wait for nothing, or our frame would be seen.
     A torch without that name is left alone.
     """
     real = getattr(home, name, None)

@@ -1,104 +1,121 @@
-"""Run anyone's command, and have each of its ranks watched from within."""
+"""In a notebook: run a command by `launch`, with each of its processes watched from within."""
 
 import contextlib
+import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from course.core import CourseError, Interrupted
-from course.launch import Event, Run, launch
+from course.core import Interrupted
+from course.launch import Event, Reason, Run, launch
+from course.own.hang import standing, verdict
+from course.own.hang.verdict import INTERRUPTED, ITSELF, LIMIT, STOOD, STOPPED, Verdict
 from course.own.slow import devices
 from course.own.watch import timeline
+from course.own.watch.command import environment
+from course.own.watch.patience import Patience
 from course.own.watch.timeline import Rank
 
-WITHIN = Path(__file__).with_name("on_rank.py")
-MODULE = ("-m", "--module")
-LIMIT_S = 7 * 24 * 3600.0  # a training is not ended for being long
-LOOK_S = 0.2  # how often it is looked whether all ranks have told
+LOOK_S = 0.2  # how often to check whether it is enough
+# A fault handler of ours writes the stacks, to a file that is read here.
+ENV = {"PYTHONFAULTHANDLER": ""}
 
 Watch = Callable[[Run, Event], None]
 
 
-def watch_ranks(
-    words: list[str],
-    steps: int = 20,
-    stop: bool = False,
-    watch: Watch = lambda run, event: None,
-) -> tuple[Run, list[Rank]]:
-    """Run a torchrun or accelerate command, and return the run with what its ranks have told.
+def nothing(run: Run, event: Event) -> None:
+    """Show nothing of a run."""
 
-    Each rank is watched for `steps` steps after a warm-up. With `stop` the run is then ended.
-    `watch` is told of the run as `launch` does. Raises `CourseError` for a command that cannot be
-    watched, and `Interrupted` if the user interrupts.
+
+class Watched:
+    """One run of a command; it is ended when its ranks stand still.
+
+    `why` watches each rank for `steps` steps; with `stop`, the run is ended when all have reported.
+    `folder` is there until `close`.
     """
-    runs: list[Run] = []
 
-    def seen(run: Run, event: Event) -> None:
-        runs[:] = [run]
-        watch(run, event)
+    def __init__(self, steps: int = 0, stop: bool = False) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="course-own-"))
+        self._steps, self._may_stop = steps, stop
+        self._patience = Patience(self.folder, standing.stood, standing.PATIENCE_S, None, print)
+        self._stop, self._over = threading.Event(), threading.Event()
+        self._stopped = False
 
-    with tempfile.TemporaryDirectory(prefix="course-why-") as name:
-        folder = Path(name)
-        command = _watched(words, folder, steps)
-        with _ending(folder, stop) as (told, ended):
-            try:
-                launch(command, watch=seen, limit=LIMIT_S, stop=ended)
-            except Interrupted:
-                if not told.is_set():
-                    raise
-        run = runs[0]
-        run.words = words  # as the user typed it
-        told = [timeline.read(path) for path in sorted(folder.glob("rank*.json"))]
-        for rank in told:
-            devices.see(rank, folder / f"gpu{rank.rank}.json")
-        return run, told
+    def run(self, words: list[str], watch: Watch = nothing, limit: float = 0.0) -> Run:
+        """To its end; `watch` and a patient `limit` as `launch` takes them.
 
+        Raises `Interrupted` if the user interrupts.
+        """
+        runs: list[Run] = []
 
-def _watched(words: list[str], folder: Path, steps: int) -> list[str]:
-    """The command with the script's name, or the module's, put behind what watches it."""
-    if words[:3] == ["python", "-m", "torch.distributed.run"]:
-        words = ["torchrun", *words[3:]]
-    if words[:1] == ["python"]:
-        raise CourseError(
-            "python starts one process: `why` asks why several ranks are slow. "
-            "Give it a torchrun or an accelerate command."
-        )
-    if words[:1] not in (["torchrun"], ["accelerate"]):
-        raise CourseError(
-            "`why` takes the command that starts your training: "
-            "why -- torchrun --standalone --nproc-per-node 2 train.py."
-        )
-    place = next((n for n, word in enumerate(words) if word.endswith(".py") or word in MODULE), 0)
-    if not place or (words[place] in MODULE and place + 1 == len(words)):
-        raise CourseError(
-            "`why` watches a Python script, and there is no name that ends in .py in this command, "
-            "nor a module after -m: a program (--no-python) cannot be watched."
-        )
-    if words[place] not in MODULE and not Path(words[place]).is_file():
-        raise CourseError(f"There is no script {words[place]} in {Path.cwd()}: check the name.")
-    return [*words[:place], str(WITHIN), str(folder), str(steps), *words[place:]]
+        def seen(run: Run, event: Event) -> None:
+            runs[:] = [run]
+            watch(run, event)
+
+        env = environment(self.folder, self._steps) | ENV
+        looker = threading.Thread(target=self._look, daemon=True)
+        looker.start()
+        try:
+            launch(words, seen, limit, env, stop=self._stop, patient=bool(limit))
+        except Interrupted:
+            if not self._stop.is_set():
+                raise
+        finally:
+            self._over.set()
+            looker.join()
+        return runs[0]
+
+    def verdict(self, run: Run) -> Verdict:
+        """Why it ended, once it has; what was seen last is what counts."""
+        self._over.set()
+        if run.reason == Reason.LIMIT:
+            ended = LIMIT
+        elif run.reason == Reason.STOPPED and self._stop.is_set():
+            ended = STOPPED if self._stopped else STOOD
+        elif run.reason == Reason.STOPPED:
+            ended = INTERRUPTED
+        else:
+            ended = ITSELF
+            self._patience.last()
+        failed = 0 if run.ok else run.launcher_code or 1
+        return verdict.of(self._patience.ranks, ended, failed, run.wall_s)
+
+    def close(self) -> None:
+        """Remove the folder."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _look(self) -> None:
+        while not self._over.wait(LOOK_S):
+            self._stopped = self._may_stop and _all_have_reported(self.folder)
+            if self._stopped or self._patience.look():
+                self._stop.set()
+                return
 
 
 @contextmanager
-def _ending(folder: Path, stop: bool) -> Iterator[tuple[threading.Event, threading.Event | None]]:
-    """Two events: all ranks have told what they saw; and, with `stop`, the same to end the run."""
-    told, over = threading.Event(), threading.Event()
+def watched(steps: int = 0, stop: bool = False) -> Iterator[Watched]:
+    """One run, whose folder is removed at the end."""
+    with contextlib.closing(Watched(steps, stop)) as one:
+        yield one
 
-    def look() -> None:
-        while not over.wait(LOOK_S):
-            files = list(folder.glob("rank*.json"))
-            if files and len(files) == timeline.read(files[0]).local:
-                told.set()
-                return
 
-    thread = threading.Thread(target=look, daemon=True)
-    if stop:
-        thread.start()
-    try:
-        yield told, told if stop else None
-    finally:
-        over.set()
-        with contextlib.suppress(RuntimeError):  # never started
-            thread.join()
+def watch(
+    words: list[str], steps: int = 20, stop: bool = False, watch: Watch = nothing
+) -> tuple[Run, list[Rank]]:
+    """Run a command for `why`, and return the run with what its ranks report.
+
+    Each rank is watched for `steps` steps after a warm-up. With `stop` the run is then ended.
+    """
+    with watched(steps, stop) as one:
+        run = one.run(words, watch)
+        ranks = [timeline.read(path) for path in sorted(one.folder.glob("rank*.json"))]
+        for rank in ranks:
+            devices.see(rank, one.folder / f"gpu{rank.rank}.json")
+        return run, ranks
+
+
+def _all_have_reported(folder: Path) -> bool:
+    files = list(folder.glob("rank*.json"))
+    return bool(files) and len(files) == timeline.read(files[0]).local
