@@ -67,7 +67,7 @@ class CourseMagics(Magics):
                 "%timeout takes seconds and a command: "
                 "%timeout 20 torchrun --nproc-per-node 2 src/NAME.py."
             )
-        return _show(words, limit, may_hang=True)
+        return _show(words, limit)
 
     @line_magic
     def why(self, line: str) -> Answer | None:
@@ -177,11 +177,11 @@ def _words(line: str) -> list[str]:
         raise CourseError(f"The command cannot be read: {str(error).lower()} in: {line}") from None
 
 
-def _show(words: list[str], limit: float = 0.0, may_hang: bool = False) -> Run:
+def _show(words: list[str], limit: float | None = None) -> Run:
     """Launch and show; a failing run of a finished script raises, an open TODO does not."""
     with watched() as one:
-        run = one.run(words, Live(limit, CurvesDisplay(), explain=one.verdict), limit)
-    if run.ok or run.unfinished or (may_hang and run.reason == Reason.LIMIT):
+        run = one.run(words, Live(display=CurvesDisplay(), explain=one.verdict), limit)
+    if run.ok or run.unfinished or (limit and run.reason == Reason.LIMIT):
         return run
     raise CourseError(f"{run.command} failed; the message above says why.")
 

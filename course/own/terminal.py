@@ -1,22 +1,19 @@
-"""What the tools are in a terminal: their common options, the watched command, the last word."""
+"""What the tools are in a terminal: the commands, and the options that all of them have."""
 
 import argparse
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from course.core import CourseError
-from course.own.hang import causes, standing, verdict
-from course.own.hang.verdict import INTERRUPTED, ITSELF, LIMIT, STOOD, STOPPED, Verdict
+from course.own import session
+from course.own.hang import causes, standing
+from course.own.hang.verdict import ITSELF, Verdict
 from course.own.say import answer as answers
 from course.own.say import options, report
 from course.own.say.answer import Answer
-from course.own.watch.command import Command, environment, say
-from course.own.watch.patience import Patience
+from course.own.session import Session, exit_code
+from course.own.watch.command import say
 
-FOUND = 3  # the exit code where something was found
 CODES = """exit codes:
   0  nothing was found
   2  the options cannot be understood
@@ -27,9 +24,10 @@ CODES = """exit codes:
 def run(argv: Sequence[str]) -> int:
     """The command `run`; returns its exit code."""
     args = _run_options(argv)
-    with _folder(args.keep) as folder:
-        found = watched(args, folder)
-    if args.json:
+    with session.folder(args) as (folder, run):
+        one = Session(args, folder, run)
+        found = one.finish()
+    if args.json and one.judges:
         report.write(args.json, "run", args.command, found.findings, **found.plain())
     return exit_code(found)
 
@@ -40,13 +38,16 @@ def why(argv: Sequence[str]) -> int:
     The answer comes as soon as all ranks have seen enough, and again at the end of a long run.
     """
     args = read(add_common(options.parser("python -m course why", f"\n\n{CODES}")), argv)
-    with _folder(args.keep) as folder:
+    with session.folder(args) as (folder, run):
         early = _Early(folder, args.stop)
-        found = watched(args, folder, args.steps, early.look)
-        answer = early.answer or _last_answer(folder, found)
+        one = Session(args, folder, run, args.steps, lambda: one.is_whole and early.look())
+        found = one.finish()
+        answer = None
+        if one.judges:
+            answer = early.answer or _last_answer(folder, found)
         if answer and not found.findings:
             say(f"\n{answer}")  # after a failure or a hang, that is the last word
-    if args.json:
+    if args.json and one.judges:
         told = answer.plain() if answer else {}
         report.write(args.json, "why", args.command, found.findings, **found.plain(), why=told)
     return exit_code(found)
@@ -89,63 +90,6 @@ def _last_answer(folder: Path, found: Verdict) -> Answer | None:
     return answer
 
 
-def watched(
-    args: argparse.Namespace,
-    folder: Path,
-    steps: int = 0,
-    enough: Callable[[], bool] = lambda: False,
-) -> Verdict:
-    """Run the command to its end, and say how it ended; it is ended when `enough` says so."""
-    patience = Patience(folder, standing.stood, args.patience, args.limit, say)
-    command = Command(args.command, environment(folder, steps))
-    stopped = False
-
-    def look() -> bool:
-        nonlocal stopped
-        stopped = enough()
-        return stopped or patience.look()
-
-    command.run(look)
-    if command.interrupted:
-        ended = INTERRUPTED
-    elif command.code is not None:
-        ended = ITSELF
-        patience.last()
-    else:
-        ended = STOPPED if stopped else STOOD if patience.over_patience else LIMIT
-    found = verdict.of(patience.ranks, ended, command.code, patience.seconds)
-    if text := report.verdict(found):
-        say(f"\n{text}")
-    elif not args.quiet and ended == ITSELF and not steps:
-        say("\nNo rank stood still, and none failed.")
-    if ended != ITSELF:
-        command.end()
-    return found
-
-
-def exit_code(found: Verdict, faults: bool = False) -> int:
-    """What the tool gives back to the shell; `faults` says whether it found more than `found`."""
-    if found.ended == ITSELF and found.code:
-        return found.code
-    if found.faults or faults:
-        return FOUND
-    return 130 if found.ended == INTERRUPTED else 0
-
-
-@contextmanager
-def _folder(keep: Path | None) -> Iterator[Path]:
-    """Where the processes write: a temporary folder, unless it is to be kept."""
-    if keep:
-        keep.mkdir(parents=True, exist_ok=True)
-        yield keep
-        return
-    folder = Path(tempfile.mkdtemp(prefix="course-run-"))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def _run_options(argv: Sequence[str]) -> argparse.Namespace:
     known = "\n".join(f"  {name:18}{known.seen}" for name, known in causes.KNOWN.items())
     parser = argparse.ArgumentParser(
@@ -173,6 +117,12 @@ def add_common(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     add("--json", type=Path, metavar="FILE", help="write what was found as JSON too")
     add("--quiet", action="store_true", help="say nothing where nothing was found")
     add("--keep", type=Path, metavar="FOLDER", help="keep what the ranks wrote there")
+    add(
+        "--rank",
+        action="store_true",
+        help="the command is one rank, as srun, mpirun or torchrun starts each of them",
+    )
+    add("--folder", type=Path, metavar="FOLDER", help="where the ranks of all machines meet")
     add("command", nargs=argparse.REMAINDER, help="as you would type it")
     return parser
 

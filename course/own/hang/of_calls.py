@@ -60,8 +60,8 @@ def _sentence(ranks: Sequence[Seen], passes: int) -> str:
         f"rank {rank} {_times(mine[name, where])}"
         for rank, mine in list(counts.items())[:4]
     ]  # fmt: skip
-    after = f"After backward pass {passes} (step {step(passes)} from 0)" if passes else "At first"
-    return f"{after} the ranks' calls part: {name} at {where} was called by {', by '.join(told)}."
+    after = f"After backward pass {passes} (step {step(passes)} from 0) t" if passes else "T"
+    return f"{after}he ranks' calls part: {name} at {where} was called by {', by '.join(told)}."
 
 
 def _times(count: int) -> str:

@@ -23,7 +23,9 @@ def found(ranks: Sequence[Seen]) -> list[Finding]:
             )
             if parted:
                 sentence, step = parted
-                one = replace(one, says=f"{one.says} {sentence}", step=one.step or step)
+                told = step == 0 and any(p and p.call and p.at in sentence for p in where.values())
+                says = one.says if told else f"{one.says} {sentence}"
+                one = replace(one, says=says, step=one.step or step)
             return [one, *_later(ranks, where)]
     return []
 
@@ -173,7 +175,7 @@ def _same(ranks: Sequence[Seen], where: dict[int, Place | None]) -> Finding | No
 
 
 def _outside(ranks: Sequence[Seen], where: dict[int, Place | None]) -> Finding | None:
-    told = [f"rank {rank} {place or 'is outside of the script'}" for rank, place in where.items()]
+    told = [_stands(rank, place) for rank, place in where.items()]
     first = next((place for place in where.values() if place), None)
     return finding(
         "outside",
@@ -196,6 +198,10 @@ def _later(ranks: Sequence[Seen], where: dict[int, Place | None]) -> list[Findin
     if on_gpus[0].look.pending:
         says += f" Not done, by torch's flight recorder: {'; '.join(on_gpus[0].look.pending)}."
     return [Finding("later line", says, rank=on_gpus[0].rank, where=call.at, note=True)]
+
+
+def _stands(rank: int, place: Place | None) -> str:
+    return f"rank {rank} {place.brief if place else 'is outside of the script'}"
 
 
 def _names(ranks: Sequence[int], begins: bool = False) -> str:

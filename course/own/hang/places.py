@@ -54,9 +54,13 @@ class Place:
         linecache.checkcache(self.file)  # it may have been rewritten since the last run
         return COMMENT.sub("", linecache.getline(self.file, self.line)).strip()
 
+    @property
+    def brief(self) -> str:
+        """What the thread does, and the line without its text."""
+        return f"{f'waits in {self.call}' if self.call else self.doing or 'is'} at {self.at}"
+
     def __str__(self) -> str:
-        doing = f"waits in {self.call}" if self.call else self.doing or "is"
-        return f"{doing} at {self.at}   {self.source}".rstrip()
+        return f"{self.brief}   {self.source}".rstrip()
 
 
 def of(seen: Seen) -> Place | None:

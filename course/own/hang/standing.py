@@ -9,7 +9,6 @@ from course.own.hang.of_calls import step
 from course.own.watch.processes import Seen
 
 PATIENCE_S = 300.0  # no rank has moved for so long: the run cannot end by itself
-STANDS_S = 5.0  # at a limit or an interrupt, a run that has stood for less counts as working
 LOOKS = 3  # of a rank, before anything is said of it
 
 

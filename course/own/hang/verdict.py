@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from course.core import words
 from course.own.finding import Finding
 from course.own.hang import of_ends, of_waiting, standing
+from course.own.watch.patience import MOVES_S
 from course.own.watch.processes import Seen
 
 # How a run ended.
@@ -37,24 +38,32 @@ class Verdict:
         return {"ended": self.ended, "exit_code": self.code, "ranks": ranks}
 
 
-def of(ranks: Sequence[Seen], ended: str, code: int | None, seconds: float) -> Verdict:
-    """The verdict on a run that has ended with an exit code, or is being ended after `seconds`."""
+def of(
+    ranks: Sequence[Seen], ended: str, code: int | None, seconds: float, enough: float
+) -> Verdict:
+    """The verdict on a run that has ended with an exit code, or is being ended after `seconds`.
+
+    Ranks that have not moved for `enough` seconds stand still.
+    """
     if ended == ITSELF:
         return _by_itself(ranks, code or 0)
     if ended == STOPPED:
         return Verdict(ended)
-    stood = standing.stood(ranks)
-    why = {
-        STOOD: "The run was ended, since",
-        LIMIT: f"The limit came after {words.duration(seconds)}:",
-        INTERRUPTED: f"Interrupted after {words.duration(seconds)}:",
+    lead = {
+        STOOD: "The run was ended.",
+        LIMIT: f"The limit of {seconds:g} s ended the run.",
+        INTERRUPTED: f"Interrupted after {words.duration(seconds)}.",
     }[ended]
     if not ranks:
-        return Verdict(ended, lead=f"{why} no rank has been seen.")
-    if stood < standing.STANDS_S:
-        lead = f"{why} the ranks were still working."
+        return Verdict(ended, lead=f"{lead} No rank has been seen.")
+    stood = standing.stood(ranks)
+    if ended != STOOD and stood < MOVES_S:
+        lead = f"{lead} The ranks were still working:"
         return Verdict(ended, lead=lead, ranks=standing.working(ranks))
-    lead = f"{why} no rank has moved for {words.duration(round(stood))}. Where the ranks stand:"
+    if ended != STOOD and stood < enough:
+        lead = f"{lead} It is too early to say whether the ranks stand still:"
+        return Verdict(ended, lead=lead, ranks=standing.working(ranks))
+    lead = f"{lead} No rank has moved for {words.duration(round(stood))}. Where the ranks stood:"
     return Verdict(ended, lead=lead, ranks=standing.lines(ranks), findings=_waiting(ranks))
 
 
@@ -73,6 +82,5 @@ def _by_itself(ranks: Sequence[Seen], code: int) -> Verdict:
     if not code:
         return Verdict(ITSELF, 0)
     found = of_ends.found(ranks)
-    several = standing.lines(ranks) if found and len(ranks) > 1 else []
-    lead = f"The run failed with exit code {code}." if found else ""
-    return Verdict(ITSELF, code, lead, several, found)
+    several = standing.lines(ranks) if len(ranks) > 1 else []
+    return Verdict(ITSELF, code, f"The run failed with exit code {code}.", several, found)

@@ -19,7 +19,7 @@ import psutil
 
 from course.core import CourseError
 from course.launch import process_tree
-from course.own.watch.process import FOLDER, STEPS
+from course.own.watch.process import FOLDER, RANK, REPORTS, STEPS, WORLD
 
 ENTRY = Path(__file__).with_name("entry")
 LOOK_S = 0.5  # how often to check what the processes have written
@@ -27,15 +27,23 @@ GRACE_S = 5.0  # from an interrupt until the command is ended
 PASSED_ON = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP, signal.SIGQUIT)
 
 
-def environment(folder: Path, steps: int = 0) -> dict[str, str]:
-    """What has every Python process of a command watched; with `steps`, for `why` as well."""
+def environment(
+    folder: Path, steps: int = 0, rank: tuple[int, int] | None = None, reports: Path | None = None
+) -> dict[str, str]:
+    """What has every Python process of a command watched.
+
+    With `steps`, `why` watches as well and writes to `reports`, if not to the same folder. `rank`
+    is the process's own and how many there are, where the command is one rank.
+    """
     path = os.environ.get("PYTHONPATH")
     found = {
         "PYTHONPATH": os.pathsep.join([str(ENTRY), *([path] if path else [])]),
         FOLDER: str(folder.resolve()),
     }
     if steps:
-        found[STEPS] = str(steps)
+        found |= {STEPS: str(steps), REPORTS: str((reports or folder).resolve())}
+    if rank:
+        found |= {RANK: str(rank[0]), WORLD: str(rank[1])}
     if "TORCH_FR_BUFFER_SIZE" not in os.environ:
         found["TORCH_FR_BUFFER_SIZE"] = "64"  # torch keeps its last collectives, for a hang
     return found

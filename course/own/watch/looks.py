@@ -1,4 +1,4 @@
-"""On a rank: once a second, where its threads stand, and for how long the main one has stood there.
+"""On a rank: twice a second, where its threads stand, and how long the main one has stood there.
 
 A thread of its own looks, and writes what it sees to a file. It is no `threading.Thread`, since the
 script would find that among its own. Where it cannot run, because C code keeps Python's lock, the
@@ -22,8 +22,9 @@ from pathlib import Path
 from types import FrameType
 
 from course.own.watch.calls import C10D, Calls, of_user
+from course.own.watch.clocks import queued_threads
 
-LOOK_S = 1.0
+LOOK_S = 0.5
 DEEP = 100  # frames of a stack that are kept
 ASK = signal.SIGRTMAX - 5  # have the stacks written, whatever Python does
 BUSY = 0.2  # the share of a core from which on a process computes
@@ -107,6 +108,8 @@ class Looker:
     def end(self, error: BaseException | None) -> None:
         """The script is over: the last look."""
         with self._lock:
+            if self.look.ended:
+                return
             self.look.ended = True
             if error is not None:
                 self.look.error = _thrown(error)
@@ -139,7 +142,7 @@ class Looker:
             look.at, look.stood, look.idle = time.time(), now - self._moved, now - self._worked
             look.threads = list(self._threads(frames))
             # What torch waits for takes longer to ask, and is asked only of a rank that stands.
-            look.pending = _pending() if look.stood > 3 * LOOK_S else []
+            look.pending = _pending() if look.stood > 2.0 else []
             self._join_in()
             self._write()
 
@@ -157,9 +160,11 @@ class Looker:
                 yield Thread(name, stack, told.error, told.error_at)
 
     def _works(self, now: float) -> bool:
-        """Whether the process and those below it have computed, read or written since last time."""
+        """Whether it and those below it have computed, read, written, or waited for a core."""
         before, cpu, bytes_ = self._spent
-        now_cpu, now_bytes = _cpu() + _children_cpu(os.getpid()), _bytes()
+        mine = 0.0 if self.look.cuda else _cpu()  # on a GPU, to wait computes as well
+        now_cpu = mine + _children_cpu(os.getpid()) + queued_threads()
+        now_bytes = _bytes()
         self._spent = (now, now_cpu, now_bytes)
         span = max(1e-3, now - before)
         return now_cpu - cpu > BUSY * span or now_bytes - bytes_ > READS * span

@@ -4,32 +4,45 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from course.launch import process_tree
 from course.own.watch.processes import Processes, Seen
 
-LOOK_S = 1.0  # how often the ranks' files are read
+LOOK_S = 0.5  # how often the ranks' files are read
 SETTLE_S = 3.0  # for a run of which ranks are being ended to end as a whole
 TOLD_S = 30.0  # a run that has stood for so long will be ended: the user is told
+MOVES_S = 1.5  # a run that has stood for less is working
+STANDS_S = 3.0  # a run that has stood for less may be working
+TIMES = 2  # ... so may one that has stood less than that many times as long as it did before
+LATE_S = 30.0  # how long a limit is put off at most, until it is clear which of the two it is
+SPARED = 5  # ... and how many times itself at most, for the time in which the machine was busy
 
 
 class Patience:
-    """Ends a run at its `limit`, or when `stood` says that it has stood still for `patience`.
+    """Ends a run at its limit, or when it has stood still for `patience` seconds.
 
-    `ended` is then the reason, else None; `ranks` are those of the last look. Times in seconds.
+    `stood` says for how many seconds no rank has moved. A limit is put off by the time in which a
+    rank waited for a core if it `spares`, and for a moment where it is not clear whether the run
+    stands. `ranks` are those of the last look. `own` is
+    as `Processes` takes it.
     """
 
     def __init__(
         self,
         folder: Path,
         stood: Callable[[Sequence[Seen]], float],
-        patience: float,
-        limit: float | None,
         tell: Callable[[str], None],
+        patience: float,
+        limit: float | None = None,
+        spares: bool = False,
+        own: Path | None = None,
     ) -> None:
-        self._processes = Processes(folder)
-        self._stood, self._patience, self._limit = stood, patience, limit
+        self._processes = Processes(folder, own)
+        self._stood, self._tell = stood, tell
+        self._patience, self.limit, self._spares = patience, limit, spares
         self._began = time.monotonic()
-        self._tell, self._told = tell, False
-        self._looked = self._fewer = 0.0
+        self._looked = self._fewer = self._spared = 0.0
+        self._told = False
+        self._last = self._longest = 0.0  # how long it stands now, and has stood before
         self.ranks: list[Seen] = []
         self.over_patience = self.over_limit = False
 
@@ -38,22 +51,51 @@ class Patience:
         """Since the run began."""
         return time.monotonic() - self._began
 
+    @property
+    def enough(self) -> float:
+        """The seconds after which it is clear that the run stands, by what it did so far."""
+        return max(STANDS_S, TIMES * self._longest)
+
     def look(self) -> bool:
-        """Whether the run is to be ended; the files are read once a second."""
+        """Whether the run is to be ended; the files are read twice a second."""
         if time.monotonic() - self._looked < LOOK_S:
             return False
         self._looked = time.monotonic()
         self._take(self._processes.ranks())
         stood = self._stood(self.ranks)
+        if stood < self._last:  # it went on
+            self._longest = max(self._longest, self._last)
+        self._last = stood
+        self._warn(stood)
+        self.over_patience = stood > self._patience
+        self.over_limit = self.limit is not None and self._is_over(self.limit, stood)
+        return self.over_patience or self.over_limit
+
+    def last(self) -> list[Seen]:
+        """The ranks of a run that has ended by itself."""
+        self.ranks = self._processes.ranks()
+        return self.ranks
+
+    def _is_over(self, limit: float, stood: float) -> bool:
+        late = self.seconds - limit
+        if late < 0:
+            return False
+        if self._spares:
+            waited = [
+                process_tree.waited_for_a_core(seen.look.pid) for seen in self.ranks if seen.alive
+            ]
+            self._spared = max(self._spared, min(max(waited, default=0.0), SPARED * limit))
+            late -= self._spared
+        clear = not self.ranks or stood < MOVES_S or stood >= self.enough
+        return late > (0 if clear else LATE_S)
+
+    def _warn(self, stood: float) -> None:
         if self._patience > TOLD_S < stood and not self._told:
             self._tell(
                 f"No rank has moved for {stood:.0f} s. The run is ended when none has for "
                 f"{self._patience:.0f} s; an interrupt ends it now, and says where they stand."
             )
         self._told = stood > TOLD_S
-        self.over_patience = stood > self._patience
-        self.over_limit = self._limit is not None and self.seconds > self._limit
-        return self.over_patience or self.over_limit
 
     def _take(self, ranks: list[Seen]) -> None:
         """Keep what was seen while all lived, if they are being ended: that is what counts."""
@@ -63,8 +105,3 @@ class Patience:
         self._fewer = (self._fewer or now) if fewer else 0.0
         if not fewer or now - self._fewer > SETTLE_S:
             self.ranks, self._fewer = ranks, 0.0
-
-    def last(self) -> list[Seen]:
-        """The ranks of a run that has ended by itself."""
-        self.ranks = self._processes.ranks()
-        return self.ranks

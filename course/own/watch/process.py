@@ -17,8 +17,12 @@ from course.own.watch.late_import import on_import
 
 FOLDER = "COURSE_WATCH"  # the folder to which each process writes
 STEPS = "COURSE_WATCH_STEPS"  # for how many steps `why` watches each rank
+REPORTS = "COURSE_WATCH_REPORTS"  # the folder for what it has seen of them
 RANK, WORLD = "COURSE_RANK", "COURSE_WORLD"  # which rank it is, where a scheduler started it
 CLAIMED = "COURSE_WATCH_PID"  # the rank from which a process descends
+
+NO_RANKS = ("torchrun", "torch.distributed.run", "accelerate", "resource_tracker", "forkserver",
+            "compile_worker")  # what starts ranks, or helps them  # fmt: skip
 
 _state: dict[str, Any] = {}  # of this process: what looks at it
 
@@ -31,6 +35,7 @@ def begin() -> None:
     rank = _number(RANK, "RANK")
     if rank is not None:
         os.environ[CLAIMED] = str(os.getpid())
+    if _may_be_a_rank(rank):
         _look(Path(folder), rank)
     os.register_at_fork(after_in_child=_state.clear)
     _state["import"] = late = on_import("torch", lambda _: _with_torch(Path(folder), rank))
@@ -42,17 +47,18 @@ def _with_torch(folder: Path, rank: int | None) -> None:
     with suppress(Exception):  # a failure of ours never reaches the script
         if "calls" not in _state:
             _look(folder, rank)
+        _at_end_of_child()
         _state["calls"].install()
         if (steps := os.environ.get(STEPS)) and _may_be_a_rank(rank):
             from course.own.watch.observer import observe
 
-            _at_end(observe(folder, int(steps), sys.argv[0]))
+            reports = Path(os.environ.get(REPORTS, folder))
+            _at_end(observe(reports, int(steps), sys.argv[0]))
 
 
 def _may_be_a_rank(rank: int | None) -> bool:
     """Whether it is one, or may join a group as the child of a script that spawns its ranks."""
-    launchers = ("torchrun", "torch.distributed.run", "accelerate")
-    return rank is not None or not any(each in " ".join(sys.orig_argv) for each in launchers)
+    return rank is not None or not any(each in " ".join(sys.orig_argv) for each in NO_RANKS)
 
 
 def _look(folder: Path, rank: int | None) -> None:
@@ -69,21 +75,27 @@ def _look(folder: Path, rank: int | None) -> None:
 
 
 def _at_end(call: Callable[[], None]) -> None:
-    """Have it called when this process ends: `multiprocessing` ends its children without atexit."""
+    """Have it called when this process ends; the second of two such calls does nothing."""
     process = os.getpid()
 
-    def once() -> None:
+    def ours() -> None:
         if os.getpid() == process:
             with suppress(Exception):
                 call()
 
-    multiprocessing = sys.modules.get("multiprocessing.process")
-    if multiprocessing and multiprocessing.parent_process():
-        from multiprocessing.util import Finalize
+    atexit.register(ours)
+    _state.setdefault("ends", []).append(ours)
+    if "multiprocessing.util" in sys.modules:
+        _at_end_of_child()
 
-        Finalize(None, once, exitpriority=100)
-    else:
-        atexit.register(once)
+
+def _at_end_of_child() -> None:
+    """`multiprocessing` ends its children without atexit; a child knows only later that it is one."""
+    from multiprocessing.process import parent_process
+    from multiprocessing.util import Finalize
+
+    while parent_process() and _state["ends"]:
+        Finalize(None, _state["ends"].pop(), exitpriority=100)
 
 
 def _error() -> BaseException | None:

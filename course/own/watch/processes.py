@@ -12,6 +12,8 @@ from course.own.watch import calls, looks
 from course.own.watch.calls import Call, Record
 from course.own.watch.looks import ASK, BUSY, Look
 
+OLD_S = 60.0  # what was written longer ago than the command began is another one's
+GONE_S = 60.0  # a process of another machine that has written nothing for so long
 STALE_S = 10.0  # a process that has not looked for so long keeps Python's lock in C code
 
 
@@ -23,9 +25,11 @@ class Seen:
     """
 
     look: Look
+    folder: Path = Path()
     record: Record = field(default_factory=Record)
     stacks: str = ""
     alive: bool | None = True
+    mine: bool = True  # whether the command that is watched from here has started it
 
     @property
     def rank(self) -> int:
@@ -44,10 +48,14 @@ class Seen:
 
 
 class Processes:
-    """Reads the folder of a command again and again."""
+    """Reads the folder of a command again and again.
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    Where several commands share a folder, each starts some ranks, ours those below `own`.
+    """
+
+    def __init__(self, folder: Path, own: Path | None = None) -> None:
+        self._folder, self._own = folder, own or folder
+        self._since = time.time() - OLD_S
         self._cpu: dict[int, tuple[float, float]] = {}  # by process that keeps Python's lock
         self._idle: dict[int, float] = {}
 
@@ -56,10 +64,13 @@ class Processes:
 
         A command that starts no ranks has one, its script.
         """
-        found = [seen for path in sorted(self._folder.glob("*/look.json")) if (seen := _read(path))]
+        paths = sorted(self._folder.rglob("look.json"))
+        found = [seen for path in paths if (seen := _read(path)) and seen.look.at > self._since]
+        for seen in found:
+            seen.mine = self._own in seen.folder.parents
         ranks = [seen for seen in found if seen.look.rank is not None]
-        if not ranks and len(found) == 1:
-            ranks = found
+        if not ranks and found:
+            ranks = [min(found, key=lambda each: each.look.began)]
         latest: dict[int, Seen] = {}
         for seen in sorted(ranks, key=lambda each: each.look.began):
             latest[seen.rank] = seen
@@ -93,14 +104,14 @@ def _read(path: Path) -> Seen | None:
         stacks = path.with_name("stacks").read_text(errors="replace")
     except OSError:
         stacks = ""
-    return Seen(look, calls.read(path.with_name("calls")), stacks, _alive(look))
+    return Seen(look, path.parent, calls.read(path.with_name("calls")), stacks, _alive(look))
 
 
 def _alive(look: Look) -> bool | None:
     if look.ended:
         return False
     if look.host != os.uname().nodename:
-        return None
+        return None if time.time() - look.at < GONE_S else False
     with contextlib.suppress(psutil.NoSuchProcess):
         return psutil.Process(look.pid).status() != psutil.STATUS_ZOMBIE
     return False

@@ -39,14 +39,16 @@ class Watched:
     def __init__(self, steps: int = 0, stop: bool = False) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="course-own-"))
         self._steps, self._may_stop = steps, stop
-        self._patience = Patience(self.folder, standing.stood, standing.PATIENCE_S, None, print)
+        self._patience = Patience(
+            self.folder, standing.stood, print, standing.PATIENCE_S, spares=True
+        )
         self._stop, self._over = threading.Event(), threading.Event()
         self._stopped = False
 
-    def run(self, words: list[str], watch: Watch = nothing, limit: float = 0.0) -> Run:
-        """To its end; `watch` and a patient `limit` as `launch` takes them.
+    def run(self, words: list[str], watch: Watch = nothing, limit: float | None = None) -> Run:
+        """To its end, or a limit that does not count the time in which the machine was busy.
 
-        Raises `Interrupted` if the user interrupts.
+        `watch` is told of the run as `launch` does. Raises `Interrupted` if the user interrupts.
         """
         runs: list[Run] = []
 
@@ -54,11 +56,12 @@ class Watched:
             runs[:] = [run]
             watch(run, event)
 
+        self._patience.limit = limit
         env = environment(self.folder, self._steps) | ENV
         looker = threading.Thread(target=self._look, daemon=True)
         looker.start()
         try:
-            launch(words, seen, limit, env, stop=self._stop, patient=bool(limit))
+            launch(words, seen, env=env, stop=self._stop)
         except Interrupted:
             if not self._stop.is_set():
                 raise
@@ -70,17 +73,18 @@ class Watched:
     def verdict(self, run: Run) -> Verdict:
         """Why it ended, once it has; what was seen last is what counts."""
         self._over.set()
-        if run.reason == Reason.LIMIT:
-            ended = LIMIT
-        elif run.reason == Reason.STOPPED and self._stop.is_set():
+        patience, seconds = self._patience, run.wall_s
+        if run.reason == Reason.STOPPED and self._stop.is_set():
             ended = STOPPED if self._stopped else STOOD
+            if patience.over_limit and not patience.over_patience:
+                ended, seconds, run.reason = LIMIT, patience.limit or 0.0, Reason.LIMIT
         elif run.reason == Reason.STOPPED:
             ended = INTERRUPTED
         else:
             ended = ITSELF
-            self._patience.last()
+            patience.last()
         failed = 0 if run.ok else run.launcher_code or 1
-        return verdict.of(self._patience.ranks, ended, failed, run.wall_s)
+        return verdict.of(patience.ranks, ended, failed, seconds, patience.enough)
 
     def close(self) -> None:
         """Remove the folder."""

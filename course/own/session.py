@@ -1,0 +1,152 @@
+"""One command in a terminal, from its start to the last word on how it ended."""
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from course.own import shared
+from course.own.hang import standing, verdict
+from course.own.hang.verdict import INTERRUPTED, ITSELF, LIMIT, STOOD, STOPPED, Verdict
+from course.own.say import report
+from course.own.shared import Shared
+from course.own.watch.command import Command, environment, say
+from course.own.watch.patience import LOOK_S, Patience
+
+FOUND = 3  # the exit code where something was found
+
+
+class Session:
+    """A command as `args` have it; what its processes see goes to `folder`.
+
+    `why` watches each rank for `steps` steps. `enough` says whether the run is to be ended, asked
+    again and again.
+    """
+
+    def __init__(
+        self,
+        args: argparse.Namespace,
+        folder: Path,
+        run: Shared | None,
+        steps: int = 0,
+        enough: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.folder, self.run = folder, run
+        self._args, self._steps, self._enough = args, steps, enough
+        self._patience = Patience(
+            folder, standing.stood, self._say, args.patience, args.limit, own=run and run.own
+        )
+        self._stopped = False
+
+    @property
+    def judges(self) -> bool:
+        """Whether it is for this command to say something of the run."""
+        return self.run is None or self.run.judges(self._patience.ranks)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all ranks of a run that several commands share have come."""
+        ranks = self._patience.ranks
+        return self.run is None or (bool(ranks) and len(ranks) >= ranks[0].look.world)
+
+    def finish(self) -> Verdict:
+        """Run the command to its end, or end it; say how it ended."""
+        rank = shared.rank() if self._args.rank else None
+        own = self.run.own if self.run else self.folder
+        command = Command(_words(self._args), environment(own, self._steps, rank, self.folder))
+        command.run(self._look)
+        if command.code is not None and not command.interrupted and self.judges:
+            self._wait_for_others(command)
+        found = self._verdict(command)
+        if self.judges:
+            self._tell(found)
+            if self.run and found.ended != ITSELF:
+                self.run.end_all(exit_code(found))
+        if command.code is None:
+            command.end()
+        return found
+
+    def _look(self) -> bool:
+        if self.run and self.run.end is not None:
+            return True
+        over = self._patience.look()
+        if not self.judges:
+            return False
+        self._stopped = self._enough()
+        return self._stopped or over
+
+    def _wait_for_others(self, command: Command) -> None:
+        """Ranks that other commands have started may still run, or hang."""
+        with suppress(KeyboardInterrupt):
+            while self.run and not command.code:
+                if self._look() or not self._others_live():
+                    return
+                time.sleep(LOOK_S)
+
+    def _others_live(self) -> bool:
+        return any(seen.alive is not False for seen in self._patience.ranks if not seen.mine)
+
+    def _verdict(self, command: Command) -> Verdict:
+        patience = self._patience
+        if command.interrupted:
+            ended = INTERRUPTED
+        elif self._stopped:
+            ended = STOPPED
+        elif patience.over_patience or patience.over_limit:
+            ended = STOOD if patience.over_patience else LIMIT
+        elif command.code is None:  # another command has ended the run
+            return Verdict(STOPPED, self.run.end if self.run else None)
+        else:
+            ended = ITSELF
+            patience.last()
+        seconds = self._args.limit if ended == LIMIT else patience.seconds
+        return verdict.of(patience.ranks, ended, command.code, seconds, patience.enough)
+
+    def _tell(self, found: Verdict) -> None:
+        if text := report.verdict(found):
+            say(f"\n{text}")
+        elif not self._args.quiet and found.ended == ITSELF and not self._steps:
+            say("\nNo rank stood still, and none failed.")
+
+    def _say(self, text: str) -> None:
+        if self.judges:
+            say(text)
+
+
+def exit_code(found: Verdict, faults: bool = False) -> int:
+    """What the tool gives back to the shell; `faults` says whether it found more than `found`."""
+    if found.ended in (ITSELF, STOPPED) and found.code:
+        return found.code
+    if found.faults or faults:
+        return FOUND
+    return 130 if found.ended == INTERRUPTED else 0
+
+
+def _words(args: argparse.Namespace) -> list[str]:
+    """The command; with --rank, a script is run by this Python."""
+    first = args.command[0]
+    if args.rank and (first.endswith(".py") or first == "-m"):
+        return [sys.executable, *args.command]
+    return args.command
+
+
+@contextmanager
+def folder(args: argparse.Namespace) -> Iterator[tuple[Path, Shared | None]]:
+    """Where the processes write; and how that is shared, where several commands make one run."""
+    if args.rank or args.folder:
+        at = args.keep or args.folder or shared.default_folder()
+        with shared.joined(at, keep=bool(args.keep)) as run:
+            yield run.folder, run
+    elif args.keep:
+        args.keep.mkdir(parents=True, exist_ok=True)
+        yield args.keep.resolve(), None
+    else:
+        found = Path(tempfile.mkdtemp(prefix="course-run-"))
+        try:
+            yield found, None
+        finally:
+            shutil.rmtree(found, ignore_errors=True)

@@ -1,0 +1,113 @@
+"""One rank, or the ranks of one machine, of a run that others start: by srun, by mpirun, by hand.
+
+Each such command watches what it has started, and all write to one folder. The command that has
+started rank 0 judges the run, says so, and tells the others by a file when it is to be ended.
+"""
+
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from course.core import CourseError
+from course.own.watch.processes import Seen
+
+# Which rank this process is, and of how many, as those who start ranks say it.
+RANKS = (
+    ("RANK", "WORLD_SIZE"),
+    ("SLURM_PROCID", "SLURM_NTASKS"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("PMI_RANK", "PMI_SIZE"),
+)
+# What is the same for all ranks of a run, and for no other run.
+JOBS = (
+    ("TORCHELASTIC_RUN_ID",),
+    ("SLURM_JOB_ID", "SLURM_STEP_ID"),
+    ("PMIX_NAMESPACE",),
+    ("OMPI_MCA_orte_hnp_uri",),
+    ("MASTER_ADDR", "MASTER_PORT"),
+)
+END = "end"  # the file that ends the run, with the exit code of all commands
+LEFT_S = 10.0  # for the other commands to have read it
+
+
+def rank() -> tuple[int, int]:
+    """The rank that this process is to be, and how many there are; raises `CourseError`."""
+    for names in RANKS:
+        found = [os.environ.get(name, "") for name in names]
+        if all(each.isdecimal() for each in found):
+            return int(found[0]), int(found[1])
+    raise CourseError(
+        "--rank is for a command that srun, mpirun or torchrun starts once for each rank: here "
+        "nothing says which rank this is. Set RANK and WORLD_SIZE."
+    )
+
+
+def default_folder() -> Path:
+    """A folder below the current one, under a name that all ranks of the run make alike."""
+    for names in JOBS:
+        found = [os.environ.get(name, "") for name in names]
+        if all(found) and found != ["none"]:
+            name = "".join(letter if letter.isalnum() else "-" for letter in "-".join(found))
+            return Path(f".course-run-{name[:60]}")
+    raise CourseError(
+        "Nothing says which ranks belong together: give --folder, one that all of them see, and "
+        "that no other run uses."
+    )
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The `folder` of a run, and that of this command's `own` ranks in it."""
+
+    folder: Path
+    own: Path
+
+    def judges(self, ranks: Sequence[Seen]) -> bool:
+        """Whether this command has started rank 0, or the first of those that have come."""
+        return not ranks or ranks[0].mine
+
+    @property
+    def end(self) -> int | None:
+        """The exit code of all commands, once the run is to be ended."""
+        with contextlib.suppress(OSError, ValueError):
+            return int((self.folder / END).read_text())
+        return None
+
+    def end_all(self, code: int) -> None:
+        """Have all commands end what they have started."""
+        part = self.folder / f"{END}.part"
+        part.write_text(str(code))
+        part.replace(self.folder / END)
+
+
+@contextmanager
+def joined(folder: Path, keep: bool) -> Iterator[Shared]:
+    """Share a folder; whoever leaves last removes it, unless it is to be kept."""
+    own = folder / f"{os.uname().nodename}-{os.getpid()}"
+    own.mkdir(parents=True, exist_ok=True)
+    shared = Shared(folder.resolve(), own.resolve())
+    (own / "here").touch()
+    try:
+        yield shared
+    finally:
+        (own / "here").unlink(missing_ok=True)
+        if not keep:
+            _leave(shared)
+
+
+def _leave(shared: Shared) -> None:
+    """Remove the folder once no command is in it; one that was killed is waited for in vain."""
+    late = time.monotonic() + LEFT_S
+    while time.monotonic() < late:
+        if not list(shared.folder.glob("*/here")):
+            shutil.rmtree(shared.folder, ignore_errors=True)
+            return
+        if shared.end is None:
+            return  # others go on, and the last of them removes it
+        time.sleep(0.1)
+    shutil.rmtree(shared.folder, ignore_errors=True)
