@@ -47,13 +47,13 @@ def _with_torch(folder: Path, rank: int | None) -> None:
     with suppress(Exception):  # a failure of ours never reaches the script
         if "calls" not in _state:
             _look(folder, rank)
-        _at_end_of_child()
         _state["calls"].install()
         if (steps := os.environ.get(STEPS)) and _may_be_a_rank(rank):
             from course.own.watch.observer import observe
 
             reports = Path(os.environ.get(REPORTS, folder))
             _at_end(observe(reports, int(steps), sys.argv[0]))
+        _at_end_of_child()
 
 
 def _may_be_a_rank(rank: int | None) -> bool:
@@ -85,17 +85,17 @@ def _at_end(call: Callable[[], None]) -> None:
 
     atexit.register(ours)
     _state.setdefault("ends", []).append(ours)
-    if "multiprocessing.util" in sys.modules:
-        _at_end_of_child()
 
 
 def _at_end_of_child() -> None:
-    """`multiprocessing` ends its children without atexit; a child knows only later that it is one."""
-    from multiprocessing.process import parent_process
+    """`multiprocessing` ends a child while its exception is on its way; at exit that is forgotten.
+
+    A child that is spawned does not know yet that it is one when it imports torch.
+    """
     from multiprocessing.util import Finalize
 
-    while parent_process() and _state["ends"]:
-        Finalize(None, _state["ends"].pop(), exitpriority=100)
+    for end in _state["ends"]:
+        Finalize(None, end, exitpriority=100)
 
 
 def _error() -> BaseException | None:
