@@ -17,7 +17,6 @@ _HOMES = {
     "Answer": "say.answer",
     "Cause": "slow.cause",
     "Finding": "finding",
-    "KNOWN": "slow.cause",
     "Verdict": "hang.verdict",
     "answer": "say.answer",
     "answered": "say.answer",
@@ -25,12 +24,11 @@ _HOMES = {
     "report": "say",
     "reports": "say.answer",
     "terminal": "",
-    "watch": "watch.watching",
+    "watch_ranks": "watch.watching",
     "watched": "watch.watching",
 }
 
 __all__ = [
-    "KNOWN",
     "Answer",
     "Cause",
     "Finding",
@@ -41,7 +39,7 @@ __all__ = [
     "report",
     "reports",
     "terminal",
-    "watch",
+    "watch_ranks",
     "watched",
 ]
 

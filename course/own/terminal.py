@@ -48,9 +48,11 @@ def why(argv: Sequence[str]) -> int:
         if answer and not found.findings:
             say(f"\n{answer}")  # after a failure or a hang, that is the last word
     if args.json and one.judges:
-        told = answer.plain() if answer else {}
-        report.write(args.json, "why", args.command, found.findings, **found.plain(), why=told)
-    return exit_code(found)
+        findings = [*found.findings, *(answer.findings if answer else [])]
+        told = answer.plain() if answer else None
+        report.write(args.json, "why", args.command, findings, **found.plain(), why=told)
+    faults = answer is not None and any(not one.note for one in answer.findings)
+    return exit_code(found, faults)
 
 
 class _Early:

@@ -12,7 +12,7 @@ from course.core import Interrupted
 from course.launch import Event, Reason, Run, launch
 from course.own.hang import standing, verdict
 from course.own.hang.verdict import INTERRUPTED, ITSELF, LIMIT, STOOD, STOPPED, Verdict
-from course.own.slow import devices
+from course.own.say.answer import reports
 from course.own.watch import timeline
 from course.own.watch.command import environment
 from course.own.watch.patience import Patience
@@ -105,7 +105,7 @@ def watched(steps: int = 0, stop: bool = False) -> Iterator[Watched]:
         yield one
 
 
-def watch(
+def watch_ranks(
     words: list[str], steps: int = 20, stop: bool = False, watch: Watch = nothing
 ) -> tuple[Run, list[Rank]]:
     """Run a command for `why`, and return the run with what its ranks report.
@@ -113,11 +113,7 @@ def watch(
     Each rank is watched for `steps` steps after a warm-up. With `stop` the run is then ended.
     """
     with watched(steps, stop) as one:
-        run = one.run(words, watch)
-        ranks = [timeline.read(path) for path in sorted(one.folder.glob("rank*.json"))]
-        for rank in ranks:
-            devices.see(rank, one.folder / f"gpu{rank.rank}.json")
-        return run, ranks
+        return one.run(words, watch), reports(one.folder)
 
 
 def _all_have_reported(folder: Path) -> bool:
