@@ -22,7 +22,6 @@ from pathlib import Path
 from types import FrameType
 
 from course.own.watch.calls import C10D, Calls, of_user
-from course.own.watch.clocks import queued_threads
 
 LOOK_S = 0.5
 DEEP = 100  # frames of a stack that are kept
@@ -163,7 +162,7 @@ class Looker:
         """Whether it and those below it have computed, read, written, or waited for a core."""
         before, cpu, bytes_ = self._spent
         mine = 0.0 if self.look.cuda else _cpu()  # on a GPU, to wait computes as well
-        now_cpu = mine + _children_cpu(os.getpid()) + queued_threads()
+        now_cpu = mine + _children_cpu(os.getpid()) + _queued()
         now_bytes = _bytes()
         self._spent = (now, now_cpu, now_bytes)
         span = max(1e-3, now - before)
@@ -251,6 +250,15 @@ def _pending() -> list[str]:
 def _cpu() -> float:
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
+
+
+def _queued() -> float:
+    """Seconds that the threads of this process have waited for a core."""
+    total = 0.0
+    for thread in Path("/proc/self/task").glob("*/schedstat"):
+        with suppress(OSError, ValueError, IndexError):  # it has ended, or Linux does not count
+            total += int(thread.read_text().split()[1]) / 1e9
+    return total
 
 
 def _children_cpu(pid: int) -> float:

@@ -36,12 +36,12 @@ class Watched:
     `folder` is there until `close`.
     """
 
-    def __init__(self, steps: int = 0, stop: bool = False) -> None:
+    def __init__(
+        self, steps: int = 0, stop: bool = False, patience: float = standing.PATIENCE_S
+    ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="course-own-"))
         self._steps, self._may_stop = steps, stop
-        self._patience = Patience(
-            self.folder, standing.stood, print, standing.PATIENCE_S, spares=True
-        )
+        self._patience = Patience(self.folder, standing.stood, print, patience, spares=True)
         self._stop, self._over = threading.Event(), threading.Event()
         self._stopped = False
 
@@ -99,9 +99,11 @@ class Watched:
 
 
 @contextmanager
-def watched(steps: int = 0, stop: bool = False) -> Iterator[Watched]:
+def watched(
+    steps: int = 0, stop: bool = False, patience: float = standing.PATIENCE_S
+) -> Iterator[Watched]:
     """One run, whose folder is removed at the end."""
-    with contextlib.closing(Watched(steps, stop)) as one:
+    with contextlib.closing(Watched(steps, stop, patience)) as one:
         yield one
 
 

@@ -1,0 +1,139 @@
+"""What is said of ranks that stand still, from made-up looks at them."""
+
+import pytest
+from support.made_looks import SCRIPT, backward, computes, rank, waits
+
+from course.own.hang import of_waiting, standing, verdict
+from course.own.hang.verdict import INTERRUPTED, LIMIT, STOOD
+from course.own.watch.looks import Thread
+from course.own.watch.processes import Seen
+
+
+def first(*ranks: Seen) -> object:
+    """The first finding."""
+    return of_waiting.found(ranks)[0]
+
+
+def test_a_rank_that_did_not_call() -> None:
+    found = first(rank(0, waits("barrier", 30)), rank(1, computes(41)))
+    assert (found.what, found.rank, found.where) == ("missing call", 1, "train.py:41")
+    assert "Rank 0 waits in barrier at train.py:30." in found.says
+    assert "rank 1 did not call barrier: rank 1 is at train.py:41." in found.says
+
+
+def test_several_ranks_that_did_not_call() -> None:
+    ranks = [rank(n, waits("barrier", 30), 4) for n in range(2)]
+    ranks += [rank(n, computes(41), 4) for n in (2, 3)]
+    found = first(*ranks)
+    assert "Ranks 0 and 1 wait in barrier" in found.says
+    assert "ranks 2 and 3 did not call barrier" in found.says and found.rank is None
+
+
+def test_different_calls() -> None:
+    found = first(rank(0, waits("all_reduce", 12)), rank(1, backward(30)))
+    assert found.what == "different calls"
+    assert "(all_reduce at train.py:12; backward at train.py:30)" in found.says
+
+
+def test_a_rank_that_has_ended() -> None:
+    found = first(rank(0, waits("barrier", 30)), rank(1, [], dead=True, ended=True, threads=[]))
+    assert (found.what, found.rank) == ("ended rank", 1)
+
+
+def test_ranks_that_never_came() -> None:
+    found = first(
+        rank(0, waits("init_process_group", 7), 3), rank(2, waits("init_process_group", 7), 3)
+    )
+    assert (found.what, found.rank) == ("not joined", 1)
+    assert "of 3 ranks, 2 have come" in found.says
+
+
+def test_all_in_the_same_call() -> None:
+    ranks = [rank(0, waits("broadcast", 9), pending=["broadcast of [[4]]"])]
+    ranks += [rank(1, waits("broadcast", 9), pending=["broadcast of [[8]]"])]
+    found = first(*ranks)
+    assert found.what == "same call"
+    assert "rank 0 broadcast of [[4]], rank 1 broadcast of [[8]]" in found.says
+
+
+def test_no_rank_waits_for_another() -> None:
+    assert first(rank(0, computes(3)), rank(1, computes(3))).what == "outside"
+
+
+def test_a_handled_exception_is_no_cause_where_all_ranks_wait_at_one_line() -> None:
+    main = Thread("MainThread", waits("barrier", 30), "ImportError: no apex", "train.py:2")
+    ranks = [rank(n, [], threads=[main]) for n in range(2)]
+    assert first(*ranks).what == "same call"
+
+
+def test_a_second_thread_in_a_group_of_its_own_is_no_cause() -> None:
+    main, other = Thread("MainThread", backward(30)), Thread("saver", waits("barrier", 50))
+    ranks = [rank(n, [], threads=[main, other], calls=[("barrier", 50, 3)]) for n in range(2)]
+    for seen in ranks:
+        call = seen.record.calls[0]
+        object.__setattr__(call, "thread", "saver")
+        object.__setattr__(call, "group", "7")
+    assert first(*ranks).what == "same call"
+
+
+def test_which_rank_called_less_and_since_when() -> None:
+    common = [("all_reduce", 18, 1), ("all_reduce", 18, 1), ("all_reduce", 18, 2)]
+    more = rank(0, waits("all_reduce", 18), calls=[*common, ("all_reduce", 18, 2)], passes=2)
+    found = first(more, rank(1, backward(30), calls=common, passes=3))
+    assert found.step == 1
+    assert "After backward pass 2 (step 1 from 0) the ranks' calls part: " in found.says
+    assert "all_reduce at train.py:18 was called by rank 0 twice, by rank 1 once." in found.says
+
+
+def test_ranks_whose_calls_never_agree_are_not_compared() -> None:
+    one = rank(0, waits("barrier", 5), calls=[("broadcast", n, 1) for n in range(1, 9)])
+    two = rank(1, computes(7), calls=[("all_reduce", n, 1) for n in range(1, 9)])
+    for seen in (one, two):
+        for call in seen.record.calls:
+            object.__setattr__(call, "order", call.order + 4)  # the first are forgotten
+    assert "part" not in first(one, two).says
+
+
+def test_on_gpus_the_last_call_counts_and_is_said() -> None:
+    ranks = [rank(0, computes(20), cuda=True, calls=[("all_reduce", 12, 4)], passes=4)]
+    ranks += [rank(1, computes(31), cuda=True, calls=[("barrier", 15, 4)], passes=4)]
+    found = of_waiting.found(ranks)
+    assert found[0].what == "different calls" and "barrier at train.py:15" in found[0].says
+    assert found[1].note and "Python stands at train.py:20" in found[1].says
+
+
+@pytest.mark.parametrize("ended", [LIMIT, INTERRUPTED])
+def test_ranks_that_have_just_moved_are_not_accused(ended: str) -> None:
+    ranks = [rank(0, waits("backward", 30), stood=0.3), rank(1, computes(41), stood=0.2)]
+    found = verdict.of(ranks, ended, None, 8.0, 3.0)
+    assert "still working" in found.lead and found.findings == []
+
+
+def test_a_rank_that_computes_at_one_line_works() -> None:
+    ranks = [rank(0, waits("barrier", 30)), rank(1, computes(41), idle=0.5)]
+    assert standing.stood(ranks) == 0.5
+    ranks[1].look.idle = 50.0
+    assert standing.stood(ranks) == 50.0
+
+
+def test_a_rank_that_computes_backward_on_cpus_works() -> None:
+    ranks = [rank(0, backward(30), idle=0.5), rank(1, backward(30), idle=70.0)]
+    assert standing.stood(ranks) == 0.5
+
+
+def test_a_stand_is_only_clear_after_longer_than_those_before() -> None:
+    ranks = [rank(0, waits("barrier", 30), stood=4.0), rank(1, computes(41), stood=4.0)]
+    assert verdict.of(ranks, LIMIT, None, 8.0, 9.0).findings == []
+    assert verdict.of(ranks, LIMIT, None, 8.0, 3.0).findings != []
+
+
+def test_ranks_of_another_machine_are_said_to_be_unseen() -> None:
+    ranks = [rank(n, waits("barrier", 30), 4) for n in range(2)]
+    found = verdict.of(ranks, STOOD, None, 400.0, 3.0).findings
+    assert found[-1].note and "Only 2 of 4 ranks are seen" in found[-1].says
+
+
+def test_lines_name_the_file_that_was_run() -> None:
+    seen = rank(0, waits("barrier", 30))
+    assert standing.lines([seen]) == ["  rank 0 waits in barrier at train.py:30"]
+    assert SCRIPT.endswith("train.py")

@@ -1,0 +1,54 @@
+"""Made-up ranks of a run: where they stand, what they have called, how they ended."""
+
+import sysconfig
+
+from course.own.watch.calls import Call, Record
+from course.own.watch.looks import Look, Thread
+from course.own.watch.processes import Seen
+
+SITE = sysconfig.get_path("purelib")
+C10D = f"{SITE}/torch/distributed/distributed_c10d.py"
+SCRIPT = "/home/someone/train.py"
+
+
+def waits(call: str, line: int) -> list[tuple[str, int, str]]:
+    """The frames of a thread that waits in a collective, called at a line of the script."""
+    wrapper = (f"{SITE}/torch/distributed/c10d_logger.py", 83, "wrapper")
+    return [(C10D, 100, call), wrapper, (SCRIPT, line, "train"), (SCRIPT, 90, "<module>")]
+
+
+def backward(line: int) -> list[tuple[str, int, str]]:
+    """The frames of a thread in a backward pass."""
+    engine = (f"{SITE}/torch/autograd/graph.py", 841, "_engine_run_backward")
+    return [engine, (SCRIPT, line, "train")]
+
+
+def computes(line: int) -> list[tuple[str, int, str]]:
+    """The frames of a thread in the script's own code."""
+    return [(SCRIPT, line, "train")]
+
+
+def rank(
+    number: int,
+    frames: list[tuple[str, int, str]],
+    world: int = 2,
+    calls: list[tuple[str, int, int]] = (),
+    passes: int = 0,
+    **look: object,
+) -> Seen:
+    """A rank whose main thread has these frames, and has stood for a minute.
+
+    `calls` are (name, line, backward passes begun before), in order.
+    """
+    alive = not look.pop("dead", False)
+    stacks = look.pop("stacks", "")
+    threads = look.pop("threads", [Thread("MainThread", frames)])
+    told = {"looks": 100, "stood": 60.0, "idle": 60.0, "threads": threads} | look
+    made = [
+        Call(n, n, before, name, 4, "float32[1]", "0", "", f"train.py:{line}")
+        for n, (name, line, before) in enumerate(calls, 1)
+    ]
+    record = Record(made, len(made), passes)
+    seen = Seen(Look(number, world, "here", 1000 + number, 0.0, **told), record=record)
+    seen.alive, seen.stacks = alive, stacks
+    return seen
