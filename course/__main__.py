@@ -5,8 +5,12 @@ modules in the current folder, and would run a learner's ``course.py``.
 """
 
 import argparse
+import contextlib
 import importlib
+import re
+import shlex
 import sys
+from importlib import metadata
 
 from course.core import CourseError
 
@@ -43,9 +47,27 @@ def main(argv: list[str]) -> int:
     except CourseError as error:
         print(error, file=sys.stderr)
         return 2
+    except ModuleNotFoundError as error:
+        if not (missing := _missing()) or (error.name or "").startswith("course"):
+            raise
+        print(
+            f"`{options.command}` needs {error.name}, which is not installed; the labs need "
+            f"{len(missing)} packages more: pip install {shlex.join(missing)}",
+            file=sys.stderr,
+        )
+        return 2
     except KeyboardInterrupt:
         print("Interrupted.", file=sys.stderr)
         return 130
+
+
+def _missing() -> list[str]:
+    """What the labs need and is not installed, beside a training that only has `run` and `why`."""
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        needed = [each for each in metadata.requires("multi-gpu-course") or [] if ";" not in each]
+        there = {each.name.lower().replace("_", "-") for each in metadata.distributions()}
+        return [each for each in needed if re.split(r"[<>=!~]", each)[0].lower() not in there]
+    return []
 
 
 def run() -> int:

@@ -4,7 +4,10 @@ import shutil
 import subprocess
 import sys
 import venv
+from importlib import metadata
 from pathlib import Path
+
+from packaging.requirements import Requirement
 
 from course.core import ROOT
 
@@ -22,3 +25,30 @@ def install_wheel(folder: Path) -> Path:
     pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-deps"]
     subprocess.run([*pip, str(source)], check=True, capture_output=True)
     return python
+
+
+def link_packages(python: Path, *names: str) -> None:
+    """Let an environment have packages of this one, and what these need, by links to them."""
+    site = next((python.parents[1] / "lib").glob("python3.*")) / "site-packages"
+    for name in _with_needs(*names):
+        for file in metadata.files(name) or []:
+            top = file.parts[0]
+            source = Path(str(metadata.distribution(name).locate_file(top)))
+            if top not in ("..", "__pycache__") and not (site / top).exists():
+                (site / top).symlink_to(source)
+
+
+def _with_needs(*names: str) -> set[str]:
+    """The packages, and all that they need here."""
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop().lower()
+        if name in found:
+            continue
+        found.add(name)
+        needs = [Requirement(text) for text in metadata.requires(name) or []]
+        waiting += [
+            one.name for one in needs if not one.marker or one.marker.evaluate({"extra": ""})
+        ]
+    return found

@@ -29,6 +29,9 @@ def found(ranks: Sequence[Seen]) -> list[Finding]:
     gone = [seen for seen in ranks if seen.alive is False and not seen.look.ended]
     if first is not None and len(gone) == 1:
         return [_killed(gone[0])]
+    done = [seen for seen in ranks if seen.look.ended and not seen.look.error]
+    if first is not None and done:
+        return [_left(done[0], first)]
     return [_raised(first)] if first else []
 
 
@@ -106,6 +109,23 @@ def _in(seen: Seen) -> str:
         pending = seen.look.pending
         return f"{where.call} at {where.at}{f' ({pending[-1]})' if pending else ''}"
     return f"{last.name} at {last.where}" if last else "no call that is known"
+
+
+def _left(gone: Seen, seen: Seen) -> Finding:
+    """A rank has come to its end, and another one, which waited for it, has noticed."""
+    error = seen.look.error
+    parted = of_calls.parted([gone, seen])
+    where = places.place(error.frames)
+    waited = f"waited for it in {where.call}" if where and where.call else "needed it"
+    at = f" at {error.error_at}" if error.error_at else ""
+    return finding(
+        "ended rank",
+        f"Rank {gone.rank} came to its end while rank {seen.rank} {waited}{at}: "
+        f"{brief(error.error.splitlines()[0])}{' ' + parted[0] if parted else ''}",
+        rank=gone.rank,
+        step=parted[1] if parted else None,
+        where=error.error_at,
+    )
 
 
 def _killed(seen: Seen) -> Finding:

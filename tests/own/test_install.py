@@ -1,0 +1,110 @@
+"""The tools beside a training: they need torch, numpy and psutil, and import nothing else."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.installed import install_wheel, link_packages
+from support.launching import clean_environment
+
+from course.core import ROOT
+
+PLANT = ROOT / "tests" / "own" / "hang" / "plants" / "with_ddp.py"
+NOT_NEEDED = (
+    "IPython", "accelerate", "anywidget", "datasets", "jsonschema", "jupyter_core", "jupyterlab",
+    "jupytext", "matplotlib", "nbformat", "pandas", "pynvml", "pytest", "sklearn", "traitlets",
+    "transformers",
+)  # fmt: skip
+BLOCKED = f"""
+import sys
+for name in {NOT_NEEDED}:
+    sys.modules[name] = None  # an import of it fails now
+"""
+RANKS = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+
+
+@pytest.mark.parametrize("command", ["run", "why"])
+def test_the_tools_import_nothing_of_the_labs(command: str) -> None:
+    code = f"{BLOCKED}\nfrom course.__main__ import main\nmain(['{command}', '--help'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert "exit codes:" in done.stdout, done.stderr
+
+
+def test_what_the_labs_need_is_said_in_a_sentence() -> None:
+    code = (
+        f"{BLOCKED}\nfrom importlib import metadata\nmetadata.distributions = lambda: []\n"
+        "from course.__main__ import main\nsys.exit(main(['build']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert "which is not installed; the labs need" in done.stderr
+    assert "pip install 'torch" in done.stderr
+
+
+@pytest.mark.slow
+def test_ranks_import_nothing_of_the_labs_and_an_own_sitecustomize_still_runs(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(f"{BLOCKED}\nsys.own_one = 'ran'\n")
+    asks = (
+        "import sys\nassert sys.own_one == 'ran'\nassert 'course.own.watch.entry' not in sys.path\n"
+    )
+    script = tmp_path / "train.py"
+    script.write_text(asks + PLANT.read_text())
+    env = clean_environment() | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    command = [sys.executable, "-m", "course", "run", "--json", "found.json", "--"]
+    done = subprocess.run(
+        [*command, sys.executable, *RANKS, str(script), "unused"],
+        env=env, cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert found["findings"][0]["what"] == "unused parameters", done.stderr
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of an environment that has torch, numpy, psutil and the course alone."""
+    found = install_wheel(tmp_path_factory.mktemp("beside"))
+    link_packages(found, "torch", "numpy", "psutil")
+    return found
+
+
+def ended(python: Path, folder: Path, *words: str) -> subprocess.CompletedProcess:
+    """A command of the course in that environment, at its end."""
+    command = [python, "-m", "course", *words]
+    env = clean_environment()
+    return subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True)
+
+
+@pytest.mark.slow
+@pytest.mark.rest
+@pytest.mark.timeout(600)
+def test_a_hang_is_explained_beside_torch_alone(python: Path, tmp_path: Path) -> None:
+    words = ["run", "--quiet", "--patience", "6", "--", str(python), *RANKS]
+    done = ended(python, tmp_path, *words, str(PLANT), "leftover")
+    assert done.returncode == 3 and "Different calls: " in done.stderr, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.rest
+@pytest.mark.timeout(600)
+def test_slow_steps_are_explained_beside_torch_alone(python: Path, tmp_path: Path) -> None:
+    trains = tmp_path / "trains.py"
+    trains.write_text(PLANT.read_text().replace("range(10)", "range(40)"))
+    words = ["why", "--json", "why.json", "--", str(python), *RANKS, str(trains), "none"]
+    done = ended(python, tmp_path, *words)
+    assert json.loads((tmp_path / "why.json").read_text())["why"]["step_s"] > 0, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.rest
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("command", ["build", "lab", "report"])
+def test_the_labs_say_what_they_need_beside_torch_alone(
+    python: Path, tmp_path: Path, command: str
+) -> None:
+    done = ended(python, tmp_path, command)
+    assert done.returncode == 2 and "the labs need" in done.stderr, done.stderr
