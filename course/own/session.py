@@ -11,11 +11,12 @@ from pathlib import Path
 
 from course.own import shared
 from course.own.hang import standing, verdict
+from course.own.hang.thresholds import LOOK_S
 from course.own.hang.verdict import INTERRUPTED, ITSELF, LIMIT, STOOD, STOPPED, Verdict
 from course.own.say import report
 from course.own.shared import Shared
 from course.own.watch.command import Command, environment, say
-from course.own.watch.patience import LOOK_S, Patience
+from course.own.watch.patience import Patience
 
 FOUND = 3  # the exit code where something was found
 

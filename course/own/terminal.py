@@ -6,7 +6,8 @@ from pathlib import Path
 
 from course.core import CourseError
 from course.own import session
-from course.own.hang import causes, standing
+from course.own.hang import causes
+from course.own.hang.thresholds import PATIENCE_S
 from course.own.hang.verdict import ITSELF, Verdict
 from course.own.say import answer as answers
 from course.own.say import options, report
@@ -111,7 +112,7 @@ def add_common(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     add(
         "--patience",
         type=_seconds,
-        default=standing.PATIENCE_S,
+        default=PATIENCE_S,
         metavar="S",
         help="end the run when no rank has moved for so many seconds (default 300)",
     )

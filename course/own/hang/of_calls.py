@@ -4,10 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from course.core import words
+from course.own.hang.thresholds import FEW
 from course.own.watch.calls import Call
 from course.own.watch.processes import Seen
-
-FEW = 4  # calls of one rank, where another one has made none: what is more is how the script works
 
 
 def step(passes: int) -> int:

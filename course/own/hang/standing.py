@@ -6,10 +6,8 @@ from course.core import words
 from course.launch import brief
 from course.own.hang import places
 from course.own.hang.of_calls import step
+from course.own.hang.thresholds import LOOKS
 from course.own.watch.processes import Seen
-
-PATIENCE_S = 300.0  # no rank has moved for so long: the run cannot end by itself
-LOOKS = 3  # of a rank, before anything is said of it
 
 
 def stood(ranks: Sequence[Seen]) -> float:

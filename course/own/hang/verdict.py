@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from course.core import words
 from course.own.finding import Finding
 from course.own.hang import of_ends, of_waiting, standing
-from course.own.watch.patience import MOVES_S
+from course.own.hang.thresholds import MOVES_S
 from course.own.watch.processes import Seen
 
 # How a run ended.

@@ -21,13 +21,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import FrameType
 
+from course.own.hang.thresholds import BUSY, LOOK_S, READS
 from course.own.watch.calls import C10D, Calls, of_user
 
-LOOK_S = 0.5
 DEEP = 100  # frames of a stack that are kept
 ASK = signal.SIGRTMAX - 5  # have the stacks written, whatever Python does
-BUSY = 0.2  # the share of a core from which on a process computes
-READS = 1 << 20  # bytes a second from which on it reads or writes
 # A loop in one of these waits and looks again: it has not moved.
 WAITING = ("dataloader.py", "threading.py", "queue.py", "selectors.py", "subprocess.py")
 WAITING += ("connection.py", "popen_fork.py", "synchronize.py")

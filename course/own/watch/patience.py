@@ -5,16 +5,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from course.launch import process_tree
+from course.own.hang.thresholds import (
+    LATE_S,
+    LOOK_S,
+    MOVES_S,
+    SPARED,
+    STANDS_S,
+    TIMES,
+    TOLD_S,
+)
 from course.own.watch.processes import Processes, Seen
 
-LOOK_S = 0.5  # how often the ranks' files are read
 SETTLE_S = 3.0  # for a run of which ranks are being ended to end as a whole
-TOLD_S = 30.0  # a run that has stood for so long will be ended: the user is told
-MOVES_S = 1.5  # a run that has stood for less is working
-STANDS_S = 3.0  # a run that has stood for less may be working
-TIMES = 2  # ... so may one that has stood less than that many times as long as it did before
-LATE_S = 30.0  # how long a limit is put off at most, until it is clear which of the two it is
-SPARED = 5  # ... and how many times itself at most, for the time in which the machine was busy
 
 
 class Patience:

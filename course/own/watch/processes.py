@@ -8,13 +8,12 @@ from pathlib import Path
 
 import psutil
 
+from course.own.hang.thresholds import BUSY, GONE_S, STALE_S
 from course.own.watch import calls, looks
 from course.own.watch.calls import Call, Record
-from course.own.watch.looks import ASK, BUSY, Look
+from course.own.watch.looks import ASK, Look
 
 OLD_S = 60.0  # what was written longer ago than the command began is another one's
-GONE_S = 60.0  # a process of another machine that has written nothing for so long
-STALE_S = 10.0  # a process that has not looked for so long keeps Python's lock in C code
 
 
 @dataclass

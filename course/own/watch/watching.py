@@ -11,6 +11,7 @@ from pathlib import Path
 from course.core import Interrupted
 from course.launch import Event, Reason, Run, launch
 from course.own.hang import standing, verdict
+from course.own.hang.thresholds import PATIENCE_S
 from course.own.hang.verdict import INTERRUPTED, ITSELF, LIMIT, STOOD, STOPPED, Verdict
 from course.own.say.answer import reports
 from course.own.watch import timeline
@@ -36,9 +37,7 @@ class Watched:
     `folder` is there until `close`.
     """
 
-    def __init__(
-        self, steps: int = 0, stop: bool = False, patience: float = standing.PATIENCE_S
-    ) -> None:
+    def __init__(self, steps: int = 0, stop: bool = False, patience: float = PATIENCE_S) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="course-own-"))
         self._steps, self._may_stop = steps, stop
         self._patience = Patience(self.folder, standing.stood, print, patience, spares=True)
@@ -99,9 +98,7 @@ class Watched:
 
 
 @contextmanager
-def watched(
-    steps: int = 0, stop: bool = False, patience: float = standing.PATIENCE_S
-) -> Iterator[Watched]:
+def watched(steps: int = 0, stop: bool = False, patience: float = PATIENCE_S) -> Iterator[Watched]:
     """One run, whose folder is removed at the end."""
     with contextlib.closing(Watched(steps, stop, patience)) as one:
         yield one
