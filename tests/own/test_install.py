@@ -102,7 +102,7 @@ def test_slow_steps_are_explained_beside_torch_alone(python: Path, tmp_path: Pat
 @pytest.mark.slow
 @pytest.mark.rest
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("command", ["build", "lab", "report"])
+@pytest.mark.parametrize("command", ["build", "lab"])
 def test_the_labs_say_what_they_need_beside_torch_alone(
     python: Path, tmp_path: Path, command: str
 ) -> None:

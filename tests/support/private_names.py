@@ -13,7 +13,7 @@ from course.core.files import ROOT
 from course.lessons.lesson import lessons
 from course.lessons.rules import runnable
 
-ASK = ("inside", "module", "replace", "replace_if_there", "getattr", "hasattr")
+ASK = ("inside", "module", "replace", "replace_if_there", "getattr", "hasattr", "_before")
 
 
 class Without(Enum):
@@ -71,6 +71,12 @@ CODE = {
     "_get_fsdp_state": (f"{FSDP}.FSDPModule", LESS, "how a sharded model was made; holds the next"),
     "_mp_policy": ("", LESS, "whether it sends 16 bits"),
     "_current_frames": ("sys", DOC, "Python's library reference"),
+    # run
+    "_rank_not_in_group": (C10D, LESS, "what each collective calls first"),
+    "_tensor_or_tensors_to_tuple": ("torch.autograd", LESS, "what each backward pass calls first"),
+    "_build_params_for_reducer": (DDP, LESS, "which module DDP wraps"),
+    "_dump_fr_trace_json": ("torch._C._distributed_c10d", LESS, "which messages are not done"),
+    "_current_exceptions": ("sys", DOC, "Python's library reference"),
     # pretended GPUs: none of torch's own parts has a public place for another device
     "_device": ("torch.utils", R, "holds the next"),
     "_device_constructors": ("torch.utils._device", R, "the functions that make tensors"),

@@ -234,9 +234,9 @@ def _unused(error: BaseException) -> list[str]:
 
 def _pending() -> list[str]:
     """The last collectives that this torch has begun and not ended, by its flight recorder."""
-    torch = sys.modules.get("torch")
-    with suppress(Exception):  # torch promises none of these names
-        told = json.loads(torch._C._distributed_c10d._dump_fr_trace_json())
+    dump = getattr(sys.modules.get("torch._C._distributed_c10d"), "_dump_fr_trace_json", None)
+    with suppress(Exception):  # torch promises neither the name nor what it gives
+        told = json.loads(dump())
         waiting = [each for each in told["entries"] if not each["retired"]]
         return [
             f"{each['profiling_name'].rpartition(':')[2]} of {each['input_sizes']}"
