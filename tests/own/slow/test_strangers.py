@@ -6,7 +6,6 @@ import pytest
 
 from course.core import CourseError
 from course.own import Answer, watch_ranks
-from course.own.watch.watching import _watched
 
 pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
@@ -99,9 +98,3 @@ def test_a_module_is_watched_like_a_script(
     run, told = watch_ranks([*RANKS, "-m", "package.train", "40"])
     assert run.ok, run.text(run.first_failed)
     assert [len(rank.steps) for rank in told] == [20, 20]
-
-
-def test_torchruns_longer_name_is_known() -> None:
-    script = str(STRANGERS / "short.py")
-    words = ["python", "-m", "torch.distributed.run", "--standalone", script]
-    assert _watched(words, Path("folder"), 9)[0] == "torchrun"

@@ -5,16 +5,16 @@ tests/tools/measure_why.py; here stand those that no load has hidden.
 """
 
 import json
-import tempfile
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from support.launching import clean_environment
 
-from course.commands import why
 from course.core import CourseError
 from course.notebook.magics import CourseMagics
 from course.own import watch_ranks
-from course.own.watch.watching import _watched
 
 pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
@@ -114,31 +114,39 @@ def test_nothing_of_it_is_left_in_the_script(warm_ranks: None, tmp_path: Path) -
     assert [len(rank.steps) for rank in told] == [20, 20]
 
 
-def test_a_script_that_fails_is_shown_as_it_is(
-    warm_ranks: None, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
+def typed(folder: Path, *words: str) -> subprocess.CompletedProcess:
+    """Type ``python -m course why ...`` in a folder."""
+    ranks = ["--", sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    command = [sys.executable, "-m", "course", "why", *words[1:], *ranks, "--nproc-per-node", "2"]
+    env = clean_environment() | {"OMP_NUM_THREADS": "1"}
+    return subprocess.run([*command, words[0]], cwd=folder, env=env, capture_output=True, text=True)
+
+
+@pytest.mark.timeout(300)
+def test_a_script_that_fails_is_shown_as_it_is(tmp_path: Path) -> None:
     script = tmp_path / "fails.py"
     script.write_text(FAILS)
-    words = ["torchrun", "--standalone", "--nproc-per-node", "2", str(script)]
-    assert why.main(["--", *words]) == 1
-    shown = capsys.readouterr().out
-    assert "ZeroDivisionError" in shown and f'File "{script}", line 3' in shown
-    assert "course/own" not in shown
+    done = typed(tmp_path, str(script))
+    assert done.returncode == 1 and done.stdout == ""
+    assert "ZeroDivisionError" in done.stderr and f'File "{script}", line 3' in done.stderr
+    assert "course/own" not in done.stderr
+    last = done.stderr.rpartition("The run failed with exit code 1.")[2]
+    assert "failed first at fails.py:3: ZeroDivisionError" in last
 
 
-def test_a_run_is_ended_when_it_was_watched(
-    warm_ranks: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+@pytest.mark.timeout(300)
+def test_a_run_is_ended_when_it_was_watched(tmp_path: Path) -> None:
     script, kept = tmp_path / "endless.py", tmp_path / "kept.json"
     script.write_text(LEAVES.replace("range(40)", "iter(int, 1)"))
-    words = ["torchrun", "--standalone", "--nproc-per-node", "2", str(script)]
-    assert why.main(["--stop", "--json", str(kept), "--", *words]) == 0
-    answer = json.loads(kept.read_text())
+    done = typed(tmp_path, str(script), "--stop", "--json", str(kept))
+    found = json.loads(kept.read_text())
+    assert done.returncode == (3 if any(not one["note"] for one in found["findings"]) else 0)
+    assert found["ended"] == "stopped" and "Interrupted" not in done.stderr
+    answer = found["why"]
     assert set(answer["lanes"]) == {"0", "1"} and answer["step_s"] > 0
     shares = [cause["share"] for cause in answer["causes"]]
     assert all(0 <= share <= 1 for share in shares)
-    assert not list(tmp_path.glob("course-why-*"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["endless.py", "kept.json"]
 
 
 def test_in_a_notebook_it_is_a_picture(
@@ -153,19 +161,3 @@ def test_in_a_notebook_it_is_a_picture(
     assert shown["image/svg+xml"].startswith("<svg") and "Rank 1" in shown["image/svg+xml"]
     with pytest.raises(CourseError, match="at least 3 steps"):
         CourseMagics(None).why("--steps 2 torchrun x.py")
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["python", "train.py"], "python starts one process"),
-        (["mpirun", "train.py"], "takes the command that starts your training"),
-        (["torchrun", "-m"], "no name that ends in .py"),
-        (["torchrun", "--no-python", "program"], "no name that ends in .py"),
-        (["torchrun", "nowhere.py"], "There is no script nowhere.py"),
-        ([], "takes the command that starts your training"),
-    ],
-)
-def test_a_command_that_cannot_be_watched(words: list[str], says: str, tmp_path: Path) -> None:
-    with pytest.raises(CourseError, match=says):
-        _watched(words, tmp_path, 20)
