@@ -48,6 +48,10 @@ class Patience:
         self.ranks: list[Seen] = []
         self.over_patience = self.over_limit = False
 
+    def begin(self, limit: float | None) -> None:
+        """Count from now on, until that limit."""
+        self.limit, self._began = limit, time.monotonic()
+
     @property
     def seconds(self) -> float:
         """Since the run began."""

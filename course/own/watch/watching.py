@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from course.core import Interrupted
-from course.launch import Event, Reason, Run, launch
+from course.launch import Event, Reason, Run, Serving, launch
 from course.own.hang import standing, verdict
 from course.own.hang.thresholds import PATIENCE_S
 from course.own.hang.verdict import INTERRUPTED, ITSELF, LIMIT, STOOD, STOPPED, Verdict
@@ -53,9 +53,10 @@ class Watched:
 
         def seen(run: Run, event: Event) -> None:
             runs[:] = [run]
+            if isinstance(event, Serving):
+                self._patience.begin(limit)
             watch(run, event)
 
-        self._patience.limit = limit
         env = environment(self.folder, self._steps) | ENV
         looker = threading.Thread(target=self._look, daemon=True)
         looker.start()

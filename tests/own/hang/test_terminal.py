@@ -1,0 +1,173 @@
+"""`run` as one types it: what passes through, what it says, its exit code and its JSON."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support.launching import clean_environment
+
+PLANTS = Path(__file__).with_name("plants")
+RANKS = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+
+# What a script can see of its process.
+SEES = """
+import os, sys, threading, traceback
+print(sys.argv, __name__, __file__, sys.path, sys.flags.safe_path)
+print(threading.active_count(), [each.name for each in threading.enumerate()])
+print(sorted(sys.modules["__main__"].__dict__), sys.excepthook is sys.__excepthook__)
+print("to stderr", file=sys.stderr)
+sys.stdout.write("50 %\\r100 %\\n")
+def fail():
+    raise KeyError("no such thing")
+fail()
+"""
+JOINS = """
+import torch.distributed as dist
+dist.init_process_group("gloo")
+"""
+
+
+def test_a_script_is_run_as_alone(typed: object, tmp_path: Path) -> None:
+    script = tmp_path / "sees.py"
+    script.write_text(SEES)
+    command = [sys.executable, str(script), "--flag", "two words"]
+    env = clean_environment()
+    alone = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+    watched = typed("run", "--quiet", "--", *command)
+    assert watched.stdout == alone.stdout
+    assert watched.stderr.startswith(alone.stderr)
+    assert watched.returncode == alone.returncode == 1
+    said = watched.stderr.removeprefix(alone.stderr)
+    assert "Rank 0 failed first at sees.py:9: KeyError: 'no such thing'" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["sees.py"]
+
+
+def test_a_hang_is_explained_to_people_and_programs(typed: object, tmp_path: Path) -> None:
+    script = str(PLANTS / "with_ddp.py")
+    done = typed("run", "--patience", "5", "--json", "f.json", "--", *RANKS, script, "leftover")
+    assert done.returncode == 3 and "\x1b" not in done.stderr
+    assert "The run was ended. No rank has moved for" in done.stderr
+    assert re.search(r"rank 1 waits in barrier at with_ddp.py:\d+   dist.barrier\(\)", done.stderr)
+    found = json.loads((tmp_path / "f.json").read_text())
+    assert (found["schema"], found["tool"], found["ended"]) == (1, "run", "stood still")
+    assert found["exit_code"] is None and found["command"][-1] == "leftover"
+    assert found["findings"][0]["what"] == "different calls" and found["findings"][0]["lab"]
+    assert set(found["versions"]) == {"course", "torch", "python"}
+
+
+def test_an_interrupt_says_where_the_ranks_stand(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "course", "run", "--", *RANKS]
+    command = [*words, str(PLANTS / "with_ddp.py"), "leftover"]
+    told = tmp_path / "told"
+    with told.open("w") as file:
+        run = subprocess.Popen(command, stderr=file, env=clean_environment(), cwd=tmp_path)
+        while "No rank has moved" not in told.read_text():  # for TOLD_S
+            assert run.poll() is None, told.read_text()
+            time.sleep(0.5)
+        run.send_signal(signal.SIGINT)
+        assert run.wait() == 3
+    assert "Interrupted after" in told.read_text()
+    assert "Different calls: The ranks wait in different calls" in told.read_text()
+
+
+def test_ranks_that_are_too_few_wait_to_join(typed: object, tmp_path: Path) -> None:
+    script = tmp_path / "joins.py"
+    script.write_text(JOINS)
+    env = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29713"}
+    done = typed("run", "--patience", "5", "--", sys.executable, str(script), **env)
+    assert done.returncode == 3
+    assert "Not joined: Rank 0 waits in init_process_group at joins.py:3" in done.stderr
+
+
+@pytest.mark.parametrize("fault", ["error", "sleeps"])
+def test_ranks_that_a_script_spawns(typed: object, fault: str) -> None:
+    script = str(PLANTS / "spawned.py")
+    done = typed("run", "--patience", "6", "--", sys.executable, script, fault)
+    if fault == "error":
+        assert done.returncode == 1 and "Rank 1 failed first at spawned.py:" in done.stderr
+    else:
+        assert done.returncode == 3 and "Missing call: Rank 0 waits in barrier" in done.stderr
+
+
+def test_commands_of_one_rank_each_are_judged_together(tmp_path: Path) -> None:
+    """As srun and mpirun start them."""
+    command = [sys.executable, "-m", "course", "run", "--rank", "--patience", "6"]
+    command += [str(PLANTS / "with_ddp.py"), "leftover"]
+    shared = clean_environment() | {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0"}
+    shared |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29714", "OMP_NUM_THREADS": "1"}
+    shared |= {"WORLD_SIZE": "2"}
+    runs = [
+        subprocess.Popen(
+            command, env=shared | {"RANK": str(rank)}, cwd=tmp_path, text=True,
+            stderr=subprocess.PIPE,
+        )
+        for rank in (0, 1)
+    ]  # fmt: skip
+    said = [run.communicate()[1] for run in runs]
+    assert [run.returncode for run in runs] == [3, 3], said
+    assert "Different calls: " in said[0] and "rank 1 waits in barrier" in said[0]
+    assert "Different calls" not in said[1]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_command_for_each_machine(tmp_path: Path) -> None:
+    """Two agents of torchrun, which meet at one port, and share a folder."""
+    ranks = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--nnodes",
+        "2",
+        "--nproc-per-node",
+        "1",
+    ]
+    ranks += ["--master-addr", "127.0.0.1", "--master-port", "29715"]
+    command = [sys.executable, "-m", "course", "run", "--patience", "6"]
+    command += ["--folder", str(tmp_path / "shared"), "--", *ranks]
+    env = clean_environment()
+    runs = [
+        subprocess.Popen(
+            [*command, "--node-rank", str(node), str(PLANTS / "with_ddp.py"), "leftover"],
+            env=env, cwd=tmp_path, text=True, stderr=subprocess.PIPE,
+        )
+        for node in (0, 1)
+    ]  # fmt: skip
+    said = [run.communicate()[1] for run in runs]
+    assert [run.returncode for run in runs] == [3, 3], said
+    assert sum("Different calls: " in each for each in said) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ([], "There is no command: "),
+        (["--", "no-such-program"], "no-such-program cannot be started: "),
+        (["--rank", "train.py"], "nothing says which rank this is"),
+        (["--patience", "soon", "--", "true"], "a number of seconds, not soon"),
+    ],
+)
+def test_what_cannot_be_run_is_one_sentence(typed: object, words: list[str], says: str) -> None:
+    done = typed("run", *words)
+    assert done.returncode == 2 and says in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_program_without_python_is_run_too(typed: object) -> None:
+    done = typed("run", "--", "sh", "-c", "echo out; exit 5")
+    assert done.returncode == 5 and done.stdout == "out\n"
+
+
+def test_the_environment_of_the_script_is_the_users(typed: object) -> None:
+    code = "import os; print(sorted(os.environ))"
+    done = typed("run", "--quiet", "--", sys.executable, "-c", code)
+    more = set(json.loads(done.stdout.replace("'", '"'))) - set(os.environ)
+    assert {name for name in more if not name.startswith("COURSE_")} <= {
+        "PYTHONPATH", "TORCH_FR_BUFFER_SIZE", "OMP_NUM_THREADS", "LC_CTYPE",
+    }  # fmt: skip
