@@ -9,7 +9,6 @@ import _thread
 import faulthandler
 import json
 import os
-import resource
 import signal
 import sys
 import threading
@@ -22,6 +21,7 @@ from pathlib import Path
 from types import FrameType
 
 from course.own.hang.thresholds import BUSY, LOOK_S, READS
+from course.own.watch import usage
 from course.own.watch.calls import C10D, Calls, of_user
 
 DEEP = 100  # frames of a stack that are kept
@@ -29,6 +29,7 @@ ASK = signal.SIGRTMAX - 5  # have the stacks written, whatever Python does
 # A loop in one of these waits and looks again: it has not moved.
 WAITING = ("dataloader.py", "threading.py", "queue.py", "selectors.py", "subprocess.py")
 WAITING += ("connection.py", "popen_fork.py", "synchronize.py")
+POLLS = (0, 0)  # marks the signature of a stack that is in such a loop
 
 
 @dataclass
@@ -90,7 +91,7 @@ class Looker:
         )
         self._place: object = None
         self._moved = self._worked = time.monotonic()
-        self._spent = (time.monotonic(), 0.0, 0)
+        self._spent = (time.monotonic(), 0.0, 0, 0)
         self._lock = _thread.allocate_lock()
 
     def start(self) -> None:
@@ -129,10 +130,11 @@ class Looker:
             now = time.monotonic()
             frames = sys._current_frames()
             main = frames.get(self._main)
-            place = (*_signature(main), self._calls.number, self._calls.passes)
+            signature = _signature(main)
+            place = (*signature, self._calls.number, self._calls.passes)
             if place != self._place:
                 self._place, self._moved = place, now
-            if self._works(now):
+            if self._works(now, polls=signature[:1] == [POLLS]):
                 self._worked = now
             look = self.look
             look.looks += 1
@@ -156,15 +158,25 @@ class Looker:
                 name = names.get(ident, "a thread")
                 yield Thread(name, stack, told.error, told.error_at)
 
-    def _works(self, now: float) -> bool:
-        """Whether it and those below it have computed, read, written, or waited for a core."""
-        before, cpu, bytes_ = self._spent
-        mine = 0.0 if self.look.cuda else _cpu()  # on a GPU, to wait computes as well
-        now_cpu = mine + _children_cpu(os.getpid()) + _queued()
-        now_bytes = _bytes()
-        self._spent = (now, now_cpu, now_bytes)
-        span = max(1e-3, now - before)
-        return now_cpu - cpu > BUSY * span or now_bytes - bytes_ > READS * span
+    def _works(self, now: float, polls: bool) -> bool:
+        """Whether it and those below it have computed, read, written, or waited for a core.
+
+        Or whether the main thread has gone to sleep anew: a loop may do the rest of its work
+        between two looks, and be at the same instruction in both.
+        """
+        then, cpu, moved, slept = self._spent
+        # On a GPU, to wait computes and sleeps as well.
+        mine = 0.0 if self.look.cuda else usage.computed()
+        sleeps = 0 if self.look.cuda or polls else usage.sleeps()
+        self._spent = (
+            now,
+            mine + usage.computed_below(os.getpid()) + usage.queued(),
+            usage.moved_bytes(),
+            sleeps,
+        )
+        span = max(1e-3, now - then)
+        computed, sent = self._spent[1] - cpu, self._spent[2] - moved
+        return computed > BUSY * span or sent > READS * span or sleeps > slept > 0
 
     def _join_in(self) -> None:
         """Which rank this is, once the script has joined a group; whether it uses a GPU."""
@@ -196,7 +208,7 @@ def _signature(frame: FrameType | None) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     while frame is not None:
         if os.path.basename(frame.f_code.co_filename) in WAITING:
-            found = [(id(frame.f_code), 0)]
+            found = [POLLS, (id(frame.f_code), 0)]
         else:
             found.append((id(frame.f_code), frame.f_lasti))
         frame = frame.f_back
@@ -243,39 +255,6 @@ def _pending() -> list[str]:
             for each in waiting[:3]
         ]
     return []
-
-
-def _cpu() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
-
-
-def _queued() -> float:
-    """Seconds that the threads of this process have waited for a core."""
-    total = 0.0
-    for thread in Path("/proc/self/task").glob("*/schedstat"):
-        with suppress(OSError, ValueError, IndexError):  # it has ended, or Linux does not count
-            total += int(thread.read_text().split()[1]) / 1e9
-    return total
-
-
-def _children_cpu(pid: int) -> float:
-    """Seconds that the processes below this one have computed."""
-    total = 0.0
-    with suppress(OSError, ValueError, IndexError):
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            for child in (task / "children").read_text().split():
-                fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
-                total += sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
-                total += _children_cpu(int(child))
-    return total
-
-
-def _bytes() -> int:
-    """Bytes that this process has read from and written to files."""
-    with suppress(OSError, ValueError), open("/proc/self/io") as file:
-        return sum(int(line.split()[1]) for line in file if line.startswith(("rchar", "wchar")))
-    return 0
 
 
 def read(path: Path) -> Look | None:
