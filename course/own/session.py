@@ -138,6 +138,8 @@ def _words(args: argparse.Namespace) -> list[str]:
 @contextmanager
 def folder(args: argparse.Namespace) -> Iterator[tuple[Path, Shared | None]]:
     """Where the processes write; and how that is shared, where several commands make one run."""
+    if args.rank:
+        shared.rank()  # says in one sentence what is missing
     if args.rank or args.folder:
         at = args.keep or args.folder or shared.default_folder()
         with shared.joined(at, keep=bool(args.keep)) as run:
