@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.launching import clean_environment
+from support.ports import free_port
 
 PLANTS = Path(__file__).with_name("plants")
 RANKS = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
@@ -80,7 +81,12 @@ def test_an_interrupt_says_where_the_ranks_stand(tmp_path: Path) -> None:
 def test_ranks_that_are_too_few_wait_to_join(typed: object, tmp_path: Path) -> None:
     script = tmp_path / "joins.py"
     script.write_text(JOINS)
-    env = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29713"}
+    env = {
+        "RANK": "0",
+        "WORLD_SIZE": "2",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(free_port()),
+    }
     done = typed("run", "--patience", "5", "--", sys.executable, str(script), **env)
     assert done.returncode == 3
     assert "Not joined: Rank 0 waits in init_process_group at joins.py:3" in done.stderr
@@ -101,7 +107,7 @@ def test_commands_of_one_rank_each_are_judged_together(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "course", "run", "--rank", "--patience", "6"]
     command += [str(PLANTS / "with_ddp.py"), "leftover"]
     shared = clean_environment() | {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0"}
-    shared |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29714", "OMP_NUM_THREADS": "1"}
+    shared |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "OMP_NUM_THREADS": "1"}
     shared |= {"WORLD_SIZE": "2"}
     runs = [
         subprocess.Popen(
@@ -128,7 +134,7 @@ def test_one_command_for_each_machine(tmp_path: Path) -> None:
         "--nproc-per-node",
         "1",
     ]
-    ranks += ["--master-addr", "127.0.0.1", "--master-port", "29715"]
+    ranks += ["--master-addr", "127.0.0.1", "--master-port", str(free_port())]
     command = [sys.executable, "-m", "course", "run", "--patience", "6"]
     command += ["--folder", str(tmp_path / "shared"), "--", *ranks]
     env = clean_environment()
