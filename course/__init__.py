@@ -7,7 +7,7 @@ rest.
 from course.core import log
 
 __all__ = ["log"]
-__version__ = "0.1.0"  # CHANGELOG.md says what is in it
+__version__ = "0.2.0"
 
 
 def load_ipython_extension(shell: object) -> None:
