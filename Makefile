@@ -3,9 +3,9 @@
 PYTHON ?= python3
 # The versions that the course was tested with; `make install PINS=` takes the newest instead.
 PINS = -c constraints.txt
-# Measurements in notebooks repeat less; `make test SMALL=` runs them as learners do.
+# Fewer repeats of the measurements in notebooks; `make test SMALL=` runs them as learners do.
 SMALL = --small
-# What `make test` runs; `make test LANE=` runs all in one go.
+# The tests of `make test`; `make test LANE=` runs all tests in one go.
 LANE = -m "not rest"
 PIP = .venv/bin/python -m pip
 
@@ -19,14 +19,14 @@ update: base             # the newest version; your answers and notes stay
 	.venv/bin/python -m course update $(ARGS)
 	$(MAKE) base
 
-test: install            # this machine and the product, in ten minutes; ARGS="labs" runs some tests, all of them
+test: install            # checks this machine and the course, in ten minutes; ARGS="labs" runs all tests in labs
 	@.venv/bin/python -m course doctor --short || true
 	.venv/bin/python -m pytest --nbval $(SMALL) $(or $(ARGS),$(LANE))
 
 test-rest: install       # all that `make test` leaves out
 	.venv/bin/python -m pytest --nbval $(SMALL) -m rest $(ARGS)
 
-quick: lint              # for the edit loop: style, built files, every test that takes no minutes
+quick: lint              # for the edit loop: style, built files, every test that is not slow
 	.venv/bin/python -m course build --check
 	.venv/bin/python -m pytest tests -m "not slow" $(ARGS)
 
@@ -36,7 +36,7 @@ notebooks: install       # labs/, solutions/ and images/ from the lessons; ARGS=
 exercise: install        # the frame of a new exercise: NAME=my_barrier LAB=00_start_here, or a new lab
 	.venv/bin/python tests/tools/new_exercise.py "$(NAME)" "$(LAB)"
 
-prose: base              # the same where only prose has changed: in a second, and nothing is run
+prose: base              # the same if only prose has changed: takes seconds, runs nothing
 	.venv/bin/python -m course build --prose $(ARGS)
 
 scripts: base            # only the scripts that the notebooks write
@@ -46,7 +46,7 @@ site: base               # the course as web pages in build/site; needs npm, whi
 	$(PIP) install -q $(PINS) -e ".[site]"
 	.venv/bin/python -m course site $(ARGS)
 
-report: base             # tries all of the course here, GPUs above all, into one file; ARGS="--only links"
+report: base             # tries all of the course here, GPUs above all, and writes one file; ARGS="--only links"
 	.venv/bin/python -m course report $(ARGS)
 
 doctor: base             # what this box has, and whether the labs run on it
@@ -57,17 +57,17 @@ lint: install
 	.venv/bin/pyrefly check
 	.venv/bin/python tests/tools/lint_lessons.py
 
-clean:                   # what make makes, and the logs of runs; never what you or your scripts have saved
+clean:                   # deletes what make has made and the logs of runs, never what you or your scripts saved
 	rm -rf .venv .pytest_cache .ruff_cache build *.egg-info labs/course-runs solutions/course-runs
 
-pins: install            # constraints.txt again: the newest of all but torch, whose line one edits
+pins: install            # constraints.txt with the newest versions; edit the line of torch yourself
 	$(PYTHON) -m venv --clear build/pins
 	build/pins/bin/python -m pip install "$$(grep ^torch== constraints.txt)" -e ".[dev,site,teach]"
 	grep "^#" constraints.txt > build/constraints.txt
 	build/pins/bin/python -m pip freeze --exclude-editable | sed "s/+cpu$$//" >> build/constraints.txt
 	mv build/constraints.txt constraints.txt
 
-# A .venv whose Python does not run here, such as the host's in a container, is made again.
+# A .venv whose Python does not run here, such as the host's in a container, is rebuilt.
 ifneq ($(shell test -x .venv/bin/python && .venv/bin/python -c 'print("runs")' 2>&1),runs)
 .PHONY: .venv/base
 CLEAR = --clear
