@@ -13,7 +13,10 @@ import pytest
 from support.launching import clean_environment
 from support.ports import free_port
 
+from course.core import ROOT
+
 PLANTS = Path(__file__).with_name("plants")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 RANKS = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -177,3 +180,14 @@ def test_the_environment_of_the_script_is_the_users(typed: object) -> None:
     assert {name for name in more if not name.startswith("COURSE_")} <= {
         "PYTHONPATH", "TORCH_FR_BUFFER_SIZE", "OMP_NUM_THREADS", "LC_CTYPE",
     }  # fmt: skip
+
+
+@pytest.mark.rest
+def test_the_answer_in_the_readme_is_what_is_answered(typed: object, tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text((PLANTS / "readme.py").read_text())
+    done = typed("run", "--patience", "5", "--", *RANKS, "train.py")
+    shown = re.search(r"^\$ python .*? train.py\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)[1]
+    first, *answer = shown.splitlines()
+    assert first.startswith("The run was ended. No rank has moved for")
+    assert "\n".join(answer) in done.stderr
