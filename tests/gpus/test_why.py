@@ -72,8 +72,11 @@ profiler.profile = Profile
 profiler.supported_activities = lambda: {profiler.ProfilerActivity.CUDA}
 """
 OWN_PROFILER = """
+import atexit
 import torch.profiler
-torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]).start()
+own = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])
+own.start()
+atexit.register(own.stop)  # or Python ends with a segmentation fault, watched or not
 """
 
 
