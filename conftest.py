@@ -1,8 +1,8 @@
 """How tests and notebooks run: limits, workers, what `make test` leaves to `make test-rest`.
 
-A test file says beside its imports what it is: `slow` (`make quick` leaves it out), `rest` (left to
-`make test-rest`), or `sampled`: each day another part of it runs in `make test`, and in CI a larger
-one. Blank labs are sampled in CI, too.
+A test file says next to its imports what it is: `slow` (`make quick` leaves it out), `rest` (left
+to `make test-rest`), or `sampled`: each day another part of it runs in `make test`, and in CI a
+larger one. Blank labs are sampled in CI, too.
 """
 
 import gc
@@ -40,7 +40,7 @@ def pytest_configure() -> None:
 
 
 def pytest_report_header() -> str:
-    """Say which sample this is, so that it can be had again."""
+    """Print which sample this is, so that it can be run again."""
     if not WITH_DEV:
         return "notebooks only: the tests of the course itself need `pip install -e '.[dev]'`"
     return f"sample of the day: COURSE_SAMPLE={DAY}" + (f", COURSE_ORDER={ORDER}" if ORDER else "")
@@ -74,7 +74,7 @@ def left_out(place: int, day: date) -> list[str]:
 
 
 def pytest_collection_finish() -> None:
-    """Leave what is there by now out of garbage collections, which would take a seventh of all."""
+    """Freeze what exists now; garbage collection would otherwise take a seventh of the time."""
     gc.freeze()
 
 

@@ -1,4 +1,4 @@
-"""axe-core, which finds what people who see or move otherwise would stumble over."""
+"""axe-core, which finds barriers for people who see or move differently."""
 
 import subprocess
 import tarfile

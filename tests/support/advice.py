@@ -1,4 +1,4 @@
-"""A plugin of pytest: where tests have failed, three last lines say what to do about it.
+"""A plugin of pytest: when tests fail, the last three lines say what to do about it.
 
 They name the part of the course that is concerned, the command that tries one test alone, and the
 log of all failures.

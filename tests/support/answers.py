@@ -25,7 +25,7 @@ A wrong answer names the check that must reject it: "Named by `test_ends`.", or 
 `test_ends`." if its ranks wait for each other until the time limit. A file of *right* answers has
 the title "# Right answers to the exercises of lab 02"; its answers name no check.
 
-The diff is exact. What stands between two `@@` is a hunk: its lines without a plus, one after the
+The diff is exact. The text between two `@@` is a hunk: its lines without a plus, one after the
 other, must occur in the solved script exactly once. Everything else is an `AnswerError`, which
 names the file and the line.
 """
@@ -87,7 +87,7 @@ class Answer:
         return "\n".join([*after, *before[done:]]) + "\n"
 
     def _place(self, hunk: Hunk, lines: list[str]) -> int:
-        """Where the only occurrence of the hunk in the script begins."""
+        """Return where the only occurrence of the hunk in the script begins."""
         size = len(hunk.old)
         starts = [i for i in range(len(lines) - size + 1) if lines[i : i + size] == hunk.old]
         if len(starts) != 1:
@@ -151,7 +151,7 @@ class Page:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing follows but blank lines."""
+        """Return whether only blank lines follow."""
         return not any(self._lines[self.number :])
 
     def follows(self, pattern: re.Pattern) -> bool:

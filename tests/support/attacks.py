@@ -61,7 +61,7 @@ def delete(folder: str) -> bool:
 
 
 def write_in_own_folder() -> bool:
-    """What a script may do: write beside itself."""
+    """Do what a script may do: write next to itself."""
     return change(str(Path(__file__).with_name("notes.txt")))
 
 
@@ -124,7 +124,7 @@ def stop_supervisor() -> None:
 
 
 def outlive() -> bool:
-    """Leave a process behind that nobody is the parent of, and that ends for no polite signal."""
+    """Leave an orphaned process behind that ends for no polite signal."""
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
@@ -152,13 +152,13 @@ def become_another() -> None:
 
 
 def write_the_answer() -> None:
-    """Write the answer where the script of the ranks would, and leave."""
+    """Write the answer to where the ranks' script would write it, and leave."""
     torch.save(True, Path(sys.argv[1], f"rank{os.environ['RANK']}"))
     os._exit(0)
 
 
 def replace_save() -> bool:
-    """Have everybody save True, whatever they mean to save."""
+    """Make every save write True, whatever was to be saved."""
     real = torch.save
     torch.save = torch.serialization.save = lambda thing, *args: real(True, *args)
     return False
@@ -173,7 +173,7 @@ def read_key(description: str) -> bool:
 
 
 def call_the_kernel(numbers: dict[str, int]) -> list[str]:
-    """Which of these system calls are not refused; their arguments are such that none succeeds."""
+    """Return which of these system calls are not refused; with these arguments none can succeed."""
     libc = ctypes.CDLL(None, use_errno=True)
     answered = []
     for name, number in numbers.items():
@@ -204,7 +204,7 @@ def find_in_command_lines(text: str) -> bool:
 
 
 def take_memory_of_nobody() -> list[str]:
-    """Which ways there are to memory that counts for no process."""
+    """Return the ways that work to get memory that counts for no process."""
     ways = {
         "memfd": lambda: os.memfd_create("mine"),
         "shared": lambda: mmap.mmap(-1, CHUNK),
@@ -230,7 +230,7 @@ def eat_together(processes: int, mib: int) -> None:
 
 
 def swell(gib: int) -> torch.Tensor:
-    """Return a tensor that is small here and large where one computes with it."""
+    """Return a tensor that is small here and large in any computation."""
     return torch.zeros(1).expand(gib << 28)
 
 

@@ -31,7 +31,7 @@ class Outcome:
 def in_terminal(
     client: Client, name: str, *args: str, options: tuple[str, ...] = (), **env: str
 ) -> Outcome:
-    """The script on two ranks of the real torchrun, without anything of the course."""
+    """The script on two ranks of the real torchrun, without any part of the course."""
     logs = client.folder / "logs" / uuid.uuid4().hex
     command = [sys.executable, "-m", "torch.distributed.run", *torchrun()[1:], *options]
     done = subprocess.run(

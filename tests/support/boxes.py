@@ -1,4 +1,4 @@
-"""Boxes other than this one, and what the doctor reads there: sound, but for what a test names."""
+"""Boxes other than this one, and what the doctor reads there: all sound but what a test names."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -91,7 +91,7 @@ def assert_finds(check: Callable, facts: Facts, level: str, words: str) -> None:
 
 
 def assert_passes(finding: Finding | None, words: str | None) -> None:
-    """All is well, said in these words; None where there is nothing to look at."""
+    """All is well, said in these words; None if there is nothing to look at."""
     if words is None:
         assert finding is None
     else:

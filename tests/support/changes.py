@@ -1,7 +1,7 @@
 """Small changes of a solved script, made by its syntax tree: what a wrong answer might look like.
 
-Each function of `KINDS` is shown one node of the tree and proposes edits. An edit says what stands
-in the place of some nodes. Only what stands between BEGIN and END SOLUTION is changed.
+Each function of `KINDS` is shown one node of the tree and proposes edits. An edit says what
+replaces some nodes. Only the code between BEGIN and END SOLUTION is changed.
 """
 
 import ast
@@ -16,7 +16,7 @@ from course.core.lesson_marks import BEGIN, END
 Edit = list[tuple[ast.AST, str]]  # nodes, and the text in the place of each
 
 SIMPLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.Return, ast.Delete, ast.Raise, ast.Continue)
-SAID = ("print", "log")  # what only tells somebody something
+SAID = ("print", "log")  # what only informs a reader
 SYMMETRIC = ("min", "max", "zip")
 NEIGHBOURS = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
 NEIGHBOURS |= {ast.In: "not in", ast.NotIn: "in", ast.Is: "is not", ast.IsNot: "is"}
@@ -251,7 +251,7 @@ def other_name(node: ast.AST, script: _Script) -> Iterator[Edit]:
 
 
 def round_left_out(node: ast.AST, script: _Script) -> Iterator[Edit]:
-    """A loop leaves out its first or last round, or ends after the first; a filter lets all in."""
+    """A loop skips its first or last round, or ends after the first; a filter lets all in."""
     if isinstance(node, ast.For):
         last, items = node.body[-1], script.text(node.iter)
         yield [(last, f"{script.text(last)}\n{' ' * last.col_offset}break")]
@@ -262,7 +262,7 @@ def round_left_out(node: ast.AST, script: _Script) -> Iterator[Edit]:
 
 
 def context_left_out(node: ast.AST, script: _Script) -> Iterator[Edit]:
-    """A block has not what `with` gives it."""
+    """A block runs without its `with`."""
     if isinstance(node, ast.With):
         nothing = '__import__("contextlib").nullcontext()'
         yield from ([(item.context_expr, nothing)] for item in node.items)

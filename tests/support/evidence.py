@@ -1,7 +1,7 @@
 """A plugin of pytest: the report of a failed test ends with what its launches and cells showed.
 
-A failure that comes once in a thousand runs must be understood from its report, since nobody can
-bring it back. So each launch is there with its exit codes and the last lines of each rank, each
+A failure that comes once in a thousand runs must be understood from its report, because it
+cannot be repeated. So each launch is there with its exit codes and each rank's last lines, each
 cell with what it showed. A helper that starts programs in another way gives to `keep` what they
 printed.
 """
@@ -21,7 +21,7 @@ _kept: list[tuple[str, Callable[[], str]]] = []
 
 
 def keep(title: str, text: Callable[[], str]) -> None:
-    """Show a text under this title if the test fails; it is asked for only then."""
+    """Show a text under this title if the test fails; `text` is called only then."""
     _kept.append((title, text))
 
 

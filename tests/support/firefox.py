@@ -1,4 +1,4 @@
-"""Firefox, driven by what it speaks itself: WebDriver BiDi (https://w3c.github.io/webdriver-bidi/).
+"""Firefox, driven by its own protocol, WebDriver BiDi (https://w3c.github.io/webdriver-bidi/).
 
 Playwright drives only a Firefox of its own, and geckodriver is in no registry of packages.
 """

@@ -160,7 +160,7 @@ def _arguments(call: ast.Call) -> list[ast.AST]:
 
 
 def _is_the_default_of_an_option(call: ast.Call) -> bool:
-    """What one may ask for with an option is not yet what is done."""
+    """An option only makes something possible; it does not yet do it."""
     outer = (node for node in around(call) if isinstance(node, ast.Call))
     return any(last_name(node.func) == "add_argument" for node in outer)
 

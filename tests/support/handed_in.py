@@ -63,7 +63,7 @@ def deflate64() -> bytes:
 
 
 def damaged() -> bytes:
-    """A zip file in whose middle some bytes are others."""
+    """A zip file in whose middle some bytes are changed."""
     content = bytearray(zipped(ring_py=RING * 20))
     content[60:70] = b"\xff" * 10
     return bytes(content)
@@ -86,7 +86,7 @@ def class_of_20(folder: Path) -> list[str]:
     for number, name in enumerate(("ida", "x" * 250), 1):
         (folder / name).mkdir()
         (folder / name / "ring.py").write_text(blank if number == 1 else "x = " + "1+" * 3000 + "1")
-    # And ten from which nothing can be had.
+    # And ten that cannot be used.
     (folder / "ned.zip").write_bytes(encrypted())
     (folder / "oli.zip").write_bytes(damaged())
     (folder / "pat.zip").write_bytes(deflate64())

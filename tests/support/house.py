@@ -32,7 +32,7 @@ class Room:
 
     @property
     def module(self) -> str:
-        """What one imports, such as ``course.launch``."""
+        """What an import names, such as ``course.launch``."""
         path = [part for part in (self.inside, self.name.removesuffix(".py")) if part]
         return ".".join(["course", *path]).removesuffix(".__init__")
 
@@ -91,7 +91,7 @@ class Import:
 
 
 def face(module: str) -> list[str]:
-    """What a room shows: its ``__all__``."""
+    """Return what a room shows: its ``__all__``."""
     for node in ast.parse(PATHS[module].read_text()).body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
             return ast.literal_eval(node.value)

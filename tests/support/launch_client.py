@@ -66,7 +66,7 @@ def usage() -> dict:
 
 
 def run(request: dict, folder: str) -> dict:
-    """Launch, and tell all that a learner can see of the run."""
+    """Launch, and return all that a learner can see of the run."""
     shown, runs = io.StringIO(), []
     live = Live(request["limit"], out=shown)
 

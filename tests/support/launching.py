@@ -73,7 +73,7 @@ class Client:
 
     @property
     def noise(self) -> str:
-        """What the client's processes wrote where nobody looks: a kernel's own standard error."""
+        """What the client's processes wrote to the kernel's own standard error, shown nowhere."""
         return Path(self._noise.name).read_text()
 
     def script(self, name: str, source: str, folder: str = ".") -> Path:
@@ -167,7 +167,7 @@ class Client:
 
 
 def _in_words(answer: dict) -> str:
-    """What the client said of a run."""
+    """What the client reported about a run."""
     end = f"{answer['reason']}, launcher's exit code {answer['launcher_code']}"
     written = {stream: answer[stream] for stream in ("stdout", "stderr")}
     return evidence.of_launch(end, answer["codes"], written) + "\nshown:\n" + answer["shown"]

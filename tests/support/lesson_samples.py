@@ -119,7 +119,7 @@ def built(root: Path, *names: str) -> list[str]:
 
 
 def complaints(root: Path) -> list[str]:
-    """What is stale below a root."""
+    """Return what is stale below a root."""
     wanted = select(root, [], FIGURES, checks=CHECKS)
     names = [lesson.name for lesson in wanted]
     return stale(root, wanted) + stale_beside(root, names, FIGURES)

@@ -1,4 +1,4 @@
-"""How many letters a line of prose has on a page in Chromium."""
+"""The number of letters in a line of prose on a page in Chromium."""
 
 SCREEN = 1440  # pixels wide, of a laptop
 SHORTEST, LONGEST = 70, 90  # letters, of a full line that an eye can follow

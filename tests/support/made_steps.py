@@ -1,4 +1,4 @@
-"""Steps of ranks that never ran, as the recorder would have told them: times in ms."""
+"""Steps of ranks that never ran, as the recorder would have reported them: times in ms."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ COUNT = 10  # steps
 
 
 def did(kind: str, ms: float, where: str = "", **more: object) -> Slice:
-    """A slice that lasts so long; `step` gives it its place."""
+    """A slice that lasts this long; `step` gives it its place."""
     return Slice(kind, 0.0, ms * MS, where=where, **more)
 
 
@@ -74,7 +74,7 @@ def script(*ddp: Ddp, **more: object) -> dict[str, Script]:
 
 
 def loader(**facts: object) -> Loader:
-    """A loader that was made so; plain, if nothing is given."""
+    """A loader made with these settings; a plain one if none are given."""
     return Loader(**facts)
 
 

@@ -1,4 +1,4 @@
-"""A plugin of pytest: with ``COURSE_NO_SKIPS`` set, a test that is skipped has failed.
+"""A plugin of pytest: with ``COURSE_NO_SKIPS`` set, a skipped test counts as a failure.
 
 So a lane that promises to run everything cannot stay green for want of a program or of a right.
 """
@@ -8,7 +8,7 @@ from collections.abc import Generator
 
 import pytest
 
-MAY_BE_SKIPPED = ("this box has a GPU",)  # what no installing would mend
+MAY_BE_SKIPPED = ("this box has a GPU",)  # what no installation would fix
 
 
 @pytest.hookimpl(wrapper=True)

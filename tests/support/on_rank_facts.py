@@ -109,7 +109,7 @@ def by_data() -> tuple[int, int]:
 
 
 def timeouts() -> dict[str, str]:
-    """What rank 0 is told where rank 1 does not come in time."""
+    """Return the error on rank 0 when rank 1 does not come in time."""
     told = {}
     calls = {
         "monitored": lambda: dist.monitored_barrier(groups[0], timedelta(seconds=0.2)),
@@ -213,7 +213,7 @@ def scaler_of_shards() -> list[float]:
 
 
 def rank_2_leaves_a_broadcast_first() -> bool:
-    """Whether three ranks come to the end where rank 1 waits until rank 2 has left a broadcast."""
+    """Whether three ranks come to the end if rank 1 waits until rank 2 has left a broadcast."""
     rank, number = dist.get_rank(), torch.ones(1)
     if rank == 1:
         dist.recv(torch.empty(1), src=2)

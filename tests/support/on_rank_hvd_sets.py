@@ -61,7 +61,7 @@ def sets() -> dict[str, object]:
 
 
 def forms() -> dict[str, bool]:
-    """Whether synchronize returns a tuple for what was asked with a list, and only then."""
+    """Whether synchronize returns a tuple for a request made with a list, and only then."""
     with started() as hvd:
         x = torch.ones(hvd.size(), 1)
         single = {

@@ -105,7 +105,7 @@ def wrong(name: str) -> str:
 
 
 def await_the_other() -> None:
-    """Return when both ranks are here: who leaves earlier may be missed by one still connecting."""
+    """Return when both ranks are here: a rank still connecting may miss one that leaves earlier."""
     store = dist.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
     store.set(os.environ["RANK"], "is here")
     store.wait(["0", "1"])
@@ -113,7 +113,7 @@ def await_the_other() -> None:
 
 def every_rank_on_gpu_0() -> None:
     dist.init_process_group("nccl")
-    # Nobody waits for it: from torch 2.15 on, only rank 1 is refused.
+    # No rank waits for it: from torch 2.15 on, only rank 1 is refused.
     dist.all_reduce(torch.ones(1, device="cuda:0"), async_op=True)
 
 

@@ -2,7 +2,7 @@
 
 Each says that it is on a host of its own, so that NCCL lets several have one GPU (until 2.29; later
 ones want NCCL_MULTI_RANK_GPU_ENABLE), and they talk over loopback. NVIDIA does not support that:
-an error of Python tells something; a time, or a time limit, tells nothing.
+a Python error means something; a time, or a time limit, means nothing.
 """
 
 import os

@@ -1,7 +1,7 @@
 """How long a test waits for what must happen: for the event, however busy the machine is.
 
 No test says how soon something happens: cores may be shared, and a machine may stand still for a
-minute. A wait ends with its event. Where the event never comes, the test fails after `PATIENCE_S`.
+minute. A wait ends with its event. If the event never comes, the test fails after `PATIENCE_S`.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ def until(condition: Callable[[], object], every: float = 0.02) -> None:
 
 
 def runs(pid: int) -> bool:
-    """Whether there is such a process, and it has not ended."""
+    """Return whether there is such a process and it has not ended."""
     with contextlib.suppress(psutil.NoSuchProcess):
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     return False

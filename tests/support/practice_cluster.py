@@ -2,11 +2,11 @@
 
     PYTHONPATH=tests python -m support.practice_cluster
 
-runs until it is interrupted, and prints what makes other programs find it. It takes Linux, root and
-Debian's packages. The controller, the nodes' daemons and munge are Slurm's own and listen on
-loopback alone. The GPUs are pretended: Slurm hands them out, and SLURM_STEP_GPUS says which. All
-nodes are this one machine, so no job may take its real GPUs or many of its cores: each task finds
-CUDA_VISIBLE_DEVICES empty and computes on the CPU, with one thread.
+runs until it is interrupted, and prints the settings with which other programs find it. It needs
+Linux, root and Debian's packages. The controller, the nodes' daemons and munge are Slurm's own and
+listen on loopback alone. The GPUs are pretended: Slurm hands them out, and SLURM_STEP_GPUS says
+which. All nodes are this one machine, so no job may take its real GPUs or many of its cores: each
+task finds CUDA_VISIBLE_DEVICES empty and computes on the CPU, with one thread.
 """
 
 import contextlib
@@ -90,7 +90,7 @@ def obstacle() -> str | None:
 class PracticeCluster:
     """A running Slurm of `nodes` nodes with `gpus` pretend GPUs each.
 
-    A node that has been silent for `SILENT_S` is down. Raises `CourseError` where this
+    A node that has been silent for `SILENT_S` is down. Raises `CourseError` if this
     machine cannot run one.
     """
 
@@ -209,7 +209,7 @@ def _which(program: str) -> str | None:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Neighbouring ports that nobody listens at."""
+    """Return neighbouring ports at which no process listens."""
     for first in range(FIRST_PORT, 32768, PORTS):
         with contextlib.ExitStack() as probes, contextlib.suppress(OSError):
             for port in range(first, first + count):
@@ -227,7 +227,7 @@ def _until(holds: Callable[[], object], what: str) -> None:
             raise CourseError(
                 f"{what} of the practice cluster did not come up within {PATIENCE_S:g} s."
             )
-        time.sleep(0.2)  # a look starts a command of Slurm's
+        time.sleep(0.2)  # each look starts a Slurm command
 
 
 def main() -> None:

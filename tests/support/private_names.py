@@ -1,4 +1,4 @@
-"""The private names of other projects that the course uses: where they are, and what without them.
+"""Private names of other projects that the course uses: their places, and what happens without.
 
 A name begins with an underscore, which says that the next release may drop it.
 """
@@ -17,7 +17,7 @@ ASK = ("inside", "module", "replace", "replace_if_there", "getattr", "hasattr", 
 
 
 class Without(Enum):
-    """What happens where a release no longer has the name."""
+    """What happens if a release no longer has the name."""
 
     REFUSED = "asked for first: one sentence, or `not judged on this torch`"
     SLOWER = "asked for first: all works, and takes longer"
@@ -143,7 +143,7 @@ def own(trees: Iterable[ast.Module]) -> set[str]:
 
 
 def used(tree: ast.Module) -> set[str]:
-    """The private names that code relies on: a traceback follows where one of them is gone."""
+    """The private names that code relies on: a traceback follows if one of them is gone."""
     found = set()
     for node in ast.walk(tree):
         match node:
@@ -159,7 +159,7 @@ def used(tree: ast.Module) -> set[str]:
 def asked(tree: ast.Module) -> set[str]:
     """The private names that code asks for: as a string, or as a keyword of `replace`.
 
-    A string counts beside its home, as the only name to step between, in a comparison and as a key.
+    A string counts next to its home, as the only name to intercept, in a comparison and as a key.
     """
     found = set()
     for node in ast.walk(tree):

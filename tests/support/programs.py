@@ -1,4 +1,4 @@
-"""The scripts of the lessons as programs: a script, and the scripts beside it that it imports."""
+"""The scripts of the lessons as programs: a script, and the scripts next to it that it imports."""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -52,7 +52,7 @@ class File:
 
     @cached_property
     def nccl(self) -> list[ast.Constant]:
-        """Where it asks for NCCL by name; to compare with the name is not to ask for it."""
+        """Where it requests NCCL by name; comparing with the name is not a request."""
         return [
             node
             for node in self.nodes

@@ -1,6 +1,6 @@
 """Scripts that several tests run."""
 
-# What most scripts begin with: `ready()` tells the test that this rank has come so far.
+# What most scripts begin with: `ready()` tells the test that this rank has come this far.
 PREAMBLE = """
 import os, signal, sys, time
 from pathlib import Path

@@ -5,7 +5,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 
-NAMES = 9  # so many stand in a statement that tells something
+NAMES = 9  # a statement with this many says something
 NAME = re.compile(r"id='(\w+)'")
 
 

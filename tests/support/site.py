@@ -50,7 +50,7 @@ def served(folder: Path) -> Iterator[str]:
 
 @contextlib.contextmanager
 def visitor(tab: object, address: str) -> Iterator[Callable]:
-    """What opens a page; at the end nothing was missing, said, or asked for elsewhere."""
+    """What opens a page; at the end nothing was missing, logged, or requested elsewhere."""
     wrong = []
 
     def asked(request: object) -> None:

@@ -5,7 +5,7 @@ import functools
 from course.clusters.slurm.commands import Commands
 from support import patience
 
-until = functools.partial(patience.until, every=0.25)  # a look starts a command of Slurm's
+until = functools.partial(patience.until, every=0.25)  # each look starts a Slurm command
 
 
 class Nothing(Commands):

@@ -1,4 +1,4 @@
-"""The folder of a practice cluster: whose it is, and which processes are of that cluster.
+"""The folder of a practice cluster: whose it is, and which processes belong to that cluster.
 
 A process that is killed here is known by its id and by the time of its creation, or by an
 environment or an open file that name the folder. An id alone may by now be another process's.
@@ -22,7 +22,7 @@ from course.launch import still_the_same
 
 PREFIX = "course-slurm-"
 OWNER = "owner"  # a file there, locked by the process whose cluster it is
-RECORD = ".created"  # beside a daemon's pid file: its process id, and when it was created
+RECORD = ".created"  # next to a daemon's pid file: its process id, and when it was created
 
 
 def record(folder: Path, pid: str) -> None:
@@ -93,7 +93,7 @@ def job_processes(folder: Path, node: str) -> list[psutil.Process]:
 
 
 def _belongs(process: psutil.Process, folder: Path, node: str) -> bool:
-    """Whether it is of a job on a node: told by its environment, a step daemon by its log."""
+    """Whether it belongs to a job on a node: its environment shows it, a step daemon's log."""
     if process.name() == "slurmstepd":
         log = str(folder / f"{node}.log")
         return any(file.path == log for file in process.open_files())

@@ -10,7 +10,7 @@ from xdist.scheduler import LoadFileScheduling
 
 @pytest.hookimpl(tryfirst=True)  # before xdist, which reads the options here
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Share the tests among workers, in the order that conftest.py gives, unless ``-n`` is said."""
+    """Share the tests among workers, in the order set by conftest.py, unless ``-n`` is given."""
     is_worker = hasattr(config, "workerinput")
     if config.option.numprocesses is None and not is_worker:
         config.option.numprocesses = "auto"

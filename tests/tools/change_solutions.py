@@ -3,8 +3,8 @@
     PYTHONPATH=tests python tests/tools/change_solutions.py FOLDER [EXERCISE ...]
 
 FOLDER keeps the verdicts, so that a second call goes on where the first one ended. What was refused
-stays refused; what was accepted is asked again once a check has changed. A change that is accepted
-is either no fault, then `equal_changes.toml` beside this file says why, or it becomes a mutant.
+stays refused; what was accepted is tried again once a check has changed. A change that is accepted
+is either not a fault, then `equal_changes.toml` next to this file says why, or it becomes a mutant.
 `--most N` tries N changes of each exercise only, chosen at random and the same each time.
 """
 

@@ -1,7 +1,7 @@
 """Hold the scripts and cells of the lessons to ruff's rules; `make lint` runs this.
 
 Each script is a file, and the other cells of a lesson are one more. What only a notebook does
-(values to show, imports between cells, names of IPython) is no fault there.
+(values to show, imports between cells, names of IPython) is not a fault there.
 """
 
 import shutil

@@ -1,6 +1,6 @@
 """How often is `why` right? ``python tests/tools/measure_why.py [--ranks 2 4] [--busy 2]``.
 
-Runs every planted script and every healthy one, and prints what was found of each.
+Runs every planted script and every healthy one, and prints the findings for each.
 """
 
 import argparse
@@ -31,7 +31,7 @@ EXPECTED = {"healthy": "computing", "objects": "synchronization"}
 
 @contextmanager
 def busy(loops: int) -> Iterator[None]:
-    """So many processes that only keep a core busy."""
+    """Start this many processes that only keep a core busy."""
     command = [sys.executable, "-c", "while True: pass"]
     running = [subprocess.Popen(command) for _ in range(loops)]
     try:
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def asked(make: str, planted: str, ranks: int, folder: str) -> tuple[bool, str]:
-    """Whether the first cause is right, and what was said."""
+    """Return whether the first cause is right, and the message."""
     words = ["torchrun", "--standalone", "--nproc-per-node", str(ranks)]
     run, told = watch_ranks([*words, str(PLANTS / f"{make}.py"), planted, folder])
     if not run.ok:

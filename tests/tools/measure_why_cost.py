@@ -1,8 +1,8 @@
 """What does watching cost? ``python tests/tools/measure_why_cost.py [--blocks 8] [--runs 3]``.
 
-Two ranks train with DDP, and are watched in blocks of steps, with blocks between them in which
-nobody watches: both see the same model, the same memory and the same load of the machine. What a
-step takes is told by the clock and of this process's processor time; the second hardly depends on
+Two ranks train with DDP, and are watched in blocks of steps, with blocks between them that are
+not watched: both see the same model, the same memory and the same load of the machine. A step
+is measured by the clock and in this process's processor time; the second hardly depends on
 what else the machine does.
 """
 

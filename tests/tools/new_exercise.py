@@ -5,7 +5,7 @@
 The frame is a whole exercise, only a dull one: its solution passes its check, its wrong answer is
 rejected, its other right answer passes. So each part can be replaced while all tests stay green.
 
-A lab that is not there yet is begun: `LAB=13_my_lab`.
+A lab that does not exist yet is begun: `LAB=13_my_lab`.
 """
 
 import argparse
@@ -227,7 +227,7 @@ def main(root: Path, name: str, lesson: str) -> None:
 
 
 def _new_number(lesson: str, every: list[Lesson]) -> str:
-    """The number of a lab that is not there yet."""
+    """The number of a lab that does not exist yet."""
     match = LESSON.fullmatch(lesson)
     if not match or match["number"] in [lab.number for lab in every]:
         there = ", ".join(lab.name for lab in every)

@@ -1,13 +1,13 @@
-"""Record the session of a real Slurm that the notebook shows where there is none.
+"""Record the session of a real Slurm that the notebook shows on machines without Slurm.
 
     PYTHONPATH=tests python tests/tools/record_slurm.py
 
 takes eight minutes, Linux, root and the packages that support.practice_cluster names, and writes
 recording.json into course/clusters/slurm. Three nodes have four pretended GPUs each. Ana, Ben, Chi
 and Dan hold or want some; your job waits, runs, loses a node, is put in the queue again and goes on
-from its checkpoint. Then it is told that its time is nearly up, saves, and goes on once more. What
-Slurm's commands said is kept word for word, but for the name and the paths of the machine that ran
-them; of each job in `squeue --json` only what the course reads is kept.
+from its checkpoint. Then a signal says that its time is nearly up; it saves, and goes on once more.
+What Slurm's commands said is kept word for word, but for the name and the paths of the machine that
+ran them; of each job in `squeue --json` only what the course reads is kept.
 """
 
 import json
@@ -128,7 +128,7 @@ def other(
     seconds: int,
     *more: str,
 ) -> None:
-    """A job of somebody else's."""
+    """A job of another user."""
     options = (
         f"--uid={user} --job-name={name} --nodes={nodes} --gpus-per-node={gpus} "
         f"--ntasks-per-node=1 --cpus-per-task={gpus} --time={minutes} "

@@ -53,7 +53,7 @@ def run(cause: str, folder: Path) -> None:
 
 
 def recorded(folder: Path, number: int) -> dict:
-    """What a rank told and its trace, without what `why` does not read."""
+    """What a rank reported and its trace, reduced to what `why` reads."""
     rank = json.loads((folder / f"rank{number}.json").read_text())
     rank["steps"] = rank["steps"][-STEPS:]
     for step in rank["steps"] + rank["recorded"]:

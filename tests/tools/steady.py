@@ -1,4 +1,4 @@
-"""Whether `make test` passes each time: it runs again and again, on a quiet and on a busy machine.
+"""Run `make test` again and again, on a quiet and a busy machine, and see if it always passes.
 
 python tests/tools/steady.py                       ten runs: five quiet, three busy, and two more
 python tests/tools/steady.py busy order            only these, each as often as there
