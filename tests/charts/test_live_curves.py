@@ -12,7 +12,7 @@ STEPS = 564
 
 
 def rows(last: int, ranks: int = 2, **more: float) -> list[dict]:
-    """What ranks log that log every tenth step."""
+    """What ranks log if they log only every tenth step."""
     return [
         {"rank": rank, "time": 1.0, "step": step, "steps": STEPS, "loss": 8.0 / step} | more
         for step in range(10, last + 1, 10)
@@ -21,7 +21,7 @@ def rows(last: int, ranks: int = 2, **more: float) -> list[dict]:
 
 
 def bar(picture: str) -> float:
-    """Which share of the progress bar is full."""
+    """The share of the progress bar that is full."""
     ground, full = (float(width) for width in re.findall(r'width="([\d.]+)" height="8"', picture))
     return full / ground
 

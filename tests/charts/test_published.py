@@ -18,7 +18,7 @@ MINE = {"2 ranks, torch": [(1024.0, 0.003), (2.0**20, 0.25), (2.0**24, 0.41)]}
 
 
 def named(lines):
-    """A test for each of the lines, named by it."""
+    """Parametrize a test with one case per line, named after it."""
     return pytest.mark.parametrize("line", lines, ids=lambda line: f"{line.measured}: {line.name}")
 
 

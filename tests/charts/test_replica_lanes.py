@@ -1,4 +1,4 @@
-"""The lanes of ranks of which one is killed: where they stand still, and for how long."""
+"""The lanes of ranks when one is killed: where they stand still, and for how long."""
 
 import pandas as pd
 import pytest

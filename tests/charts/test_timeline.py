@@ -44,7 +44,7 @@ def test_phases_of_a_real_step_follow_one_another():
     assert forward[-1][1] <= backward[0][0] and backward[-1][1] <= optimizer[0][0]
     assert intervals.length(backward) == pytest.approx(
         13, abs=0.5
-    )  # the wait for the network is no computing
+    )  # waiting for the network is not computing
     assert {name for _, _, name in step.comm} == {"all_reduce"}
     everything = [interval for found in step.phases.values() for interval in found]
     assert intervals.length(everything) == pytest.approx(
@@ -109,7 +109,7 @@ def test_a_wait_inside_the_backward_range_is_not_computing(tmp_path):
         _event("aten::add_", "cpu_op", 6, 8),
         _event(
             "aten::copy_", "cpu_op", 4.5, 5.5, thread=2
-        ),  # Gloo's own work is no computing of the rank
+        ),  # Gloo's own work is not the rank's computing
     )
     (row,) = timeline.read(tmp_path).table().to_dict("records")
     assert row["overlap_pct"] == 0 and row["exposed_ms"] == row["comm_ms"] == 1.94

@@ -1,4 +1,4 @@
-"""Labs 02, 03 and 03b outside of their notebooks: what they leave free, and on GPUs."""
+"""Labs 02, 03 and 03b outside their notebooks: what they leave free, and on GPUs."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -73,7 +73,7 @@ def test_short_calls_are_timed_several_at_once(scripts, monkeypatch, on_gpu, siz
 
 
 class OnOneDevice(TorchDispatchMode):
-    """Refuses operations with a tensor of the CPU: from there to a GPU a copy waits."""
+    """Refuses operations with a CPU tensor, because a copy from the CPU to a GPU waits."""
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         result = function(*args, **(kwargs or {}))
@@ -117,7 +117,7 @@ def test_a_step_waits_for_the_gpu_once_and_after_backward(scripts, monkeypatch, 
 def test_model_and_device_are_those_to_compare(tmp_path, monkeypatch, command, ranks, gpus, seen):
     """Ranks on GPUs compare wrappers of a model whose gradients take time to send.
 
-    One process computes where it is told to: where the ranks that it is compared with do.
+    One process computes on the device of its option, so it can match the ranks' device.
     """
     monkeypatch.chdir(tmp_path)
     solutions.write(DDP, tmp_path)

@@ -39,7 +39,7 @@ def file(folder: Path, text: str) -> Path:
 
 
 def changed(folder: Path, *diff: str) -> str:
-    """What a wrong answer with these lines of a diff makes of the solved script."""
+    """Return the solved script after a wrong answer with these diff lines is applied."""
     text = ONE[: ONE.index(" def")] + "\n".join(diff) + "\n```\n"
     return read(file(folder, text), CHECKS)[0].script(SOLVED)
 

@@ -8,7 +8,7 @@ from support import pretended
 
 @pytest.mark.slow
 def test_gloo_is_not_asked_to_send_what_lies_on_a_gpu(tmp_path, monkeypatch):
-    """The error may come up in a thread of Gloo's own and end the rank, so no `except` helps."""
+    """The error may be raised in one of Gloo's threads and end the rank, so no `except` helps."""
     monkeypatch.chdir(pretended.written("00_start_here", tmp_path))
     run = pretended.on_gpus(Path("src"), "backends.py")
     assert pretended.fault(run) == ""  # pretended GPUs complain of such a message

@@ -1,4 +1,4 @@
-"""The small changes of a solution: programs each, within the solution, each said by its diff."""
+"""Small changes of a solution: each is a program, stays within the solution and shows its diff."""
 
 import ast
 import tomllib
@@ -29,7 +29,7 @@ def mean(row, rank: int, limit: int = 1):
 
 
 def diffs(kind: str) -> list[str]:
-    """What stands in the place of the changed lines."""
+    """Return what replaces the changed lines."""
     of_kind = (change for change in changes(SCRIPT) if change.kind == kind)
     lines = (line for change in of_kind for line in change.diff.splitlines())
     return [line[1:].strip() for line in lines if line.startswith("+")]

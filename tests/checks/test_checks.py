@@ -1,4 +1,4 @@
-"""What checks do with exercises that nobody has begun, and what they leave behind: nothing."""
+"""What checks do with exercises that are not begun, and that they leave nothing behind."""
 
 import re
 import tempfile
@@ -80,7 +80,7 @@ def test_a_change_is_looked_at(handed_out, monkeypatch):
 
 
 def leaves_something():
-    """Where a file lies that nobody removes."""
+    """Return the path of a file that nothing removes."""
     return tempfile.mkstemp()[1]
 
 

@@ -1,4 +1,4 @@
-"""The scripts of labs 04b and 04c outside of their notebooks: the symptoms of the clinic's runs."""
+"""The scripts of labs 04b and 04c outside their notebooks: the symptoms of the clinic's runs."""
 
 import inspect
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Hostile code gets no verdict that it has not earned; isolated, it reaches its own folder only."""
+"""Hostile code gets no verdict that it has not earned; isolated, it reaches only its own folder."""
 
 import ctypes
 import importlib.util
@@ -148,7 +148,7 @@ def test_the_kernel_answers_only_what_learners_need(attack, hostile):
 
 @possible
 def test_who_runs_the_checks_cannot_be_changed_or_read(attack, hostile, sandbox):
-    """Else a script could change what runs the next one; and the paths outside are not told."""
+    """Otherwise a script could change what runs the next one. Nor can it learn outside paths."""
     assert not attack(hostile.reach_into_the_parent)
     assert not attack(hostile.find_in_command_lines, str(sandbox.outside))
 
@@ -160,7 +160,7 @@ def test_memory_counts_for_all_processes_together(attack, hostile, monkeypatch):
     with pytest.raises(Rejected, match="of memory, all its processes together"):
         attack(hostile.eat_together, 5, 500)
     monkeypatch.undo()
-    assert attack(hostile.write_in_own_folder)  # and the next check begins as ever
+    assert attack(hostile.write_in_own_folder)  # and the next check begins as usual
 
 
 @possible
@@ -185,7 +185,7 @@ def test_an_answer_cannot_grow_where_it_is_judged(attack, hostile, way, how_much
     ],
 )
 def test_nor_can_a_forged_one(attack, hostile, kind, mib):
-    """Though it begins with the right token."""
+    """Even if it begins with the right token."""
     with at_most(400), pytest.raises(Rejected, match="does it write there itself"):
         attack(hostile.hand_over, kind, mib)
 
@@ -290,7 +290,7 @@ def all_gather(received, mine):
 
 
 def test_nobody_passes_by_another_way_to_compare(tmp_path, monkeypatch):
-    """Where a check compares on the ranks, beside the learner's code."""
+    """The check compares on the ranks, next to the learner's code."""
     monkeypatch.setattr("course.checks.runner.on_ranks.WARM_S", 0)
     connect.warm_up()
     (tmp_path / "my_all_gather.py").write_text(COMPARES_NOTHING)

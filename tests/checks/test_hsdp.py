@@ -1,4 +1,4 @@
-"""The HSDP script of lab 10b: one clear sentence for a mesh that cannot be."""
+"""The HSDP script of lab 10b: one clear sentence for an impossible mesh."""
 
 import pytest
 from support import solutions

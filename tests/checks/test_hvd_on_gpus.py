@@ -67,7 +67,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_engine_works_on_the_gpu_of_its_rank(folder):
-    """A thread begins on GPU 0; to come back to it would open a context there on every rank."""
+    """A thread begins on GPU 0; returning to it would open a context there on every rank."""
     run = on_gpus(folder, "average.py", ranks=2, gpus=2)
     assert run.ok, run.lines
     assert [run.text(rank, "stdout") for rank in (0, 1)] == [

@@ -1,8 +1,8 @@
 """Every plausible wrong answer to an exercise is rejected, by the check that names its fault.
 
-The wrong answers to the exercises of a lab are in ``tests/mutants/NN_name.md``. That the right
-ones pass is seen in the solutions: the build refuses one whose `%check` does not hold, and nbval
-runs it again.
+The wrong answers to the exercises of a lab are in ``tests/mutants/NN_name.md``. The solutions
+show that right answers pass: the build refuses a solution whose `%check` fails, and nbval runs
+it again.
 """
 
 from dataclasses import replace

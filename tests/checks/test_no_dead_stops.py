@@ -37,7 +37,7 @@ def test_the_others_go_on(folder):
 
 
 def test_who_leaves_a_failed_round_closes_its_connections(folder):
-    """Else the others wait for their limit, come late to the next round, and are left out."""
+    """Otherwise the others wait for their limit, come late to the next round, and are left out."""
     function, options = on_rank_group.hears_of_a_failure, {"src": folder / "src", "join": False}
     _, failure = on_ranks(2, function, PATIENCE_S, limit=2 * PATIENCE_S, **options)
     assert failure and "imed out" not in failure

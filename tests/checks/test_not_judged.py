@@ -1,4 +1,4 @@
-"""What was not judged is never a pass, and is said: interrupts, limits, hangs, an unknown torch."""
+"""What was not judged never passes, and is reported: interrupts, limits, hangs, unknown torch."""
 
 import signal
 import threading
@@ -84,7 +84,7 @@ def test_a_limit_of_all_checks_keeps_what_was_judged(src):
 
 
 class Stopped:
-    """Ends the process of the checks in the second of them, in a way of its own."""
+    """Ends the process of the checks in the second check, in the given way."""
 
     def __init__(self, how) -> None:
         self.how, self.done = how, False
@@ -97,7 +97,7 @@ class Stopped:
 
 
 def kill(run) -> None:
-    """What the machine does when its memory is gone."""
+    """Do what the machine does when it runs out of memory."""
     (process,) = (psutil.Process(pid) for pid, _ in run.processes.values())
     process.send_signal(signal.SIGKILL)
 

@@ -1,4 +1,4 @@
-"""Right answers that are made otherwise than the solution pass all checks of their exercise.
+"""Right answers that differ from the solution pass all checks of their exercise.
 
 Those to the exercises of a lab are in ``tests/right_answers/NN_name.md``.
 """

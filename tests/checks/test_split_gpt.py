@@ -1,4 +1,4 @@
-"""The GPT of lab 11b: the same on every mesh, and one clear sentence for a mesh that cannot be."""
+"""The GPT of lab 11b: the same on every mesh, and one clear sentence for an impossible mesh."""
 
 from pathlib import Path
 

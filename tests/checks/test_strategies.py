@@ -13,7 +13,7 @@ DATA = "data = digits.load()[0]\n"  # in worker_dies.py, just before its trainin
 
 @pytest.mark.slow
 def test_the_strategies_train_as_one_device_does(tmp_path):
-    """Single precision would show a difference as soon as a device rounds in its own manner."""
+    """Single precision would show a difference as soon as a device rounds in its own way."""
     write(LAB, tmp_path)
     curves = []
     for strategy in ("one", "mirrored"):

@@ -1,4 +1,4 @@
-"""Lab 04's scripts outside of its notebook: the trainer, its launchers, its data."""
+"""Lab 04's scripts outside its notebook: the trainer, its launchers, its data."""
 
 import json
 import os

@@ -28,7 +28,7 @@ def warm_ranks() -> None:
 
 
 def ends_itself() -> None:
-    """As a script does that calls `sys.exit()` where a check calls it."""
+    """Do what a script does that calls `sys.exit()` while a check calls it."""
     sys.exit(0)
 
 
@@ -49,7 +49,7 @@ def test_code_that_ends_its_rank_gives_no_answer(function, tmp_path):
 
 
 def builds_on_meeting() -> None:
-    """As a script does whose lab has another exercise before it."""
+    """Do what a script does whose lab has an earlier exercise."""
     importlib.import_module("meeting")
 
 
@@ -69,7 +69,7 @@ def test_a_segmentation_fault_is_told_in_words(tmp_path):
 
 
 class Attack:
-    """Makes a file where it is unpickled."""
+    """Makes a file wherever it is unpickled."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -79,7 +79,7 @@ class Attack:
 
 
 def forge(path: str) -> None:
-    """Write the answer oneself, one that does something when it is read, and leave."""
+    """Write an answer that does something when it is read, and leave."""
     answer = Path(sys.argv[1], f"rank{os.environ['RANK']}")
     answer.write_bytes(pickle.dumps(Attack(Path(path))))
     os._exit(0)
@@ -105,7 +105,7 @@ def test_nothing_of_an_answer_is_executed(function, said, tmp_path):
 
 
 def burn(seconds: float) -> None:
-    """Compute for so much time of a core, however long that takes."""
+    """Compute for this much core time, however long that takes."""
     while time.process_time() < seconds:
         pass
 
@@ -150,7 +150,7 @@ def test_the_limit_counts_what_the_machine_gives(tmp_path, busy_core):
 def test_ranks_that_wait_for_one_another_are_found_on_a_busy_machine(tmp_path, busy_core):
     limit, problem = 3.0, None
     while not isinstance(problem, Deadlock):
-        with pytest.raises((Deadlock, NotJudged)) as raised:  # which: had they come so far?
+        with pytest.raises((Deadlock, NotJudged)) as raised:  # depends on how far they came
             on_ranks.on_ranks(2, wait_for_nobody, src=tmp_path, limit=limit)
         problem, limit = raised.value, 2 * limit
     assert isinstance(problem, Deadlock) and "rank 0 waits in recv" in str(problem)

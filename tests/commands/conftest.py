@@ -20,7 +20,7 @@ from course.hardware import isolation
 
 @pytest.fixture
 def someone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever calls git here has a name, and no settings."""
+    """Give every git call here a user name and no settings."""
     for name, value in SOMEONE.items():
         monkeypatch.setenv(name, value)
 
@@ -88,6 +88,6 @@ def address(site):
 
 @pytest.fixture
 def visit(tab, address):
-    """Open a page; at the end nothing was missing, said on the console, or asked for elsewhere."""
+    """Open a page; at the end nothing was missing, logged on the console, or fetched elsewhere."""
     with visitor(tab, address) as visit:
         yield visit

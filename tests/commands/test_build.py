@@ -1,4 +1,4 @@
-"""``python -m course build``: its exit codes, and what it says of stale files and of faults."""
+"""``python -m course build``: its exit codes, and what it says about stale files and faults."""
 
 import pytest
 from support.lesson_samples import FIGURES, NAME, rewrite

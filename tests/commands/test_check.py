@@ -31,7 +31,7 @@ while open("{{met}}").read().count("x") >= {HELD}:
 def src(tmp_path: Path) -> Path:
     """The solved scripts of lab 02; ranks that import `ring` note it, and stop at the fifth.
 
-    So the checks are in the midst of it when they are interrupted, however late that comes.
+    So the checks are still running when they are interrupted, however late that comes.
     """
     folder = tmp_path / "src"
     folder.mkdir()
@@ -42,7 +42,7 @@ def src(tmp_path: Path) -> Path:
 
 
 def lines(path: Path) -> int:
-    """How many lines a file has, 0 where there is none."""
+    """Return the number of lines in a file, 0 if there is no file."""
     return path.read_text().count("\n") if path.is_file() else 0
 
 

@@ -41,7 +41,7 @@ def test_checks_are_all_asked_in_a_box_and_within_the_time_of_a_learner(tmp_path
     assert 0 < judged["options"]["limit"] <= 120
     run(folder, "--trust")
     assert not judged["options"]["isolated"]
-    assert len(judged["asked"]) == 2  # a verdict without isolation is another one
+    assert len(judged["asked"]) == 2  # a verdict without isolation is a different one
 
 
 def test_where_nothing_can_be_isolated_nothing_is_run(tmp_path, judged, monkeypatch, capsys):
@@ -84,7 +84,7 @@ def test_what_is_as_it_was_handed_out_needs_no_check(tmp_path, judged):
 
 
 def busy(name: str, **options: object) -> Report:
-    """What a check says that could not judge everything."""
+    """What a check says if it could not judge everything."""
     late = Result(
         "test_ends", "It ends.", Outcome.NOT_JUDGED, "The machine is too busy.", again=True
     )

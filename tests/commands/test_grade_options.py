@@ -1,4 +1,4 @@
-"""What a teacher tells `grade`, and the one sentence where it makes no sense."""
+"""The options of `grade`, and the one sentence for those that make no sense."""
 
 import pytest
 from support.grading import hand_in, run

@@ -1,4 +1,4 @@
-"""The pages of a class: told by words as well as by colours, and safe whatever a name holds."""
+"""The pages of a class: readable by words as well as by colours, and safe whatever a name holds."""
 
 from html.parser import HTMLParser
 from pathlib import Path

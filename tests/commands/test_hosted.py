@@ -1,4 +1,4 @@
-"""The labs where others host notebooks: links that are well formed, and a first cell that works."""
+"""The labs on notebook hosts: links that are well formed, and a first cell that works."""
 
 import html
 import json
@@ -229,7 +229,7 @@ def test_the_first_cell_installs_the_course_and_the_next_cells_start_ranks(
     published, host, tmp_path
 ):
     # A host's pip fetches what builds the course; here it takes this Python's, for which torch 2.11
-    # is content with less than pyproject.toml asks for.
+    # needs less than pyproject.toml requires.
     pytest.importorskip("setuptools", minversion="77")
     lab = nbformat.read(ROOT / "labs" / "00_start_here.ipynb", 4)
     copy = hosted.hosted(ROOT, lab, "00_start_here", published)

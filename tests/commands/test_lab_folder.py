@@ -1,6 +1,6 @@
 """Without a clone, the labs come with the wheel, and into a folder of the learner's.
 
-And JupyterLab is told to trust the solutions that are as they came, no others.
+JupyterLab trusts only the solutions that are unchanged.
 """
 
 import subprocess
@@ -90,7 +90,7 @@ def solved(folder: Path) -> Path:
 def test_in_a_clone_what_git_has_unchanged_is_as_brought(tmp_path, monkeypatch, someone):
     monkeypatch.setattr(lab_folder, "ROOT", tmp_path)
     folder = solved(tmp_path)
-    assert lab_folder.as_brought(tmp_path) == []  # nobody can tell
+    assert lab_folder.as_brought(tmp_path) == []  # impossible to tell
     git(tmp_path, "init", "--quiet")
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "--message", "A version")

@@ -58,7 +58,7 @@ def checkout(tmp_path):
 
 
 def starts_in(folder, *command):
-    """Start a command there to its end; whether it was the one that was meant."""
+    """Start a command there to its end; return whether it was the intended one."""
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     return "usage:" in done.stdout.lower() and not (folder / "taken").exists()
 

@@ -1,4 +1,4 @@
-"""What npm brings is what the course knows, or it is not unpacked."""
+"""What npm delivers has the checksum that the course knows, or it is not unpacked."""
 
 import pytest
 

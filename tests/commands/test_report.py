@@ -230,7 +230,7 @@ def test_a_command_ends_in_its_own_way_or_at_the_limit(tmp_path):
     sleeper = "import subprocess, sys, time; print(subprocess.Popen(['sleep', '6000'], "
     sleeper += "start_new_session=True).pid, flush=True); time.sleep(6000)"
     limit = 2
-    while limit == 2 or not ended.lines:  # a busy machine: it had not come so far
+    while limit == 2 or not ended.lines:  # a busy machine: it had not come that far
         limit *= 2
         ended = report_terminal.run([*PYTHON, sleeper], tmp_path, limit)
     assert ended.code is None and ended.how == "at the time limit"

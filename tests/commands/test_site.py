@@ -239,7 +239,7 @@ def test_the_same_in_firefox(address, tmp_path):
             browser.visit(address + name)
             assert browser.run("document.querySelector('h1') !== null"), name
             if browser.run("document.querySelector('[data-eager], [data-address]') !== null"):
-                browser.until(PYTHON_CAME)  # who leaves earlier breaks off what is on its way
+                browser.until(PYTHON_CAME)  # leaving earlier would cancel requests
         browser.visit(f"{address}explore_scaling.html#gpus=512")
         browser.until("document.querySelector('[data-alive]')")
         browser.run("document.querySelector('.explorable input[type=range]').focus()")

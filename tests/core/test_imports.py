@@ -1,4 +1,4 @@
-"""A library that can do without a module is imported without it, and nothing is changed by that."""
+"""A library that can do without a module is imported without it, and that changes nothing."""
 
 import importlib.util
 import subprocess
@@ -21,7 +21,7 @@ def test_what_is_imported_already_stays():
 
 
 def test_lessons_are_read_without_a_grammar_of_addresses():
-    """Which takes jsonschema a second; the first check in a notebook would wait for it."""
+    """It takes jsonschema a second; the first check in a notebook would wait for it."""
     asks = "import sys, course.lessons; print('rfc3987_syntax' in sys.modules)"
     answer = subprocess.run([sys.executable, "-c", asks], capture_output=True, text=True)
     assert answer.stdout == "False\n", answer.stderr

@@ -1,4 +1,4 @@
-"""What another library no longer has is said in one sentence."""
+"""One sentence says what another library no longer has."""
 
 from types import ModuleType, SimpleNamespace
 

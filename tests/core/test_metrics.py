@@ -1,4 +1,4 @@
-"""Metrics where the disk refuses: they are printed, and a sentence says so once."""
+"""Metrics when the disk refuses: they are printed, and a sentence says so once."""
 
 import json
 import os

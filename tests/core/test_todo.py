@@ -1,4 +1,4 @@
-"""Open exercises: which TODOs a script still has, and which traceback is that of a TODO."""
+"""Open exercises: which TODOs a script still has, and which tracebacks come from a TODO."""
 
 import time
 from pathlib import Path
@@ -67,7 +67,7 @@ def test_a_todo_that_python_cannot_read_is_told_as_it_is_written(tmp_path: Path)
 def test_no_text_takes_long(tmp_path: Path, text: str) -> None:
     """The learner writes it, and the process that judges reads it: no search is quadratic.
 
-    The time is the processor's, and a hundred times what it takes.
+    The limit is processor time, a hundred times what it takes.
     """
     (tmp_path / "mine.py").write_text(text)
     start = time.process_time()

@@ -1,4 +1,4 @@
-"""A Hub that is not there, or does not know a name: one sentence, and no hang."""
+"""A Hub that is unreachable or does not know a name gives one sentence, and no hang."""
 
 import socket
 

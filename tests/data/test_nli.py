@@ -44,7 +44,7 @@ def scenes(sentence: str) -> set[tuple[str, ...]]:
 
 
 def oracle(premise: str, hypothesis: str) -> int:
-    """The label by truth in every scene: true in all of the premise's, in none, or in some."""
+    """Return the label: the hypothesis holds in all scenes of the premise, in none, or in some."""
     given, claimed = scenes(premise), scenes(hypothesis)
     return 0 if given <= claimed else 2 if not given & claimed else 1
 
@@ -97,7 +97,7 @@ def test_one_sentence_alone_says_next_to_nothing(segment):
 def _bag(batch: dict[str, torch.Tensor], segment: int) -> torch.Tensor:
     """One row per pair and one column per token, 1 where that sentence has it.
 
-    The column of the padding is 1 always.
+    The column of the padding is always 1.
     """
     ids = batch["input_ids"] * (batch["token_type_ids"] == segment)
     return torch.zeros(len(ids), 64).scatter_(1, ids, 1.0)

@@ -42,7 +42,7 @@ def test_a_pass_says_what_comes_next():
 
 
 def said_of(name: str) -> str:
-    """What a terminal says behind the verdict that all holds."""
+    """Return what a terminal says after the verdict that all checks hold."""
     verdict, _, said = repr(report(name, Outcome.PASSED)).splitlines()[0].partition(" hold. ")
     assert verdict == f"{name}: 1 of 1 checks"
     return said

@@ -57,7 +57,7 @@ def test_every_state_fits_its_card(name):
 
 
 def _stops(control: dict) -> list:
-    """Five stops of a slider, its ends among them; all options of a choice."""
+    """Return five stops of a slider, including both ends, or all options of a choice."""
     if "stops" in control:
         stops = control["stops"]
         return sorted({stops[i * (len(stops) - 1) // 4] for i in range(5)})

@@ -24,7 +24,7 @@ INTEGERS = {32: torch.int32, 16: torch.int16, 8: torch.int8}
 
 
 def samples(name: str) -> torch.Tensor:
-    """Numbers of every size that the format holds and a little beyond, with ties between two."""
+    """Numbers of every size that the format holds and a little beyond, with ties."""
     known, generator = FORMATS[name], random.Random(0)
     low, high = math.log2(known.smallest) - 3, math.log2(known.largest)
     sizes = [

@@ -58,7 +58,7 @@ def test_activations_are_those_that_autograd_keeps(size):
 
 
 class Large(TorchDispatchMode):
-    """Counts the operations that make a tensor of at least so many elements."""
+    """Counts the operations that make a tensor of at least this many elements."""
 
     def __init__(self, elements: int) -> None:
         super().__init__()

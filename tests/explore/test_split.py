@@ -1,4 +1,4 @@
-"""A network split by data or by layers: who waits how long, and pictures that fit."""
+"""A network split by data or by layers: how long each rank waits, and pictures that fit."""
 
 import itertools
 

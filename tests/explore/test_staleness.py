@@ -1,4 +1,4 @@
-"""Bounded staleness: who waits and who is stale, pictures that fit."""
+"""Bounded staleness: which ranks wait, which are stale, and pictures that fit."""
 
 import itertools
 

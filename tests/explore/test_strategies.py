@@ -1,4 +1,4 @@
-"""What each strategy keeps and moves, who outlives a worker, pictures that fit."""
+"""What each strategy keeps and moves, which strategies survive a lost worker, pictures that fit."""
 
 import pytest
 

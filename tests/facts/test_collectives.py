@@ -1,4 +1,4 @@
-"""What the course says of torch's collectives, their time-outs and what is noted of them."""
+"""What the course says about torch's collectives, their time-outs and their records."""
 
 import inspect
 import mmap
@@ -40,7 +40,7 @@ def test_a_group_without_a_named_backend_takes_that_of_the_accelerator(monkeypat
     for device, backend in (("cuda", "nccl"), ("cpu", "gloo")):
         found = torch.device(device)
         monkeypatch.setattr(torch._C, "_get_accelerator", lambda found=found: found)
-        monkeypatch.setattr(  # which 2.15 asks instead
+        monkeypatch.setattr(  # which 2.15 uses instead
             torch.accelerator, "current_accelerator", lambda check_available, found=found: found
         )
         config = dist.distributed_c10d.BackendConfig(dist.Backend("undefined"))
@@ -159,7 +159,7 @@ def test_what_the_watchdog_reads():
 
 
 def _holds(library: Path, words: str) -> bool:
-    """Whether a library has these words in it; it is not read as a whole, since it has 500 MB."""
+    """Return whether a library contains these words, without reading all of its 500 MB at once."""
     with (
         library.open("rb") as file,
         mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as code,

@@ -1,4 +1,4 @@
-"""What the course says of torch's DistributedDataParallel, tried with one rank."""
+"""What the course says about torch's DistributedDataParallel, tried with one rank."""
 
 import inspect
 import warnings
@@ -38,7 +38,7 @@ class Row(nn.Module):
 
 
 def buckets(model: nn.Module, steps: int = 3, **options: object) -> list[list[float]]:
-    """For each step the sizes in MiB of the buckets, in the order in which DDP sends them."""
+    """Return each step's bucket sizes in MiB, in the order in which DDP sends them."""
     ddp = DistributedDataParallel(model, **options)
     sizes: list[list[float]] = []
 

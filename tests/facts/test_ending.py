@@ -1,4 +1,4 @@
-"""What the course says of how a script on ranks should end."""
+"""What the course says about how a script on ranks should end."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ from course.launch.messages import Reason
 
 pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
-# Trains and ends 200 times in one process, since it hangs in some of them only.
+# Trains and ends 200 times in one process, because it hangs only in some of them.
 ROUNDS = """
 import os, sys
 import torch
@@ -40,7 +40,7 @@ for number in range(200):
     if model_first:
         dist.destroy_process_group()
 """
-# Where it stands then: in no call, but behind one, where the model is freed.
+# It then stands in no call but after one, where the model is freed.
 FREEING = re.compile(r'Current thread .*\n  File ".*rounds.py", line \d+ in <module>')
 
 
@@ -60,7 +60,7 @@ def rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def test_a_script_can_hang_whose_model_goes_after_its_group(rounds):
     says("03_distributed_data_parallel", "freed")
     limit, hangs = 20, False
-    while not hangs and limit < PATIENCE_S:  # a busy machine: it had not come so far
+    while not hangs and limit < PATIENCE_S:  # a busy machine: it had not come that far
         run = rounds("group", limit)
         assert run.reason == Reason.LIMIT, "torch has mended it"
         hangs, limit = any(FREEING.search(run.text(rank)) for rank in (0, 1)), 2 * limit

@@ -1,4 +1,4 @@
-"""What lab 12 says of torch's communication hooks, of PowerSGD, and of its averaging of models."""
+"""What lab 12 says about torch's communication hooks, PowerSGD, and averaging of models."""
 
 import inspect
 

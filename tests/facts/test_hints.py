@@ -1,4 +1,4 @@
-"""What the fuller hints say of torch, where a release of it may change that."""
+"""What the fuller hints say about torch and a release of it may change."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""What the course says of transformers and accelerate."""
+"""What the course says about transformers and accelerate."""
 
 import inspect
 

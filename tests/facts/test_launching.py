@@ -1,4 +1,4 @@
-"""What the course says of torchrun, accelerate and the ways to start processes."""
+"""What the course says about torchrun, accelerate and the ways to start processes."""
 
 import importlib
 import importlib.metadata
@@ -23,7 +23,7 @@ from torch.distributed.elastic.rendezvous import (
 from torch.distributed.elastic.rendezvous import dynamic_rendezvous as rendezvous
 from torch.distributed.flight_recorder.components import types as flight_recorder_types
 
-# In one write, since the processes share their output.
+# In one write, because the processes share their output.
 REPORTS = """
 import os
 told = [os.environ.get(name, "none") for name in ("RANK", "WORLD_SIZE")]
@@ -32,7 +32,7 @@ os.write(1, f"{' '.join(told)}\\n".encode())
 
 
 def config(monkeypatch: pytest.MonkeyPatch, *options: str):
-    """What torchrun makes of a command line."""
+    """Return what torchrun makes of a command line."""
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     return run.config_from_args(run.parse_args([*options, "script.py"]))[0]
 
@@ -191,7 +191,7 @@ def test_the_launcher_of_notebooks_forks():
 
 
 def accelerated(tmp_path: Path, *options: str, **env: str) -> list[str]:
-    """What the processes print that `accelerate launch` starts."""
+    """Return what the processes that `accelerate launch` starts print."""
     script = tmp_path / "reports.py"
     script.write_text(REPORTS)
     command = [sys.executable, "-m", "accelerate.commands.accelerate_cli", "launch", *options]

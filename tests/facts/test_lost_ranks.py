@@ -1,4 +1,4 @@
-"""What the course says of process groups that lose a rank, and of the store that outlives it."""
+"""What the course says about process groups that lose a rank, and of the store that outlives it."""
 
 import inspect
 import socket

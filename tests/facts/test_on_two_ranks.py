@@ -1,4 +1,4 @@
-"""What the course says of collectives over Gloo and of DDP, tried on two ranks or three."""
+"""What the course says about collectives over Gloo and of DDP, tried on two ranks or three."""
 
 import math
 from pathlib import Path
@@ -123,7 +123,7 @@ def test_what_detail_finds_of_five_disagreements(ranks):
         assert found["op"] == ("", [2, 2]), rank
     told = [rank["disagreements"]["root"][0] for rank in ranks]
     assert all(told) and not any("Detected mismatch" in error for error in told)
-    # Who comes later may be told, instead, that the first to give up has closed the connection.
+    # A later rank may instead report that the first to give up has closed the connection.
     assert any("imed out" in error for error in told), told
 
 

@@ -1,4 +1,4 @@
-"""What the course says of torch's pipeline parallelism."""
+"""What the course says about torch's pipeline parallelism."""
 
 import inspect
 from contextlib import nullcontext

@@ -1,4 +1,4 @@
-"""What the course says of number formats, autocast and the loss scale."""
+"""What the course says about number formats, autocast and the loss scale."""
 
 import inspect
 import math
@@ -224,7 +224,7 @@ def test_the_first_sum_decides_the_format():
 
 
 def add(step: float, times: int, dtype: torch.dtype) -> float:
-    """1 and as many small steps."""
+    """Return 1 plus this many small steps."""
     total = torch.ones((), dtype=dtype)
     for _ in range(times):
         total += torch.tensor(step, dtype=dtype)

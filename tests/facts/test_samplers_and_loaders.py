@@ -1,4 +1,4 @@
-"""What the course says of torch's samplers and loaders, and of the sets of Hugging Face."""
+"""What the course says about torch's samplers and loaders, and Hugging Face's data sets."""
 
 import inspect
 
@@ -13,7 +13,7 @@ from course.data import nli
 
 
 def shares(epoch: int, length: int = 10, ranks: int = 4) -> list[list[int]]:
-    """What each rank draws in an epoch."""
+    """Return what each rank draws in an epoch."""
     found = []
     for rank in range(ranks):
         sampler = DistributedSampler(range(length), ranks, rank)

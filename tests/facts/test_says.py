@@ -1,4 +1,4 @@
-"""What a contributor is told who takes a fact out of a page."""
+"""The message for a contributor who takes a fact out of a page."""
 
 import pytest
 from support.says import says

@@ -1,4 +1,4 @@
-"""What the course says of torch's sharding, checkpoints and tensor parallelism."""
+"""What the course says about torch's sharding, checkpoints and tensor parallelism."""
 
 import inspect
 import warnings
@@ -121,7 +121,7 @@ class Reduced(TorchDispatchMode):
 
 
 def pretend_ranks(world_size: int, rank: int = 0) -> None:
-    """In the place of the group of one rank, one in which only this rank is real."""
+    """Replace the group of one rank by one in which only this rank is real."""
     dist.destroy_process_group()
     dist.init_process_group("fake", store=FakeStore(), rank=rank, world_size=world_size)
 

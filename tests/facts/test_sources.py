@@ -1,4 +1,4 @@
-"""What only a document decides: `course/lessons/sources.toml`."""
+"""Facts that only a document can settle: `course/lessons/sources.toml`."""
 
 from urllib.parse import urlsplit
 

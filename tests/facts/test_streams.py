@@ -1,4 +1,4 @@
-"""What the course says of streams: torch's iterable data sets, and those of `datasets`."""
+"""What the course says about streams: torch's iterable data sets, and those of `datasets`."""
 
 import inspect
 import json
@@ -21,7 +21,7 @@ RELEASE = tuple(map(int, datasets.__version__.split(".")[:2]))
 
 
 class Stream(IterableDataset):
-    """Tells who reads it: the worker, whether that has a process group, the rank's `epoch`."""
+    """Yields what reads it: the worker, whether that has a process group, the rank's `epoch`."""
 
     epoch = 0
 

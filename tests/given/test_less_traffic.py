@@ -1,4 +1,4 @@
-"""What lab 12 is given: weights as a row, a memory of what is unsent, a count of what is sent."""
+"""Lab 12's given parts: weights as a row, a memory of what is unsent, a count of what is sent."""
 
 from collections.abc import Iterator
 

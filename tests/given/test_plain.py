@@ -8,7 +8,7 @@ SUM = Request("x", "allreduce", ((3,),), 12, "float32", "cpu", "Sum")
 
 
 def answered(*requests: Request) -> list[tuple[str, str]]:
-    """What two ranks, or more, are answered when they ask: names and errors."""
+    """Return the answers that two or more ranks get to their requests: names and errors."""
     table = plain.Negotiation(2)
     for rank, request in enumerate(requests):
         table.hear(rank % 2, request, 0.0)

@@ -1,4 +1,4 @@
-"""What lab 05b is given: a watch on formats, and how many steps a race takes."""
+"""Lab 05b's given parts: a watch on formats, and how many steps a race takes."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Process sets, `join`, and what is said when something cannot be done."""
+"""Process sets, `join`, and the messages when something cannot be done."""
 
 import json
 import subprocess

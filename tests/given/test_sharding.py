@@ -1,4 +1,4 @@
-"""Which parameters of a model travel together, and what is said of layers that cannot be."""
+"""Which parameters of a model travel together, and the messages about layers that cannot."""
 
 import ast
 import inspect

@@ -1,4 +1,4 @@
-"""On any box, the course, its launcher, torch and a script agree on who computes where."""
+"""On any box, the course, its launcher, torch and a script agree on which rank computes where."""
 
 import os
 import sys
@@ -52,13 +52,13 @@ def uuids(count: int) -> list[str]:
 def enter(
     monkeypatch: pytest.MonkeyPatch, count: int, variable: str | None, mig: dict | None = None
 ) -> None:
-    """Be on such a box, with a torch built for CUDA that counts the GPUs itself."""
+    """Pretend to be on such a box, with a torch built for CUDA that counts the GPUs itself."""
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(*[H100] * count, mig=mig))
     monkeypatch.setattr(hardware.box, "torch_build", lambda: ("2.13.0", "13.0"))
     monkeypatch.setattr(torch.cuda, "_is_compiled", lambda: True)
     monkeypatch.setattr(torch.cuda, "_raw_device_count_nvml", lambda: count)
     monkeypatch.setattr(torch.cuda, "_raw_device_uuid_nvml", lambda: uuids(count))
-    # NVML cannot tell torch of MIG; CUDA's own count is 1, whatever the list.
+    # NVML does not tell torch about MIG; CUDA's own count is 1, whatever the list.
     monkeypatch.setattr(torch._C, "_cuda_getDeviceCount", lambda: 1, raising=False)
     monkeypatch.setenv(VARIABLE, variable or "")
     if variable is None:

@@ -64,10 +64,10 @@ READ = [
         "ranks on unlike GPUs decide differently",
     ),
 ]
-# Found by a run of a script, which its line has too, on two ranks that see so many GPUs.
+# Found by a run of a script, which its line has too, on two ranks that see this many GPUs.
 DDP, HELLO = "03_distributed_data_parallel/ddp.py", "09_clusters/hello_nodes.py"
 GPU = 'torch.device("cuda", local_rank)'
-# From torch 2.15 on, a group without `device_id` is given the GPU of LOCAL_RANK: no fault there.
+# From torch 2.15 on, a group without `device_id` is given the GPU of LOCAL_RANK: not a fault there.
 UNBOUND = (
     "" if torch.__version__ >= (2, 15) else "barrier(): using the device under current context"
 )

@@ -57,7 +57,7 @@ SAMPLES = {
     "w = torch.ones(2, device='cuda').requires_grad_(); w.t().backward(x[0]); w.grad": "cuda:0",
     "x.new_empty_strided((2,), (1,), device='cpu')": "cuda:0",
 }
-# On which ranks something is said of a wrong use, and what.
+# The ranks on which a wrong use is reported, and the message.
 WRONG = {
     "every_rank_on_gpu_0": ([0, 1], "DistBackendError: ncclInvalidUsage: Duplicate GPU detected"),
     "same_gpu_as_device_id": ([0, 1], "DistBackendError: ncclInvalidUsage: Duplicate GPU detected"),

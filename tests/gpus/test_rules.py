@@ -1,4 +1,4 @@
-"""Every script of the lessons keeps to what is right on GPUs, as far as its syntax tree tells."""
+"""Every script of the lessons keeps to what is right on GPUs, as far as its syntax tree shows."""
 
 import pytest
 from support.gpu_rules import RULES, faults
@@ -155,7 +155,7 @@ def cases(samples: dict) -> list:
 
 
 def found(rule: str, program: Program) -> list[str]:
-    """What one rule says of a program."""
+    """Return what one rule says about a program."""
     (function,) = (function for function in RULES if function.__name__ == rule)
     return [text for _, _, text in function(program)]
 

@@ -1,6 +1,6 @@
-"""The scripts of the lessons that may use NCCL run on pretended GPUs, and say nothing of it.
+"""The scripts of the lessons that may use NCCL run on pretended GPUs, without a complaint.
 
-They run at small sizes, each with the arguments that `SMALL` has.
+They run at small sizes, each with its arguments in `SMALL`.
 """
 
 from pathlib import Path

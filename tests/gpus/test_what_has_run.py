@@ -1,4 +1,4 @@
-"""What README and lessons say of real GPUs is in the records of them, h200.toml and h100.toml."""
+"""What README and lessons say about real GPUs is recorded in h200.toml and h100.toml."""
 
 import re
 import sys

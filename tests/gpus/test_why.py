@@ -1,4 +1,4 @@
-"""`why` on pretended GPUs: it starts there, and accuses nobody of what it cannot see.
+"""`why` on pretended GPUs: it starts there, and blames nothing on what it cannot see.
 
 What a profiler records on a real GPU is in tests/own/slow/test_on_gpus.py. Here it is made up, so
 that all that leads to the verdict is tried on ranks.
@@ -88,7 +88,7 @@ def warm_ranks() -> None:
 
 
 def asked(folder: Path, before: str = "", steps: int = 60) -> Answer:
-    """What `why` answers of the script, with something done before it."""
+    """Return what `why` says about the script, with something done before it."""
     script = folder / "train.py"
     script.write_text(before + SCRIPT.replace("STEPS", str(steps)))
     words = ["torchrun", "--standalone", "--nproc-per-node", "2", runner.__file__, "2"]
@@ -110,7 +110,7 @@ def test_what_a_profiler_records_becomes_the_verdict(tmp_path: Path) -> None:
     answer = asked(tmp_path, PROFILER)
     first = answer.causes[0]
     assert (first.cause, first.rank) == ("copies", None)
-    # Not by the answer's share: on a busy machine one rank's steps are longer, which is told, too.
+    # Not by the answer's share: on a busy machine it also reports that one rank's steps are longer.
     for rank in answer.verdict.budget.ranks:
         lasts = Counter()
         for slice_ in (slice_ for step in rank.on_gpu for slice_ in step.slices):

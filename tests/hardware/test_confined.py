@@ -21,7 +21,7 @@ BOTH = pytest.mark.parametrize("name", confined.MACHINES)
 
 
 def verdict(name: str, number: int, *arguments: int, audit: int | None = None) -> int:
-    """What the filter for a machine says of a call."""
+    """Return what the filter for a machine says about a call."""
     machine = confined.MACHINES[name]
     given = [*arguments, *[0] * 6][:6]
     call = struct.pack("=IIQ6Q", number, machine.audit if audit is None else audit, 0, *given)
@@ -48,7 +48,7 @@ def test_what_is_refused_and_nothing_else(name):
     column = confined.MACHINES[name].column
     numbers = {pair[column] for pair in confined.REFUSED.values()}
     assert {number for number in range(500) if verdict(name, number) == REFUSED} == numbers | {
-        confined.SOCKET[column]  # of family 0, which there is not
+        confined.SOCKET[column]  # of family 0, which does not exist
     }
     assert {verdict(name, number) for number in range(500)} == {ALLOWED, REFUSED}
 

@@ -1,4 +1,4 @@
-"""The GPUs of a box, their links and what hides them, as NVML tells."""
+"""The GPUs of a box, their links and what hides them, as NVML reports them."""
 
 import pynvml
 import pytest
@@ -105,7 +105,7 @@ def test_invalid_entries_are_reported(monkeypatch, variable, shown, says):
 
 
 def torch_counts(monkeypatch, variable):
-    """How many of the GPUs torch counts before CUDA is initialized: it asks NVML, as we do."""
+    """Return the number of GPUs that torch counts before CUDA starts: it asks NVML, as we do."""
     monkeypatch.setattr(torch.cuda, "_raw_device_count_nvml", lambda: len(UUIDS))
     monkeypatch.setattr(torch.cuda, "_raw_device_uuid_nvml", lambda: UUIDS)
     if variable is None:

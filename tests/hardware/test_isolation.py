@@ -1,4 +1,4 @@
-"""Whether code can be isolated on this box, and what is said where it cannot."""
+"""Whether code can be isolated on this box, and the message if it cannot."""
 
 import subprocess
 import sys
@@ -59,7 +59,7 @@ def test_a_missing_tool_is_named_with_its_package(monkeypatch):
 
 @possible
 def test_what_python_cannot_import_there_is_missing(monkeypatch):
-    """Otherwise nobody's code would run, and everybody would get no points."""
+    """Otherwise no learner's code would run, and all of them would get no points."""
     monkeypatch.setattr(isolation, "IMPORTS", "import what_only_pythonpath_brings")
     isolation._not_imported.cache_clear()
     try:

@@ -1,4 +1,4 @@
-"""Every lab has what a finished lab has; what one lacks is told with its line."""
+"""Every lab has what a finished lab has; what is missing is reported with its line."""
 
 from pathlib import Path
 

@@ -1,7 +1,7 @@
 """What the course's own fuller hints say is true of the exercises that they belong to.
 
 The code in a hint is code of the solution, and what a hint warns of is a wrong answer that a check
-rejects: `tests/checks/test_mutants.py` runs it. What hints say of torch is in `tests/facts`.
+rejects: `tests/checks/test_mutants.py` runs it. What hints say about torch is in `tests/facts`.
 """
 
 import re

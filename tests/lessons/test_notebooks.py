@@ -54,7 +54,7 @@ def test_both_notebooks_have_the_same_cells_tags_and_metadata(finished):
 
 
 def test_a_second_build_changes_nothing(copied):
-    """And it begins without what checks have kept beside the solutions."""
+    """A build also begins without what checks have kept next to the solutions."""
     kept = copied / "solutions" / "src" / "kept" / "ring.json"
     kept.parent.mkdir()
     kept.write_text("{}")

@@ -1,4 +1,4 @@
-"""What is wrong with a lesson is told with its line, and all of it at once."""
+"""All faults of a lesson are reported at once, each with its line."""
 
 from collections.abc import Set
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is on disk and not what the lessons make is seen; what is built validates under nbval."""
+"""Files on disk that differ from the lessons' are found; what is built validates under nbval."""
 
 import os
 import re

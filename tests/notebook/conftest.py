@@ -1,4 +1,4 @@
-"""A shell of IPython's with the course loaded, its folder, and a JupyterLab for a browser."""
+"""An IPython shell with the course loaded, its folder, and a JupyterLab for a browser."""
 
 import os
 import shutil

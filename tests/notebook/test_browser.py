@@ -58,7 +58,7 @@ def test_every_cell_runs_and_an_open_exercise_is_announced(page, server, course_
 
 
 def test_every_drawing_of_the_solutions_is_seen_as_it_was_run(page, server, course_folder):
-    """Those of all labs, in one notebook: JupyterLab and a kernel start once."""
+    """All labs' drawings are in one notebook, so JupyterLab and a kernel start once."""
     cells = []
     for path in sorted((ROOT / "solutions").glob("*.ipynb")):
         drawn_by = [cell for cell in nbformat.read(path, as_version=4).cells if drawn(cell)]

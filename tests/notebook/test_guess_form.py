@@ -1,4 +1,4 @@
-"""The form of a guess: answered, skipped, changed, refused; and what the run's line says then."""
+"""The form of a guess: answered, skipped, changed, refused; and what the run's line then says."""
 
 import time
 from pathlib import Path
@@ -19,7 +19,7 @@ def form(name: str = "growth") -> GuessForm:
 
 
 def tell(name: str = "growth", after: float = 0.0, **content: object) -> None:
-    """What a click in the form sends, so many seconds later."""
+    """What a click in the form sends, this many seconds later."""
     form(name)._handle_custom_msg(content | {"at": (time.time() + after) * 1000}, [])
 
 

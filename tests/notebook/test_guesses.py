@@ -1,4 +1,4 @@
-"""What was guessed is read as people type it, kept, and shown beside what was measured."""
+"""What was guessed is read as people type it, kept, and shown next to what was measured."""
 
 import json
 from dataclasses import asdict, replace

@@ -1,4 +1,4 @@
-"""The magics, in a shell of IPython's: what a cell shows, when it fails, and in which words."""
+"""The magics in an IPython shell: what a cell shows, when it fails, and in which words."""
 
 import os
 import re
@@ -79,7 +79,7 @@ def test_accelerate_with_one_process(cell: RunCell, labs: Path) -> None:
 
 @pytest.fixture
 def pictures(monkeypatch: pytest.MonkeyPatch) -> list:
-    """What is drawn of the run while it goes on, in order."""
+    """Return what is drawn of the run while it goes on, in order."""
     pictures = []
 
     class Handle:

@@ -1,4 +1,4 @@
-"""What passed is kept beside the scripts, through restarts, other notebooks and broken files."""
+"""What passed is kept next to the scripts, through restarts, other notebooks and broken files."""
 
 import json
 import threading

@@ -61,12 +61,12 @@ def start(prefix: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
 
 @pytest.fixture
 def shell() -> SimpleNamespace:
-    """What of a shell is needed."""
+    """The parts of a shell that are needed."""
     return SimpleNamespace(display_formatter=DisplayFormatter())
 
 
 def shown(shell: SimpleNamespace) -> set[str]:
-    """In which forms an explorable is sent to the page."""
+    """Return the forms in which an explorable is sent to the page."""
     return set(shell.display_formatter.format(explore.buckets())[0])
 
 

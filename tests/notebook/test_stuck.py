@@ -1,4 +1,4 @@
-"""Help for who is stuck: fuller hints, a solution after a warning, a fresh start, what changed."""
+"""Help for anyone who is stuck: fuller hints, a solution after a warning, a fresh start, a diff."""
 
 from pathlib import Path
 

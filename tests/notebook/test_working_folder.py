@@ -1,4 +1,4 @@
-"""A notebook that was opened in a strange way: it runs in its folder, or is told what to do."""
+"""A notebook that was opened in a strange way: it runs in its folder, or says what to do."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Where tests have failed, the last lines help; a tree of tests of a few lines stands for ours."""
+"""When tests fail, the last lines help; a small tree of tests stands in for ours."""
 
 from pathlib import Path
 

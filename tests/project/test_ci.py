@@ -30,7 +30,7 @@ def test_that_is_known_to_fail():
     assert False
 """
 XDIST = ["-p", "xdist.plugin", "-p", "support.workers"]
-# As where the extra `dev` is not installed.
+# As if the extra `dev` were not installed.
 WITHOUT_DEV = """
 import sys
 sys.modules |= dict.fromkeys(["hypothesis", "pytest_timeout", "xdist"])
@@ -150,7 +150,7 @@ def test_the_notebooks_are_found_without_the_extra_dev():
 
 
 def test_every_sampled_test_has_its_day_in_ci_and_in_make_test():
-    """Those of `make test` are some of CI's; in so many days each has run."""
+    """Those of `make test` are some of CI's; in that many days each has run."""
     days = [date(2026, 11, 28) + timedelta(days=number) for number in range(conftest.DAYS)]
     for place in (0, 1, 3_735_928_559):
         marks = [conftest.left_out(place, day) for day in days]

@@ -1,6 +1,6 @@
 """`make exercise` writes an exercise that already holds: its parts fit each other, and its lab.
 
-The lab may be new: then the frame of a lesson is written, too.
+The lab may be new: then the frame of a lesson is written as well.
 """
 
 import importlib

@@ -20,7 +20,7 @@ SMALL = (
     "nineteen",
 )
 TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-WORDS = 800  # of the README without its table of labs, at most: one reads it in some minutes
+WORDS = 800  # of the README without its table of labs, at most: a few minutes' reading
 
 
 def in_words(number: int) -> str:

@@ -35,7 +35,7 @@ def folders(*inside: str) -> set[str]:
 
 
 def imported(module: str) -> list[Import]:
-    """What a module imports from the course, but for the one exception."""
+    """Return what a module imports from the course, apart from the one exception."""
     found = imports(PATHS[module].read_text())
     return [one for one in found if (module, one.module) != EXCEPTION]
 

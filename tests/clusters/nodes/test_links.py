@@ -35,7 +35,7 @@ receiver.sendall(bytes(2**20))
 
 
 def ms_of_three_senders(four: nodes.Nodes) -> float:
-    """How long node0 takes to receive a MiB from each of the other nodes at once."""
+    """Return how long node0 takes to receive 1 MiB from each other node at the same time."""
 
     def enter(host: int, script: str) -> subprocess.Popen:
         space = four.network.space(host)

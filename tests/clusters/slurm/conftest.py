@@ -31,7 +31,7 @@ if len(sys.argv) > 1:
 
 @pytest.fixture
 def recorded() -> slurm.Cluster:
-    """The cluster of the recording, which stands in where there is no Slurm."""
+    """The cluster of the recording, which stands in if there is no Slurm."""
     return slurm.connect(Nothing)
 
 
@@ -44,7 +44,7 @@ def practice() -> Iterator[PracticeCluster]:
 
 @pytest.fixture
 def cluster(practice, tmp_path, monkeypatch) -> Iterator[slurm.Cluster]:
-    """Their Slurm, from a folder with a script; afterwards nothing runs there any more."""
+    """Their Slurm, from a folder with a script; afterwards nothing is left running there."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "src").mkdir()
     (tmp_path / "src/hello.py").write_text(HELLO)

@@ -1,4 +1,4 @@
-"""The sbatch file: it parses, asks for what was asked, and refuses what makes no sense."""
+"""The sbatch file: it parses, requests what was specified, and refuses what makes no sense."""
 
 import os
 import re

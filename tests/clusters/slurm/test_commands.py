@@ -1,4 +1,4 @@
-"""Slurm's commands where they complain, do not answer, or are not there."""
+"""Slurm's commands when they complain, do not answer, or are missing."""
 
 import pytest
 from support.slurm import Nothing

@@ -1,6 +1,6 @@
 """A real Slurm, started for these tests: nodes with pretended GPUs on this machine.
 
-Skipped, with the reason, where its daemons are not installed or may not be started.
+Skipped, with the reason, if its daemons are not installed or may not be started.
 """
 
 from pathlib import Path

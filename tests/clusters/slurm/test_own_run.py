@@ -1,4 +1,4 @@
-"""`course run` as the program of srun: a rank in each task, judged together."""
+"""`course run` as srun's program: one rank per task, judged together."""
 
 import json
 import sys

@@ -1,6 +1,6 @@
-"""The practice cluster leaves nothing behind, and says in one sentence where there can be none.
+"""The practice cluster leaves nothing behind, and says in one sentence why there can be none.
 
-Skipped, with the reason, are the tests for which Slurm's daemons would have to be installed here.
+Tests that need Slurm's daemons are skipped, with the reason, if these are not installed.
 """
 
 import json
@@ -45,7 +45,7 @@ def left_over(tmp_path, monkeypatch):
 
 @pytest.fixture
 def sleeper():
-    """A process of ours that is of no cluster."""
+    """A process of ours that belongs to no cluster."""
     process = subprocess.Popen(["sleep", "600"])
     yield psutil.Process(process.pid)
     process.kill()
@@ -53,7 +53,7 @@ def sleeper():
 
 
 def test_a_process_that_has_by_now_the_id_of_a_daemon_survives(left_over, sleeper):
-    """Ids are given again, after a restart of a container from the lowest on."""
+    """Ids are reused; after a restart of a container they start from the lowest again."""
     for name in ("slurmctld.pid", "munge/munged.pid", "node1.pid"):
         (left_over / name).write_text(f"{sleeper.pid}\n")
         slurm_folder.record(left_over, name)
@@ -117,7 +117,7 @@ time.sleep(600)
 @LIVE
 @pytest.mark.parametrize("processes", [1, 3], ids=["a job that is starting", "a job that runs"])
 def test_a_practice_cluster_leaves_nothing_behind(processes):
-    """Of a job there are first the step daemon, then the batch script and what that runs."""
+    """A job starts with its step daemon; then come the batch script and what that runs."""
     with PracticeCluster(nodes=1, gpus=1) as practice:
         practice.commands.run("sbatch", "--wrap=sleep 4321", "--output=/dev/null")
         until(lambda: len(slurm_folder.job_processes(practice.folder, "node1")) >= processes)

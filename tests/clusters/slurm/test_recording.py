@@ -1,4 +1,4 @@
-"""The recording: a session of a real Slurm, told in any order, for where there is none."""
+"""The recording: a session of a real Slurm, replayed in any order on machines without one."""
 
 import json
 import re

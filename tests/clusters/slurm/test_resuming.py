@@ -1,6 +1,6 @@
 """A job that is interrupted on a real Slurm goes on from its checkpoint: the lab's own script.
 
-Skipped, with the reason, where Slurm's daemons are not installed or may not be started.
+Skipped, with the reason, if Slurm's daemons are not installed or may not be started.
 """
 
 import contextlib
@@ -54,7 +54,7 @@ def begun(job: slurm.SubmittedJob) -> list[int]:
 def start_again(job: slurm.SubmittedJob, practice: PracticeCluster) -> None:
     """Let a job that was put back run without the two minutes that Slurm would wait.
 
-    In the second in which it was put back, a node would refuse it, and it would have failed.
+    A node would refuse it in the very second it was put back, and the job would have failed.
     """
     practice.commands.run("scontrol", "update", f"jobid={job.number}", "starttime=now+2")
 

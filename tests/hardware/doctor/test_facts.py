@@ -16,7 +16,7 @@ from course.hardware.doctor.facts import Torch
 
 
 def says(*command):
-    """What is made of a process that should tell what torch says."""
+    """Return what the doctor makes of a stand-in for the process that reports on torch."""
     return facts.torch_says(subprocess.Popen(command, stdout=-1, stderr=-1, text=True))
 
 
@@ -89,7 +89,7 @@ def test_torch_computes_on_every_gpu_after_cuda_was_initialized(
 ):
     fake_torch(tmp_path, monkeypatch, gpus, computing=computing)
     limit, told = 2, None
-    while told != expected and limit < PATIENCE_S:  # a busy machine: it had not come so far
+    while told != expected and limit < PATIENCE_S:  # a busy machine: it had not come that far
         limit *= 2 if "sleep" in computing else 100
         monkeypatch.setattr(facts, "TORCH_LIMIT_S", limit)
         told = says(*facts.ASK_TORCH)
