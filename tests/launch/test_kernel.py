@@ -103,7 +103,7 @@ def kernel(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Kernel]:
 
 
 def test_kernel_interrupted(kernel: Kernel) -> None:
-    """With healthy ranks and with a hung one: the cell says where they stood, the kernel answers."""
+    """With healthy ranks and with a hung one: the cell says where they stood, and ends."""
     for source in (HEALTHY, HUNG):
         cell = kernel.hold(source)
         kernel.manager.interrupt_kernel()
