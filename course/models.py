@@ -32,7 +32,7 @@ def bert(
     cannot be loaded.
 
     On the embedded pairs in batches of 32, ``"tiny"`` learns with AdamW at a constant 3e-4, and
-    faster at 1e-3 after 50 steps of warm-up, without which that rate starts badly (layer norms
+    faster at 1e-3 after 50 steps of warm-up. Without warm-up that rate starts badly (layer norms
     after the residual sums: Xiong et al. 2020).
     """
     from transformers import BertConfig, BertForSequenceClassification

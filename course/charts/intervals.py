@@ -1,4 +1,4 @@
-"""Arithmetic of intervals: what is covered, what is covered by both, what only by one."""
+"""Arithmetic of intervals: union, intersection, difference and length."""
 
 from collections.abc import Iterable, Sequence
 
@@ -19,9 +19,9 @@ def union(intervals: Iterable[Interval]) -> list[Interval]:
 def close_pauses(
     intervals: Sequence[Interval], longest: float, breaks: Sequence[float] = ()
 ) -> list[Interval]:
-    """Disjoint, sorted `intervals`, joined over pauses of at most `longest`.
+    """Join disjoint, sorted `intervals` over pauses of at most `longest`.
 
-    A pause in which a moment of `breaks` lies stays.
+    A pause that contains a moment of `breaks` stays.
     """
     joined: list[Interval] = []
     for start, end in intervals:
@@ -38,7 +38,7 @@ def close_pauses(
 
 
 def intersection(first: Sequence[Interval], second: Sequence[Interval]) -> list[Interval]:
-    """What two lists of disjoint, sorted intervals have in common."""
+    """The overlap of two lists of disjoint, sorted intervals."""
     common, i, j = [], 0, 0
     while i < len(first) and j < len(second):
         start, end = max(first[i][0], second[j][0]), min(first[i][1], second[j][1])
@@ -52,7 +52,7 @@ def intersection(first: Sequence[Interval], second: Sequence[Interval]) -> list[
 
 
 def difference(first: Sequence[Interval], second: Sequence[Interval]) -> list[Interval]:
-    """What disjoint, sorted `first` covers outside disjoint, sorted `second`."""
+    """The parts of `first` outside `second`; both are disjoint and sorted."""
     rest = []
     for start, end in first:
         for cut_start, cut_end in intersection([(start, end)], second):
@@ -63,5 +63,5 @@ def difference(first: Sequence[Interval], second: Sequence[Interval]) -> list[In
 
 
 def length(intervals: Iterable[Interval]) -> float:
-    """How long disjoint intervals are together."""
+    """The total length of disjoint intervals."""
     return sum(end - start for start, end in intervals)

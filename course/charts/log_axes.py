@@ -1,4 +1,4 @@
-"""Two logarithmic axes, and the marks that plots of measurements on them share."""
+"""Two logarithmic axes, and the marks shared by plots of measurements on them."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -6,37 +6,37 @@ from collections.abc import Callable, Mapping, Sequence
 from course.core import words
 from course.drawing import palette, svg
 
-LEFT, RIGHT = 84, svg.WIDTH - 176  # right of it stand the names
+LEFT, RIGHT = 84, svg.WIDTH - 176  # the names are to the right of it
 TOP, HEIGHT = 84, 300
 BOTTOM = TOP + HEIGHT
 CARD_HEIGHT = BOTTOM + 52
 GREY = palette.MUTED
 APART = 17  # pixels between two names
 
-Points = Sequence[tuple[float, float]]  # (across, upright), both above 0, by rising first number
+Points = Sequence[tuple[float, float]]  # (x, y), both above 0, in order of rising x
 
 
 class LogAxes:
-    """Both axes logarithmic, with room for all points; guides at powers of two across."""
+    """Two logarithmic axes with room for all points; the x axis has guides at powers of two."""
 
     def __init__(
         self, points: Points, across: str, unit: str, label: Callable[[float], str] = words.size
     ) -> None:
-        """`across` and `unit` name the axes; `label` writes a number of the one across."""
+        """Name the axes `across` (x) and `unit` (y); `label` writes a number on the x axis."""
         firsts, values = ([point[i] for point in points] for i in (0, 1))
         self.ends = min(firsts), max(max(firsts), 2 * min(firsts))
         self.guides = _guides(min(values), max(values))
         self.across, self.unit, self.label = across, unit, label
 
     def at(self, first: float, value: float) -> tuple[float, float]:
-        """Where (first, value) lies on the card."""
+        """The position of (first, value) on the card."""
         share = math.log(first / self.ends[0]) / math.log(self.ends[1] / self.ends[0])
         low, high = self.guides[0], self.guides[-1]
         up = math.log(value / low) / math.log(high / low)
         return LEFT + share * (RIGHT - LEFT), BOTTOM - HEIGHT * up
 
     def draw(self) -> list[str]:
-        """Guides and their labels."""
+        """The guides and their labels."""
         return [
             *self._across(),
             *self._upright(),
@@ -45,7 +45,7 @@ class LogAxes:
         ]
 
     def _across(self) -> list[str]:
-        """The guides of the values, with their numbers."""
+        """The horizontal guides, with their values."""
         parts = []
         for guide in self.guides:
             y = self.at(self.ends[0], guide)[1]
@@ -55,7 +55,7 @@ class LogAxes:
         return parts
 
     def _upright(self) -> list[str]:
-        """A guide for every power of two, or of many for every second or fourth."""
+        """A vertical guide at every power of two; if there are many, at every second or fourth."""
         first, last = (math.log2(end) for end in self.ends)
         every = next((step for step, most in ((1, 6), (2, 16)) if last - first <= most), 4)
         parts = []
@@ -68,7 +68,7 @@ class LogAxes:
 
 
 def _guides(low: float, high: float) -> list[float]:
-    """Round numbers around `low` and `high`: powers of ten, in less than two decades 1-2-5."""
+    """Round numbers around `low` and `high`: powers of ten, or 1-2-5 within two decades."""
     steps = (1, 2, 5) if high / low <= 100 else (1,)
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     numbers = [step * 10.0**power for power in powers for step in steps]
@@ -78,7 +78,7 @@ def _guides(low: float, high: float) -> list[float]:
 
 
 def measured_line(name: str, line: Points, axes: LogAxes, colour: str, width: float) -> list[str]:
-    """A measured line and its dots, whose values the pointer shows; a single point is a dot."""
+    """A measured line and its dots, whose values the pointer shows; one point is just a dot."""
     places = [axes.at(*point) for point in line]
     parts = [svg.polyline(places, colour=colour, width=width)]
     for (first, value), (x, y) in zip(line, places, strict=True):
@@ -91,7 +91,7 @@ def measured_line(name: str, line: Points, axes: LogAxes, colour: str, width: fl
 def named_ends(
     ends: Mapping[str, tuple[float, float]], colours: Mapping[str, str], bold: frozenset[str]
 ) -> list[str]:
-    """Each line's name right of its end, moved apart where ends are close."""
+    """Each line's name to the right of its end; names are moved apart if ends are close."""
     order = sorted(ends, key=lambda name: ends[name][1])
     parts, y = [], -math.inf
     lowest = BOTTOM - APART * (len(order) - 1)

@@ -1,9 +1,8 @@
-"""One rank's profiler trace: in each profiled step, when the rank computed and communicated.
+"""One rank's profiler trace: when the rank computed and communicated in each profiled step.
 
 `torch.profiler` writes Chrome's trace format, times in µs. On the CPU a rank computes while an ATen
-operator runs; on a GPU, while a kernel runs. Communication is Gloo's events, on threads of their
-own, or NCCL's kernels. Both last from the moment this rank takes part, so they include waiting for
-slower ranks.
+operator runs; on a GPU, while a kernel runs. Communication is Gloo's events, on separate threads,
+or NCCL's kernels. Both begin when this rank takes part, so they include waiting for slower ranks.
 """
 
 import json
@@ -18,7 +17,7 @@ from course.core import CourseError
 
 PAUSE_MS = 0.2  # Python between two operators is computing too; a longer pause is not
 KERNEL_PAUSE_MS = 0.02  # between a kernel and the next one that was already launched
-# What tells a phase: autograd's and the optimizer's own events, and ranges that the script named.
+# The events of a phase: those of autograd and the optimizer, and ranges that the script named.
 RANGES = {
     "optimizer": re.compile(r"optimizer$|Optimizer\."),
     "backward": re.compile(r"autograd::engine::evaluate_function"),
@@ -42,17 +41,17 @@ class Step:
 
     @property
     def communicating(self) -> list[Interval]:
-        """When at least one collective was under way."""
+        """The intervals in which at least one collective was under way."""
         return union((start, end) for start, end, _ in self.comm)
 
     @property
     def comm_ms(self) -> float:
-        """How long at least one collective was under way."""
+        """The time in which at least one collective was under way."""
         return length(self.communicating)
 
     @property
     def exposed_ms(self) -> float:
-        """How much of the communication ran while this rank computed nothing."""
+        """The time of communication in which this rank computed nothing."""
         computing = union(interval for intervals in self.phases.values() for interval in intervals)
         return length(difference(self.communicating, computing))
 
@@ -69,7 +68,7 @@ class Step:
 class Activity:
     """A kernel, a copy or a memset on a GPU, in seconds since 1970.
 
-    `launched` is when the CPU asked for it; its start, where the trace does not tell.
+    `launched` is when the CPU requested it, or its start if the trace does not say.
     """
 
     name: str
@@ -79,12 +78,12 @@ class Activity:
 
     @property
     def is_message(self) -> bool:
-        """Whether it is NCCL's: it lasts until all ranks have come."""
+        """Return whether it is a kernel of NCCL, which lasts until all ranks have arrived."""
         return bool(NCCL_KERNEL.match(self.name))
 
     @property
     def is_copy(self) -> bool:
-        """Whether it copies from the host."""
+        """Return whether it copies from the host."""
         return self.name.startswith("Memcpy HtoD")
 
 
@@ -95,7 +94,7 @@ class _Event:
     thread: Any
     start: float  # ms
     end: float
-    correlation: int | None  # what joins a kernel to its launch
+    correlation: int | None  # links a kernel to its launch
 
     @property
     def interval(self) -> Interval:
@@ -171,9 +170,9 @@ def _is_kernel(event: _Event) -> bool:
 
 
 def _ranges(events: Sequence[_Event]) -> dict[str, list[Interval]]:
-    """When each phase was under way on the CPU.
+    """The intervals of each phase on the CPU.
 
-    What belongs to two phases belongs to the first of `RANGES`.
+    Time that belongs to two phases counts for the first of them in `RANGES`.
     """
     found: dict[str, list[Interval]] = {}
     taken: list[Interval] = []
@@ -240,7 +239,7 @@ def _cpu_steps(marks: Sequence[_Event], events: Sequence[_Event]) -> list[Step]:
 
 
 def _gpu_steps(marks: Sequence[_Event], events: Sequence[_Event]) -> list[Step]:
-    """Steps as the GPU sees them: each lasts from its own first kernel to the next step's."""
+    """Steps as the GPU sees them: each lasts from its first kernel to that of the next step."""
     kernels = _launched(events)
     ranges = _ranges(events)
     by_step = [[(at, e) for at, e in kernels if mark.start <= at < mark.end] for mark in marks]
@@ -262,14 +261,14 @@ def _launched(events: Sequence[_Event]) -> list[tuple[float, _Event]]:
 
 
 def _launches(events: Sequence[_Event]) -> dict[int | None, float]:
-    """When the CPU asked for a kernel or a copy, in ms, by its correlation."""
+    """The time at which the CPU requested each kernel or copy, in ms, by its correlation."""
     return {e.correlation: e.start for e in events if e.category in ("cuda_runtime", "cuda_driver")}
 
 
 def _sorted_kernels(
     kernels: Sequence[tuple[float, _Event]], ranges: dict[str, list[Interval]]
 ) -> tuple[dict[str, list[Interval]], list[Communication]]:
-    """When the kernels of each phase ran, and those of NCCL."""
+    """The intervals in which the kernels of each phase ran, and those of NCCL."""
     phases: dict[str, list[Interval]] = {phase: [] for phase in (*RANGES, "other")}
     comm: list[Communication] = []
     for at, kernel in kernels:

@@ -1,4 +1,4 @@
-"""What every room may use: the error that speaks to a learner, metrics, TODOs, files, words."""
+"""Tools that every room may use: errors shown to a learner, metrics, TODOs, files, words."""
 
 from course.core.errors import CourseError, Interrupted, UnknownTorch
 from course.core.files import ROOT, RUNS, write_whole

@@ -1,4 +1,4 @@
-"""The functions of torch.distributed by which ranks exchange data: the one table of them."""
+"""The one table of the torch.distributed functions by which ranks exchange data."""
 
 import torch.distributed as dist
 
@@ -9,5 +9,5 @@ COLLECTIVES = tuple(
 BARRIERS = ("barrier", "monitored_barrier")
 MESSAGES = ("send", "recv", "isend", "irecv", "batch_isend_irecv")
 MOVES_DATA = COLLECTIVES + MESSAGES
-# The place of the tensor that a rank gives, among the arguments.
+# The position, among the arguments, of the tensor that a rank contributes.
 GIVES = {"all_reduce": 0, "all_gather_into_tensor": 1, "all_gather_single": 1}

@@ -1,16 +1,16 @@
-"""The one exception that speaks to the learner."""
+"""The exceptions whose text is shown to the learner."""
 
 
 class CourseError(Exception):
-    """One sentence that says what is wrong and what to do; a notebook shows it and no traceback."""
+    """One sentence on what is wrong and what to do; a notebook shows it without a traceback."""
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows instead of a stack that leads only into the course's own code."""
+        """Return what IPython shows instead of a traceback into the course's own code."""
         return [str(self)]
 
 
 class UnknownTorch(CourseError):
-    """The installed torch has not what the course builds on; no fault of the learner's."""
+    """The installed torch lacks something the course relies on. It is not the learner's fault."""
 
 
 class Interrupted(KeyboardInterrupt):

@@ -1,24 +1,24 @@
-"""Where the course lies, and how to write a file whole or not at all."""
+"""The course's folders, and a way to write a file whole or not at all."""
 
 import os
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]  # the folder of course/, labs/ and solutions/
-RUNS = Path("course-runs")  # of what runs wrote, in the current folder; `runs` is the user's own
+ROOT = Path(__file__).resolve().parents[2]  # the folder that holds course/, labs/ and solutions/
+RUNS = Path("course-runs")  # what runs write, in the current folder; `runs` may be the user's
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write `text` through a temporary file beside `path`; the folder is made if need be.
+    """Write `text` through a temporary file next to `path`; make the folder if need be.
 
-    The old content stays where this raises: `OSError` (a full disk), `UnicodeEncodeError`.
+    The old content stays if this raises: `OSError` (a full disk), `UnicodeEncodeError`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with open(descriptor, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
-        os.chmod(name, 0o644)  # mkstemp gives a file to its owner alone
+        os.chmod(name, 0o644)  # mkstemp lets only the owner read it
         os.replace(name, path)
     except BaseException:
         os.unlink(name)

@@ -1,4 +1,4 @@
-"""What a library imports when it is imported itself."""
+"""Control over what a library imports when it is itself imported."""
 
 import contextlib
 import sys
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def without(module: str) -> Iterator[None]:
-    """Let a module look as if it were not installed, to libraries that can do without it.
+    """Make a module look as if it were not installed, for libraries that can do without it.
 
     Nothing changes if it is imported already.
     """

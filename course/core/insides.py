@@ -1,8 +1,8 @@
-"""The insides of other libraries that the course builds on: each is asked for before it is used.
+"""The internals of other libraries that the course relies on; each is checked before it is used.
 
-No release promises these names. One that is gone is said in one sentence, and not by a traceback.
-Nor may something be put in the place of a name that is gone: nobody would call it, and nothing
-would say so. A test lists all of these names, and what happens without them.
+No release promises these names. If a name is gone, one sentence says so instead of a traceback.
+Nor may we put something in the place of a missing name: it would never be called, and nothing
+would show that. A test lists all of these names, and what happens without them.
 """
 
 from importlib import import_module
@@ -14,7 +14,7 @@ from course.core.errors import CourseError, UnknownTorch
 
 
 def module(name: str) -> ModuleType:
-    """A module of another library; raises `CourseError` where there is none of this name."""
+    """Return a module of another library; raises `CourseError` if there is none of this name."""
     try:
         return import_module(name)
     except ImportError as error:
@@ -23,9 +23,9 @@ def module(name: str) -> ModuleType:
 
 
 def inside(home: Any, name: str) -> Any:
-    """What a class, a module or an object of another library has under a name.
+    """Return what a class, a module or an object of another library has under a name.
 
-    Raises `CourseError` where it has none; of torch, `UnknownTorch`.
+    Raises `CourseError` if it has none, and for torch `UnknownTorch`.
     """
     try:
         return getattr(home, name)
@@ -35,19 +35,19 @@ def inside(home: Any, name: str) -> Any:
 
 
 def replace(home: Any, name: str, ours: Any) -> None:
-    """Put `ours` under a name of a class or a module; raises `CourseError` where it has none."""
+    """Put `ours` under a name of a class or a module; raises `CourseError` if it has none."""
     inside(home, name)
     setattr(home, name, ours)
 
 
 def replace_if_there(home: Any, name: str, ours: Any) -> None:
-    """Put `ours` under a name whose loss costs time and nothing else."""
+    """Put `ours` under a name, if there is one; without it only time is lost."""
     if hasattr(home, name):
         setattr(home, name, ours)
 
 
 def unknown(home: Any, what: str) -> CourseError:
-    """One sentence on a library that is not as the course knows it, and what to do."""
+    """Return an error that says how a library differs from what the course knows, and the fix."""
     kind = home if hasattr(home, "__name__") else type(home)
     library = getattr(kind, "__module__", kind.__name__).partition(".")[0]
     return (UnknownTorch if library == "torch" else CourseError)(

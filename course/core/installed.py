@@ -1,4 +1,4 @@
-"""What an installed package brought along beside its code: the labs, the solutions, the images."""
+"""The files that an installed package brings besides its code: labs, solutions and images."""
 
 import os
 from importlib.metadata import PackageNotFoundError, files
@@ -9,7 +9,7 @@ SHARED = f"share/{PACKAGE}/"  # where the wheel puts labs, solutions and images
 
 
 def brought() -> dict[str, Path]:
-    """The notebooks and images of the installed package, by their place in the course's folder."""
+    """The notebooks and images of the installed package, by their path in the course's folder."""
     try:
         listed = files(PACKAGE) or []
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""Step between code and the functions that it calls: those of torch.distributed above all."""
+"""Intercept the functions that code calls, above all those of torch.distributed."""
 
 import functools
 import threading
@@ -9,7 +9,7 @@ from typing import Any
 import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
-# `send` and `batch_isend_irecv` look up in the second what they are made of.
+# `send` and `batch_isend_irecv` look up their parts in the second one.
 HOMES = (dist, distributed_c10d)
 
 Function = Callable[..., Any]
@@ -20,10 +20,10 @@ Around = Callable[[str, Function, tuple[Any, ...], dict[str, Any]], Any]
 def intercepted(
     around: Around, names: Iterable[str], homes: Iterable[object] = HOMES
 ) -> Iterator[None]:
-    """While it is entered, a call of a function of these names is ``around(name, real, args, kw)``.
+    """Within the block, turn a call of a function so named into ``around(name, real, args, kw)``.
 
-    `homes` are the modules or classes in which the names are looked up. What such a call calls in
-    turn, in the same thread, is the real function.
+    `homes` are the modules or classes in which the names are looked up. Calls made from within
+    `around`, in the same thread, reach the real functions.
     """
     thread = threading.local()
 

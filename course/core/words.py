@@ -1,4 +1,4 @@
-"""Numbers in words for a reader: how many, how long, how large."""
+"""Counts, times and sizes, written for a reader."""
 
 import math
 
@@ -45,14 +45,14 @@ def duration(seconds: float, digits: int = 3) -> str:
 
 
 def time_unit(longest: float) -> tuple[str, float]:
-    """The unit for an axis of times up to `longest` seconds, and how many of it a second has."""
+    """The unit for an axis of times up to `longest` seconds, and its number per second."""
     if longest < 1e-3:
         return "µs", 1e6
     return ("ms", 1e3) if longest < 1 else ("s", 1.0)
 
 
 def long_duration(seconds: float) -> str:
-    """A time that one waits for: '40 s', '12 min', '3 h 20 min', '2 d 4 h'."""
+    """A time long enough to wait for: '40 s', '12 min', '3 h 20 min', '2 d 4 h'."""
     if seconds < 90:
         return f"{max(0, round(seconds))} s"
     minutes = round(seconds / 60)

@@ -1,6 +1,6 @@
-"""Things from the Hub or from a folder.
+"""Models and data from the Hub or from a folder.
 
-Where the Hub does not answer, this does without the half minute for which its clients retry.
+If the Hub does not answer, this avoids the half minute for which its clients retry.
 """
 
 import sys
@@ -18,7 +18,7 @@ PATIENCE_S = 3.0
 def source(name: str, what: str, instead: str) -> Iterator[Path | str]:
     """Load `what` from what this yields: the folder called `name`, or else the name on the Hub.
 
-    Where the Hub does not answer within seconds, the block runs in the libraries' offline mode:
+    If the Hub does not answer within seconds, the block runs in the libraries' offline mode:
     they find what was downloaded earlier, and fail at once otherwise. Raises `CourseError` if the
     block fails: one sentence that ends with the advice `instead`.
     """
@@ -37,7 +37,7 @@ def source(name: str, what: str, instead: str) -> Iterator[Path | str]:
 def _local_folder(name: str) -> Path | None:
     """The folder called `name`, or None if it can only be a name on the Hub.
 
-    Raises `CourseError` for the path of a folder that is not there.
+    Raises `CourseError` for the path of a folder that does not exist.
     """
     folder = Path(name).expanduser()
     if folder.is_dir():
@@ -51,12 +51,12 @@ def _local_folder(name: str) -> Path | None:
 
 
 def _first_line(error: Exception) -> str:
-    """What an error says, short enough to stand inside a sentence."""
+    """The message of an error, short enough to fit inside a sentence."""
     return (str(error).strip() or type(error).__name__).split("\n")[0].rstrip(".:")
 
 
 def _hub_answers() -> bool:
-    """Whether the Hub, or the mirror named by HF_ENDPOINT, answers at all."""
+    """Return whether the Hub, or the mirror named by HF_ENDPOINT, answers at all."""
     from huggingface_hub import constants, get_session
 
     if constants.HF_HUB_OFFLINE:

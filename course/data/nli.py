@@ -13,15 +13,15 @@ follows from the sets, slot by slot:
 Columns, label numbers and names are MultiNLI's (Williams et al. 2018,
 https://huggingface.co/datasets/nyu-mll/multi_nli).
 
-Neither sentence gives the label away alone. Every hypothesis comes with as many premises of each
-label, and those premises are equally specific: the three of a triple have the same number of slots
-filled with a most specific phrase, more than the hypothesis has, and which slots these are is
-equally likely under each label. A bag-of-words classifier of the hypothesis or of the premise stays
-near one in three (measured in tests/data/test_nli.py): the two must be compared.
+Neither sentence alone gives the label away. Every hypothesis comes with equally many premises of
+each label, and those premises are equally specific: the three of a triple have the same number of
+slots filled with a most specific phrase, more than the hypothesis has, and any choice of these
+slots is equally likely under each label. A bag-of-words classifier of the hypothesis or of the
+premise stays near one in three (measured in tests/data/test_nli.py): the two must be compared.
 
-A hypothesis of the validation split never stands as one in the training split, so no pair is in
-both. The words are shared by both splits, and a premise may occur in both: what validation asks for
-is a comparison not seen before.
+No hypothesis of the validation split is one of the training split, so no pair is in both. Both
+splits share their words, and a premise may occur in both: validation needs a comparison not seen
+before.
 """
 
 import itertools
@@ -60,8 +60,8 @@ SLOTS = (
 )
 
 SIZES = {"train": 9_000, "validation": 900}  # pairs; each a multiple of the three labels
-# How likely each other slot of a contradiction contradicts too: sentences with much at odds are
-# learned first.
+# The chance that each other slot of a contradiction contradicts too: a model learns sentences with
+# many clashes first.
 CLASH = 0.9
 SEED = 0
 
@@ -127,7 +127,7 @@ def tokenized(
 
     `name` is as in `load`; real sentences need a `tokenizer` of a checkpoint. `size` keeps only the
     first pairs. Every pair is padded to the longest of them, and cut at `max_length` tokens. Raises
-    `CourseError` for a split that is not there, a size it does not have, or words that the
+    `CourseError` for a split that does not exist, a size that it does not have, or words that the
     grammar's tokenizer does not know.
     """
     premises, hypotheses, labels = _columns(split, name, size)
@@ -211,7 +211,7 @@ def _premise(hypothesis: Phrases, label: int, count: int, generator: random.Rand
 
 
 def _contradiction(hypothesis: Phrases, pattern: set[int], generator: random.Random) -> Phrases:
-    """A premise that clashes with `hypothesis` in one slot at least.
+    """A premise that clashes with `hypothesis` in at least one slot.
 
     It is specific in the slots of `pattern` only.
     """
@@ -242,7 +242,7 @@ def _options(slot: int, phrase: str, specific: bool) -> tuple[list[str], list[st
 
 @cache
 def _specific_slots(phrases: Phrases) -> set[int]:
-    """The slots whose phrase can mean one thing only."""
+    """The slots whose phrase can mean only one thing."""
     return {slot for slot, phrase in enumerate(phrases) if len(_meanings(slot)[phrase]) == 1}
 
 

@@ -1,4 +1,4 @@
-"""The white card for what is shown as HTML, so that it reads the same on light and dark themes."""
+"""A white card for HTML output, so that it reads the same on light and dark themes."""
 
 from course.drawing import palette
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from course.core import words
 from course.drawing import palette, svg
 
-LEFT = 104  # where time begins, in pixels
+LEFT = 104  # x of time 0, in pixels
 RIGHT = svg.WIDTH - svg.MARGIN
 COMPUTE, NETWORK = 28, 20  # heights of a rank's two lanes
 PAIR = COMPUTE + 4 + NETWORK
@@ -20,7 +20,7 @@ PHASES = ("forward", "backward", "optimizer", "other")
 class Span:
     """A stretch of time in ms; `mark` is a phase (see `PHASES`), ``comm`` or ``wait``.
 
-    The pointer shows its label; if it is `named`, so does the drawing, where there is room.
+    The pointer shows its label; if it is `named`, so does the drawing, if there is room.
     """
 
     start: float
@@ -83,10 +83,10 @@ def computing(
 ) -> list[str]:
     """A solid mark, `COMPUTE` high, of a phase (see `PHASES`) or of ``wait``.
 
-    The `label` is written in it where `margin` px remain on either side.
+    The `label` is written in it if `margin` px remain on either side.
     """
     fill = palette.WAIT if phase == "wait" else palette.phase_colour(colour, phase)
-    hair = min(1, width / 4)  # between neighbours, unless that would be all there is of them
+    hair = min(1, width / 4)  # a gap to the next mark, unless the mark itself is too narrow
     parts = [svg.rect(x, y, width - hair, COMPUTE, fill, tip=tip)]
     if label and svg.text_width(label) + 2 * margin < width:
         parts.append(_centred(x + width / 2, y, COMPUTE, label, palette.on(fill)))
@@ -107,7 +107,7 @@ def communicating(
 ) -> list[str]:
     """A hatched mark with its `label` on paper, `paper` px wider than the text on either side.
 
-    The label is left out where fewer than `margin` px would remain beside the text.
+    The label is left out if fewer than `margin` px would remain on either side of the text.
     """
     parts = [svg.hatched(x, y, width, height, colour, tip=tip)]
     room = svg.text_width(label)
@@ -124,7 +124,7 @@ def _centred(middle: float, y: float, height: float, label: str, ink: str) -> st
 
 
 def _legend(marks: set[str]) -> str:
-    """What the marks mean, in the first rank's colour."""
+    """The meaning of the marks, in the first rank's colour."""
     colour = palette.rank_colour(0)
     entries = [
         ("solid", palette.phase_colour(colour, phase), phase) for phase in PHASES if phase in marks

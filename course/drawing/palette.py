@@ -1,4 +1,4 @@
-"""The colours: of a rank, of computing, communication and waiting, and of the paper they stand on.
+"""The colours of ranks, computing, communication and waiting, and of the paper behind them.
 
 Rank colours are the eight of Okabe & Ito (2008), "Color Universal Design", which readers with any
 common colour vision deficiency can tell apart; yellow is darkened a little so that it stands out on
@@ -16,7 +16,7 @@ WAIT = "#e6e9ed"  # waiting: pale
 ALARM = "#B42318"  # the thing that is wrong
 GOOD = "#1A7F37"  # what holds
 BLACK = "#000000"  # text on a bright colour
-TEXT_CONTRAST = 4.8  # of text, at the least: WCAG AA asks for 4.5 on plain white
+TEXT_CONTRAST = 4.8  # minimum for text: WCAG AA requires 4.5 on plain white
 
 FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
 
@@ -29,7 +29,7 @@ def rank_colour(rank: int) -> str:
 def ansi(rank: int, text: str) -> str:
     """`text` on the colour of `rank`, for log lines: 24-bit ANSI, for JupyterLab and terminals.
 
-    No colour of text is legible on light and dark themes alike, so the ground is coloured, too.
+    No text colour is legible on both light and dark themes, so the background is coloured too.
     """
     ground = rank_colour(rank)
     return f"\x1b[48;2;{_rgb(ground)}m\x1b[38;2;{_rgb(on(ground))}m{text}\x1b[39;49m"
@@ -58,12 +58,12 @@ def _luminance(colour: str) -> float:
 
 
 def on(ground: str) -> str:
-    """The colour for text on a coloured ground: white, or what is dark enough to be read there."""
+    """The colour for text on a coloured ground: white, or one dark enough to be read there."""
     return next((ink for ink in (CARD, INK) if contrast(ink, ground) >= TEXT_CONTRAST), BLACK)
 
 
 def as_text(colour: str) -> str:
-    """A colour for text on the card: that of a rank is darkened until it is easy to read."""
+    """A colour for text on the card; a rank's colour is darkened until it is easy to read."""
     if colour not in RANKS:
         return colour
     steps = (mix(colour, INK, share / 20) for share in range(21))

@@ -64,12 +64,12 @@ def text(
 
 
 def columns(content: str) -> int:
-    """How many letters wide a text is: a Hangul or a kanji is as wide as two."""
+    """The width of a text in letters; a Hangul or kanji character is as wide as two."""
     return sum(2 if east_asian_width(character) in "FW" else 1 for character in content)
 
 
 def text_width(content: str, size: float = SIZE, bold: bool = False) -> float:
-    """About how wide a text is in pixels, a little generous: enough to know whether it fits."""
+    """The rough width of a text in pixels, slightly generous: enough to know whether it fits."""
     return columns(content) * size * (0.68 if bold else 0.6)
 
 
@@ -91,7 +91,7 @@ def rect(
 
 
 def hair(width: float) -> float:
-    """What a mark leaves free beside its neighbour, unless that would be all there is of it."""
+    """The gap from a mark to its neighbour: 1 px, less if the mark itself is narrow."""
     return min(1, width / 4)
 
 
@@ -106,7 +106,7 @@ def hatched(
     gap: float = 6,
     **attributes: object,
 ) -> str:
-    """A rectangle with the mark of communication: diagonal lines in `colour` on a pale ground."""
+    """A rectangle marked as communication: diagonal lines in `colour` on a pale ground."""
     width = max(width, 0)
     paler = palette.tint(colour, 0.86)
     edge = {"stroke": colour, "stroke_width": 1} | attributes
@@ -121,7 +121,7 @@ def hatched(
 
 def _diagonals(x: float, y: float, width: float, height: float, gap: float) -> Iterator[str]:
     """Lines `gap` apart that rise to the right, clipped to the rectangle."""
-    offset = gap - (x % gap)  # lines of neighbouring rectangles continue one another
+    offset = gap - (x % gap)  # so that lines continue across neighbouring rectangles
     while offset < width + height:
         left, right = max(offset - height, 0), min(offset, width)
         start = f"M{number(x + left)} {number(y + offset - left)}"
@@ -188,7 +188,7 @@ def arrow(
 def rim_to_rim(source: Spot, target: Spot, rim: float, aside: float = 0) -> tuple[Spot, Spot]:
     """The ends of a line between two discs of radius `rim`.
 
-    The line runs `aside` pixels to the right of the one between their middles.
+    The line runs `aside` pixels to the right of the one between their centres.
     """
     (x1, y1), (x2, y2) = source, target
     length = math.hypot(x2 - x1, y2 - y1)
@@ -259,9 +259,9 @@ def card(
     touch: str = "",
     width: float = WIDTH,
 ) -> Picture:
-    """A drawing on its white card: `title` states its point, `alt` tells what there is to see.
+    """A drawing on its white card: `title` states its point, `alt` describes what it shows.
 
-    `touch` tells what can be touched in it, if anything can (see ``course.drawing.touch``). What
+    `touch` says what can be touched in it, if anything can (see ``course.drawing.touch``). What
     `body` draws starts below y = 64, or below y = 48 without a subtitle.
     """
     parts = [

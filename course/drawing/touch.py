@@ -1,7 +1,7 @@
 """Marks that can be touched: each says which control of its explorable it sets, and to what.
 
 The widget makes buttons and handles of them, for a mouse, a finger and a keyboard; see `MARK` in
-explore/widget.js. Where no widget is, they are marks like others.
+explore/widget.js. Without a widget they are marks like any others.
 """
 
 import json
@@ -17,6 +17,6 @@ def button(control: str, value: object, label: str) -> dict[str, str]:
 def handle(
     x: float, y: float, width: float, height: float, control: str, per_pixel: float, label: str
 ) -> str:
-    """Where a slider can be dragged sideways: each pixel to the right adds `per_pixel` to it."""
+    """An area that drags a slider sideways: each pixel to the right adds `per_pixel` to it."""
     moves = {"data_set": f"{control}+={per_pixel:.6g}", "data_label": label}
     return svg.rect(x, y, width, height, "transparent", rx=4, **moves)

@@ -1,4 +1,4 @@
-"""A widget as the output of a cell, of an object that is no widget itself."""
+"""A widget shown as a cell's output by an object that is not itself a widget."""
 
 from typing import Any
 
@@ -8,9 +8,9 @@ MIMETYPE = "application/vnd.jupyter.widget-view+json"
 
 
 def bundle(widget: DOMWidget) -> dict[str, Any]:
-    """What a notebook shows the widget by.
+    """The MIME bundle by which a notebook shows the widget.
 
-    Widgets of ipywidgets 8 say it themselves; those of 7, which Colab has, do not.
+    Widgets of ipywidgets 8 provide it themselves; those of version 7, which Colab has, do not.
     """
     view = {"version_major": 2, "version_minor": 0, "model_id": widget.model_id}
     return {MIMETYPE: view}

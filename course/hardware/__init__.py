@@ -1,6 +1,6 @@
-"""What this box has, and what the labs make of it: how many ranks, on which device and backend.
+"""The hardware of this box, and the ranks, device and backend that the labs use on it.
 
-Nothing here imports torch or touches CUDA, so a notebook's kernel may ask before it forks its
+Nothing here imports torch or touches CUDA, so a notebook's kernel may call it before it forks its
 ranks. The folder `doctor` judges whether the labs will run.
 """
 

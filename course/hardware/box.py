@@ -1,6 +1,7 @@
-"""The facts of this box, and what the labs make of them: ranks, device and backend.
+"""The facts of this box, and the ranks, device and backend that the labs derive from them.
 
-Nothing here imports torch or touches CUDA, so a notebook kernel may ask before it forks its ranks.
+Nothing here imports torch or touches CUDA, so a notebook kernel may call it before it forks its
+ranks.
 """
 
 import importlib.metadata
@@ -14,7 +15,7 @@ from typing import Any
 from course.hardware import gpus, quotas
 from course.hardware.gpus import Gpu, Gpus, Link
 
-# What torch/version.py says.
+# The lines of torch/version.py with its versions.
 TORCH_VERSION = re.compile(r"^__version__\b.*=\s*['\"](.+)['\"]", re.MULTILINE)
 TORCH_CUDA = re.compile(r"^cuda\b.*=\s*['\"]([\d.]+)['\"]", re.MULTILINE)
 NVIDIA, DISPLAY = "0x10de", "0x03"  # PCI vendor; PCI class of graphics and compute cards
@@ -24,9 +25,10 @@ NVIDIA, DISPLAY = "0x10de", "0x03"  # PCI vendor; PCI class of graphics and comp
 class Box:
     """The facts of one machine; memory in bytes.
 
-    `cores` are the logical cores that this process may use (affinity and container quota counted),
-    `physical` the cores of silicon behind them, `machine_cores` all of the machine's. `torch_cuda`
-    is the CUDA version that torch was built with, None for a CPU-only build.
+    `cores` is the number of logical cores that this process may use, given its affinity and the
+    container's quota; `physical` counts the cores of silicon behind them, `machine_cores` all
+    logical cores of the machine. `torch_cuda` is the CUDA version that torch was built with, None
+    for a CPU-only build.
     """
 
     cpu: str
@@ -70,12 +72,12 @@ class Box:
 
     @property
     def links(self) -> tuple[Link, ...]:
-        """How each pair of them is connected."""
+        """The link between each pair of them."""
         return self.nvidia.links
 
     @property
     def obstacle(self) -> str | None:
-        """Why torch cannot use the GPUs, as a phrase; None where it can."""
+        """A phrase that says why torch cannot use the GPUs; None if it can."""
         if self.nvidia.failure:
             return "the NVIDIA driver does not answer"
         if not self.gpus:
@@ -92,12 +94,12 @@ class Box:
 
     @property
     def rocm(self) -> bool:
-        """Whether torch is built for AMD's GPUs, which the labs do not use."""
+        """Return whether torch is built for AMD's GPUs, which the labs do not use."""
         return "+rocm" in (self.torch_version or "")
 
     @property
     def driver_too_old(self) -> bool:
-        """Whether torch's CUDA is of a later major version than the driver's.
+        """Return whether torch's CUDA has a later major version than the driver's.
 
         Within a major version every driver runs every build (NVIDIA, "CUDA Compatibility", minor
         versions).
@@ -109,12 +111,12 @@ class Box:
 
     @property
     def usable_gpus(self) -> int:
-        """How many GPUs torch can use here."""
+        """The number of GPUs that torch can use here."""
         return 0 if self.obstacle else len(self.gpus)
 
     @property
     def device(self) -> str:
-        """Where the ranks of a lab compute: 'cuda' with two usable GPUs or more, else 'cpu'.
+        """The device of a lab's ranks: 'cuda' with two usable GPUs or more, else 'cpu'.
 
         The labs start at least two ranks, and ranks over NCCL need a GPU each.
         """
@@ -122,67 +124,67 @@ class Box:
 
     @property
     def backend(self) -> str:
-        """What carries their messages: 'nccl' between GPUs, 'gloo' between CPU processes."""
+        """The backend for their messages: 'nccl' between GPUs, 'gloo' between CPU processes."""
         return "nccl" if self.device == "cuda" else "gloo"
 
     @property
     def ranks(self) -> int:
-        """How many ranks the labs start: one per GPU; on the CPU 4, or 2 with at most 3 cores."""
+        """The number of ranks in the labs: one per GPU; on the CPU 4, or 2 with at most 3 cores."""
         if self.device == "cuda":
             return self.usable_gpus
         return 4 if self.cores > 3 else 2
 
 
 def ranks() -> int:
-    """How many ranks the labs start on this box: on GPUs at most `gpu_count()`, one for each."""
+    """The number of ranks in the labs on this box: on GPUs one each, at most `gpu_count()`."""
     return Box.here().ranks
 
 
 def gpu_count() -> int:
-    """How many GPUs a process that is started here can use, as CUDA and torch will count them.
+    """The number of GPUs that a process started here can use, as CUDA and torch will count them.
 
-    CUDA_VISIBLE_DEVICES and MIG are taken into account. The GPUs count as none where torch cannot
-    use them at all, since it is built for the CPU only or the driver is too old for it. Up to so
-    many ranks run on GPUs; where more are started, all of them run on the CPU.
+    CUDA_VISIBLE_DEVICES and MIG are taken into account. The number is 0 if torch cannot use the
+    GPUs at all because it is built for the CPU only or the driver is too old for it. Up to this
+    many ranks run on GPUs; if more are started, all of them run on the CPU.
     """
     return Box.here().usable_gpus
 
 
 def cores() -> int:
-    """How many logical cores this process may use."""
+    """The number of logical cores that this process may use."""
     return Box.here().cores
 
 
 def device() -> str:
-    """Where the labs' ranks compute on this box: 'cuda' or 'cpu'.
+    """The device on which the labs' ranks compute on this box: 'cuda' or 'cpu'.
 
-    'cuda' promises a GPU to each rank of a run with two ranks up to `ranks()`. It takes two GPUs:
-    on a box with one, this is 'cpu', although a script of one process could use the GPU. So a
-    script whose figures are compared with those of ranks is told to compute where they do:
+    'cuda' promises a GPU to each rank of a run with two to `ranks()` ranks. It takes two GPUs: on a
+    box with one, this is 'cpu', although a script of one process could use the GPU. So pass it to
+    a script whose figures are compared with those of ranks, to make it compute on their device:
     ``%python src/single.py --device {hardware.device()}``.
     """
     return Box.here().device
 
 
 def backend() -> str:
-    """What carries the messages of those ranks: 'nccl' where `device()` is 'cuda', else 'gloo'."""
+    """The backend for the messages of those ranks: 'nccl' if `device()` is 'cuda', else 'gloo'."""
     return Box.here().backend
 
 
 def nvidia_on_bus(root: Path) -> int:
-    """How many NVIDIA GPUs the PCI bus shows, with or without a driver."""
+    """The number of NVIDIA GPUs that the PCI bus shows, with or without a driver."""
     cards = (root / "sys/bus/pci/devices").glob("*")
     nvidia = (card for card in cards if quotas.text(card / "vendor").strip() == NVIDIA)
     return sum(quotas.text(card / "class").startswith(DISPLAY) for card in nvidia)
 
 
 def torch_build() -> tuple[str | None, str | None]:
-    """The version of the installed torch, and of its CUDA; read from its files, not imported."""
+    """The versions of the installed torch and its CUDA, read from its files without an import."""
     try:
         package = importlib.metadata.distribution("torch")
     except importlib.metadata.PackageNotFoundError:
         return None, None
     build = quotas.text(Path(package.locate_file("torch/version.py")))
-    # Each launch asks, and `package.version` would parse all of the package's description.
+    # Each launch calls this, and `package.version` would parse the whole package description.
     version, cuda = TORCH_VERSION.search(build), TORCH_CUDA.search(build)
     return version[1] if version else package.version, cuda[1] if cuda else None

@@ -1,4 +1,4 @@
-"""The card of a box: what it has and what the labs make of it, at a glance."""
+"""The card of a box: its hardware and how the labs use it, at a glance."""
 
 import html
 from collections import Counter
@@ -18,7 +18,7 @@ class Card:
 
     @property
     def lines(self) -> dict[str, str]:
-        """What the card says, by topic."""
+        """The texts of the card, by topic."""
         topics = {"CPU": _cores, "Memory": _memory, "GPUs": _gpus, "torch": _torch, "Labs": _labs}
         return {topic: text(self.box) for topic, text in topics.items()}
 

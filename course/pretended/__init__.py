@@ -1,10 +1,10 @@
-"""GPUs on a box that has none: a process can be told to pretend, so that code for GPUs runs there.
+"""Pretended GPUs for a box without any: a process can switch them on, so that GPU code runs there.
 
-The tensors are CPU tensors that remember a pretended device. What CUDA and NCCL refuse is refused;
-what is only slow or wrong there is a warning. Streams, timing, memory and numerics are not
-modelled, nor DataParallel, autocast, `ZeroRedundancyOptimizer`, and layers that
-`parallelize_module` splits. `pretend_gpus` begins it, for good, in its own process; nothing else
-does. A check of lab 03 calls it.
+The tensors are CPU tensors that remember a pretended device. Anything that CUDA and NCCL refuse
+raises an error; anything that is only slow or wrong on GPUs gives a warning. Streams, timing,
+memory and numerics are not modelled, nor are DataParallel, autocast, `ZeroRedundancyOptimizer`, and
+layers that `parallelize_module` splits. Only `pretend_gpus` switches them on, for good, in its own
+process. A check of lab 03 calls it.
 """
 
 from course.pretended.entry import pretend_gpus

@@ -1,4 +1,4 @@
-"""Begin to pretend, or say that this torch is not known."""
+"""The start of pretending, or an error if this torch is not as expected."""
 
 import threading
 
@@ -7,7 +7,7 @@ from torch.distributed import ProcessGroup, distributed_c10d
 
 from course.core import UnknownTorch, insides
 
-# What is used later, when it could only be missed by a traceback; `replace` asks for the rest.
+# Names used later, where a missing one would give a traceback; `replace` checks the others.
 USED = (
     (torch.ScriptObject, "_type"),
     (torch._C._nn, "_parse_to"),
@@ -19,14 +19,14 @@ USED = (
 
 
 def pretend_gpus(count: int) -> None:
-    """Be a process that sees `count` GPUs, from now on.
+    """Make this process see `count` GPUs from now on.
 
     Raises `UnknownTorch` for a torch that is not as expected.
     """
     for home, name in USED:
         insides.inside(home, name)
     try:
-        # They import names that another torch may not have.
+        # These import names that another torch may lack.
         from course.pretended import nccl, tensors, torch_cuda
     except ImportError as error:
         raise UnknownTorch(

@@ -1,4 +1,4 @@
-"""NCCL as Gloo: what NCCL refuses is refused before Gloo sees it. `nccl.md` says how this fails."""
+"""NCCL made of Gloo, which gets nothing that NCCL would refuse. `nccl.md` says how this fails."""
 
 import functools
 import os
@@ -31,14 +31,14 @@ broken: set[str] = set()  # the groups that lost a connection, by name
 # Every group, so that none is destructed: Gloo's destructor waits for its threads and holds the
 # interpreter's lock, which they need to free a tensor that has a pretended device.
 kept: list[ProcessGroup] = []
-batched = False  # whether a `batch_isend_irecv` is going on
+batched = False  # whether a `batch_isend_irecv` is in progress
 
 
 class Nccl(ProcessGroupGloo):
     """Gloo under the name of NCCL."""
 
     class Options(SimpleNamespace):
-        """What torch tells NCCL."""
+        """The options that torch passes to NCCL."""
 
     def __init__(
         self,
@@ -46,18 +46,18 @@ class Nccl(ProcessGroupGloo):
         rank: int,
         size: int,
         options: Options,
-        device: torch.device | None = None,  # torch 2.15 gives it; older ones ask the group
+        device: torch.device | None = None,  # passed by torch 2.15; earlier ones ask the group
     ) -> None:
         super().__init__(store, rank, size, timeout=options._timeout)
 
 
 def backends(group: ProcessGroup) -> dict[str, str]:
-    """The name of the backend of a group for each type of device."""
+    """The name of a group's backend for each type of device."""
     return dict(pair.split(":") for pair in dist.get_backend_config(group).split(","))
 
 
 def collective(function: Any, args: tuple, tensors: list[Tensor]) -> None:
-    """Refuse what NCCL would refuse of one operation of torch.distributed."""
+    """Raise an error if NCCL would refuse this operation of torch.distributed."""
     name, group = name_of(function), _group(args)
     if group.group_name in broken:
         raise RuntimeError("Connection closed by peer [127.0.0.1]")
@@ -73,7 +73,7 @@ def collective(function: Any, args: tuple, tensors: list[Tensor]) -> None:
     if backend == "gloo" and device.type == "cuda" and name in MESSAGES:
         broken.add(group.group_name)
         complain("Gloo sends what lies on a GPU, and its thread may end the process for it")
-        raise RuntimeError("writev [127.0.0.1]: Bad address")  # it gives Linux a GPU's address
+        raise RuntimeError("writev [127.0.0.1]: Bad address")  # Linux gets a GPU's address
     if backend == "nccl":
         if device.index != gpus.current:
             complain(f"NCCL is given a tensor on {device} while cuda:{gpus.current} is current")
@@ -110,7 +110,7 @@ def connect(group: ProcessGroup, device: torch.device) -> None:
 
 
 def with_cpu_route(make_group: Callable) -> Callable:
-    """torch's maker of groups; Gloo carries NCCL's tensors, which are CPU tensors after all."""
+    """Wrap torch's maker of groups: Gloo carries NCCL's tensors, which are really CPU tensors."""
 
     @functools.wraps(make_group)
     def make(*args: Any, **kwargs: Any) -> tuple:
@@ -124,7 +124,7 @@ def with_cpu_route(make_group: Callable) -> Callable:
             if "cpu" not in backends(group):
                 kind = ProcessGroup.BackendType.NCCL
                 group._register_backend(CPU, kind, group._get_backend(CUDA))
-            if group.bound_device_id:  # or NCCL connects at the first use
+            if group.bound_device_id:  # otherwise NCCL connects at the first use
                 connect(group, gpus.use(group.bound_device_id))
         return group, store
 
@@ -132,21 +132,21 @@ def with_cpu_route(make_group: Callable) -> Callable:
 
 
 def for_objects(real: Callable) -> Callable:
-    """torch's choice of the device through which a group sends objects."""
+    """Wrap torch's choice of the device through which a group sends objects."""
     return lambda group=None: (
         "cuda" if "cpu" not in backends(group or dist.group.WORLD) else real(group)
     )
 
 
 def split_group(parent_pg: ProcessGroup, split_ranks: list[list[int]], **options: Any) -> Any:
-    """What a device mesh does with NCCL; Gloo cannot split a group, so it makes new ones."""
+    """Split a group for a device mesh; Gloo cannot split one, so this makes new groups."""
     options.pop("pg_options")
     groups = [dist.new_group(ranks, **options) for ranks in split_ranks]
     return next((group for group in groups if isinstance(group, ProcessGroup)), None)
 
 
 def in_a_batch(send_all: Callable) -> Callable:
-    """`batch_isend_irecv`, which NCCL takes as one operation."""
+    """Wrap `batch_isend_irecv`, which NCCL takes as one operation."""
 
     @functools.wraps(send_all)
     def call(*args: Any, **kwargs: Any) -> list:
@@ -161,7 +161,7 @@ def in_a_batch(send_all: Callable) -> Callable:
 
 
 def install() -> None:
-    """Let torch.distributed have NCCL, from now on."""
+    """Make torch.distributed believe that it has NCCL, from now on."""
     # A build for the CPU has neither; the second is what torch 2.15 makes for "nccl".
     c10d.ProcessGroupNCCL = c10d.ProcessGroupNCCL2 = Nccl
     replace(torch.cuda.nccl, version=lambda: (2, 28, 9))  # errors of torch.distributed name it

@@ -1,4 +1,4 @@
-"""`torch.cuda` and `torch.accelerator` as on a box with GPUs, as far as training scripts ask."""
+"""`torch.cuda` and `torch.accelerator` as on a box with GPUs, as far as scripts need them."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +13,7 @@ PROPERTIES = SimpleNamespace(name="Pretended GPU", major=9, minor=0, total_memor
 
 
 def index_of(device: Any = None) -> int:
-    """The index of a device that is used from now on: the current one's where it has none."""
+    """The index of a device that is used from now on: the current one's if it has none."""
     return gpus.use("cuda" if device is None else device).index
 
 
@@ -45,20 +45,20 @@ class Event:
         pass
 
     def record(self, stream: "Stream | None" = None) -> None:
-        """It happens at once."""
+        """Do nothing: the event happens at once."""
 
     def wait(self, stream: "Stream | None" = None) -> None:
-        """Nothing has to wait."""
+        """Do nothing: no stream has to wait."""
 
     def query(self) -> bool:
         return True
 
     def synchronize(self) -> None:
-        """Nor does the CPU."""
+        """Do nothing: the CPU does not have to wait either."""
 
 
 class Stream:
-    """`torch.cuda.Stream`: what is given to it is done at once."""
+    """`torch.cuda.Stream`: its work is done at once."""
 
     # From torch 2.15 on, FSDP reads these two, the default stream and CUDA, and `device_index`.
     stream_id, device_type = 0, 1
@@ -71,28 +71,28 @@ class Stream:
         return False
 
     def synchronize(self) -> None:
-        """Wait for what is done already."""
+        """Do nothing: the work is already done."""
 
     def wait_stream(self, other: "Stream") -> None:
-        """As `synchronize`, for another stream."""
+        """Do nothing, as in `synchronize`."""
 
     def wait_event(self, event: Event) -> None:
-        """As `wait_stream`, for an event."""
+        """Do nothing, as in `synchronize`."""
 
     def record_event(self, event: Event | None = None) -> Event:
-        """An event that has happened."""
+        """Return an event that has already happened."""
         return event or Event()
 
 
 class OnStream(Device):
-    """`torch.cuda.stream`: the device of the stream is the current one meanwhile."""
+    """`torch.cuda.stream`: the stream's device is the current one within the block."""
 
     def __init__(self, stream: Stream | None) -> None:
         super().__init__(stream.device if stream else gpus.current)
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Resets nothing; CUDA refuses to before it is initialized."""
+    """Reset nothing; raise an error, as CUDA does, before it is initialized."""
     if not gpus.initialized:
         raise RuntimeError("Invalid device argument : did you call init?")
 
@@ -103,7 +103,7 @@ def begin() -> None:
 
 
 def synchronize(device: Any = None) -> None:
-    """Wait for a GPU that has always done its work."""
+    """Do not wait, because the GPU's work is always done; the GPU counts as used."""
     index_of(device)
 
 

@@ -1,4 +1,4 @@
-"""What others measured and published, each figure with its source, to hold one's own against."""
+"""Figures that others measured and published, each with its source, to compare yours with."""
 
 from course.charts.published.figures import UNITS, Curve, all_reduces, computed, lines, speedups
 from course.charts.published.picture import draw

@@ -1,1 +1,1 @@
-"""What runs the checks of a lab: finds them, starts their ranks, collects what they found."""
+"""Run the checks of a lab: find them, start their ranks, collect their results."""

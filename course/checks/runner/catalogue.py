@@ -9,12 +9,12 @@ from pathlib import Path
 from course.exercises import exercise
 
 CHECKS = Path(__file__).parents[1]
-HELPERS = ("__init__", "any_", "on_rank_")  # how the names of other files of a lab begin
+HELPERS = ("__init__", "any_", "on_rank_")  # how the names of a lab's other files begin
 
 
 @functools.cache
 def nodes() -> dict[str, str]:
-    """By name of the exercise: the pytest node that checks it, ``lab_NN/name.py::TestName``."""
+    """Map each exercise to the pytest node that checks it, ``lab_NN/name.py::TestName``."""
     files = sorted(CHECKS.glob("lab_*/*.py"))
     return {
         path.stem: f"{path}::{_class_of(path.stem)}"
@@ -24,7 +24,7 @@ def nodes() -> dict[str, str]:
 
 
 def node_of(name: str) -> str:
-    """The pytest node of one exercise; raises `CourseError` for a name that is none."""
+    """The pytest node of one exercise; raises `CourseError` for an unknown name."""
     return nodes()[exercise(name).name]
 
 
@@ -33,5 +33,5 @@ def _class_of(exercise: str) -> str:
 
 
 def exercise_of(checks: object) -> str:
-    """The exercise that an object of a class of checks is for."""
+    """The name of the exercise that an instance of a class of checks is for."""
     return type(checks).__module__.rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""Ask for the verdict on one exercise, in a process of its own, or on a folder, in this one."""
+"""Check one exercise in a separate process, or a folder of scripts in this one."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ from course.exercises import Report
 from course.launch import Event, Run, launch
 
 SESSION = Path(__file__).with_name("session.py")
-LIMIT_S = 3600.0  # of all checks of an exercise together; each has its own limit, too
+LIMIT_S = 3600.0  # of all checks of an exercise together; each also has its own limit
 
 
 def check(
@@ -26,12 +26,12 @@ def check(
     watch: Callable[[Run, Event], None] = lambda run, event: None,
     stop: threading.Event | None = None,
 ) -> Report:
-    """Check one exercise in a process of its own; `isolated` runs the learner's code in a sandbox.
+    """Check one exercise in a separate process; `isolated` runs the learner's code in a sandbox.
 
     `thorough` checks go on however often the ranks hang; after `limit` seconds the report has what
-    was judged until then. `watch` is told of the process; its `Progress` says which check is
-    running. An interrupt raises `Interrupted`; so does `stop`, for a check in a thread. Raises
-    `CourseError` for an unknown name, and where the checks gave nothing.
+    was judged until then. `watch` is called with the process and its events; a `Progress` says
+    which check is running. An interrupt raises `Interrupted`; so does `stop`, for a check in a
+    thread. Raises `CourseError` for an unknown name, and if the checks wrote no report.
     """
     node_of(name)
     with tempfile.TemporaryDirectory(prefix="course-check-") as folder:
@@ -42,7 +42,7 @@ def check(
         ]
         words = ["python", str(SESSION), *options, str(path), src, name]
         run = launch(words, limit=limit, watch=watch, stop=stop)
-        # Or checks would crowd out the learner's own runs.
+        # Otherwise the logs of checks would crowd out those of the learner's own runs.
         shutil.rmtree(run.log_dir, ignore_errors=True)
         if not path.is_file():
             raise CourseError(
@@ -59,17 +59,17 @@ def check_folder(
 ) -> list[Report]:
     """Check the scripts in `src` for the exercises `names` (all if empty), in this process.
 
-    `isolated` runs the learner's code in a sandbox; `begun` is told of each check when it begins.
-    After an interrupt the reports say what was judged until then. Raises `CourseError` for an
-    unknown name, and where this box cannot isolate.
+    `isolated` runs the learner's code in a sandbox; `begun` is called with a line for each check
+    when it begins. After an interrupt the reports say what was judged until then. Raises
+    `CourseError` for an unknown name, and if this box cannot isolate.
     """
-    from course.checks.runner import session  # imports pytest, which takes its time
+    from course.checks.runner import session  # imports pytest, which is slow
 
     return session.run(src, names, isolated=isolated, begun=begun)
 
 
 def digest() -> str:
-    """A digest of the code of all checks: a verdict of other checks is another verdict."""
+    """A digest of the code of all checks: a verdict holds only for the checks that gave it."""
     code = hashlib.sha256()
     for path in sorted(CHECKS.rglob("*.py")):
         code.update(path.read_bytes())

@@ -1,4 +1,4 @@
-"""What a check may raise, and what each of it says of the learner's code."""
+"""The exceptions that a check may raise, and the outcome that each one stands for."""
 
 from course.core import CourseError
 from course.exercises import Outcome
@@ -17,15 +17,15 @@ class Unwritten(Exception):
 
 
 class NotJudged(Exception):
-    """The machine did not let the check judge: it was too busy, or its torch is not known."""
+    """The machine did not let the check judge: it was too busy, or its torch is unknown."""
 
 
 class Undecided(Exception):
-    """The check builds on what another check refutes, so it has nothing to say of its own."""
+    """The check depends on something that another check has shown to be wrong."""
 
 
 def outcome(error: BaseException | None) -> tuple[Outcome, str, bool]:
-    """What became of a check that raised this, what it says, and whether to ask it again."""
+    """Return a check's outcome, its message, and whether to run it again, by what it raised."""
     match error:
         case None:
             return Outcome.PASSED, "", False
@@ -42,9 +42,9 @@ def outcome(error: BaseException | None) -> tuple[Outcome, str, bool]:
 
 
 def is_found_by_the_check(error: BaseException | None) -> bool:
-    """Whether a check compared and found a fault, which its hint is about.
+    """Return whether a check found a fault by comparing, so that its hint fits.
 
-    A typo, a hang or an exception on the way there is told as it is.
+    A typo, a hang or an exception on the way there is reported without the hint.
     """
     if isinstance(error, Rejected):
         return "AssertionError" in str(error)

@@ -1,4 +1,4 @@
-"""Run the checks of some exercises under pytest and collect what holds and what does not.
+"""Run the checks of some exercises under pytest and collect the verdicts.
 
 python session.py [--isolated] [--thorough] REPORT SRC NAME    keeps the verdict in REPORT as JSON
 """
@@ -35,7 +35,7 @@ from course.launch import Sandbox
 
 PRINTED_LINES = 10  # of a failed check, the last ones
 LONGEST = 2000  # characters of a message
-HANGS = 3  # after so many, the other checks of an exercise are left out
+HANGS = 3  # after this many, the other checks of an exercise are left out
 AFTER_A_HANG_S = 10.0  # the limit of the checks that follow one that hung
 ENDED_ITSELF = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED)
 
@@ -67,7 +67,7 @@ class Session:
 
     @property
     def reports(self) -> list[Report]:
-        """The verdict on each exercise that was asked for, as far as it goes."""
+        """The verdict on each requested exercise, as far as it goes."""
         return [self._report(name) for name in dict.fromkeys(map(_exercise, self._items))]
 
     def _report(self, name: str) -> Report:
@@ -78,7 +78,7 @@ class Session:
 
     @pytest.fixture(scope="module")
     def sandbox(self) -> Iterator[Sandbox | None]:
-        """Where the ranks of an exercise run, None if that is this machine itself."""
+        """The sandbox of an exercise's ranks, or None if they run on this machine itself."""
         if self._isolated:
             with Sandbox.around(self._src, MOST_RANKS) as sandbox:
                 yield sandbox
@@ -105,13 +105,13 @@ class Session:
 
     @pytest.fixture
     def tmp_path(self, request: pytest.FixtureRequest) -> Path:
-        """A new folder that the ranks find: pytest's own, or one inside."""
+        """A new folder that the ranks can use: pytest's own, or one inside the sandbox."""
         if self._isolated:
             return Path(request.getfixturevalue("alone")(new_folder))
         return request.getfixturevalue("tmp_path_factory").mktemp("ranks")
 
     def _place(self, item: pytest.Item) -> str:
-        """Which check of its exercise this is; of several exercises, also which of them."""
+        """Return the check's number in its exercise, and the exercise's if there are several."""
         name, names = _exercise(item), list(dict.fromkeys(map(_exercise, self._items)))
         items = [each for each in self._items if _exercise(each) == name]
         which = f" (exercise {names.index(name) + 1} of {len(names)})" if len(names) > 1 else ""
@@ -121,13 +121,13 @@ class Session:
         self._printed[f"rank {rank} │ {_visible(line)}"] = None
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """When all checks are known."""
+        """Keep the checks once all are known, and report them as not judged so far."""
         self._items = session.items
         for report in self.reports:
             self._kept(report)
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """Before a check: is its script there, and has the exercise not hung too often?"""
+        """Leave out a check without a written script, or whose exercise hung too often."""
         name = _exercise(item)
         self._begun(f"{self._place(item)}: {_claim(item)}")
         self._printed.clear()
@@ -144,7 +144,7 @@ class Session:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo
     ) -> pytest.TestReport:
-        """After each phase of a check: keep the result."""
+        """Keep the result after each phase of a check."""
         report = yield
         error = call.excinfo.value if call.excinfo else None
         name = _exercise(item)
@@ -174,18 +174,18 @@ def _exercise(item: pytest.Item) -> str:
 
 
 def _claim(item: pytest.Item) -> str:
-    """What holds when a check passes."""
+    """Return the docstring of a check, which says what holds if it passes."""
     return " ".join(item.function.__doc__.split())
 
 
 def _not_reached(item: pytest.Item) -> Result:
-    """The result of a check before it has run, and for good where the checks end early."""
+    """The result of a check that has not run; it stays if the checks end early."""
     why = "the checks ended before this one"
     return Result(item.originalname, _claim(item), Outcome.NOT_JUDGED, why, again=True)
 
 
 def _visible(text: str) -> str:
-    """What a learner's code says, without what would move a terminal's cursor or break XML."""
+    """Replace characters in a learner's output that would move a terminal's cursor or break XML."""
     return "".join(char if char.isprintable() or char in "\n\t" else "�" for char in text)
 
 
@@ -203,9 +203,9 @@ def run(
 
     `limit` is the seconds until ranks count as deadlocked; `only` picks the checks of that name;
     `isolated` runs the learner's code in a sandbox; a `thorough` session goes on however often the
-    ranks hang. `begun` is told of each check when it begins, `kept` the verdict so far after each.
-    After an interrupt, the reports say what was judged until then. Raises `CourseError` where this
-    box cannot isolate, and where checks are broken.
+    ranks hang. `begun` is called with a line for each check when it begins, and `kept` after it
+    with the verdict so far. After an interrupt, the reports say what was judged until then. Raises
+    `CourseError` if this box cannot isolate, and if checks are broken.
     """
     if isolated:
         isolation.require()

@@ -1,1 +1,1 @@
-"""What those who write checks use: calls recorded and forbidden, references, memory, hints."""
+"""Tools for writing checks: record or forbid calls, compare with references, find leaks."""

@@ -1,4 +1,4 @@
-"""What a call leaves behind: messages that nobody waited for, process groups, tensors."""
+"""Find what a call leaves behind: messages that it did not wait for, process groups, tensors."""
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
@@ -16,7 +16,7 @@ from course.core import insides, interceptor
 
 tree_map_only = insides.inside(insides.module("torch.utils._pytree"), "tree_map_only")
 SENDS = ("isend",)
-WRONG = "the result is wrong"  # of a call without any delay
+WRONG = "the result is wrong"  # even without any delay
 LATE_TOO = " when messages arrive late: if only then, it reads a tensor before it waits"
 MESSAGES = (*SENDS, "irecv")  # `send`, `recv` and `batch_isend_irecv` come through them
 CAN_WAIT = tuple(
@@ -25,10 +25,10 @@ CAN_WAIT = tuple(
 
 
 class LateWork:
-    """The handle of a call that has begun; what it receives is there only after `wait`.
+    """The handle of a call that has begun; what it receives arrives only with `wait`.
 
-    `stopped` says whether code has stood still for it; `arrived`, whether it was waited for in any
-    way, also by a function that its future calls.
+    `stopped` says whether code has blocked on it; `arrived`, whether it was waited for in any
+    way, including by a function that its future calls.
     """
 
     def __init__(self, name: str, begin: Callable[..., Any], args: tuple, kwargs: dict) -> None:
@@ -49,7 +49,7 @@ class LateWork:
         return done
 
     def is_completed(self) -> bool:
-        """Whether the call is done; if so, what it received is in the caller's tensors."""
+        """Return whether the call is done; if so, fill the caller's tensors with what arrived."""
         if self._work.is_completed():
             self._arrive()
         return self.arrived
@@ -80,7 +80,7 @@ class LateWork:
 
 
 class _FutureOf(torch.futures.Future):
-    """A future that notes in the handle of its call when code stands still for it."""
+    """A future that notes in the handle of its call when code blocks on it."""
 
     def __init__(self, handle: LateWork) -> None:
         super().__init__()
@@ -94,9 +94,9 @@ class _FutureOf(torch.futures.Future):
 
 @contextmanager
 def late() -> Iterator[list[LateWork]]:
-    """While it is entered, all that arrives does so as late as it may: when it is waited for.
+    """Within this context, every message arrives as late as it may: when it is waited for.
 
-    The list has the calls that did not wait by themselves.
+    The list has the handles of all calls that do not block.
     """
     begun: list[LateWork] = []
 
@@ -112,7 +112,7 @@ def late() -> Iterator[list[LateWork]]:
 
 
 def loose_ends(call: Callable[[], bool]) -> str:
-    """What `call` leaves undone or behind, as the end of a sentence; "" if nothing.
+    """Return what `call` leaves undone or behind, as the end of a sentence; "" if nothing.
 
     `call` runs the learner's code and says whether its result is right. All ranks call this; none
     stops before the others have made their last call.
@@ -137,7 +137,7 @@ def undecided_where_wrong(by_rank: Iterable[str]) -> None:
 
 
 def kept(call: Callable[[], object]) -> str:
-    """What every further `call` keeps for good, as the end of a sentence; "" if nothing."""
+    """Return what every further `call` keeps for good, as the end of a sentence; "" if nothing."""
     tensors, groups = left_by(lambda number: call())
     if groups:
         return f"{CALLS} calls leave {groups} process groups behind: make them once, outside"
@@ -147,5 +147,5 @@ def kept(call: Callable[[], object]) -> str:
 
 
 def _bytes(tensor: Tensor) -> Tensor:
-    """A tensor as bytes, in which what is not a number equals itself."""
+    """A tensor as bytes, so that a NaN equals itself."""
     return tensor.contiguous().view(-1).view(torch.uint8)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 torch.tanh(torch.ones(1))
 
 WIDTH = 6
-CLOSE = 1e-5  # how far float32 results may be apart that were summed in different orders
+CLOSE = 1e-5  # how far apart float32 results may be if they were summed in different orders
 OPTIMIZERS: dict[str, Callable] = {
     "SGD": lambda parameters: torch.optim.SGD(parameters, lr=0.1),
     "SGD with momentum": lambda parameters: torch.optim.SGD(parameters, lr=0.05, momentum=0.9),
@@ -85,7 +85,7 @@ def train_replica(
 ) -> list[Tensor]:
     """This rank's weights after `steps` steps of the learner's replica on this rank's batches.
 
-    The weights that it begins with differ by rank.
+    The initial weights differ by rank.
     """
     rank = dist.get_rank()
     replica = wrapper(Small(seed=rank, kind=kind))
@@ -108,5 +108,5 @@ def furthest(left: list[Tensor], right: list[Tensor]) -> float:
 
 
 def _gap(left: Tensor, right: Tensor) -> Tensor:
-    """The largest difference, in which infinity is as far from infinity as 1 is from 1."""
+    """The largest difference; two equal infinities have a difference of 0."""
     return torch.where(left == right, 0.0, (left - right).abs().double()).max()

@@ -1,6 +1,6 @@
-"""Whether this box is ready for the labs: its facts, read once, and what each check finds in them.
+"""Checks of whether this box is ready for the labs, made on facts that are read once.
 
-A check takes the `Facts` and returns one `Finding`, or None where it has nothing to look at.
+A check takes the `Facts` and returns one `Finding`, or None if there is nothing to check.
 """
 
 from course.hardware.doctor.check_gpus import GPUS

@@ -1,6 +1,6 @@
-"""In a process of its own, which may hang or crash: what torch says of itself and of each GPU.
+"""Print what torch reports about itself and each GPU; runs as a separate process, which may hang.
 
-It prints a line of JSON whenever it knows more, so that the last line holds whatever comes next.
+It prints a line of JSON whenever it knows more, so that the last line is true even after a crash.
 """
 
 import json
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def backends() -> dict:
-    """What carries the messages of ranks: whether there is Gloo, and the version of NCCL."""
+    """The backends for messages between ranks: whether there is Gloo, and the version of NCCL."""
     if not dist.is_available():
         return {}
     nccl = torch.cuda.nccl.version() if dist.is_nccl_available() else ()
@@ -46,7 +46,7 @@ def backends() -> dict:
 
 
 def fault(gpu: int) -> str | None:
-    """Why torch cannot compute on this GPU; None where the result is right."""
+    """The reason why torch cannot compute on this GPU; None if the result is right."""
     try:
         ones = torch.ones(SIDE, SIDE, device=torch.device("cuda", gpu))
         total = (ones @ ones).sum().item()
@@ -56,12 +56,12 @@ def fault(gpu: int) -> str | None:
 
 
 def reason(error: Exception) -> str:
-    """The first line of what an error says."""
+    """The first line of an error's message."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def tell(says: dict) -> None:
-    """Print what is known by now."""
+    """Print what is known so far."""
     print(json.dumps(says), flush=True)
 
 

@@ -1,4 +1,4 @@
-"""The checks of the doctor on the system, Python and the packages."""
+"""The doctor's checks of the system, Python and the packages."""
 
 import re
 
@@ -11,7 +11,7 @@ SHOWN = ("transformers", "datasets", "accelerate", "jupyterlab", "ipywidgets", "
 
 
 def system(facts: Facts) -> Finding:
-    """Linux, or how much of it is missing."""
+    """Check for Linux."""
     if facts.system == "Windows":
         fix = "on Windows, `wsl --install` gives one; open the course in there"
         return broken(f"The labs need Linux: {fix}.")
@@ -22,7 +22,7 @@ def system(facts: Facts) -> Finding:
 
 
 def python(facts: Facts) -> Finding:
-    """A Python that is new enough."""
+    """Check that Python is new enough."""
     has, wants = ".".join(map(str, facts.python)), ".".join(map(str, PYTHON))
     if facts.python < PYTHON:
         lead = f"This is Python {has} and the course needs {wants}"
@@ -31,7 +31,7 @@ def python(facts: Facts) -> Finding:
 
 
 def packages(facts: Facts) -> Finding:
-    """The packages that the course stands on, the course itself among them."""
+    """Check the packages that the course needs, and the course itself."""
     installed = facts.packages
     wrong = [
         f"{name}>={least}" if least != "0" else name
@@ -45,7 +45,7 @@ def packages(facts: Facts) -> Finding:
 
 
 def torch(facts: Facts) -> Finding:
-    """A torch that is new enough, that can be imported, and with which the course was tried."""
+    """Check that torch is new enough, can be imported, and was tried with the course."""
     has, wants, failure = facts.box.torch_version, PACKAGES["torch"], facts.torch.import_error
     if _too_old(has, wants):
         fix = f'`python -m pip install -U "torch>={wants}"`'

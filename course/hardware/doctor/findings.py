@@ -1,7 +1,7 @@
-"""What a check of the doctor finds: a level, and one sentence with the fix.
+"""The finding of one of the doctor's checks: a level, and one sentence with the fix.
 
-Three levels: *ok*; *note*, where the labs run but something is worth knowing; *broken*, where they
-cannot run, or where two or more GPUs stand idle that they should run on.
+There are three levels: *ok*; *note*, if the labs run but something is worth knowing; *broken*, if
+they cannot run, or if two or more GPUs that they should use stand idle.
 """
 
 from dataclasses import dataclass
@@ -11,22 +11,22 @@ OK, NOTE, BROKEN = "ok", "note", "broken"
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check found: its level and one sentence, with the fix where something needs one."""
+    """The finding of a check: its level and one sentence, with the fix if one is needed."""
 
     level: str
     text: str
 
 
 def ok(text: str) -> Finding:
-    """All is well, and this is what was found."""
+    """Report that all is well."""
     return Finding(OK, text)
 
 
 def note(text: str) -> Finding:
-    """The labs run, but this is worth knowing."""
+    """Report something worth knowing, although the labs run."""
     return Finding(NOTE, text)
 
 
 def broken(text: str) -> Finding:
-    """The labs cannot run, or not on the GPUs."""
+    """Report that the labs cannot run, or not on the GPUs."""
     return Finding(BROKEN, text)

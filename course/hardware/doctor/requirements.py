@@ -1,7 +1,7 @@
-"""What the course needs to be installed, as pyproject.toml says.
+"""The packages that the course needs, as in pyproject.toml.
 
-The bounds stand here again because a doctor must work where the package's own metadata is missing;
-a test compares the two.
+The bounds are repeated here because the doctor must work even if the package's own metadata is
+missing. A test compares the two.
 """
 
 PYTHON = (3, 11)
