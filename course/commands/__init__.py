@@ -1,1 +1,1 @@
-"""The commands of ``python -m course``: NAME.py is the command NAME, NAME_*.py is part of it."""
+"""The commands of ``python -m course``: NAME.py is the command NAME, NAME_*.py are parts of it."""

@@ -1,4 +1,4 @@
-"""The scripts that a lab gives whole, laid beside a learner's own where those are missing."""
+"""The scripts that a lab hands out complete, added to a learner's own if they are missing."""
 
 import shutil
 import tempfile
@@ -12,7 +12,7 @@ from course.exercises import exercise, exercises
 def missing(src: Path, names: Iterable[str]) -> dict[str, str]:
     """The given scripts that these exercises lack in `src`, by name.
 
-    An exercise that is not there itself lacks none.
+    An exercise that is itself missing lacks none.
     """
     return {
         name: text

@@ -1,4 +1,4 @@
-"""``python -m course doctor``: is this box ready for the labs?
+"""``python -m course doctor``: say whether this box is ready for the labs.
 
 python -m course doctor            every check, one line each
 python -m course doctor --short    the box at a glance, and only what is not in order
@@ -18,7 +18,7 @@ except ModuleNotFoundError as error:  # not even what the doctor itself needs is
 
 
 def main(argv: list[str]) -> int:
-    """Print what every check found; 1 if something is broken, else 0."""
+    """Print the finding of every check; 1 if something is broken, else 0."""
     parser = argparse.ArgumentParser(
         prog="python -m course doctor", description="Is this box ready for the labs?"
     )

@@ -14,11 +14,11 @@ from course.core import ROOT
 
 SETTINGS = ROOT / "course" / "notebook" / "settings"
 STARTUP = ROOT / "course" / "notebook" / "ipython_startup.py"
-DOCTOR_LIMIT_S = 120  # a doctor may hang, on a sick driver for instance
+DOCTOR_LIMIT_S = 120  # the doctor may hang, for instance on a broken driver
 
 
 def main(argv: list[str]) -> None:
-    """Serve until interrupted; the options in `argv` win over the course's settings."""
+    """Serve until interrupted; options in `argv` take precedence over the course's settings."""
     os.environ |= environment(os.environ)
 
     from jupyterlab.labapp import LabApp
@@ -30,23 +30,23 @@ def main(argv: list[str]) -> None:
     trust(as_brought(folder))
     chosen = ["--LabApp.custom_css=True", *options(folder, sys.platform, os.environ)]
     server = LabApp.initialize_server(argv=[*chosen, *argv])
-    # Where custom.css is looked for after the user's own; no option of Jupyter's says it.
+    # Jupyter looks for custom.css there after the user's own; it has no option for that.
     server.static_custom_path.append(str(SETTINGS / "custom"))
     if not server.identity_provider.token_generated:  # Jupyter is silent: the user has a password
         print(f"JupyterLab is at {server.display_url}", flush=True)
     server.start()
-    # All is shut down; but Python would wait for a thread of the server's that waits for work.
+    # Everything is shut down, but Python would wait for a thread of the server that waits for work.
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
 
 
 def environment(env: Mapping[str, str]) -> dict[str, str]:
-    """What Jupyter, its kernels and its terminals need beyond `env`."""
+    """The variables that Jupyter, its kernels and its terminals need beyond `env`."""
     programs = Path(sys.executable).parent  # the course's own `python` and `torchrun`
     return {
         "JUPYTER_CONFIG_PATH": _before(SETTINGS, env.get("JUPYTER_CONFIG_PATH")),
-        "JUPYTER_PREFER_ENV_PATH": "1",  # else a kernel that the user once installed replaces ours
+        "JUPYTER_PREFER_ENV_PATH": "1",  # else a kernel from the user's own folder replaces ours
         "PATH": _before(programs, env.get("PATH")),
         "PYTHONSTARTUP": env.get("PYTHONSTARTUP") or str(STARTUP),  # the user's own stays
     }
@@ -58,7 +58,7 @@ def _before(first: Path, rest: str | None) -> str:
 
 
 def examine() -> None:
-    """Print the box's state; whatever is wrong, a notebook that explains it is better than none."""
+    """Print the box's state; raise nothing, because a notebook that explains a fault must open."""
     command = [sys.executable, "-m", "course", "doctor", "--short"]
     try:
         subprocess.run(command, cwd=ROOT, timeout=DOCTOR_LIMIT_S)
@@ -68,7 +68,7 @@ def examine() -> None:
 
 
 def trust(paths: Iterable[Path]) -> None:
-    """Sign notebooks that the course has run; JupyterLab draws only what is trusted."""
+    """Sign notebooks that the course has run, because JupyterLab draws only trusted outputs."""
     import nbformat
     from nbformat.sign import NotebookNotary
 
@@ -78,7 +78,7 @@ def trust(paths: Iterable[Path]) -> None:
 
 
 def options(folder: Path, platform: str, env: Mapping[str, str]) -> list[str]:
-    """Options of `jupyter lab` that depend on the machine."""
+    """The options of `jupyter lab` that depend on the machine."""
     chosen = [f"--ServerApp.root_dir={folder}"]  # labs/ and solutions/ side by side
     displays = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
     if platform == "linux" and not any(env.get(name) for name in displays):

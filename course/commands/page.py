@@ -1,4 +1,4 @@
-"""``python -m course page``: what passed, was guessed and measured, as one page to print."""
+"""``python -m course page``: write a learner's results, guesses and measurements, to print."""
 
 import argparse
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from course.notebook import page
 
 
 def main(argv: Sequence[str]) -> int:
-    """Write the page of a learner."""
+    """Write a learner's page."""
     parser = argparse.ArgumentParser(
         prog="python -m course page",
         description="Write what passed, and what you guessed and measured, as one page to print.",

@@ -1,4 +1,4 @@
-"""For `report`: facts of a box beyond those of the doctor, none of them a secret."""
+"""Part of `report`: facts about a box beyond the doctor's, none of them a secret."""
 
 import os
 import shutil
@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 
 # Settings that change what a GPU or a message does. This lists what may be shown, not what may not,
-# because any variable may hold somebody's key.
+# because any variable may hold a secret key.
 VARIABLES = (
     *("CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_DEVICE_ORDER", "CUDA_LAUNCH_BLOCKING"),
     *("CUDA_MODULE_LOADING", "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"),
@@ -32,7 +32,7 @@ NVIDIA_SMI = (
     ["nvidia-smi", "topo", "-p2p", "r"],  # which GPUs read each other's memory
     ["nvidia-smi", f"--query-gpu={','.join(CLOCKS)}", "--format=csv"],
 )
-# torch's own, which bug reports ask for; of the environment it shows only the allocator's settings
+# torch's own tool, for bug reports; of the environment it shows only the allocator's settings
 COLLECT_ENV = [sys.executable, "-P", "-m", "torch.utils.collect_env"]
 
 

@@ -1,4 +1,4 @@
-"""For `report`: the commands in the docstrings of the lessons' scripts, and how each should end."""
+"""Part of `report`: the commands in the docstrings of the lessons' scripts, and how they end."""
 
 import ast
 import re
@@ -20,7 +20,7 @@ COMMAND = re.compile(
     r"^ +((?:timeout|torchrun|accelerate|python|srun)(?: \S+)* src/\w+\.py(?: \S+)*)"
 )
 ACCELERATE = re.compile(r"accelerate launch --num_processes (\d+)")
-TIMED_OUT = 124  # of the program timeout
+TIMED_OUT = 124  # the exit code of the program `timeout`
 FAILS = ("src/fails.py",)  # scripts that are meant to end with an error
 GPUS = re.compile(r"--gpus((?: \d+)+)")  # by their numbers
 
@@ -40,7 +40,7 @@ class Command:
     def on(self, gpus: int) -> list[str]:
         """The words for a box with that many GPUs.
 
-        accelerate starts several processes for the CPU only if a variable says so, as in a cell.
+        accelerate starts several processes on the CPU only if a variable says so, as in a cell.
         """
         several = ACCELERATE.match(self.text)
         if several is None or int(several[1]) <= max(1, gpus):
@@ -49,13 +49,13 @@ class Command:
 
     @property
     def code(self) -> int:
-        """The exit code that it is meant to have."""
+        """The exit code that it should have."""
         if self.words[0] == "timeout":
             return TIMED_OUT
         return 1 if any(word in FAILS for word in self.words) else 0
 
     def lacks(self, folder: Path, gpus: int) -> str | None:
-        """What it takes and is not there, so that it cannot run in `folder`; None: nothing."""
+        """The thing it needs and lacks, so that it cannot run in `folder`; None if it can."""
         if not shutil.which(self.words[0], path=report_terminal.path()):
             return f"the program {self.words[0]}"
         if "node0" in self.text:
@@ -81,7 +81,7 @@ def commands(lessons: Iterable["Lesson"]) -> Iterator[Command]:
 
 
 def write(lessons: Iterable["Lesson"], folder: Path) -> None:
-    """Write the solved scripts of the lessons into a folder that is the place to run them from."""
+    """Write the solved scripts of the lessons into the folder from which they will run."""
     (folder / "src").mkdir()
     for lesson in lessons:
         for target, source in lesson.scripts(solved=True).items():

@@ -1,4 +1,4 @@
-"""For `report`: what one writes in the labs against torch's own, by the labs' own scripts."""
+"""Part of `report`: the labs' own code against torch's, timed by the labs' scripts."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ LIMIT_S = 600.0
 
 @dataclass(frozen=True)
 class Pair:
-    """Two ways that a script times in turns, by the names that it logs them under."""
+    """Two ways that a script times in turns, by the names under which it logs them."""
 
     first: str
     second: str
-    means: str  # what the time of the first relative to the second says
+    means: str  # the meaning of the first's time relative to the second's
 
 
 def races() -> dict[str, tuple[Pair, ...]]:
-    """The labs' scripts that time several ways, with their arguments, and what is compared."""
+    """The labs' scripts that time several ways, with their arguments, and the pairs to compare."""
     cap = "25" if hardware.device() == "cuda" else "1"  # MiB in a bucket, as lab 03b has it
     return {
         "src/duel.py": (Pair("ring", "torch", "your ring to torch's all-reduce"),),
@@ -40,7 +40,7 @@ def races() -> dict[str, tuple[Pair, ...]]:
 
 
 def rows(script: str, ranks: int) -> list[dict]:
-    """What a script in this folder logs on so many ranks; `CourseError` where it fails."""
+    """The rows that a script in this folder logs on this many ranks; `CourseError` if it fails."""
     if "pipeline" in script:
         ranks = 2  # the four layers of its model make two stages on each
     torchrun = ["torchrun", "--standalone", "--nproc-per-node", str(ranks)]
@@ -52,7 +52,7 @@ def rows(script: str, ranks: int) -> list[dict]:
 
 
 def compared(logged: Iterable[Mapping], pair: Pair) -> str:
-    """How long the first way takes relative to the second, by the slowest rank of each round."""
+    """The time of the first way relative to the second, by the slowest rank of each round."""
     times: dict[tuple[str, int], float] = {}
     for row in logged:
         if took := row.get("step_ms", row.get("seconds")):

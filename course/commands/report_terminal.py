@@ -1,4 +1,4 @@
-"""A command run as in a terminal, within a time limit, and what it left on the screen."""
+"""A command that runs as in a terminal, within a time limit, and its output."""
 
 import os
 import re
@@ -13,7 +13,7 @@ import psutil
 
 from course.launch import kill_tree
 
-LAST = 40  # lines of a command that went wrong
+LAST = 40  # lines of a failed command
 WARNINGS = (  # as Python, glog (torch's C++ and its launcher) and NCCL write them
     re.compile(r"\b(\w*Warning: .+)"),
     re.compile(r"^(?:\[rank\d+\]:)?\[?W\d{4} [^\]]*\] *(.*[^\W_].*)"),
@@ -24,7 +24,7 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended: its exit code (None: at the time limit), its time, and its lines."""
+    """The end of a command: its exit code (None: at the time limit), its time, and its lines."""
 
     code: int | None
     seconds: float
@@ -48,17 +48,17 @@ class Ended:
 
 
 def path() -> str:
-    """Where programs are looked for: first beside the Python that runs."""
+    """The search path for programs: first the folder of this Python."""
     return os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
 
 
 def run(command: list[str], folder: Path, limit: float) -> Ended:
     """Run a command in a folder, for at most `limit` seconds; an interrupt ends it as well.
 
-    Raises `OSError` where the program cannot be started.
+    Raises `OSError` if the program cannot be started.
     """
     start = time.monotonic()
-    with tempfile.TemporaryFile() as output:  # not a pipe, which whatever outlives it would hold
+    with tempfile.TemporaryFile() as output:  # not a pipe, which a surviving child would hold open
         process = subprocess.Popen(
             command,
             cwd=folder,
@@ -66,7 +66,7 @@ def run(command: list[str], folder: Path, limit: float) -> Ended:
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            start_new_session=True,  # ^C is for the report, which then ends it
+            start_new_session=True,  # ^C reaches only the report, which then ends the command
         )
         top = psutil.Process(process.pid)
         try:

@@ -1,4 +1,4 @@
-"""What an exercise is, and what a verdict on it says: plain data that everyone reads."""
+"""Exercises and the verdicts on them: plain data for every other room."""
 
 from course.exercises.exercise import Exercise, exercise, exercises
 from course.exercises.report import Report

@@ -1,4 +1,4 @@
-"""One exercise: its lab, its script as handed out and solved, its TODOs and their hints."""
+"""One exercise: its lab, its script as handed out and as solved, its TODOs and their hints."""
 
 import difflib
 import functools
@@ -26,7 +26,7 @@ class Exercise:
 
     @property
     def next(self) -> str:
-        """What comes after it in its lab, in a few words."""
+        """A few words on what comes after it in its lab."""
         every = list(exercises().values())
         later = every[every.index(self) + 1 :]
         if later and later[0].path == self.path:
@@ -35,7 +35,7 @@ class Exercise:
 
     @property
     def lesson(self) -> "Lesson":
-        """The lesson that asks for it, read."""
+        """The parsed lesson that asks for it."""
         return _lesson(self.path)
 
     def script(self, *, solved: bool) -> str:
@@ -44,7 +44,7 @@ class Exercise:
 
     @property
     def given(self) -> dict[str, str]:
-        """The scripts of its lab that are handed out whole, by their names."""
+        """The scripts of its lab that are handed out complete, by name."""
         scripts = self.lesson.scripts(solved=False)
         texts = {Path(target).stem: text for target, text in scripts.items()}
         return {name: text for name, text in texts.items() if name not in self.lesson.exercises}
@@ -52,7 +52,7 @@ class Exercise:
     @property
     def hints(self) -> dict[int, str]:
         """The fuller hints, by the number of the TODO."""
-        from course.lessons import read_hints  # imports jupytext, which takes its time
+        from course.lessons import read_hints  # imports jupytext, which is slow
 
         numbers = todo.numbers(self.script(solved=False))
         return dict(zip(numbers, read_hints(ROOT)[self.name], strict=True))
@@ -64,7 +64,7 @@ def _number(path: Path) -> str:
 
 @functools.cache
 def _lesson(path: Path) -> "Lesson":
-    from course.lessons import read  # imports jupytext, which takes its time
+    from course.lessons import read  # imports jupytext, which is slow
 
     return read(path)
 
@@ -80,14 +80,14 @@ def exercises() -> dict[str, Exercise]:
 
 
 def exercise(name: str) -> Exercise:
-    """The exercise of this name; raises `CourseError`, with what was meant, where there is none."""
+    """The exercise of this name; raises `CourseError`, with a suggestion, if there is none."""
     if name not in exercises():
         raise CourseError(f"There is no exercise {name}. {_instead_of(name)}")
     return exercises()[name]
 
 
 def _instead_of(name: str) -> str:
-    """The name that was meant; where none is close, a line with the names for each lab."""
+    """A suggestion of the closest name; if none is close, a line of names for each lab."""
     known = exercises()
     if close := difflib.get_close_matches(name.lower(), known, n=1):
         return f"Did you mean {close[0]}?"

@@ -1,24 +1,24 @@
-"""What became of one check: plain data that everyone reads."""
+"""The result of one check: plain data for every other room."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Outcome(StrEnum):
-    """What became of one check."""
+    """The way in which one check ended."""
 
     PASSED = "passed"
     FAILED = "failed"
     OPEN = "open"  # it met a TODO
-    NOT_JUDGED = "not judged"  # nothing is known of the code
+    NOT_JUDGED = "not judged"  # nothing is known about the code
 
 
 @dataclass(frozen=True)
 class Result:
     """One check: `claim` says what holds when it passes, the rest is for when it does not.
 
-    `printed` is what the learner's code wrote meanwhile, each line with its rank. `again` is true
-    where nothing was judged for a reason that lies outside the code, such as a busy machine.
+    `printed` is what the learner's code printed meanwhile, each line with its rank. `again` is true
+    if nothing was judged for a reason outside the code, such as a busy machine.
     """
 
     check: str

@@ -1,9 +1,9 @@
-"""The fuller hints, one for each TODO of each exercise: what `%hint` shows to who asks for more."""
+"""The fuller hints, one for each TODO of each exercise; `%hint` shows them on request."""
 
 import re
 from pathlib import Path
 
-FILE = "hints.md"  # beside the lessons
+FILE = "hints.md"  # next to the lessons
 EXERCISE = re.compile(r"^## (\w+)$", re.MULTILINE)
 ITEM = re.compile(r"^\d+\. ", re.MULTILINE)
 
@@ -11,7 +11,7 @@ ITEM = re.compile(r"^\d+\. ", re.MULTILINE)
 def read(root: Path) -> dict[str, list[str]]:
     """The hints of the course below `root` as Markdown, by exercise, in the order of its TODOs."""
     path = root / "course" / "lessons" / FILE
-    if not path.is_file():  # a course without exercises needs none
+    if not path.is_file():  # a course without exercises needs no hints
         return {}
     _, *parts = EXERCISE.split(path.read_text(encoding="utf-8"))
     return {

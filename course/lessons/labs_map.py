@@ -1,6 +1,6 @@
-"""The labs as a map: in their order, and in each box what the lab builds on.
+"""The labs as a map: in order, each box with the labs that it builds on.
 
-There are no lines: so many of them cross that a reader cannot follow one.
+The map has no lines, because too many of them would cross for a reader to follow one.
 """
 
 import re
@@ -10,13 +10,13 @@ from course.core import words
 from course.drawing import palette, svg
 from course.lessons.lesson import CORE, Lesson
 
-PASSED, BEGUN = "passed", "begun"  # states of an exercise; every other one is open
+PASSED, BEGUN = "passed", "begun"  # states of an exercise; any other exercise is open
 COLUMNS = 4
 GAP = 12  # between two boxes, in pixels
 TOP = 114
 WIDE = (svg.WIDTH - 2 * svg.MARGIN - (COLUMNS - 1) * GAP) / COLUMNS  # of a lab's box
 HIGH = 60
-STRIPE = 5  # at the left of a lab of the core
+STRIPE = 5  # on the left of a core lab
 WRITTEN = {"all reduce": "all-reduce", "ddp": "DDP", "fsdp": "FSDP", "horovod": "Horovod"}
 LEGEND = (
     ("dot", palette.GOOD, "an exercise that passed"),
@@ -32,9 +32,9 @@ def draw(
     following: str = "",
     page: Callable[[Lesson], str] | None = None,
 ) -> svg.Picture:
-    """The map of `labs`; `states` of exercises by name, `following` the lab to go on with.
+    """The map of `labs`; `states` of exercises by name, `following` the lab to continue with.
 
-    If `page` says where a lab's page is, its box is a link, and says nothing of exercises.
+    If `page` gives the address of a lab's page, its box is a link and does not show exercises.
     """
     states = states or {}
     parts = [svg.legend(svg.MARGIN, 84, LEGEND[-1:] if page else LEGEND)]
@@ -62,7 +62,7 @@ def _hours(labs: Sequence[Lesson], core: bool = False) -> str:
 
 
 def _direct(lab: Lesson, by_number: Mapping[str, Lesson]) -> list[str]:
-    """The labs that a lab builds on, without those that are needed for another of them anyway."""
+    """The labs that a lab builds on, without those that another of them needs anyway."""
     implied = {old for number in lab.needs for old in _all_needs(by_number[number], by_number)}
     return [number for number in lab.needs if number not in implied]
 
@@ -125,7 +125,7 @@ def _dot(x: float, y: float, state: str | None) -> str:
 
 
 def _name(lab: Lesson) -> str:
-    """The words of a lab's file name, as one writes them: 'distributed data parallel', 'FSDP'."""
+    """The words of a lab's file name in their usual spelling, such as 'all-reduce' or 'FSDP'."""
     name = lab.name.partition("_")[2].replace("_", " ")
     for word, written in WRITTEN.items():
         name = re.sub(rf"\b{word}\b", written, name)

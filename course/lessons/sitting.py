@@ -1,11 +1,11 @@
-"""How long a lab takes: one rule for every lab, so that none promises what it does not keep.
+"""The time that a lab takes: one rule for every lab, so that every lab keeps its promise.
 
 The rates are for a newcomer: 180 words of prose a minute, 20 lines of code a minute; 3 minutes for
-a TODO and half a minute for each line that solves it; 2 minutes for each check, its mending
-included; half a minute to look at a run, and at a table or picture that another cell draws; a
-minute to play with an explorable. To these come the seconds that its cells run, as its header says.
-Code that a cell prints is read like the lesson's; cells whose input is hidden are not read. A lab
-may say more, where newcomers took longer.
+a TODO and half a minute for each line that solves it; 2 minutes for each check, repairs included;
+half a minute to look at a run, and at a table or picture that another cell draws; a minute to play
+with an explorable. The seconds that its cells run, as its header says, are added. Code that a cell
+prints is read like the lesson's; cells whose input is hidden are not read. A lab may say more if
+newcomers took longer.
 """
 
 import math
@@ -32,9 +32,9 @@ class Sitting:
     """What a learner does in one lab, counted."""
 
     words: int  # of prose
-    lines: int  # of code that is given and shown, blank ones left out
+    lines: int  # of code that is handed out and shown, without blank ones
     printed: int  # lines of code that its cells print
-    drawn: int  # cells that draw a table or a picture, beside checks, runs and explorables
+    drawn: int  # cells that draw a table or a picture, except checks, runs and explorables
     todos: int
     written: int  # lines of the solutions
     checks: int
@@ -50,7 +50,7 @@ class Sitting:
 
     @property
     def too_many_words(self) -> int:
-        """How many words of prose less would make it one sitting; 0 where it is one."""
+        """The words of prose to cut so that it fits one sitting; 0 if it does."""
         return max(0, math.ceil((self._exact - MOST_MINUTES) * WORDS_PER_MINUTE))
 
     @property
@@ -62,7 +62,7 @@ class Sitting:
 
 
 def sitting(lab: Lesson, solution: Path) -> Sitting:
-    """Count what there is to do in a lab; `solution` is its solved notebook."""
+    """Count everything there is to do in a lab; `solution` is its solved notebook."""
     questions = list(lab.guesses.values())
     prose = [cell for cell in lab.cells if cell.kind == "markdown" or cell in questions]
     code = [cell for cell in lab.cells if cell.kind == "code"]
@@ -89,7 +89,7 @@ def _shown(cell: Cell) -> bool:
 
 
 def _built(solution: Path) -> list[nbformat.NotebookNode]:
-    """The code cells of the solved notebook, with what they have put out."""
+    """The code cells of the solved notebook, with their outputs."""
     notebook = nbformat.read(solution, nbformat.NO_CONVERT)
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
@@ -111,7 +111,7 @@ def _lines(source: str) -> int:
 
 
 def _solved(cell: Cell) -> list[int]:
-    """For each solution in a cell, its lines."""
+    """The number of lines of each solution in a cell."""
     lines = cell.source.splitlines()
     blocks, _ = scan(lines)
     return [_lines("\n".join(lines[block.begin + 1 : block.end])) for block in blocks]

@@ -1,7 +1,7 @@
 """A network of hosts on one machine: namespaces joined by virtual Ethernet (Linux, root).
 
-Every host has two interfaces, as a server in a cluster has: `eth0`, to which its name resolves, and
-`fast0`. Each link can be given a limit.
+Every host has two interfaces, like a server in a cluster: `eth0`, to which its name resolves, and
+`fast0`. Each link can have a limit.
 """
 
 import contextlib
@@ -15,14 +15,14 @@ from pathlib import Path
 from course.core import CourseError
 from course.launch import Host
 
-# Each interface and the network that it is in, which exists in the namespaces alone.
+# Each interface and its network, which exists only in the namespaces.
 INTERFACES = {"eth0": "10.209.0", "fast0": "10.210.0"}
 RUN = Path("/run/netns")
-BURST = "3kb"  # what a limited link lets through at full speed after a pause: next to nothing
+BURST = "3kb"  # what a limited link sends at full speed after a pause: next to nothing
 
 
 def obstacle() -> str | None:
-    """Why this process cannot make network namespaces, as a phrase; None where it can try."""
+    """Return why this process cannot make network namespaces, as a phrase; None if it can try."""
     missing = [program for program in ("ip", "tc") if shutil.which(program) is None]
     if missing:
         return f"{missing[0]} (of the package iproute2) is not installed"
@@ -32,7 +32,7 @@ def obstacle() -> str | None:
 class Network:
     """`count` hosts, node0 …, each a network namespace.
 
-    Raises `OSError` where the kernel refuses them.
+    Raises `OSError` if the kernel refuses them.
     """
 
     def __init__(self, count: int) -> None:
@@ -51,20 +51,20 @@ class Network:
         return f"{INTERFACES[interface]}.{host + 1}"
 
     def host(self, number: int) -> Host:
-        """Where a launch on that host enters."""
+        """The host as a launch takes it: its name, its namespace and its hosts file."""
         return Host(self.names[number], str(RUN / self.space(number)), str(self._hosts(number)))
 
     def limit_links(self, mbit: float | None, delay_ms: float, interface: str) -> None:
         """Let each host send at most `mbit` · 10⁶ bits/s, and receive as much, `delay_ms` late.
 
         None sets no limit. What a host receives is limited where its cable leaves the switch.
-        Raises `CourseError` where the kernel cannot delay packets.
+        Raises `CourseError` if the kernel cannot delay packets.
         """
         for host in range(len(self.names)):
             sends = f"tc -n {self.space(host)} qdisc", f"dev {interface} root", delay_ms
             receives = f"tc -n {self.space()} qdisc", f"dev {interface}-{host} root", 0
             for tc, link, late_ms in (sends, receives):
-                with contextlib.suppress(OSError):  # there is none yet
+                with contextlib.suppress(OSError):  # there may be no limit yet
                     _run(f"{tc} del {link}")
                 if late_ms:
                     rate = "" if mbit is None else f"rate {mbit}mbit"
@@ -75,7 +75,7 @@ class Network:
     def write_hosts(self, own: str | None = None) -> None:
         """Write each host's /etc/hosts.
 
-        `own` is what a host takes its own name for, if that is not its address on eth0.
+        `own` is the address to which a host resolves its own name, if not its address on eth0.
         """
         addresses = {name: self.address(i) for i, name in enumerate(self.names)}
         for host, name in enumerate(self.names):
@@ -84,7 +84,7 @@ class Network:
                 "127.0.0.1 localhost",
                 *(f"{address} {other}" for other, address in known.items()),
             ]
-            # torch's store looks up its clients' names by addresses in IPv6's form, and warns if
+            # torch's store looks up its clients' names by IPv6-mapped addresses, and warns if
             # there is none.
             lines += [
                 f"::ffff:{self.address(i)} {other}.store" for i, other in enumerate(self.names)
@@ -92,7 +92,7 @@ class Network:
             self._hosts(host).write_text("\n".join(lines) + "\n")
 
     def remove(self) -> None:
-        """Take the namespaces away, and with them their interfaces."""
+        """Remove the namespaces, and with them their interfaces."""
         _remove(self.prefix)
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -111,7 +111,7 @@ class Network:
         self.write_hosts()
 
     def _connect(self, host: int, interface: str) -> None:
-        """Make an interface of a host, and the cable from there to the switch."""
+        """Make an interface of a host, and its cable to the switch."""
         switch, space, port = self.space(), self.space(host), f"{interface}-{host}"
         _run(f"ip -n {switch} link add {port} type veth peer name {interface} netns {space}")
         _run(f"ip -n {switch} link set {port} master br-{interface} up")
@@ -128,7 +128,7 @@ class Network:
 
 
 def remove_abandoned() -> None:
-    """Take away the namespaces of processes that ended without doing so."""
+    """Remove the namespaces of processes that ended without removing them."""
     for path in RUN.glob("course*-*-*"):
         space = re.match(r"(course(\d+)-[0-9a-f]{4})-(node\d+|switch)$", path.name)
         if space and not Path(f"/proc/{space[2]}").exists():
@@ -142,7 +142,7 @@ def _remove(prefix: str) -> None:
 
 
 def _delay(command: str) -> None:
-    """Run a command of iproute2 that takes netem, a module that not every kernel has."""
+    """Run a command of iproute2 that needs netem, a module that not every kernel has."""
     try:
         _run(command)
     except OSError as error:
@@ -153,7 +153,7 @@ def _delay(command: str) -> None:
 
 
 def _run(command: str) -> None:
-    """Run one command of iproute2; raises `OSError` with what it said."""
+    """Run one command of iproute2; raises `OSError` with its message."""
     done = subprocess.run(command.split(), capture_output=True, text=True)
     if done.returncode:
         raise OSError(done.returncode, f"{command}: {done.stderr.strip()}")

@@ -1,4 +1,4 @@
-"""Slurm from a notebook: its own commands and formats, thinly wrapped.
+"""Slurm from a notebook: a thin wrapper around its own commands and formats.
 
 cluster = slurm.connect()                       # this box's Slurm, or the recording of one
 job = cluster.submit(slurm.Request("src/train.py", nodes=2, gpus=4, minutes=30))
@@ -24,7 +24,7 @@ __all__ = [
 
 
 def recorded_tasks() -> list[dict[str, str]]:
-    """A recording of what Slurm set in the environment of two of a job's four tasks.
+    """The recorded environment variables that Slurm set for two of a job's four tasks.
 
     They ran on different nodes: the first task on the first node, the last one on the second.
     """

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from course.core import CourseError
 
 CONTINUED = " \\\n    "
-GRACE_S = 60  # in which the ranks of a resumable job save and end
+GRACE_S = 60  # the time in which the ranks of a resumable job save and end
 SIGNAL_S = 2 * GRACE_S  # before the end of its time, such a job gets a signal
 LEAST_RESUME = 5  # minutes: the signal may come a minute earlier, and some work should get done
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
@@ -35,7 +35,7 @@ ADDRESS = (
 
 @dataclass(frozen=True)
 class Request:
-    """What a job asks for: `script` (a path and its arguments), started as `strategy` says.
+    """A job's request: `script` (a path and its arguments), started in the way of `strategy`.
 
     It runs on `gpus` GPUs of each of `nodes` nodes, with `cores_per_gpu` cores for each GPU
     (data loaders need several) and `memory` of each node, such as ``200G`` (``0`` is all of it).
@@ -45,7 +45,7 @@ class Request:
     With `resume` the job gets a signal two minutes before its end. Its ranks save, and it goes back
     into the queue, as it does when a node dies. The script must then go on from its checkpoint.
 
-    Raises `CourseError` where a value makes no sense.
+    Raises `CourseError` if a value makes no sense.
     """
 
     script: str
@@ -128,12 +128,12 @@ class Request:
         lines += [f"export OMP_NUM_THREADS={self.cores_per_gpu}"]
         if start.meets:
             lines += ADDRESS
-        # An srun of Slurm 22.05 and later does not take this from the options above.
+        # From Slurm 22.05 on, srun does not take this from the options above.
         lines += ["", *self._command(start.command(self, f"srun --cpus-per-task={cores}"))]
         return "\n".join(lines) + "\n"
 
     def _options(self, tasks: int, cores: int) -> list[str]:
-        """What the head of the file asks for, with so many tasks per node and cores per task."""
+        """The options in the head of the file, with this many tasks per node and cores per task."""
         optional = {
             "partition": self.partition,
             "account": self.account,
@@ -181,7 +181,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Strategy:
-    """A way of starting the processes: what it is in `words`, and its command.
+    """A way of starting the processes: its description in `words`, and its command.
 
     It can use up to `most_nodes` nodes. `meets` says whether the processes find each other by
     MASTER_ADDR, `task_per_gpu` whether Slurm starts one task per GPU; otherwise it starts one per

@@ -8,8 +8,8 @@ from course.core import words
 from course.drawing import Picture
 from course.drawing import board as drawn
 
-WEEK_S = 7 * 86400  # as far as the board looks ahead
-# The longest horizon in seconds that an axis suits, what is written at it, and its unit in seconds.
+WEEK_S = 7 * 86400  # the board looks no further ahead
+# The longest horizon in seconds that an axis suits, its label, and its unit in seconds.
 AXES = (
     (60, "seconds from now", 1),
     (7200, "minutes from now", 60),
@@ -50,7 +50,7 @@ def live(
 
 
 def waiting(jobs: Sequence[Job], now: float) -> list[str]:
-    """One line for each job that waits."""
+    """One line for each waiting job."""
     lines = []
     for job in jobs:
         if job.state == "PENDING":
@@ -63,7 +63,7 @@ def waiting(jobs: Sequence[Job], now: float) -> list[str]:
 def _held(
     running: Sequence[Job], now: float, least_s: float, unit_s: float, mine: int | None
 ) -> list[drawn.Bar]:
-    """The GPUs of the jobs that run; a bar is at least `least_s` seconds long, to be seen."""
+    """The GPUs of the running jobs; a bar is at least `least_s` seconds long, so that it shows."""
     return [
         drawn.Bar(
             name,
@@ -82,7 +82,7 @@ def _held(
 def _reserved(
     reservations: Sequence[Reservation], nodes: Sequence[Node], now: float, unit_s: float
 ) -> list[drawn.Bar]:
-    """All GPUs of the nodes that are kept free for someone."""
+    """All GPUs of the reserved nodes."""
     every = {node.name: tuple(range(node.gpus)) for node in nodes}
     return [
         drawn.Bar(
@@ -106,7 +106,7 @@ def _server(node: Node) -> drawn.BoardServer:
 
 
 def _title(nodes: Sequence[Node], running: Sequence[Job], now: float) -> str:
-    """How many GPUs are held, and when the next of them come free."""
+    """The number of GPUs that are held, and the time when the next of them come free."""
     held = sum(len(gpus) for job in running for gpus in job.gpus.values())
     total = sum(node.gpus for node in nodes if node.up)
     title = f"{held} of {total} GPUs are held"

@@ -1,4 +1,4 @@
-"""Slurm's commands, run as in a terminal; what they complain about becomes one clear sentence."""
+"""Slurm's commands, run as in a terminal; each complaint of theirs becomes one clear sentence."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ INSTALL = (
 )
 NO_CONFIGURATION = "Slurm's commands find no slurm.conf here: this box is not part of a cluster."
 
-# What Slurm says, and what it means for the learner.
+# Slurm's messages, and their meanings for the learner.
 MEANINGS = {
     "Unable to contact slurm controller": "Slurm's controller does not answer: "
     "see `scontrol ping`.",
@@ -47,7 +47,7 @@ MEANINGS = {
 
 
 class Refused(CourseError):
-    """Slurm said no; `said` is what it said."""
+    """Slurm refused; `said` is its message."""
 
     def __init__(self, sentence: str, said: str) -> None:
         super().__init__(sentence)
@@ -57,28 +57,27 @@ class Refused(CourseError):
 class Commands:
     """Runs Slurm's commands; `conf` names another slurm.conf than the system's."""
 
-    recorded = ""  # what a recording says of itself
+    recorded = ""  # what a recording says about itself
 
     def __init__(self, conf: Path | None = None) -> None:
         self._env = dict(os.environ)
         if conf:
             self._env["SLURM_CONF"] = str(conf)
-        # What a job inherits finds this Python, and torchrun beside it.
+        # A job inherits this path, so it finds this Python and the torchrun next to it.
         self._env["PATH"] = os.pathsep.join(
             [str(Path(sys.executable).parent), self._env.get("PATH", os.defpath)]
         )
 
     def run(self, *words: str, given: str | None = None) -> str:
-        """The output of one command, which reads `given`.
+        """The output of one command, which reads `given` on its standard input.
 
-        Raises `Refused` where Slurm says no, `CourseError` where there is no Slurm, or it does not
-        answer.
+        Raises `Refused` if Slurm refuses, `CourseError` if there is no Slurm or it does not answer.
         """
         if shutil.which(words[0], path=self._env["PATH"]) is None:
             raise CourseError(
                 f"There is no Slurm on this box ({words[0]} is not installed). {INSTALL}"
             )
-        # Times come in seconds since the epoch; a job inherits what sbatch has, and keeps its own.
+        # Times come in seconds since the epoch, except for sbatch: its job inherits the variables.
         env = self._env if words[0] == "sbatch" else self._env | {"SLURM_TIME_FORMAT": "%s"}
         try:
             done = subprocess.run(
@@ -93,7 +92,7 @@ class Commands:
         return done.stdout
 
     def read(self, path: str) -> str | None:
-        """A file that a job writes; None where it is not there."""
+        """The text of a file that a job writes; None if the file is not there."""
         try:
             return Path(path).read_text(errors="replace")
         except OSError:
@@ -109,7 +108,7 @@ class Commands:
 
 
 def meaning(program: str, said: str) -> str:
-    """One sentence for what a command complained about."""
+    """One sentence for a command's complaint."""
     for words, sentence in MEANINGS.items():
         if words in said:
             return sentence

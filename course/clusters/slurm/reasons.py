@@ -1,4 +1,4 @@
-"""Why a job waits and until when, in words."""
+"""The reason why a job waits, and until when, in words."""
 
 from course.clusters.slurm.records import Job
 from course.core import words
@@ -27,19 +27,19 @@ NEVER = {
 
 
 def why(job: Job) -> str:
-    """Why it has not started, "" if it has."""
+    """The reason why the job has not started; "" if it has."""
     if job.state != "PENDING":
         return ""
     return NEVER.get(job.reason) or WAITING.get(job.reason) or job.reason
 
 
 def hopeless(job: Job) -> bool:
-    """Whether it waits for something that waiting does not bring."""
+    """Whether the job waits for something that will never come."""
     return job.state == "PENDING" and job.reason in NEVER
 
 
 def when(job: Job, now: float) -> str:
-    """When a running job ends at the latest, or when a waiting one is expected to start."""
+    """The latest end of a running job, or the expected start of a waiting one; else ""."""
     moment = job.end if job.state == "RUNNING" else job.start
     if not moment or job.state not in ("RUNNING", "PENDING"):
         return ""

@@ -1,1 +1,1 @@
-"""What `grade` is made of: who handed in what, the verdicts on it, and the pages about it."""
+"""The parts of `grade`: who handed in what, the verdicts on it, and the pages about it."""

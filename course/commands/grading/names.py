@@ -1,14 +1,14 @@
-"""Whose file it is: what the names of submissions say, as downloads of other programs have them.
+"""The owners of submissions, from the names that files have in downloads from other programs.
 
-Each form was read in the program's own source:
+Each form comes from the program's own source:
 
 - Moodle (`mod/assign/classes/downloader.php`): a folder for each learner, such as
   ``Ada Lovelace_123_assignsubmission_file_``, or without folders, files such as
   ``Ada Lovelace_123_assignsubmission_file_ring.py``. The number is that of "Participant 123" in
   Moodle's grading worksheet.
 - Canvas (`lib/content_zipper.rb`): files such as ``lovelaceada_LATE_123_456_ring.py``. The first
-  number is the learner's, the second the file's. LATE is there for what was late, and ``anon_x7Yz``
-  stands for name and number where names are hidden.
+  number is the learner's, the second the file's. LATE marks a late file, and ``anon_x7Yz`` stands
+  for name and number if names are hidden.
 - GitHub Classroom (`student-repos.go` of `gh-classroom`) and Classroom 50 (`download.go` of
   `gh-teacher`): a folder for each repository. Its name ends with the learner's, as in
   ``gpus-lab02-ada``.
@@ -34,10 +34,10 @@ LONGEST = 60  # characters of a name that is shown
 
 @dataclass(frozen=True)
 class Owner:
-    """Who handed a file in: `number` is what Moodle or Canvas calls the learner, "" if not known.
+    """Who handed in a file: `number` is the learner's in Moodle or Canvas, "" if not known.
 
-    `file` is the file's own name, without what was put before it; "" for a folder. `is_clone` says
-    that it is a clone of a repository, whose name only ends with the learner's.
+    `file` is the file's own name, without the prefix; "" for a folder. `is_clone` says that it is a
+    clone of a repository, whose name only ends with the learner's.
     """
 
     learner: str
@@ -62,18 +62,18 @@ def owner(name: str, is_folder: bool, is_clone: bool = False) -> Owner:
 
 
 def visible(text: str) -> str:
-    """Text without what would move a cursor, turn the reading direction or not be UTF-8."""
+    """Text without characters that move a cursor, turn the direction or are not valid UTF-8."""
     return "".join(char if char.isprintable() else "�" for char in text)
 
 
 def shown(name: str) -> str:
-    """A name as pages and tables have it: visible, and not too long for them."""
+    """A name for pages and tables: visible, and not too long for them."""
     name = visible(name)
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
 
 
 def slug(name: str) -> str:
-    """A name as a file has it, at most 170 bytes long; different names have different ones."""
+    """A name for a file, at most 170 bytes long; different names give different slugs."""
     plain = re.sub(r"[^\w.-]", "_", visible(name)).lstrip(".")[:40]
     if plain == name:
         return name
@@ -82,6 +82,6 @@ def slug(name: str) -> str:
 
 
 def plain(name: str) -> str:
-    """A name as it is compared: its letters and digits, in small letters."""
+    """A name for comparisons: its letters and digits, in lower case."""
     folded = unicodedata.normalize("NFKC", name).casefold()
     return "".join(char for char in folded if char.isalnum())

@@ -1,1 +1,1 @@
-"""What `kit` writes: an edition for students, and what nbgrader and other graders read."""
+"""The parts of `kit`: an edition for students, slides, and files for nbgrader and Gradescope."""

@@ -1,4 +1,4 @@
-"""What other graders read: assignments for nbgrader, and the scripts that Gradescope starts.
+"""The files for other graders: assignments for nbgrader, and the scripts that Gradescope starts.
 
 nbgrader's cells: https://nbgrader.readthedocs.io/en/stable/contributor_guide/metadata.html
 """
@@ -14,7 +14,7 @@ from course.core import lesson_marks, write_whole
 from course.lessons import Lesson, notebooks
 
 HERE = Path(__file__).with_name("files")
-# A check as a cell that nbgrader can grade: its value is the part of the point that is earned.
+# A check as a cell that nbgrader can grade: its value is the earned share of the point.
 GRADED = "checked = %check {}\ndisplay(checked)\nchecked.share"
 SHOWN = re.compile(r"\]\(images/([\w.-]+)")
 OTHER_LAB = re.compile(r"\(((\d\d\w?)_\w+\.ipynb)")
@@ -37,7 +37,7 @@ def write_nbgrader(root: Path, wanted: Sequence[Lesson], out: Path) -> None:
 
 
 def assignment(lesson: Lesson) -> NotebookNode:
-    """A solved notebook without outputs, whose exercises and checks nbgrader knows as such."""
+    """A solved notebook without outputs, with its exercises and checks marked for nbgrader."""
     node = notebooks.notebook(lesson, solved=True)
     for number, cell in enumerate(node.cells):
         if cell.cell_type == "markdown":
@@ -58,16 +58,16 @@ def _cell(grade_id: str, **is_: bool) -> dict:
 
 
 def _links(text: str) -> str:
-    """Links as they are in a folder of its own for each lab, with the images in it."""
+    """Links for a layout in which each lab has its own folder, with its images in it."""
     text = text.replace("../images/", "images/").replace(GLOSSARY, "glossary.md")
     return OTHER_LAB.sub(r"(../lab_\2/\1", text)
 
 
 def write_gradescope(students: Path, out: Path) -> None:
-    """Write what an autograder for Gradescope is zipped from, the package included."""
+    """Write the files that make up an autograder for Gradescope, including the package."""
     _copy("setup.sh", out)
     _copy("run_autograder", out)
-    # The students' edition without its notebooks: what pip installs.
+    # The students' edition without its notebooks, for pip to install.
     without = shutil.ignore_patterns("labs", "images")
     shutil.copytree(students, out / "course", ignore=without)
 

@@ -1,6 +1,6 @@
-"""The students' edition: the course without a solution in it, and without the tests of its checks.
+"""The students' edition: the course without any solution, and without the tests of its checks.
 
-Its lessons are blank: where a solution stood there is the TODO that the lab shows.
+Its lessons are blank: in place of each solution they have the TODO that the lab shows.
 """
 
 import re
@@ -21,7 +21,7 @@ FILES = (
     ".gitignore",
 )
 FOLDERS = ("course", "images", "labs")
-SITE = ("commands", "web")  # it shows a solution, and it is built in a clone
+SITE = ("commands", "web")  # it shows a solution, and only a clone can build it
 MADE = (
     "__pycache__",
     ".ipynb_checkpoints",
@@ -31,8 +31,8 @@ MADE = (
     "traces",
     "*.py[co]",
 )
-# What README and INSTALL say of things that this edition does not have: links to solved labs,
-# sections and lines.
+# The parts of README and INSTALL about things that this edition does not have: links to solved
+# labs, sections and lines.
 SOLVED = re.compile(r" \[solved\]\(solutions/\w+\.ipynb\) \|$", re.MULTILINE)
 SECTION = re.compile(
     r"^## On (GPUs|a machine that someone lends you)\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL

@@ -1,6 +1,6 @@
-"""What nbgrader puts in the place of a solution: the lab's own numbered TODO.
+"""A preprocessor with which nbgrader replaces a solution by the lab's own numbered TODO.
 
-`nbgrader_config.py` of the kit names it. The only module that imports nbgrader.
+The kit's `nbgrader_config.py` names it. Only this module imports nbgrader.
 """
 
 from nbformat import NotebookNode
@@ -10,10 +10,10 @@ from course.lessons import opened
 
 
 class OpenTodos(NbGraderPreprocessor):
-    """Stands where nbgrader's ClearSolutions would stand."""
+    """The replacement for nbgrader's ClearSolutions."""
 
     def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
-        """Open the solutions of a whole notebook, so that its TODOs are numbered through."""
+        """Open the solutions of a whole notebook, so that its TODOs are numbered throughout."""
         code = [cell for cell in nb.cells if cell.cell_type == "code"]
         for cell, source in zip(code, opened([cell.source for cell in code]), strict=True):
             cell.source = source

@@ -1,1 +1,1 @@
-"""What `site` is made of: solved labs as web pages, whose explorables move without a kernel."""
+"""The parts of `site`: solved labs as web pages, whose explorables move without a kernel."""

@@ -49,15 +49,15 @@ def page(
 
 
 def _fold(cell: NotebookNode, words: str) -> None:
-    """Show of a cell its output alone, and its source at a click on `words`."""
+    """Show only a cell's output, and its source after a click on `words`."""
     cell.metadata["tags"] = [*cell.metadata.get("tags", []), "hide-input"]
     cell.metadata["mystnb"] = {"code_prompt_show": words}
 
 
 def _fold_setup(lesson: Lesson, cells: list[NotebookNode]) -> None:
-    """Make one folded cell of what each lab begins with: its imports, and a card of the machine.
+    """Fold the beginning of a lab into one cell: its imports, and a card of the machine.
 
-    The machine is the author's, so its card goes, except from the lab that explains it.
+    The machine is the author's, so its card is left out, except in the lab that explains it.
     """
     setup = cells[1]
     if "hardware.card()" in cells[2].source and lesson.number != FIRST:
@@ -66,18 +66,18 @@ def _fold_setup(lesson: Lesson, cells: list[NotebookNode]) -> None:
 
 
 def values_of(output: NotebookNode) -> dict | None:
-    """What the controls of an explorable stood at when it was drawn."""
+    """The values of an explorable's controls when it was drawn; None for any other output."""
     return output.get("metadata", {}).get(SVG, {}).get("values")
 
 
 def _output(source: str, output: NotebookNode) -> NotebookNode:
-    """An output that needs no kernel: of an explorable its picture, and what can move it."""
+    """An output that needs no kernel: for an explorable, its picture and controls that move it."""
     data = output.get("data", {})
     name = lesson_marks.EXPLORABLE.search(source)
     if (values := values_of(output)) and name:
         drawn = living.state(name[1])
         still = drawn.picture(drawn.accepted(values)).still
-        if data[SVG] == still:  # else it shows what was measured in that run
+        if data[SVG] == still:  # otherwise it shows measurements of that run
             text = living.living(name[1], values)
             return nbformat.v4.new_output("display_data", {"text/html": text})
     if "text/markdown" in data:  # Sphinx leaves the links of an output as they are
@@ -86,7 +86,7 @@ def _output(source: str, output: NotebookNode) -> NotebookNode:
 
 
 def links(text: str) -> str:
-    """Links as they are where all pages lie in one folder."""
+    """Links for a site in which all pages are in one folder."""
     return (
         text.replace("../images/", "images/")
         .replace("../labs/", "")

@@ -1,4 +1,4 @@
-"""The licenses of what the pages carry that others wrote, beside NOTICE, which says whose it is."""
+"""The licenses of the third-party files in the pages, and NOTICE, which names their authors."""
 
 from importlib import metadata
 from pathlib import Path
@@ -19,7 +19,7 @@ def write_licenses(root: Path, out: Path) -> None:
 
 
 def license_of(package: str) -> str:
-    """The license file of an installed package. Raises `CourseError` if it brings none."""
+    """The license file of an installed package. Raises `CourseError` if it has none."""
     for file in metadata.files(package) or []:
         if file.name.upper().startswith("LICENSE") and ".dist-info" in str(file):
             return file.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""An explorable on a page: its picture and its controls, which Python in the browser moves."""
+"""An explorable on a page: its picture and its controls, driven by Python in the browser."""
 
 import html
 import json
@@ -9,16 +9,16 @@ from course import explore
 
 
 def state(name: str) -> explore.State:
-    """What draws the explorable of this name, and its controls."""
+    """The state of the explorable of this name, which draws it and its controls."""
     return explore.State(*getattr(explore, name).__wrapped__())
 
 
 def living(name: str, values: dict[str, Any], mark: str = "", ahead: str = "") -> str:
-    """HTML of an explorable with these `values`; controls not named stand where they begin.
+    """HTML of an explorable with these `values`; other controls keep their initial values.
 
     `mark` is an attribute that static/alive.js knows: ``data-eager`` (Python starts when the page
-    is idle) or ``data-address`` (that, too, and the state is read from the address). Pictures of
-    the control that `ahead` names lie ready, so that it moves before Python has come.
+    is idle) or ``data-address`` (the same, and the state is read from the address). The pictures of
+    the control that `ahead` names are included, so that it moves before Python is loaded.
     """
     drawn = state(name)
     every = drawn.accepted(values)

@@ -1,4 +1,4 @@
-"""Python for browsers, brought by npm."""
+"""Pyodide, Python for browsers, from npm."""
 
 import base64
 import hashlib
@@ -11,7 +11,7 @@ from pathlib import Path
 from course.core import CourseError
 
 PACKAGE = "pyodide@314.0.7"
-# Its digest, as `npm view PACKAGE dist.integrity` tells it.
+# Its digest, as `npm view PACKAGE dist.integrity` prints it.
 SHA512 = "0YvXxEhfEdpLfb/XkM2BFAeMROq0iMUX2bzzH9pOttyMcWkwq+HbE5uyuGD82LN7y2q+SNvi/6V5JEsOlD2R1A=="
 FILES = (
     "pyodide.mjs",
@@ -25,7 +25,7 @@ FILES = (
 def add(out: Path) -> None:
     """Write its files into the new folder `out`.
 
-    Raises `CourseError` without npm, and if npm brings another package than the one we know.
+    Raises `CourseError` without npm, and if npm's package is not the one we know.
     """
     npm = shutil.which("npm")
     if npm is None:

@@ -6,7 +6,7 @@ from course.commands.handouts.todos import OpenTodos
 
 c = get_config()  # noqa: F821 (Jupyter gives it to its configuration files)
 c.CourseDirectory.course_id = "multi-gpu-course"
-# The labs' own numbered TODOs in the place of the solutions.
+# The labs' own numbered TODOs in place of the solutions.
 c.GenerateAssignment.preprocessors = [
     OpenTodos if each is ClearSolutions else each
     for each in GenerateAssignment.preprocessors.default()

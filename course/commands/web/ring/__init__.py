@@ -1,4 +1,5 @@
 """The page try_ring: several ranks in one Python, in a visitor's browser, without processes.
 
-All but `trial`, which writes the page, runs there, and imports of the course only `drawing`.
+Every module except `trial`, which writes the page, runs there and imports only `drawing` of the
+course.
 """

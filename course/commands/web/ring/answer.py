@@ -1,4 +1,4 @@
-"""What the page try_ring asks: judge this source, and draw what its ranks did."""
+"""The answer to the page try_ring: a verdict on its source, and pictures of its ranks."""
 
 import json
 from dataclasses import asdict

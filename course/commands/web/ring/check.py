@@ -1,6 +1,6 @@
-"""Judges a ring all-reduce: does it end, is the sum right on every rank, and is it a ring?
+"""The check of a ring all-reduce: it ends, the sum is right on every rank, and it is a ring.
 
-What follows the first fault is not judged.
+Nothing after the first fault is judged.
 """
 
 import math
@@ -13,7 +13,7 @@ from course.commands.web.ring.replay import Failure, Run
 from course.commands.web.ring.tensors import shown
 from course.commands.web.ring.world import RECEIVES, SENDS
 
-RANKS, LENGTH = 4, 8  # of the run that is drawn
+RANKS, LENGTH = 4, 8  # of the run in the pictures
 OTHERS = ((1, 3), (2, 5), (3, 3), (5, 12), (5, 3), (4, 9))  # ranks and length of other runs
 CLOSE = 1e-9  # how far rounding may take a sum from the true one
 ASKED = {
@@ -27,7 +27,7 @@ ASKED = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """One line of the check: what is asked, and whether it holds; `holds` None is not judged."""
+    """One line of the check: the claim `asked`, and whether it `holds` (None: not judged)."""
 
     asked: str
     holds: bool | None
@@ -36,19 +36,19 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Report:
-    """What the check says, and the `run` that is drawn, if there was one."""
+    """The verdicts of the check, and the `run` to draw, if there was one."""
 
     verdicts: tuple[Verdict, ...]
     run: Run | None
 
     @property
     def passed(self) -> bool:
-        """Whether all holds."""
+        """Whether everything holds."""
         return all(verdict.holds for verdict in self.verdicts)
 
 
 def vectors() -> list[list[float]]:
-    """Numbers whose digits say whose they are: rank 0 has 1 2 3 …, rank 1 has 10 20 30 …"""
+    """Numbers whose digits show their rank: rank 0 has 1 2 3 …, rank 1 has 10 20 30 …"""
     return [[float((i + 1) * 10**rank) for i in range(LENGTH)] for rank in range(RANKS)]
 
 
@@ -88,14 +88,14 @@ def _error(failure: Failure, rank: int | None = None) -> str:
 
 
 def _stuck(run: Run, source: str) -> tuple[str, ...]:
-    """The first error, or who waits for whom."""
+    """The first error, or the ranks that wait for each other."""
     for rank, failure in sorted(run.failures.items()):
         return (_error(failure, rank),)
     return tuple(_hang(run, source)) if run.waits else ()
 
 
 def _hang(run: Run, source: str) -> Iterator[str]:
-    """A line for each rank, then what keeps them."""
+    """A line for each rank, then the reason why they wait."""
     lines = source.splitlines()
     for rank in range(run.world.size):
         if wait := run.waits.get(rank):
@@ -131,7 +131,7 @@ def _loose(run: Run) -> Iterator[str]:
 
 
 def _wrong_sum(run: Run) -> Iterator[str]:
-    """What is wrong with the first wrong number, and how many are right."""
+    """The fault of the first wrong number, and how many numbers are right."""
     sums = _total(vectors())
     wrong = [
         (rank, i)
@@ -166,14 +166,14 @@ def _diagnosis(value: float, total: float, i: int) -> str:
 
 
 def _held_by(ranks: list[int]) -> str:
-    """Whose numbers: "what rank 1 holds is", "what ranks 1, 2 hold is"."""
+    """The subject of a sentence: "what rank 1 holds is", "what ranks 1, 2 hold is"."""
     if len(ranks) == 1:
         return f"what rank {ranks[0]} holds is"
     return f"what ranks {', '.join(map(str, ranks))} hold is"
 
 
 def terms(value: float, i: int) -> list[int] | None:
-    """How often each rank's number is in the `value` at index `i`; None if others are in it."""
+    """The count of each rank's number in the `value` at index `i`; None if others are in it."""
     if not math.isfinite(value):
         return None
     quotient, rest = divmod(value, i + 1)
@@ -205,7 +205,7 @@ def _wrong_elsewhere(code: CodeType, source: str) -> tuple[str, ...]:
 
 
 def _no_ring(run: Run) -> Iterator[str]:
-    """Who sends to another than its right neighbour, or other messages than a ring needs."""
+    """The first rank that sends to any but its right neighbour, or not the messages of a ring."""
     chunk, count = LENGTH // RANKS, 2 * (RANKS - 1)
     for rank, posts in enumerate(run.world.posts):
         sent, right = [post for post in posts if post.sends], (rank + 1) % RANKS

@@ -1,4 +1,4 @@
-"""Draws a run after one of its rounds: who sent what to whom, and what each rank now holds."""
+"""A picture of a run after one of its rounds: the messages, and what each rank now holds."""
 
 import math
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from course.commands.web.ring.tensors import shown
 from course.commands.web.ring.world import Post
 from course.drawing import palette, svg
 
-WIDTH = 480  # so narrow that its numbers can be read on a phone
+WIDTH = 480  # narrow, so that its numbers can be read on a phone
 CENTRE, RADII, NODE = (240, 122), (130, 52), 15  # of the ellipse on which the ranks stand
 TABLE_Y, ROW, NAME_WIDTH = 228, 34, 60
 MOST_DIGITS = 6  # of a number in its cell
@@ -21,7 +21,7 @@ COMPLETE = [1] * RANKS  # each rank's number is in it once
 
 
 def draw(run: Run, round: int) -> svg.Picture:
-    """The state after `round` rounds; after the last one, also who waits for whom."""
+    """The state after `round` rounds; after the last one, also which rank waits for which."""
     last = round == run.world.rounds
     sent = run.world.sent(round) if round else []
     waits = {rank: wait.post.peer for rank, wait in sorted(run.waits.items())} if last else {}
@@ -42,7 +42,7 @@ def draw(run: Run, round: int) -> svg.Picture:
 
 
 def _words(sent: list[Post], states: list[list[float]], waits: dict[int, int]) -> Iterator[str]:
-    """The state for those who do not see the picture."""
+    """The state in words, for readers who cannot see the picture."""
     for post in sent:
         chunk = f"chunk {_cargo(post)}" if post.place in CHUNKS else _cargo(post)
         yield f"Rank {post.rank} sends {chunk} to rank {post.peer}."
@@ -53,20 +53,20 @@ def _words(sent: list[Post], states: list[list[float]], waits: dict[int, int]) -
 
 
 def _cargo(post: Post) -> str:
-    """What a message carries: the letter of a chunk, or how many numbers."""
+    """The contents of a message: the letter of a chunk, or the number of numbers."""
     if post.place in CHUNKS:
         return LETTERS[CHUNKS.index(post.place)]
     return "all" if post.size == LENGTH else f"{post.size} number{'s' * (post.size != 1)}"
 
 
 def _spot(rank: int) -> svg.Spot:
-    """Where a rank stands, rank 0 at the top."""
+    """The position of a rank, with rank 0 at the top."""
     angle = 2 * math.pi * rank / RANKS
     return CENTRE[0] + RADII[0] * math.sin(angle), CENTRE[1] - RADII[1] * math.cos(angle)
 
 
 def _ring(sent: list[Post], waits: dict[int, int]) -> Iterator[str]:
-    """The messages of this round, dashed who waits for whom, and the ranks."""
+    """The messages of this round, dashed arrows for waiting ranks, and the ranks."""
     pairs = {(post.peer, post.rank) for post in sent}
     for post in sent:
         aside = 6 if (post.rank, post.peer) in pairs else 0

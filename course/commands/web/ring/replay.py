@@ -1,8 +1,8 @@
-"""Runs the learner's code on several ranks, one after another, in one interpreter.
+"""Run the learner's code on several ranks, one after another, in one interpreter.
 
-A rank that must wait is given up, and run again from its start when it can go on; its calls up to
+A rank that must wait is stopped, and runs again from its start when it can go on; its calls up to
 there then get the same answers as before. That needs neither threads nor an interpreter that can
-change between stacks, so it runs in every browser. The ranks wait forever exactly when none can go
+switch between stacks, so it works in every browser. The ranks wait forever exactly when none can go
 on: no clock decides it.
 """
 
@@ -21,7 +21,7 @@ MOST_PRINTED = 50  # lines of one rank
 
 @dataclass(frozen=True)
 class Failure:
-    """What stopped a rank, and the line of the learner's code, 0 if it is in none."""
+    """The error that stopped a rank, and its line in the learner's code, 0 if it is elsewhere."""
 
     line: int
     words: str
@@ -29,7 +29,7 @@ class Failure:
 
 @dataclass
 class Run:
-    """What became of the ranks: lists have an entry for each of them."""
+    """The results of a run; lists have an entry for each rank."""
 
     world: World
     vectors: list[list[float]]  # at the end, or where the rank stopped
@@ -39,13 +39,13 @@ class Run:
     failures: dict[int, Failure] = field(default_factory=dict)
 
     def vector(self, rank: int, round: int) -> list[float]:
-        """The vector of a rank after so many rounds."""
+        """The vector of a rank after this many rounds."""
         clock = max(clock for clock in self.seen[rank] if clock <= round)
         return self.seen[rank][clock]
 
 
 def compiled(source: str) -> CodeType | Failure:
-    """The learner's code, or what is wrong with its syntax."""
+    """The learner's code, compiled, or the error in its syntax."""
     try:
         return compile(source, FILE, "exec")
     except (SyntaxError, ValueError) as error:  # ValueError: a null character
@@ -77,14 +77,14 @@ def run(code: CodeType, vectors: list[list[float]]) -> Run:
 
 
 def _can_go_on(run: Run, rank: int) -> bool:
-    """Whether a rank waits for nothing, or for what has come."""
+    """Whether a rank waits for nothing, or for a message that has arrived."""
     return rank not in run.waits or bool(run.waits[rank].post.round)
 
 
 def _run_rank(
     code: CodeType, distributed: Distributed, flat: Tensor, printed: list[str]
 ) -> Failure | None:
-    """One run of a rank, up to its end or to where it must wait; what stopped it, if anything."""
+    """Run a rank up to its end or to where it must wait; return the error that stopped it."""
     try:
         names = {"__name__": "ring", "__builtins__": _builtins(distributed, printed)}
         exec(code, names)
@@ -94,7 +94,7 @@ def _run_rank(
         distributed._look()
     except Suspend:
         pass
-    except BaseException as error:  # SystemExit, too, ends a rank and not the page
+    except BaseException as error:  # even SystemExit ends only a rank, not the page
         frames = traceback.extract_tb(error.__traceback__)
         lines = [frame.lineno for frame in frames if frame.filename == FILE]
         words = "".join(traceback.format_exception_only(error)).strip()
@@ -103,7 +103,7 @@ def _run_rank(
 
 
 def _builtins(distributed: Distributed, printed: list[str]) -> dict[str, object]:
-    """Python's own names, where `import torch` brings what this page has."""
+    """Python's own names, with an `import torch` that gives this page's torch."""
     ours = torch(distributed)
 
     def bring(name: str, of=None, here=None, names=(), level: int = 0) -> object:

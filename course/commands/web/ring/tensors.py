@@ -1,6 +1,6 @@
 """Tensors of one dimension under torch's names: lists of numbers that share memory with views.
 
-`empty` holds NaN, so that a number that was never received shows. What is not here says so.
+`empty` holds NaN, so that a number that was never received shows. Any missing name raises an error.
 """
 
 import math
@@ -32,11 +32,11 @@ class Tensor:
 
     @property
     def shape(self) -> tuple[int]:
-        """Its length, as torch says it."""
+        """Its length, in torch's form."""
         return (self.length,)
 
     def numel(self) -> int:
-        """How many numbers it has."""
+        """The number of its elements."""
         return self.length
 
     def tolist(self) -> list[Number]:
@@ -44,7 +44,7 @@ class Tensor:
         return self.storage[self.start : self.start + self.length]
 
     def clone(self) -> "Tensor":
-        """A copy with memory of its own."""
+        """A copy with its own memory."""
         return Tensor(self.tolist())
 
     # Parts of it, which share its memory.
@@ -62,12 +62,12 @@ class Tensor:
         part.copy_(value)
 
     def tensor_split(self, sections: int) -> tuple["Tensor", ...]:
-        """As many views as `sections`; the first have one number more if it does not divide."""
+        """Return `sections` views; the first have one number more if it does not divide."""
         small, more = divmod(self.length, sections)
         return self.split([small + (i < more) for i in range(sections)])
 
     def chunk(self, chunks: int) -> tuple["Tensor", ...]:
-        """Views of equal length, but for the last; if there are few numbers, fewer views."""
+        """Views of equal length, except for the last; if there are few numbers, fewer views."""
         return self.split(math.ceil(self.length / chunks) or 1)
 
     def split(self, sizes: int | Sequence[int]) -> tuple["Tensor", ...]:
@@ -79,7 +79,7 @@ class Tensor:
         starts = [sum(sizes[:i]) for i in range(len(sizes))]
         return tuple(self[at : at + size] for at, size in zip(starts, sizes, strict=True))
 
-    # Arithmetic: `+` makes a new tensor, `+=` and what ends in an underscore write into this one.
+    # Arithmetic: `+` makes a new tensor; `+=` and names that end in `_` write into this one.
     def _with(self, apply: Callable, other: "Tensor | Number") -> "Tensor":
         theirs = list(other) if isinstance(other, Tensor) else [other]
         if len(theirs) == 1:
@@ -130,14 +130,14 @@ class Tensor:
 
 
 def shown(value: list[Number] | Number) -> str:
-    """Numbers as one reads them: 11 and not 11.0."""
+    """Numbers for a reader: 11 instead of 11.0."""
     if isinstance(value, list):
         return f"[{', '.join(map(shown, value))}]"
     return str(int(value)) if math.isfinite(value) and value == int(value) else str(value)
 
 
 class Torch(SimpleNamespace):
-    """What the learner's `import torch` gives."""
+    """The module that the learner's `import torch` gives."""
 
     def __getattr__(self, name: str) -> object:
         raise AttributeError(

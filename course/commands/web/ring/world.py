@@ -1,7 +1,7 @@
-"""The messages of a world of ranks: what was posted, what met, and in which round.
+"""The messages of a world of ranks: the posts, their matches, and the rounds of the matches.
 
 As with Gloo and NCCL, a send is over when its receive is there. A rank has one port: in a round it
-sends at most one message and receives at most one. Messages of one pair of ranks keep their order.
+sends at most one message and receives at most one. Messages between two ranks keep their order.
 """
 
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ SENDS, RECEIVES = ("send", "isend"), ("recv", "irecv")
 class Post:
     """One call of a rank, at a `line` of its source: `call` is its name in torch.distributed.
 
-    `values` is what it sends, `size` how many numbers, `place` where they lie in the rank's
-    vector (start and end), if they do. `clock` is how many rounds the rank had seen before.
+    `values` is what it sends, `size` the number of elements, `place` their position in the rank's
+    vector (start and end), if they are in it. `clock` counts the rounds that the rank had seen.
     """
 
     rank: int
@@ -25,18 +25,18 @@ class Post:
     place: tuple[int, int] | None
     line: int
     clock: int
-    round: int = 0  # in which it met its other end; 0 as long as it has not
+    round: int = 0  # the round in which it met its other end; 0 before that
     received: tuple[float, ...] = ()
     waited: bool = False
 
     @property
     def sends(self) -> bool:
-        """Whether this is the end of a message that sends it."""
+        """Whether this is the sending end of a message."""
         return self.call in SENDS
 
     @property
     def words(self) -> str:
-        """The call and whom it concerns, as in "recv from rank 2"."""
+        """The call and the other rank, as in "recv from rank 2"."""
         return f"{self.call} {'to' if self.sends else 'from'} rank {self.peer}"
 
 
@@ -48,7 +48,7 @@ class World:
         self.posts: list[list[Post]] = [[] for _ in range(size)]
 
     def add(self, post: Post) -> None:
-        """Post a call, and let the message begin if its other end is there."""
+        """Post a call, and match it with its other end if that is there."""
         self.posts[post.rank].append(post)
         ends = [
             each
@@ -68,7 +68,7 @@ class World:
 
     @property
     def rounds(self) -> int:
-        """How many rounds there were."""
+        """The number of rounds so far."""
         return max((post.round for posts in self.posts for post in posts), default=0)
 
     def sent(self, round: int) -> list[Post]:
