@@ -82,7 +82,7 @@ class MetricsFile:
         self.path, self._position = folder / METRICS, 0
 
     def new_rows(self) -> list[dict[str, Any]]:
-        """Rows completed since the last call; a line that is no row, as on a full disk, is not."""
+        """Rows completed since the last call; broken lines, as on a full disk, are left out."""
         try:
             with self.path.open("rb") as file:
                 file.seek(self._position)

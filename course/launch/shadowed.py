@@ -2,7 +2,7 @@
 
 A new interpreter finds `datasets.py` beside the script. A fork of the warm server has a library of
 that name in memory, and would import the library. A file that a new interpreter would not import
-either, such as `sys.py`, is not told apart: to start anew is always right.
+either, such as `sys.py`, is not told apart: a new interpreter is always right.
 """
 
 import os

@@ -87,7 +87,7 @@ class Shared:
 
 @contextmanager
 def joined(folder: Path, keep: bool) -> Iterator[Shared]:
-    """Share a folder; whoever leaves last removes it, unless it is to be kept."""
+    """Share a folder; the last process to leave removes it, unless it is to be kept."""
     own = folder / f"{os.uname().nodename}-{os.getpid()}"
     own.mkdir(parents=True, exist_ok=True)
     shared = Shared(folder.resolve(), own.resolve())

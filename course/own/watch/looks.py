@@ -161,7 +161,7 @@ class Looker:
     def _works(self, now: float, polls: bool) -> bool:
         """Whether it and those below it have computed, read, written, or waited for a core.
 
-        Or whether the main thread has gone to sleep anew: a loop may do the rest of its work
+        Or whether the main thread has gone to sleep again: a loop may do the rest of its work
         between two looks, and be at the same instruction in both.
         """
         then, cpu, moved, slept = self._spent

@@ -11,7 +11,7 @@ from course.own.watch.lines import Kind, Lines, Sampler
 from course.own.watch.strip import Strip, again
 from course.own.watch.timeline import Pass, Rank, Slice, Step
 
-WARM_UP = 5  # steps: DDP makes its buckets anew in the second, loaders start, memory is allocated
+WARM_UP = 5  # steps: DDP rebuilds its buckets in the second, loaders start, memory is allocated
 RARELY = 4  # steps from one whose model's input is looked at to the next
 IN_VAIN = 12  # backward passes without an optimizer's step: then these end a step
 CLOCKS = ("optimizer", "backward", "loader")  # what may end a step, the best first
