@@ -26,8 +26,9 @@ def found(ranks: Sequence[Seen]) -> list[Finding]:
         return [_unused(first, ranks) or _raised(first)]
     if aborted:
         return [_sizes(aborted[0], ranks) or _killed(aborted[0])]
-    gone = [seen for seen in ranks if seen.alive is False and not seen.look.ended]
-    if first is not None and len(gone) == 1:
+    ended = [seen for seen in ranks if seen.alive is False and not seen.look.ended]
+    gone = [seen for seen in ended if not seen.terminated]
+    if len(gone) == 1 and (first is not None or len(ended) > 1):
         return [_killed(gone[0])]
     done = [seen for seen in ranks if seen.look.ended and not seen.look.error]
     if first is not None and done:
@@ -131,7 +132,7 @@ def _left(gone: Seen, seen: Seen) -> Finding:
 def _killed(seen: Seen) -> Finding:
     where, how = places.of(seen), places.fatal(seen)
     at = f" at {where.at}" if where else ""
-    says = f"by a fatal error ({how})" if how else "without a word, as by SIGKILL"
+    says = f"by a fatal error ({how})" if how else "without a word, as by SIGKILL or `os._exit`"
     return finding(
         "killed",
         f"Rank {seen.rank} ended {says}{at}; other ranks failed after it.",

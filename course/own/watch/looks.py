@@ -95,11 +95,18 @@ class Looker:
         self._lock = _thread.allocate_lock()
 
     def start(self) -> None:
-        """Begin, and have the fault handler write to a file of ours if the script has no other."""
+        """Begin, and have the fault handler write to a file of ours if the script has no other.
+
+        It also notes a SIGTERM, by which launchers end the other ranks after a failure: a rank that
+        is gone without one was first.
+        """
         stacks = open(self._folder / "stacks", "w")  # noqa: SIM115  # as long as the process lives
         if not faulthandler.is_enabled():
             faulthandler.enable(stacks)
         faulthandler.register(ASK, stacks)
+        if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+            asked = open(self._folder / "terminated", "w")  # noqa: SIM115
+            faulthandler.register(signal.SIGTERM, asked, all_threads=False, chain=True)
         self._see()
         _thread.start_new_thread(self._go_on, ())
 

@@ -20,13 +20,15 @@ OLD_S = 60.0  # what was written longer ago than the command began is another on
 class Seen:
     """A rank: its last look, its last calls, and what its fault handler has written.
 
-    `alive` is None for a process of another machine that has not said that it is over.
+    `terminated` says that it got a SIGTERM; `alive` is None for a process of another machine that
+    has not said that it is over.
     """
 
     look: Look
     folder: Path = Path()
     record: Record = field(default_factory=Record)
     stacks: str = ""
+    terminated: bool = False
     alive: bool | None = True
     mine: bool = True  # whether the command that is watched from here has started it
 
@@ -99,11 +101,21 @@ def _read(path: Path) -> Seen | None:
     look = looks.read(path)
     if look is None:
         return None
+    return Seen(
+        look,
+        path.parent,
+        calls.read(path.with_name("calls")),
+        stacks=_text(path.with_name("stacks")),
+        terminated=bool(_text(path.with_name("terminated"))),
+        alive=_alive(look),
+    )
+
+
+def _text(path: Path) -> str:
     try:
-        stacks = path.with_name("stacks").read_text(errors="replace")
+        return path.read_text(errors="replace")
     except OSError:
-        stacks = ""
-    return Seen(look, path.parent, calls.read(path.with_name("calls")), stacks, _alive(look))
+        return ""
 
 
 def _alive(look: Look) -> bool | None:

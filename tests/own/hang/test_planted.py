@@ -28,6 +28,8 @@ FAILING = [
     ("with_ddp", "error", 4, "error", 3, 'raise ValueError("a bad sample")'),
     ("with_ddp", "unused", 2, "unused parameters", 1, "loss = model("),
     ("with_ddp", "sizes", 2, "different sizes", None, ""),
+    ("with_ddp", "killed", 2, "killed", 1, ""),
+    ("with_ddp", "killed", 4, "killed", 3, ""),
     ("by_hand", "ends", 2, "ended rank", 1, "dist.barrier()"),
 ]
 

@@ -1,5 +1,7 @@
 """Plain DDP; the argument names what goes wrong on the last rank in step 6."""
 
+import os
+import signal
 import sys
 
 import torch
@@ -40,6 +42,8 @@ for step in range(10):
         break
     if wrong and FAULT == "error":
         raise ValueError("a bad sample")
+    if wrong and FAULT == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
     if wrong and FAULT == "sizes":
         validate()
     loss = model(torch.randn(8, 16), leave_out=wrong and FAULT == "unused").square().mean()
