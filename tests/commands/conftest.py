@@ -8,7 +8,7 @@ import pytest
 from support.clones import SOMEONE, commit, git
 from support.grading import HALF
 from support.lesson_samples import GOOD, NEXT, course
-from support.site import served, visitor
+from support.web_pages import served, visitor
 
 from course.commands import grade, update
 from course.commands.grading import verdicts

@@ -10,7 +10,7 @@ from support import accessibility
 from support.firefox import FIREFOX, firefox
 from support.patience import PATIENCE_S
 from support.ring_answers import SOLVED
-from support.site import WALKED, Links, drag, moves
+from support.web_pages import WALKED, Links, drag, moves
 
 from course.commands.web.gallery import TRY, exhibits
 

@@ -7,7 +7,7 @@ import pytest
 from support import accessibility
 from support.patience import PATIENCE_S
 from support.ring_answers import BEGUN, SOLVED
-from support.site import WALKED, served
+from support.web_pages import WALKED, served
 
 from course.commands.web import build
 from course.commands.web.ring import trial
