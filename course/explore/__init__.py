@@ -1,4 +1,4 @@
-"""What a learner plays with: explorables (a model, its picture, its controls), stills, the quiz."""
+"""Explorables (a model, its picture, its controls), stills and the quiz."""
 
 import importlib
 import pkgutil
@@ -15,9 +15,9 @@ for _file in pkgutil.iter_modules(pictures.__path__):  # each registers its expl
 
 
 def __getattr__(name: str) -> object:
-    """An explorable by its name, and `Quiz` on its first use.
+    """Return the explorable called `name`, or `Quiz`, which is imported on first use.
 
-    `Quiz` needs Jupyter, which models and pictures do without.
+    `Quiz` needs Jupyter; models and pictures do not.
     """
     if name in EXPLORABLES:
         return EXPLORABLES[name]
@@ -29,5 +29,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """What Jupyter offers after ``explore.`` and Tab."""
+    """Return the names that Jupyter offers after ``explore.`` and Tab."""
     return ["Quiz", "State", "figures", *EXPLORABLES]

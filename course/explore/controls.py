@@ -1,4 +1,4 @@
-"""The controls of explorables: what each lets a learner choose, and what the front end shows."""
+"""The controls of explorables: the values each accepts, and the data the front end shows."""
 
 import bisect
 from collections.abc import Callable, Sequence
@@ -14,9 +14,9 @@ FINE, COARSE = 10**0.1, 10**0.2  # ten or five stops of a slider for each power 
 class Slider:
     """A number from `min` to `max`, which moves in steps.
 
-    `step` is what separates two stops, or if `log`, the factor between them. If it counts things,
-    its stops are `whole` numbers. If it is `fine`, a picture or Python may also set it to a value
-    between two stops.
+    `step` is the distance between two stops, or the factor between them if `log`. The stops of a
+    `whole` slider are whole numbers. If it is `fine`, a picture or Python may also set it to a
+    value between two stops.
     """
 
     label: str
@@ -30,7 +30,7 @@ class Slider:
     fine: bool = False
 
     def stops(self) -> list[float]:
-        """Every value that the slider can take, rising; the one it starts with is among them."""
+        """Return all stops in rising order, including the initial value."""
         stops, value = {self.min, self.max, self.value}, self.min
         while value < self.max:
             stops.add(self._rounded(value))
@@ -38,22 +38,22 @@ class Slider:
         return sorted(int(stop) if float(stop).is_integer() else stop for stop in stops)
 
     def _rounded(self, value: float) -> float:
-        """A stop for the reader: 1, 1.3, 1.6, … 10, 13, 16, but 2, 4, … 256 as they are."""
+        """Round a stop for display: 1, 1.3, 1.6, … 10, 13, 16, but keep 2, 4, … 256 as they are."""
         exact = not self.log or float(self.step).is_integer()
         stop = round(value, 9) if exact else float(f"{value:.2g}")
         return round(stop) if self.whole else stop
 
     def spec(self, values: dict[str, Any]) -> dict[str, Any]:
-        """What the front end needs to show it."""
+        """Return the data that the front end needs to show the control."""
         return {
             "stops": self.stops(),
             "texts": [f"{words.significant(stop)} {self.unit}".strip() for stop in self.stops()],
         }
 
     def accept(self, value: Any, values: dict[str, Any]) -> float:
-        """The stop nearest to `value`, or `value` itself if the slider is fine.
+        """Return the stop nearest to `value`, or `value` itself if the slider is fine.
 
-        Raises `CourseError` if it is not from `min` to `max`.
+        Raises `CourseError` if `value` is not a number from `min` to `max`.
         """
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not number or not self.min <= value <= self.max:
@@ -76,11 +76,11 @@ class Choice:
     value: str
 
     def spec(self, values: dict[str, Any]) -> dict[str, Any]:
-        """What the front end needs to show it."""
+        """Return the data that the front end needs to show the control."""
         return {"options": list(self.options)}
 
     def accept(self, value: Any, values: dict[str, Any]) -> str:
-        """`value`; raise `CourseError` if it is not an option."""
+        """Return `value`; raise `CourseError` if it is not an option."""
         if value not in self.options:
             raise CourseError(f"{self.label} is one of {', '.join(self.options)}, not {value!r}.")
         return value
@@ -94,11 +94,11 @@ class Toggle:
     value: bool = True
 
     def spec(self, values: dict[str, Any]) -> dict[str, Any]:
-        """What the front end needs to show it."""
+        """Return the data that the front end needs to show the control."""
         return {}
 
     def accept(self, value: Any, values: dict[str, Any]) -> bool:
-        """`value`; raise `CourseError` if it is neither True nor False."""
+        """Return `value`; raise `CourseError` if it is neither True nor False."""
         if not isinstance(value, bool):
             raise CourseError(f"{self.label} is True or False, not {value!r}.")
         return value
@@ -116,15 +116,15 @@ class Steps:
     value: int = 0
 
     def last(self, values: dict[str, Any]) -> int:
-        """The number of the last picture while the other controls have `values`."""
+        """Return the number of the last picture if the other controls have `values`."""
         return (self.count(values) if callable(self.count) else self.count) - 1
 
     def spec(self, values: dict[str, Any]) -> dict[str, Any]:
-        """What the front end needs to show it."""
+        """Return the data that the front end needs to show the control."""
         return {"last": self.last(values)}
 
     def accept(self, value: Any, values: dict[str, Any]) -> int:
-        """`value`, or the last step if another control left fewer.
+        """Return `value`, or the last step if the other controls allow fewer steps.
 
         Raises `CourseError` if it is not a step at all.
         """
@@ -135,20 +135,20 @@ class Steps:
 
 @dataclass(frozen=True)
 class Fields:
-    """Lines of text to be typed, one for each of the `names` that the other values give."""
+    """Text fields, one for each of the `names`, which depend on the other values."""
 
     label: str
     names: Callable[[dict[str, Any]], Sequence[str]]
     value: tuple[str, ...] = ()
 
     def spec(self, values: dict[str, Any]) -> dict[str, Any]:
-        """What the front end needs to show it."""
+        """Return the data that the front end needs to show the control."""
         return {"names": list(self.names(values))}
 
     def accept(self, value: Any, values: dict[str, Any]) -> list[str]:
-        """`value`, one text for each name: those that are missing are empty.
+        """Return one text for each name, with empty texts for those that are missing.
 
-        Raises `CourseError` if it is not made of texts.
+        Raises `CourseError` if `value` is not a list of texts.
         """
         if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
             raise CourseError(f"{self.label} is a list of texts, not {value!r}.")
@@ -158,17 +158,17 @@ class Fields:
 
 @dataclass(frozen=True)
 class Button:
-    """What one presses; its value is how often that was."""
+    """A button; its value is the number of times it was pressed."""
 
     label: str
     value: int = 0
 
     def spec(self, values: dict[str, Any]) -> dict[str, Any]:
-        """What the front end needs to show it."""
+        """Return the data that the front end needs to show the control."""
         return {}
 
     def accept(self, value: Any, values: dict[str, Any]) -> int:
-        """`value`; raise `CourseError` if it is not a count."""
+        """Return `value`; raise `CourseError` if it is not a count."""
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             raise CourseError(f"{self.label} takes how often it was pressed, not {value!r}.")
         return value

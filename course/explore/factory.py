@@ -1,4 +1,4 @@
-"""How an explorable is made: from a function that says what draws it and which controls it has.
+"""Make an explorable from a function that returns its drawing function and its controls.
 
 The decorator also registers it, so that ``explore.NAME``, the gallery and the tests know it.
 """
@@ -17,7 +17,7 @@ from course.explore.controls import Control
 if TYPE_CHECKING:
     from course.explore.widget import Explorable
 
-Description = tuple[Callable[..., Picture], dict[str, Control]]  # what draws a state; the controls
+Description = tuple[Callable[..., Picture], dict[str, Control]]  # draws a state; the controls
 EXPLORABLES: dict[str, Callable[..., Explorable]] = {}  # by name; each file of `pictures` adds one
 VALUES = """
 
@@ -28,14 +28,15 @@ Keyword arguments are the controls' first values. A value that a control cannot 
 def explorable(describe: Callable[..., Description]) -> Callable[..., Explorable]:
     """Make `describe` the explorable of its name: a function such as ``buckets(cap=5)``.
 
-    `describe` gets the learner's own data, if there is any, and returns what draws a state and the
-    controls by name. The function takes the same data, and the controls' first values by name.
+    `describe` takes the learner's own data, if any. It returns a function that draws a state, and
+    the controls by name. The new function takes the same data, and the controls' first values by
+    name.
     """
     data_names = inspect.signature(describe).parameters
 
     @functools.wraps(describe)
     def make(*data: object, **values: object) -> Explorable:
-        from course.explore.widget import Explorable  # not before it is needed: it needs Jupyter
+        from course.explore.widget import Explorable  # only here, because it needs Jupyter
 
         named = {name: values.pop(name) for name in data_names if name in values}
         draw, controls = describe(*data, **named)
@@ -48,7 +49,7 @@ def explorable(describe: Callable[..., Description]) -> Callable[..., Explorable
 
 
 def _signature(describe: Callable[..., Description]) -> Signature:
-    """What Jupyter shows for the function: its data, then each control with its first value."""
+    """Return the signature that Jupyter shows: the data, then each control with its first value."""
     data = list(inspect.signature(describe).parameters.values())
     _, controls = describe()
     values = [

@@ -1,4 +1,4 @@
-"""The drawings in images/, which is built from this table."""
+"""The table from which the drawings in images/ are built."""
 
 from functools import cache
 
@@ -12,7 +12,7 @@ from course.explore.models.strategies import CENTRAL, MIRRORED, SERVER, WORKERS
 
 
 def figures() -> dict[str, str]:
-    """Every drawing in images/ as SVG, by file name: explorables in one state, and stills."""
+    """Draw every picture in images/ as SVG, by file name: explorables in one state, and stills."""
     return {
         "all_reduce_ring.svg": _still("all_reduce", step=3),
         "buckets.svg": _still("buckets"),
@@ -48,12 +48,12 @@ def figures() -> dict[str, str]:
 
 
 def _still(name: str, **values: object) -> Picture:
-    """An explorable in one state."""
+    """Draw an explorable in one state."""
     return EXPLORABLES[name](**values).still
 
 
 @cache  # reading all lessons takes longer than drawing all pictures
 def _labs_map() -> Picture:
-    from course.lessons import labs, labs_map  # imports jupytext, which a notebook can do without
+    from course.lessons import labs, labs_map  # imports jupytext, which notebooks do not need
 
     return labs_map.draw(labs(ROOT))

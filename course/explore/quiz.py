@@ -1,4 +1,4 @@
-"""The quiz: predict what each rank holds after a collective, then let real ranks say."""
+"""The quiz: predict what each rank holds after a collective, then check it on real ranks."""
 
 import random
 import re
@@ -19,9 +19,9 @@ from course.launch import launch
 # The lesson's own script, which logs what each rank holds after a collective.
 SCRIPT = "src/collectives.py"
 ASKED = tuple(name for name in COLLECTIVES if name != "barrier")
-LIMIT_S = 60.0  # of a run, with the start of its processes
+LIMIT_S = 60.0  # for a run, including the start of its processes
 FEWEST, MOST = 2, 4  # ranks
-QUESTION = ("collective", "ranks", "other")  # the values that make it; the last is its seed
+QUESTION = ("collective", "ranks", "other")  # the values that define it; the last is its seed
 HOW = "Write the numbers that each rank holds afterwards, with blanks between them. Then run it."
 
 
@@ -35,24 +35,24 @@ class RankPrediction:
 
     @property
     def right(self) -> bool:
-        """Whether the prediction holds."""
+        """Whether the prediction is right."""
         return self.predicted == self.measured
 
 
 class Comparison:
-    """What a run says of the predictions."""
+    """The predictions compared with a run."""
 
     def __init__(self, answers: Sequence[RankPrediction]) -> None:
         self.answers = list(answers)
 
     @property
     def right(self) -> bool:
-        """Whether every prediction holds."""
+        """Whether every prediction is right."""
         return all(answer.right for answer in self.answers)
 
     @property
     def summary(self) -> str:
-        """One line."""
+        """The number of right predictions, in one line."""
         held = sum(answer.right for answer in self.answers)
         return f"{held} of {len(self.answers)} predictions hold."
 
@@ -63,8 +63,8 @@ class Comparison:
 class Quiz(Explorable):
     """A question, a field for each rank, and a button that runs the collective on real ranks.
 
-    Without a live front end ``ask`` puts a question and ``predict`` answers it. The `seed` chooses
-    the numbers, the root and the reduction.
+    Without a live front end, use ``ask`` to set a question and ``predict`` to answer it. The `seed`
+    determines the numbers, the root and the reduction.
     """
 
     def __init__(
@@ -72,8 +72,8 @@ class Quiz(Explorable):
     ) -> None:
         self._script = script
         self._verdict: Comparison | None = None
-        self._said = ""  # why there is no verdict, where one was asked for
-        self._asked: list[Any] = []  # the question that the predictions answer
+        self._notice = ""  # the reason if a run gave no verdict
+        self._question: list[Any] = []  # the one that the predictions answer
         super().__init__(
             self._drawn,
             collective=Choice("Collective", ASKED, "all-gather"),
@@ -85,7 +85,7 @@ class Quiz(Explorable):
         self.ask(collective, ranks, seed)
 
     def ask(self, collective: str, ranks: int = 3, seed: int = 0) -> "Quiz":
-        """Put a question, to which nothing is predicted yet."""
+        """Set a new question and clear the predictions."""
         if collective not in ASKED:
             raise CourseError(f"The quiz asks about {', '.join(ASKED)}, not {collective!r}.")
         if ranks not in range(FEWEST, MOST + 1):
@@ -97,7 +97,7 @@ class Quiz(Explorable):
         """Run the collective on real ranks and compare.
 
         Give one answer per rank, such as ``"3 5 2"``, 10, or "" for nothing. Raises `CourseError`
-        for a wrong number of answers, for one that cannot be read, or where the run fails.
+        if the number of answers is wrong, if one cannot be read, or if the run fails.
         """
         if len(answers) != self.example.ranks:
             raise CourseError(
@@ -106,12 +106,12 @@ class Quiz(Explorable):
         predicted = [answer if isinstance(answer, str) else _text(answer) for answer in answers]
         self.at(predicted=predicted, run=self.values["run"] + 1)
         if self._verdict is None:
-            raise CourseError(self._said)
+            raise CourseError(self._notice)
         return self._verdict
 
     @property
     def example(self) -> Example:
-        """The call that is asked about."""
+        """The call that the question is about."""
         name, ranks, seed = (self.values[key] for key in QUESTION)
         draw = random.Random(f"{seed} {name} {ranks}")
         numbers = tuple(tuple(draw.randint(1, 9) for _ in range(ranks)) for _ in range(ranks))
@@ -119,29 +119,29 @@ class Quiz(Explorable):
 
     @traitlets.validate("values")
     def _accept(self, proposal: dict[str, Any]) -> dict[str, Any]:
-        """To another question nothing is predicted yet."""
+        """Clear the predictions if the question has changed."""
         values = self._state.accepted(proposal["value"])
-        asked = [values[name] for name in QUESTION]
-        if asked != self._asked:  # `self.values` has what a front end sends already
+        question = [values[name] for name in QUESTION]
+        if question != self._question:  # a front end has already changed `self.values`
             values |= {"predicted": [""] * values["ranks"], "run": 0}
-        self._asked = asked
+        self._question = question
         return values
 
     @traitlets.observe("values")
     def _redraw(self, change: dict[str, Any]) -> None:
         self.controls = self._state.specs(self.values)
-        self._verdict, self._said = None, ""
+        self._verdict, self._notice = None, ""
         if change["old"] and self.values["run"] > change["old"]["run"]:
-            self._said = f"{self.example.ranks} ranks run it now …"
+            self._notice = f"{self.example.ranks} ranks run it now …"
             self.picture = self._state.picture(self.values)
             try:
                 self._verdict = self._judged()
             except CourseError as error:
-                self._said = str(error)
+                self._notice = str(error)
         self.picture = self._state.picture(self.values)
 
     def _judged(self) -> Comparison:
-        """What real ranks say of the predictions."""
+        """Compare the predictions with a run on real ranks."""
         texts = self.values["predicted"]
         if not any(text.strip() for text in texts):
             raise CourseError(f"Predict first. {HOW}")
@@ -149,33 +149,35 @@ class Quiz(Explorable):
         return Comparison(list(map(RankPrediction, range(len(texts)), predicted, self._measured())))
 
     def _drawn(self, predicted: list[str], **_: object) -> Picture:
-        asked = self.example
-        title = f"{asked.name.capitalize()} on {asked.ranks} ranks: what does each hold afterwards?"
+        example = self.example
+        title = (
+            f"{example.name.capitalize()} on {example.ranks} ranks: what does each hold afterwards?"
+        )
         if self._verdict is None:
-            return picture.draw_quiz(asked, map(_readable, predicted), title, self._said or HOW)
+            return picture.draw_quiz(example, map(_readable, predicted), title, self._notice or HOW)
         answers = self._verdict.answers
         measured = [self._cells(answer.rank, answer.measured) for answer in answers]
         numbers = [answer.predicted for answer in answers]
-        return picture.draw_quiz(asked, numbers, self._verdict.summary[:-1], measured=measured)
+        return picture.draw_quiz(example, numbers, self._verdict.summary[:-1], measured=measured)
 
     def _measured(self) -> list[tuple[int, ...]]:
-        """What each rank of a real run holds after the collective."""
-        asked = self.example
-        command = ["torchrun", "--standalone", "--nproc-per-node", str(asked.ranks), self._script]
-        command += ["--only", asked.name, "--root", str(asked.root), "--op", asked.op]
-        command += ["--numbers", *(str(number) for row in asked.numbers for number in row)]
+        """Run the collective and return what each rank holds afterwards."""
+        example = self.example
+        command = ["torchrun", "--standalone", "--nproc-per-node", str(example.ranks), self._script]
+        command += ["--only", example.name, "--root", str(example.root), "--op", example.op]
+        command += ["--numbers", *(str(number) for row in example.numbers for number in row)]
         run = launch(command, limit=LIMIT_S)
         if not run.ok:
             first = run.first_failed
             why = run.text(None, "stderr") if first is None else run.traceback(first)
             raise CourseError(f"The run failed: {(why or run.reason).splitlines()[-1]}")
         held = {
-            row["rank"]: row["holds"] for row in run.rows if row.get("collective") == asked.name
+            row["rank"]: row["holds"] for row in run.rows if row.get("collective") == example.name
         }
-        return [tuple(map(int, held[rank].split())) for rank in range(asked.ranks)]
+        return [tuple(map(int, held[rank].split())) for rank in range(example.ranks)]
 
     def _cells(self, rank: int, numbers: tuple[int, ...]) -> list[Number]:
-        """What a rank holds, with the ranks whose numbers are in it as far as the model knows."""
+        """Return a rank's numbers, each with its source ranks if the model knows them."""
         sources = [cell.sources for cell in self.example.after()[rank]]
         if len(sources) != len(numbers):
             sources = [(rank,)] * len(numbers)
@@ -183,24 +185,24 @@ class Quiz(Explorable):
 
 
 def _names(values: dict[str, Any]) -> list[str]:
-    """Of the fields: one for each rank."""
+    """Return the names of the fields: one for each rank."""
     return [f"Rank {rank}" for rank in range(values["ranks"])]
 
 
 def _line(answer: RankPrediction) -> str:
-    """An answer as text."""
+    """Return an answer as text."""
     mark = "✓" if answer.right else "✗"
     predicted, measured = (_text(each) or "nothing" for each in (answer.predicted, answer.measured))
     return f"  {mark} rank {answer.rank}: predicted {predicted}, the run says {measured}"
 
 
 def _text(answer: int | Sequence[int]) -> str:
-    """Numbers as they are typed."""
+    """Return numbers as a learner types them."""
     return str(answer) if isinstance(answer, int) else " ".join(map(str, answer))
 
 
 def _readable(text: str) -> tuple[int, ...]:
-    """The numbers of what is being typed; none while it cannot be read."""
+    """Return the numbers typed so far, or () while they cannot be read."""
     try:
         return _numbers(text)
     except CourseError:
@@ -208,7 +210,7 @@ def _readable(text: str) -> tuple[int, ...]:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    """What was typed as numbers; `CourseError` for anything else."""
+    """Return the typed text as numbers; raise `CourseError` for anything else."""
     parts = re.split(r"[\s,;]+", text.strip(" []()-"))
     try:
         return tuple(int(part) for part in parts if part not in ("", "nothing"))

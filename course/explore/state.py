@@ -1,6 +1,6 @@
-"""The state of an explorable: the values of its controls, and the picture that they give.
+"""The state of an explorable: the values of its controls, and the resulting picture.
 
-Needs neither Jupyter nor torch: the widget keeps one in a kernel, a web page one in the browser.
+It needs neither Jupyter nor torch: the widget keeps one in a kernel, a web page in the browser.
 """
 
 import json
@@ -13,18 +13,18 @@ from course.explore.controls import Control
 
 
 class State:
-    """What draws a picture, and the controls whose values it draws."""
+    """A drawing function, and the controls whose values it draws."""
 
     def __init__(self, draw: Callable[..., Picture], controls: Mapping[str, Control]) -> None:
         self._draw, self._controls = draw, controls
 
     @property
     def first(self) -> dict[str, Any]:
-        """The values that the controls begin with."""
+        """The initial values of the controls."""
         return {name: control.value for name, control in self._controls.items()}
 
     def accepted(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """A value for every control: those given, moved to where their controls can stand.
+        """Return a value for every control: `values`, each moved to one that its control can take.
 
         Raises `CourseError` for a name without a control, or a value that a control cannot take.
         """
@@ -38,7 +38,7 @@ class State:
         return every
 
     def specs(self, values: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """What the front end needs to show each control, while they have these values."""
+        """Return the data that the front end needs to show each control at these values."""
         return [
             {
                 "name": name,
@@ -50,11 +50,11 @@ class State:
         ]
 
     def picture(self, values: Mapping[str, Any]) -> Picture:
-        """The picture of these values."""
+        """Draw the picture for these values."""
         return self._draw(**values)
 
     def as_json(self, values: str) -> str:
-        """The same as text, for a browser: values in; values, controls and picture out."""
+        """Take values as JSON, and return values, controls and picture as JSON, for a browser."""
         every = self.accepted(json.loads(values))
         shown = {
             "values": every,

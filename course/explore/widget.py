@@ -1,4 +1,4 @@
-"""The widget of every explorable: controls above a picture that Python draws again as they move."""
+"""The widget of every explorable: controls above a picture, which Python redraws as they move."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -19,8 +19,8 @@ SVG = "image/svg+xml"
 class Explorable(anywidget.AnyWidget):
     """A picture with controls: ``Explorable(draw, ranks=Slider(…))`` shows ``draw(ranks=…)``.
 
-    ``explorable.at(ranks=8)`` moves controls from Python. Where no kernel runs, the picture as it
-    was last is shown.
+    ``explorable.at(ranks=8)`` moves controls from Python. If no kernel is running, the last
+    picture is shown.
     """
 
     _esm = (HERE / "widget.js").read_text(encoding="utf-8")
@@ -52,11 +52,11 @@ class Explorable(anywidget.AnyWidget):
 
     @property
     def still(self) -> Picture:
-        """The picture as it is now, for where nothing moves it."""
+        """The current picture as a still, for pages without a kernel."""
         return Picture(self.picture).still
 
     def _repr_mimebundle_(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         data, metadata = super()._repr_mimebundle_(**options)
         picture = self.still._repr_mimebundle_()
-        # So that who has the picture knows what it shows: the pages of the site, and the slides.
+        # The site's pages and the slides read from these values what the picture shows.
         return {**data, **picture}, metadata | {SVG: {"values": dict(self.values)}}

@@ -43,7 +43,7 @@ class Round:
 
     @property
     def largest(self) -> int:
-        """How many chunks the largest message has."""
+        """The number of chunks in the largest message."""
         return max(len(send.chunks) for send in self.sends)
 
 
@@ -58,19 +58,19 @@ class Plan:
 
     @property
     def messages(self) -> int:
-        """How many messages follow one another: the factor of α."""
+        """The number of messages that follow one another: the factor of α."""
         return len(self.rounds)
 
     @property
     def buffers(self) -> float:
-        """How many buffers they carry, one after another: the factor of β times the size."""
+        """The number of buffers that these messages carry: the factor of β times the size."""
         return sum(round.largest for round in self.rounds) / self.chunks
 
     @property
     def everyones(self) -> float:
-        """How many buffers all ranks together send.
+        """The number of buffers that all ranks together send.
 
-        That is what counts where they share one memory instead of having a port each.
+        This is what counts if the ranks share one memory instead of having a port each.
         """
         return sum(self.sent(self.messages))
 
@@ -84,14 +84,14 @@ class Plan:
         return list(accumulate(each, initial=0.0))
 
     def sent(self, step: int) -> list[float]:
-        """What each rank has sent after `step` rounds, in buffers."""
+        """Return what each rank has sent after `step` rounds, in buffers."""
         counts = [0] * self.ranks
         for send in (send for round in self.rounds[:step] for send in round.sends):
             counts[send.source] += len(send.chunks)
         return [count / self.chunks for count in counts]
 
     def held(self, step: int) -> Held:
-        """Which ranks' numbers each chunk of each rank contains after `step` rounds."""
+        """Return the ranks whose numbers each chunk of each rank contains after `step` rounds."""
         state = [[frozenset({rank})] * self.chunks for rank in range(self.ranks)]
         for round in self.rounds[:step]:
             before = [list(row) for row in state]
@@ -107,7 +107,7 @@ class Plan:
 
 
 def _star(ranks: int) -> Plan:
-    """Everyone sends to rank 0, which has one port: one after another."""
+    """All ranks send to rank 0 one after another, because it has only one port."""
     others = range(1, ranks)
     up = [Round("reduce", (Send(rank, 0, (0,), adds=True),)) for rank in others]
     down = [Round("broadcast", (Send(0, rank, (0,), adds=False),)) for rank in others]
@@ -115,7 +115,7 @@ def _star(ranks: int) -> Plan:
 
 
 def _all_to_all(ranks: int) -> Plan:
-    """In round k every rank sends its own buffer to the rank k further on."""
+    """In round k, every rank sends its own buffer to the rank k places further on."""
 
     def exchange(k: int) -> Round:
         sends = (
@@ -127,7 +127,7 @@ def _all_to_all(ranks: int) -> Plan:
 
 
 def _ring(ranks: int) -> Plan:
-    """Sums of chunks travel round the ring until complete, then the complete ones once more."""
+    """Sums of chunks travel round the ring until complete; then the complete sums travel round."""
 
     def step(phase: str, shift: int, adds: bool) -> Round:
         sends = (
@@ -141,10 +141,10 @@ def _ring(ranks: int) -> Plan:
 
 
 def _halving_doubling(ranks: int) -> Plan:
-    """Partners ever nearer exchange halves ever smaller, then the other way round.
+    """Ever nearer partners exchange ever smaller halves; then the same happens in reverse.
 
-    Only a power of two of ranks can do that. Each rank beyond it gives its buffer to another one
-    before, and gets the result from it afterwards.
+    This takes a power of two of ranks. Each rank beyond it first gives its buffer to another rank,
+    and gets the result from it afterwards.
     """
     core = 1 << (ranks.bit_length() - 1)  # the largest power of two
     halving = _halving(core)
@@ -158,10 +158,10 @@ def _halving_doubling(ranks: int) -> Plan:
 
 
 def _halving(ranks: int) -> list[Round]:
-    """A reduce-scatter: in each round a rank keeps half of its chunks and gives the other half."""
+    """A reduce-scatter: in each round a rank keeps half of its chunks and sends the other half."""
     spans = [(0, ranks)] * ranks  # the chunks that each rank still adds up
     rounds: list[Round] = []
-    reach = ranks // 2  # how far away the partner is
+    reach = ranks // 2  # the distance to the partner
     while reach:
         sends = []
         for rank, (low, high) in enumerate(spans):
@@ -217,4 +217,4 @@ def plan(name: str, ranks: int) -> Plan:
         )
     if ranks < 1:
         raise CourseError(f"An all-reduce needs at least one rank, not {ranks}.")
-    return ALGORITHMS[name](int(ranks))  # numpy counts, too
+    return ALGORITHMS[name](int(ranks))  # accepts numpy's integers too

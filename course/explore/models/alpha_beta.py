@@ -33,12 +33,12 @@ class AlphaBeta:
 
     @property
     def latency_us(self) -> float:
-        """What a message costs however small it is, in µs."""
+        """The cost of even the smallest message, in µs."""
         return self.alpha * 1e6
 
     @property
     def gb_per_s(self) -> float:
-        """The bandwidth in GB/s, infinite where bytes cost nothing."""
+        """The bandwidth in GB/s, infinite if bytes cost nothing."""
         return 1e-9 / self.beta if self.beta else float("inf")
 
     def seconds(self, messages: float, size: float) -> float:
@@ -49,10 +49,10 @@ class AlphaBeta:
 def fit(points: Iterable[Point]) -> AlphaBeta:
     """The α and β that miss the measured times least, in the squares of the *relative* errors.
 
-    Relative, since times span five orders of magnitude and the absolute errors of the long ones
-    would drown the short ones, which alone tell α. Neither becomes negative: where α or β would, it
-    is 0 and the other is fitted alone. Raises `CourseError` for fewer than two different points, or
-    times that are not above 0.
+    The errors are relative because times span five orders of magnitude: the absolute errors of
+    long times would drown the short ones, which alone determine α. If α or β would become negative,
+    it is set to 0, and the other is fitted alone. Raises `CourseError` for fewer than two different
+    points, or times that are not above 0.
     """
     measured = [(float(a), float(b), float(t)) for a, b, t in points]
     if any(not t > 0 for _, _, t in measured):
@@ -74,7 +74,7 @@ def fit(points: Iterable[Point]) -> AlphaBeta:
 def bus_gb_per_s(size: float, seconds: float, ranks: int) -> float:
     """The bus bandwidth of an all-reduce of `size` bytes in GB/s, as nccl-tests define it.
 
-    It is what each rank sends at the least, 2(N−1)/N of the buffer, by the time: a figure to hold
-    against the link's own, whatever the number of ranks and the algorithm.
+    It is the least that each rank must send, 2(N−1)/N of the buffer, divided by the time. It can be
+    compared with the bandwidth of the link for any number of ranks and any algorithm.
     """
     return 2 * (ranks - 1) / ranks * size / seconds / 1e9

@@ -1,7 +1,7 @@
 """When jobs start on a small cluster: in their order, or in gaps that others leave (backfill).
 
-The plan is the one that Slurm's sched/backfill makes: jobs are looked at in their order, each is
-given the earliest place that takes nothing from those before it, for as long as its time limit says
+It plans as Slurm's sched/backfill does: it takes jobs in their order and gives each one the
+earliest place that takes nothing from those before it, for the length of its time limit
 (https://slurm.schedmd.com/sched_config.html#backfill).
 """
 
@@ -32,11 +32,11 @@ class Planned:
 
     @property
     def end(self) -> float:
-        """When its time limit ends it."""
+        """The hour at which its time limit ends it."""
         return self.start + self.wish.hours
 
 
-RUNNING = (  # since before now: what is left of their limits
+RUNNING = (  # already running: the hours left of their limits
     Planned(Wish("Ana: vision", 1, 4, 3.0), ((0, (0, 1, 2, 3)),), 0.0),
     Planned(Wish("Ben: speech", 2, 2, 6.0), ((1, (0, 1)), (2, (0, 1))), 0.0),
 )
@@ -44,7 +44,7 @@ WAITING = (Wish("Chi: large model", 3, 4, 5.0), Wish("Dan: sweep", 1, 4, 4.0))
 
 
 def plan(mine: Wish, backfill: bool = True, nodes: int = NODES, gpus: int = GPUS) -> list[Planned]:
-    """What runs, what waits, and last your job; raises `CourseError` for one that can never run."""
+    """Plan all jobs, yours last; raise `CourseError` if it can never run."""
     if mine.nodes > nodes or mine.gpus > gpus:
         raise CourseError(
             f"There are {nodes} nodes with {gpus} GPUs, not {mine.nodes} with {mine.gpus}."
@@ -59,7 +59,7 @@ def plan(mine: Wish, backfill: bool = True, nodes: int = NODES, gpus: int = GPUS
 def place(
     wish: Wish, placed: list[Planned], earliest: float, nodes: int = NODES, gpus: int = GPUS
 ) -> Planned:
-    """The first place at or after `earliest` (hours) that stays free until the job's limit."""
+    """Find the first place at or after `earliest` (hours) that stays free until the job's limit."""
     moments = sorted({earliest, *(job.end for job in placed if job.end > earliest)})
     for start in moments:
         free = [_free(node, start, start + wish.hours, placed, gpus) for node in range(nodes)]
@@ -71,7 +71,7 @@ def place(
 
 
 def _free(node: int, start: float, end: float, placed: list[Planned], gpus: int) -> tuple[int, ...]:
-    """The GPUs of a node that nobody has at any moment from `start` to `end`."""
+    """Return the GPUs of a node that no job uses at any moment from `start` to `end`."""
     at_that_time = [job for job in placed if job.start < end and job.end > start]
     places = [place for job in at_that_time for place in job.places]
     taken = {gpu for where, held in places if where == node for gpu in held}

@@ -1,4 +1,4 @@
-"""A backward pass whose gradients a network averages: what its all-reduces take and hide."""
+"""A backward pass with all-reduces: how long they take, and how much of that is hidden."""
 
 from dataclasses import dataclass
 
@@ -19,30 +19,30 @@ class Message:
 class Backward:
     """A backward pass with its all-reduces; times in ms from the start of the pass."""
 
-    ready_ms: tuple[float, ...]  # when each gradient is there
+    ready_ms: tuple[float, ...]  # when each gradient is ready
     messages: tuple[Message, ...]
 
     @property
     def compute_ms(self) -> float:
-        """How long the backward pass computes."""
+        """The computing time of the backward pass."""
         return self.ready_ms[-1]
 
     @property
     def done_ms(self) -> float:
-        """When every gradient is averaged, so that the optimizer can step."""
+        """The time at which every gradient is averaged, so that the optimizer can step."""
         return max(self.compute_ms, self.messages[-1].end_ms)
 
     @property
     def comm_ms(self) -> float:
-        """How long the network is busy."""
+        """The time for which the network is busy."""
         return sum(message.end_ms - message.start_ms for message in self.messages)
 
 
 def all_reduce_ms(mib: float, ranks: int, gb_per_s: float, latency_ms: float = 0.0) -> float:
     """The time of one ring all-reduce of `mib` MiB over links of `gb_per_s` (10⁹ bytes a second).
 
-    Each rank sends 2(N-1)/N of the bytes; `latency_ms` is what an all-reduce costs however small it
-    is.
+    Each rank sends 2(N-1)/N of the bytes; `latency_ms` is the cost of even the smallest
+    all-reduce.
     """
     if ranks == 1:
         return 0.0

@@ -1,4 +1,4 @@
-"""DDP's gradient buckets: when each is full, when it is all-reduced, what is left to wait for."""
+"""DDP's gradient buckets: when each is full, when it is all-reduced, how long a rank waits."""
 
 from dataclasses import dataclass
 from itertools import accumulate
@@ -6,8 +6,8 @@ from itertools import accumulate
 from course.core import CourseError
 from course.explore.models.backward import Backward, Message, all_reduce_ms
 
-DEFAULT_CAP_MIB = 25.0  # of DDP's bucket_cap_mb when it is not given ...
-# ... and then of its first bucket: torch.distributed._DEFAULT_FIRST_BUCKET_BYTES.
+DEFAULT_CAP_MIB = 25.0  # DDP's bucket_cap_mb by default ...
+# ... and the cap of its first bucket then: torch.distributed._DEFAULT_FIRST_BUCKET_BYTES.
 DEFAULT_FIRST_MIB = 1.0
 CAPS_MIB = tuple(round(0.5 * 2 ** (i / 4), 2) for i in range(45))  # 0.5 … 1024, for the search
 
@@ -29,7 +29,7 @@ class BucketedBackward(Backward):
 
     @property
     def exposed_ms(self) -> float:
-        """How long the rank waits for the network after its computation."""
+        """The time that the rank waits for the network after its computation."""
         return self.done_ms - self.compute_ms
 
     @property
@@ -40,11 +40,11 @@ class BucketedBackward(Backward):
 
 
 def assign(sizes_mib: list[float], cap_mib: float | None) -> list[tuple[int, ...]]:
-    """Put gradients, in the order in which they become ready, into buckets as DDP does.
+    """Group gradients, in the order in which they become ready, into buckets as DDP does.
 
     A bucket is closed once it holds `cap_mib`, so it may exceed the cap by its last gradient. None
     is DDP's default: 25 MiB, but 1 MiB for the first bucket, so that the network starts early. A
-    cap of your own holds for the first bucket too (torch 2.13).
+    cap that you set applies to the first bucket too (torch 2.13).
     """
     first, others = (DEFAULT_FIRST_MIB, DEFAULT_CAP_MIB) if cap_mib is None else (cap_mib, cap_mib)
     buckets: list[tuple[int, ...]] = []
@@ -66,11 +66,11 @@ def schedule(
     latency_ms: float = 0.0,
     overlap: bool = True,
 ) -> BucketedBackward:
-    """When each bucket of `layers` (the model's first layer first) is full and all-reduced.
+    """Compute when each bucket of `layers` (the model's first layer first) is full and all-reduced.
 
     An all-reduce starts when its bucket is full and the one before has left the network; without
-    `overlap`, not before the backward pass has ended. Raises `CourseError` for a model, cap,
-    bandwidth or ranks that cannot be.
+    `overlap`, not before the backward pass has ended. Raises `CourseError` for an impossible
+    model, cap, bandwidth or number of ranks.
     """
     if not layers or min(gb_per_s, ranks, cap_mib or 1) <= 0:
         raise CourseError(
@@ -88,12 +88,12 @@ def schedule(
 
 
 def by_cap(layers: tuple[Layer, ...], **network: float) -> list[tuple[float, float]]:
-    """(cap in MiB, ms until every gradient is averaged) for each of `CAPS_MIB`."""
+    """Return (cap in MiB, ms until every gradient is averaged) for each of `CAPS_MIB`."""
     return [(cap, schedule(layers, cap, **network).done_ms) for cap in CAPS_MIB]
 
 
 def best_cap(curve: list[tuple[float, float]], now: tuple[float, float]) -> tuple[float, float]:
-    """The (cap, ms) to choose: `now` if nothing is 1 % shorter, else the largest cap that is."""
+    """Return the (cap, ms) to choose: `now` if within 1 % of the best, else the largest that is."""
     good = 1.01 * min(ms for _, ms in [*curve, now])
     if now[1] <= good:
         return now

@@ -1,4 +1,4 @@
-"""The collectives as flows of numbers: what each rank holds before and after, who sends to whom."""
+"""The collectives as flows of numbers: what each rank holds before and after, and who sends."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -119,11 +119,11 @@ class Example:
         return self.kind.flows(self.ranks, self.root)
 
     def words(self, text: str) -> str:
-        """`text` with this example's root and reduction filled in."""
+        """Return `text` with this example's root and reduction filled in."""
         return text.format(root=self.root, OP=self.op.upper(), noun=NOUNS[self.op])
 
     def before(self) -> Held:
-        """What each rank holds that takes part in the call."""
+        """Return the numbers of each rank that take part in the call."""
         used = {place for sources in self.flows.values() for place in sources}
         if self.name == "broadcast":
             used = {(rank, 0) for rank in range(self.ranks)}  # theirs are overwritten
@@ -133,7 +133,7 @@ class Example:
         ]
 
     def after(self) -> Held:
-        """What each rank holds once the call has ended; nothing where the result is undefined."""
+        """Return what each rank holds after the call; nothing if the result is undefined."""
         held: Held = [[] for _ in range(self.ranks)]
         for (rank, _), sources in sorted(self.flows.items()):
             number = OPS[self.op]([self.numbers[source][place] for source, place in sources])
@@ -141,9 +141,9 @@ class Example:
         return held
 
     def pairs(self) -> list[tuple[int, int]]:
-        """(from, to) for every two ranks between which a number passes.
+        """Return (from, to) for every two ranks between which a number passes.
 
-        That is what the result needs; how a network routes it is another matter.
+        The result requires these; a network may route the numbers differently.
         """
         flows = self.flows.items()
         return sorted(
@@ -152,5 +152,5 @@ class Example:
 
 
 def counted(ranks: int) -> tuple[tuple[int, ...], ...]:
-    """Numbers that say where they come from: the tens digit is the rank, the unit the place."""
+    """Return numbers that show their origin: the tens digit is the rank, the unit is the place."""
     return tuple(tuple(10 * rank + place for place in range(ranks)) for rank in range(ranks))

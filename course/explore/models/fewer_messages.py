@@ -1,11 +1,11 @@
-"""How long a training takes to a loss, with a message in every step or after H steps."""
+"""The time to reach a loss, with a message in every step or after every H steps."""
 
 from dataclasses import dataclass
 
 from course.core import CourseError
 from course.explore.models.alpha_beta import AlphaBeta
 
-STEPS = 1000  # that DDP takes to the loss
+STEPS = 1000  # that DDP takes to reach the loss
 HIDDEN = 2 / 3  # of a step's computing: backward, behind which DDP and its hooks send
 ALPHA_US = 100.0  # a message, however short: an ordinary network
 MBIT_PER_GB = 8000.0
@@ -16,27 +16,27 @@ BYTES = {WHOLE: 4.0, HALF: 2.0, FEW: 0.08}  # a number; 1 % of them take 8 bytes
 
 @dataclass(frozen=True)
 class TimeToLoss:
-    """The seconds to the loss: those in which ranks compute, those in which they only wait."""
+    """The seconds to reach the loss: those spent computing, and those spent only waiting."""
 
     compute_s: float
     wait_s: float
 
     @property
     def total_s(self) -> float:
-        """All of it."""
+        """The whole time."""
         return self.compute_s + self.wait_s
 
     @property
     def waiting(self) -> float:
-        """The share of the time that is waited, 0 to 1."""
+        """The share of the time spent waiting, 0 to 1."""
         return self.wait_s / self.total_s
 
 
 def message_s(ranks: int, mbit: float, parameters: float, compression: str = WHOLE) -> float:
-    """The time in which all ranks combine one number for each parameter, by a ring.
+    """Return the time in which all ranks combine one number per parameter in a ring.
 
     `mbit` is each rank's link in Mbit/s. Whole rows are all-reduced: 2(N - 1) messages with 1/N of
-    the row. The largest 1 % are gathered: N - 1 messages with all that a rank gives.
+    the row. The largest 1 % are gathered: N - 1 messages with all that a rank contributes.
     """
     network, size = AlphaBeta.of(ALPHA_US, mbit / MBIT_PER_GB), parameters * BYTES[compression]
     if compression == FEW:
@@ -53,10 +53,10 @@ def training(
     compression: str = WHOLE,
     extra: float = 0,
 ) -> TimeToLoss:
-    """A training of `STEPS` steps, and `extra` times as many more, with a message after `every`.
+    """Time a run of `STEPS` steps, plus `extra` times as many, with a message after `every`.
 
-    In every step, the message hides behind backward as far as it can, as DDP's does. Less often,
-    all ranks wait for the whole of it. Raises `CourseError` for numbers that cannot be.
+    A message in every step hides behind backward as far as it can, as DDP's does. For rarer
+    messages, all ranks wait for the whole message. Raises `CourseError` for impossible numbers.
     """
     if ranks < 2 or every < 1 or extra < 0 or min(parameters, compute_ms) <= 0:
         raise CourseError(

@@ -31,7 +31,7 @@ class Topology:
             )
 
     def across(self, size: float, flows: int) -> float:
-        """The seconds of `flows` messages of `size` bytes that leave a node at the same time."""
+        """Return the seconds of `flows` simultaneous messages of `size` bytes out of a node."""
         return self.network.seconds(1, -(-flows // self.nics) * size)
 
 
@@ -46,7 +46,7 @@ class AllReducePhase:
 
 @dataclass(frozen=True)
 class Way:
-    """One way through the cluster: its phases, and how many bytes leave each node."""
+    """One way through the cluster: its phases, and the number of bytes that leave each node."""
 
     name: str
     phases: tuple[AllReducePhase, ...]
@@ -55,7 +55,7 @@ class Way:
 
     @property
     def seconds(self) -> float:
-        """The whole all-reduce."""
+        """The time of the whole all-reduce."""
         return sum(phase.seconds for phase in self.phases)
 
 
@@ -71,7 +71,7 @@ def ways(cluster: Topology, size: float) -> list[Way]:
 def _flat(cluster: Topology, size: float, dealt: bool) -> Way:
     """One ring through all GPUs.
 
-    If it is `dealt` out, each one's neighbour is on another node, so that every message crosses.
+    If the ring is `dealt` out, each GPU's neighbour is on another node, so every message crosses.
     """
     ranks = cluster.nodes * cluster.gpus
     steps, piece = 2 * (ranks - 1), size / ranks

@@ -1,4 +1,4 @@
-"""What becomes of measured gradients in a narrow format when the loss is scaled."""
+"""The fate of measured gradients in a narrow format when the loss is scaled."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -109,9 +109,9 @@ class Fate:
 
 
 def histograms(rows: Iterable[Mapping[str, object]]) -> dict[str, Histogram]:
-    """By the name in `where`: the histogram of the rows that have an `exponent` and a `count`.
+    """Return a histogram for each name in `where`, from rows with an `exponent` and a `count`.
 
-    Other rows are passed over; raises `CourseError` if none is left.
+    Other rows are ignored; raises `CourseError` if none is left.
     """
     found: dict[str, Histogram] = {}
     for row in rows:
@@ -126,7 +126,7 @@ def histograms(rows: Iterable[Mapping[str, object]]) -> dict[str, Histogram]:
 
 
 def recorded() -> dict[str, Histogram]:
-    """The histograms of a run of lab 05."""
+    """Return the histograms of a run of lab 05."""
     return {
         where: {lowest + above: count for above, count in enumerate(counts) if count}
         for where, (lowest, counts) in RECORDED.items()
@@ -134,9 +134,9 @@ def recorded() -> dict[str, Histogram]:
 
 
 def zone(name: str, exponent: int) -> str:
-    """What format `name` makes of sizes from 2^exponent on: zero, subnormal, whole or infinite."""
+    """Return the fate of sizes from 2^exponent on: zero, subnormal, whole or infinite."""
     known = FORMATS[name]
-    half = math.log2(known.smallest) - 1  # from half of the smallest number on, one rounds up to it
+    half = math.log2(known.smallest) - 1  # sizes from half of the smallest number on round up to it
     if exponent < half:
         return "zero"
     if exponent < math.log2(known.smallest_normal):
@@ -154,5 +154,5 @@ def fate(name: str, histogram: Histogram, power: int) -> Fate:
 
 
 def highest_power(name: str, histogram: Histogram) -> int:
-    """The largest power of two with which to scale so that nothing becomes infinite."""
+    """Return the largest power of two as loss scale at which no gradient becomes infinite."""
     return math.floor(math.log2(FORMATS[name].largest)) - max(histogram)

@@ -24,7 +24,7 @@ class Format:
 
     @property
     def bias(self) -> int:
-        """What is added to an exponent before it is stored."""
+        """The number added to an exponent before it is stored."""
         return 2 ** (self.exponent - 1) - 1
 
     @property
@@ -46,18 +46,18 @@ class Format:
 
     @property
     def digits(self) -> float:
-        """How many decimal digits a number holds."""
+        """The number of decimal digits that a number holds."""
         return (self.fraction + 1) * math.log10(2)
 
     def spacing(self, value: float) -> float:
-        """How far it is from `value` (finite) to the next number away from 0."""
+        """Return the distance from `value` (finite) to the next number away from 0."""
         exponent = math.frexp(value)[1] - 1 if value else 1 - self.bias
         return math.ldexp(1, max(exponent, 1 - self.bias) - self.fraction)
 
     def round(self, value: float) -> float:
-        """The number of the format that is nearest to `value`, of two equally near the even one.
+        """Return the number of the format nearest to `value`; ties go to the even one.
 
-        Beyond the largest it is infinity, in a format without one the largest.
+        Values beyond the largest number become infinity, or that number if there is no infinity.
         """
         if math.isnan(value):
             return value
@@ -69,7 +69,7 @@ class Format:
         return math.copysign(math.inf if self.infinity else self.largest, value)
 
     def fields(self, value: float) -> tuple[str, str, str]:
-        """Sign, exponent and fraction of `value`, rounded, as strings of 0 and 1."""
+        """Return sign, exponent and fraction of the rounded `value`, as strings of 0 and 1."""
         value = self.round(value)
         sign = "1" if math.copysign(1, value) < 0 else "0"
         if not math.isfinite(value):
@@ -83,7 +83,7 @@ class Format:
         return sign, f"{exponent:0{self.exponent}b}", f"{stored:0{self.fraction}b}"
 
     def value(self, bits: str) -> float:
-        """What a sign, an exponent and a fraction mean, as one string of 0 and 1."""
+        """Return the value of a sign, an exponent and a fraction in one string of 0 and 1."""
         sign, exponent = bits[0], int(bits[1 : 1 + self.exponent], 2)
         fraction = int(bits[1 + self.exponent :], 2)
         if exponent == 0:
@@ -111,7 +111,7 @@ FORMATS = {
 
 @dataclass(frozen=True)
 class Update:
-    """`weight` + `change` in one format: what is kept of each, and what of the sum."""
+    """`weight` + `change` in one format: what the format keeps of each, and of the sum."""
 
     weight: float
     change: float

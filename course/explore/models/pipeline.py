@@ -1,4 +1,4 @@
-"""A pipeline's schedule: which stage works on which micro-batch when, and what it keeps meanwhile.
+"""A pipeline's schedule: when each stage works on which micro-batch, and what it keeps meanwhile.
 
 One unit of time is the forward pass of one micro-batch through one stage. Sending costs nothing.
 """
@@ -21,8 +21,8 @@ ADVICE = "give the metrics of a run of src/pipeline_times.py"
 class Pass:
     """One stretch of computing on a rank.
 
-    Its `kind` is F (forward), B (backward), or W: the gradients of the weights, where a policy puts
-    them off and B is only the gradient of the input.
+    Its `kind` is F (forward), B (backward), or W: the gradients of the weights, if a policy puts
+    them off, so that B is only the gradient of the input.
     """
 
     kind: str
@@ -37,7 +37,7 @@ Schedule = list[list[Pass]]  # by rank
 
 
 def order(policy: str, ranks: int, microbatches: int) -> list[Order]:
-    """By rank: what it does in which order, without the W passes, which fill gaps."""
+    """Return the order of each rank's passes, without the W passes, which fill gaps."""
     if min(ranks, microbatches) < 1:
         raise CourseError("A pipeline has at least one stage, and the batch one micro-batch.")
     if policy == GPIPE:
@@ -65,7 +65,7 @@ def order(policy: str, ranks: int, microbatches: int) -> list[Order]:
 
 
 def schedule(policy: str, ranks: int, microbatches: int, backward: float) -> Schedule:
-    """When each rank does what, if each of its passes begins as early as it can.
+    """Time the passes of each rank if every pass begins as early as it can.
 
     `backward` is the cost of a backward pass, relative to that of a forward pass.
     """
@@ -108,39 +108,39 @@ def schedule(policy: str, ranks: int, microbatches: int, backward: float) -> Sch
 
 
 def _needs(kind: str, i: int, stage: int, last: int) -> tuple[str, int, int] | None:
-    """The pass that must be over before this one of a stage of the model can begin."""
+    """Return the pass that must be over before this one of a stage of the model can begin."""
     if kind == "F":
         return ("F", i, stage - 1) if stage > 0 else None
     return ("B", i, stage + 1) if stage < last else ("F", i, last)
 
 
 def length(plan: Schedule) -> float:
-    """When the last rank has finished."""
+    """Return the time at which the last rank has finished."""
     return max(step.end for steps in plan for step in steps)
 
 
 def bubble(plan: Schedule) -> float:
-    """The share of all ranks' time in which they compute nothing, 0 to 1."""
+    """Return the share of all ranks' time in which they compute nothing, 0 to 1."""
     begin = min(step.start for steps in plan for step in steps)
     busy = sum(step.end - step.start for steps in plan for step in steps)
     return max(0.0, 1 - busy / ((length(plan) - begin) * len(plan)))
 
 
 def kept(steps: list[Pass]) -> int:
-    """For how many passes a rank keeps activations at once, at most."""
+    """Return the largest number of passes whose activations a rank keeps at once."""
     until = "W" if any(step.kind == "W" for step in steps) else "B"
     return max(_alive(steps[:count], until) for count in range(1, len(steps) + 1))
 
 
 def _alive(steps: list[Pass], until: str) -> int:
-    """How many forward passes there were that no pass of the kind `until` has followed yet."""
+    """Return the number of forward passes not yet followed by a pass of the kind `until`."""
     return sum((step.kind == "F") - (step.kind == until) for step in steps)
 
 
 def measured(rows: Iterable[Mapping[str, object]]) -> Schedule:
-    """The timeline of a run, in ms, by stage: from rows with `start_ms` and `end_ms`.
+    """Return the timeline of a run, in ms, by stage, from rows with `start_ms` and `end_ms`.
 
-    Other rows are passed over; raises `CourseError` if none is left.
+    Other rows are ignored; raises `CourseError` if none is left.
     """
     found: dict[int, list[Pass]] = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""Who is who in a job: nodes, the processes on each, and the numbers that they are given."""
+"""The nodes of a job, the processes on each, and the numbers of these processes."""
 
 from dataclasses import dataclass
 
@@ -15,9 +15,9 @@ class JobProcess:
 
 
 def job(nodes: int, per_node: int) -> list[JobProcess]:
-    """The processes of a job in the order of their ranks, as torchrun numbers them.
+    """Return the processes of a job in the order of their ranks, as torchrun numbers them.
 
-    Raises `CourseError` where there is not a single one.
+    Raises `CourseError` if there is none.
     """
     if min(nodes, per_node) < 1:
         raise CourseError("A job has at least one node, and at least one process on each.")

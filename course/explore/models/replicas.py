@@ -9,8 +9,8 @@ ID = 8  # bytes of a token's number or label
 TOKENS = 128  # of a sequence
 ADAM = 2  # AdamW keeps two moments per weight
 PARTIAL_LOSS = FLOAT + ID  # a sum and a count
-# What cross-entropy makes of logits: log-probabilities, and on the way back their gradient and
-# that of the logits.
+# Tensors that cross-entropy makes from logits: log-probabilities, and in backward their gradient
+# and that of the logits.
 LOSS_TENSORS = 3
 # What autograd keeps of a transformer layer, for each token and unit of width, without dropout and
 # attention maps, at 4 bytes per number: Korthikanti et al. 2022, "Reducing Activation Recomputation
@@ -29,7 +29,7 @@ class Replica:
 
     @property
     def total(self) -> float:
-        """All of it."""
+        """All bytes that the device holds."""
         return sum(self.held.values()) + sum(self.extra.values())
 
 
@@ -46,7 +46,7 @@ class ParallelStep:
 
     @property
     def used(self) -> int:
-        """How many devices have got a sample."""
+        """The number of devices that have a sample."""
         return sum(device.samples > 0 for device in self.devices)
 
     @property
@@ -61,13 +61,13 @@ class ParallelStep:
 
 
 def shares(batch: int, devices: int) -> list[int]:
-    """How many samples each device gets, as `Tensor.chunk` cuts: the last gets fewer, or none."""
+    """Return the samples of each device, as `Tensor.chunk` cuts: the last gets fewer, or none."""
     size = -(-batch // devices)
     return [max(0, min(size, batch - i * size)) for i in range(devices)]
 
 
 def width(parameters: float, vocabulary: int) -> float:
-    """The width of a BERT of that many weights: ``12 width²`` per layer, and the embeddings."""
+    """The width of a BERT of this many weights: ``12 width²`` per layer, and the embeddings."""
     low, high = 0.0, 1e5
     for _ in range(60):
         middle = (low + high) / 2
@@ -79,7 +79,7 @@ def width(parameters: float, vocabulary: int) -> float:
 def step(
     devices: int, batch: int, parameters: float, vocabulary: int, inside: bool = False
 ) -> ParallelStep:
-    """A step, with AdamW, of a model that predicts one of `vocabulary` words for each token.
+    """Count a step, with AdamW, of a model that predicts one of `vocabulary` words for each token.
 
     `batch` counts sequences of `TOKENS` tokens; with `inside`, each device computes the loss of its
     share in `forward`. Nothing is freed within the step. Raises `CourseError` for numbers below 1.
@@ -114,10 +114,10 @@ def step(
 
 
 def _moved(sizes: list[int], weights: float, logits: float, inside: bool) -> dict[str, float]:
-    """The bytes of each stage; what stays on the master does not move."""
+    """Return the bytes of each stage; what stays on the master does not move."""
     others = sum(size > 0 for size in sizes[1:])
     samples = sum(sizes[1:])
-    per_token = 3 if inside else 2  # words and mask, and labels where the loss is
+    per_token = 3 if inside else 2  # words and mask, and labels if the loss is inside
     outputs = others * PARTIAL_LOSS if inside else samples * logits
     back = others * FLOAT if inside else outputs
     return {

@@ -1,4 +1,4 @@
-"""How throughput grows with GPUs: a step's computing, its all-reduce, and what of that can hide."""
+"""Throughput against GPUs: a step's computing, its all-reduce, and how much of that can hide."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from course.explore.models import alpha_beta
 from course.explore.models.alpha_beta import AlphaBeta
 from course.explore.models.hierarchy import Topology, ways
 
-# The backward pass's share of a step's computing: twice as many products as the forward pass.
+# The backward pass's share of a step's computing: it has twice the products of the forward pass.
 BACKWARD = 2 / 3
 
 
@@ -24,13 +24,13 @@ class Workload:
     size: float
 
     def compute(self, batch: float) -> float:
-        """Seconds that one GPU computes for `batch` samples."""
+        """Return the seconds that one GPU computes for `batch` samples."""
         return self.fixed + self.each * batch
 
 
 @dataclass(frozen=True)
 class Fleet:
-    """Nodes of `per_node` GPUs, as many as it takes, with links `inside` a node.
+    """As many nodes of `per_node` GPUs as needed, with links `inside` a node.
 
     Each node has `nics` ports to the `network`.
     """
@@ -41,7 +41,7 @@ class Fleet:
     nics: int = 1
 
     def all_reduce(self, size: float, gpus: int) -> float:
-        """Seconds of the fastest way to all-reduce `size` bytes over `gpus` GPUs."""
+        """Return the seconds of the fastest way to all-reduce `size` bytes over `gpus` GPUs."""
         nodes = -(-gpus // self.per_node)
         cluster = Topology(nodes, min(gpus, self.per_node), self.inside, self.network, self.nics)
         return min(way.seconds for way in ways(cluster, size))
@@ -57,15 +57,15 @@ class StepTime:
 
     @property
     def seconds(self) -> float:
-        """The whole step."""
+        """The time of the whole step."""
         return self.compute + self.exposed
 
 
 def step(work: Workload, fleet: Fleet, gpus: int, batch: float, hidden: float) -> StepTime:
-    """A step of `gpus` GPUs, `batch` samples each; the share `hidden` of communication may hide.
+    """Time a step of `gpus` GPUs, `batch` samples each; a share `hidden` of communication may hide.
 
-    It hides behind the backward pass, so never more of it than that pass is long. Raises
-    `CourseError` for fewer than one GPU, no sample, or a share that is none.
+    It hides behind the backward pass, so no more can hide than that pass is long. Raises
+    `CourseError` for fewer than one GPU, no sample, or a share that is not from 0 to 1.
     """
     if gpus < 1 or batch <= 0 or not 0 <= hidden <= 1:
         raise CourseError(
@@ -76,17 +76,17 @@ def step(work: Workload, fleet: Fleet, gpus: int, batch: float, hidden: float) -
 
 
 def throughput(work: Workload, fleet: Fleet, gpus: int, batch: float, hidden: float) -> float:
-    """Samples per second of all GPUs together."""
+    """Return the samples per second of all GPUs together."""
     return gpus * batch / step(work, fleet, gpus, batch, hidden).seconds
 
 
 def efficiency(
     work: Workload, fleet: Fleet, gpus: int, batch: float, hidden: float, strong: bool = False
 ) -> float:
-    """Throughput as a share of `gpus` times one GPU's.
+    """Return the throughput as a share of `gpus` times that of one GPU.
 
-    Weak scaling: every GPU has `batch` samples, however many there are. Strong: together they have
-    `batch`.
+    Weak scaling: every GPU has `batch` samples, however many GPUs there are. Strong scaling: all
+    GPUs together have `batch` samples.
     """
     each = batch / gpus if strong else batch
     return throughput(work, fleet, gpus, each, hidden) / (
@@ -95,9 +95,9 @@ def efficiency(
 
 
 def fit(points: Sequence[tuple[float, float]], size: float) -> Workload:
-    """The workload through measured (batch, seconds per step) of one GPU.
+    """Fit a workload through measured (batch, seconds per step) of one GPU.
 
-    `size` is that of the gradients, in bytes. Raises `CourseError` for fewer than two different
+    `size` is the size of the gradients in bytes. Raises `CourseError` for fewer than two different
     batches.
     """
     line = alpha_beta.fit((1, batch, seconds) for batch, seconds in points)

@@ -34,7 +34,7 @@ MODELS = {
 
 @dataclass(frozen=True)
 class Ledger:
-    """What one of the ranks holds at most, in bytes, and what it sends in a step."""
+    """The most that one rank holds, in bytes, and what it sends in a step."""
 
     way: str
     held: dict[str, float]
@@ -43,7 +43,7 @@ class Ledger:
 
     @property
     def total(self) -> float:
-        """All of it."""
+        """All bytes that the rank holds."""
         return sum(self.held.values())
 
 
@@ -52,16 +52,16 @@ def per_parameter(way: str, ranks: int, precision: str = MIXED) -> tuple[float, 
     if way not in WAYS or ranks < 1:
         raise CourseError(f"The ways are {', '.join(WAYS)}, on at least one rank.")
     parts = PRECISIONS[precision]
-    sharded = WAYS.index(way)  # how many of the three are, from the last
+    sharded = WAYS.index(way)  # how many of the three are sharded, from the last
     return tuple(
         size / ranks if place >= len(parts) - sharded else size for place, size in enumerate(parts)
     )
 
 
 def activations(model: Model, tokens: int, precision: str, recompute: bool) -> float:
-    """Bytes that forward keeps for backward of `tokens` tokens, without attention maps.
+    """Return the bytes that forward keeps of `tokens` tokens for backward, without attention maps.
 
-    With `recompute`, only the input of each layer is kept, and one layer at a time in full.
+    With `recompute`, it keeps only the input of each layer, and one layer at a time in full.
     """
     number = PRECISIONS[precision][0]
     layer = tokens * model.width * ACTIVATION * number / 4  # counted for numbers of 4 bytes
@@ -73,7 +73,7 @@ def activations(model: Model, tokens: int, precision: str, recompute: bool) -> f
 def ledger(
     way: str, model: Model, ranks: int, tokens: int, precision: str = MIXED, recompute: bool = False
 ) -> Ledger:
-    """The ledger of a rank whose share of the batch has `tokens` tokens."""
+    """Return the ledger of a rank whose share of the batch has `tokens` tokens."""
     weights, gradients, state = per_parameter(way, ranks, precision)
     compute = PRECISIONS[precision][0]
     held = {
@@ -94,5 +94,5 @@ def ledger(
 
 
 def largest(way: str, ranks: int, memory: float, precision: str = MIXED) -> float:
-    """How many parameters fit into `memory` bytes, if nothing but the three kinds is held."""
+    """Return how many parameters fit into `memory` bytes that hold only the three kinds."""
     return memory / sum(per_parameter(way, ranks, precision))

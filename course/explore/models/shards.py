@@ -1,4 +1,4 @@
-"""Who reads which line of a stream of files, and how many batches each rank gets from it."""
+"""The lines of a stream of files that each reader reads, and the batches that each rank gets."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -17,11 +17,11 @@ Line = tuple[int, int]  # the number of its file, and its number there
 
 @dataclass(frozen=True)
 class Reading:
-    """Who read each line of files of these `sizes`, and what the ranks made of it."""
+    """The readers of each line of files of these `sizes`, and the resulting batches."""
 
     sizes: tuple[int, ...]
     readers: Mapping[Line, tuple[int, ...]]  # the rank of each reader that read the line
-    batches: tuple[int, ...] = ()  # that each rank gets; none where only the reads are known
+    batches: tuple[int, ...] = ()  # that each rank gets; () if only the reads are known
     idle: int = 0  # readers that have nothing to read
     left: frozenset[Line] = frozenset()  # lines that no rank trains on if all stop together
 
@@ -31,14 +31,14 @@ class Reading:
         return [(file, line) for file, size in enumerate(self.sizes) for line in range(size)]
 
     def times(self, line: Line) -> int:
-        """How often a line is read."""
+        """Return how often a line is read."""
         return len(self.readers.get(line, ()))
 
 
 def read(way: str, files: int, ranks: int, workers: int) -> Reading:
     """Let `ranks` with `workers` loader workers each (0: the rank itself) read `files` files.
 
-    Raises `CourseError` for numbers that cannot be.
+    Raises `CourseError` for impossible numbers.
     """
     if not 1 <= files <= len(SIZES) or ranks < 1 or workers < 0:
         raise CourseError(f"A stream needs 1 to {len(SIZES)} files, a rank, and no fewer workers.")
@@ -66,7 +66,7 @@ def read(way: str, files: int, ranks: int, workers: int) -> Reading:
 def _share(
     way: str, sizes: tuple[int, ...], rank: int, worker: int, ranks: int, workers: int
 ) -> list[Line]:
-    """The lines that one worker of a rank reads."""
+    """Return the lines that one worker of a rank reads."""
     reader, readers = worker * ranks + rank, ranks * workers
     first, step = {NOBODY: (0, 1), RANKS: (rank, ranks)}.get(way, (reader, readers))
     parts = math.ceil(readers / len(sizes)) if way == PARTS else 1
@@ -79,7 +79,7 @@ def _share(
 
 
 def _batches(of_workers: list[list[Line]]) -> list[list[Line]]:
-    """A loader's batches: the workers take turns, and one that has run out is passed over."""
+    """Return a loader's batches: workers take turns, and one that has run out is skipped."""
     of_each = [
         [share[at : at + BATCH] for at in range(0, len(share), BATCH)] for share in of_workers
     ]
@@ -88,9 +88,9 @@ def _batches(of_workers: list[list[Line]]) -> list[list[Line]]:
 
 
 def measured(rows: Iterable[Mapping[str, object]]) -> Reading:
-    """What a run read: from rows with the `file`, the `line`, and the `rank` that got it.
+    """Return what a run read, from rows with the `file`, the `line`, and the `rank` that got it.
 
-    Files are called as in `NAMES`. Raises `CourseError` if there is no such row.
+    Files are named as in `NAMES`. Raises `CourseError` if there is no such row.
     """
     seen: dict[Line, list[int]] = {}
     for row in rows:

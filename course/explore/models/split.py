@@ -1,4 +1,4 @@
-"""A network split by data or by layers: which rank computes what and when, and how it waits."""
+"""A network split by data or by layers: what each rank computes, when, and how long it waits."""
 
 from dataclasses import dataclass
 
@@ -33,12 +33,12 @@ def by_layers(ranks: int, parts: int) -> list[list[Piece]]:
     """Rank r has the r-th share of the layers; all `parts` of the batch go forward, then backward.
 
     Sending costs nothing here. The schedule is that of Huang et al. 2019, "GPipe". Raises
-    `CourseError` for no parts.
+    `CourseError` if there are no parts.
     """
     if min(ranks, parts) < 1:
         raise CourseError("A pipeline has at least one rank, and the batch at least one part.")
     slot = 1 / ranks / parts
-    turn = (ranks + parts - 1) * slot  # when the last rank has forwarded the last part
+    turn = (ranks + parts - 1) * slot  # when the last rank has done forward of the last part
     pieces: list[list[Piece]] = []
     for rank in range(ranks):
         ahead = [
@@ -53,11 +53,11 @@ def by_layers(ranks: int, parts: int) -> list[list[Piece]]:
 
 
 def done(pieces: list[list[Piece]]) -> float:
-    """When the last rank has finished."""
+    """Return the time at which the last rank has finished."""
     return max(piece.end for rank in pieces for piece in rank)
 
 
 def idle(pieces: list[list[Piece]]) -> float:
-    """The share of all ranks' time in which they compute nothing, 0 to 1."""
+    """Return the share of all ranks' time in which they compute nothing, 0 to 1."""
     busy = sum(piece.end - piece.start for rank in pieces for piece in rank)
     return 1 - busy / (done(pieces) * len(pieces))

@@ -1,4 +1,4 @@
-"""A parameter server with bounded staleness: when workers compute and wait, how stale they are."""
+"""A parameter server with bounded staleness: workers' computing, waiting and staleness."""
 
 import math
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from course.core import CourseError
 
 STEP_MS = 10.0  # of the fastest worker
-UNEVEN = 0.06  # each further worker is so much slower: no two machines are equal
+UNEVEN = 0.06  # each further worker is this much slower: no two machines are equal
 END_MS = 200.0
-UNBOUNDED = 12  # the bound that stands for none, where a slider needs a number
+UNBOUNDED = 12  # the bound that stands for none, because a slider needs a number
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class WorkerStep:
     start: float
     end: float
     answered: float
-    staleness: int  # of its update: how many updates of others came during the step
+    staleness: int  # of its update: the number of other updates during the step
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class History:
 
     @property
     def updates(self) -> int:
-        """How many updates the server made."""
+        """The number of updates that the server made."""
         return sum(step.end <= END_MS for steps in self.workers for step in steps)
 
     @property
@@ -42,7 +42,7 @@ class History:
 
     @property
     def waited(self) -> float:
-        """The share of the workers' time that they waited, 0 to 1."""
+        """The share of the workers' time spent waiting, 0 to 1."""
         waits = (
             min(s.answered, END_MS) - min(s.end, END_MS) for steps in self.workers for s in steps
         )
@@ -50,7 +50,7 @@ class History:
 
 
 def durations(workers: int, slow: float, nap: bool) -> list[list[float]]:
-    """The length of each step in ms; the last worker is slow throughout, or in one step (`nap`)."""
+    """Return each step's length in ms; the last worker is always slow, or in one step (`nap`)."""
     count = math.ceil(END_MS / STEP_MS) + 1
     steps = [[STEP_MS * (1 + UNEVEN * i)] * count for i in range(workers)]
     if nap:

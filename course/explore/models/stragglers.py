@@ -1,4 +1,4 @@
-"""Ranks that wait for the slowest: what jitter costs at every all-reduce, and a slow rank."""
+"""Ranks that wait for the slowest: the cost of jitter, and of a slow rank, at every all-reduce."""
 
 import random
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from statistics import NormalDist
 
 from course.core import CourseError
 
-COMPUTE_MS = 100.0  # of a pass, forward and backward, of an ordinary rank
+COMPUTE_MS = 100.0  # one pass, forward and backward, of an ordinary rank
 ALL_REDUCE_MS = 12.0
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)  # ranks, of the curve
 GRID = 400  # points of the numerical integral
@@ -22,7 +22,7 @@ class Period:
 
     @property
     def wait_ms(self) -> float:
-        """How long the rank waits for the last one."""
+        """The time that the rank waits for the last one."""
         return self.all_ms - self.ends_ms[-1]
 
 
@@ -34,11 +34,11 @@ class Race:
 
     @property
     def total_ms(self) -> float:
-        """When the last all-reduce is over."""
+        """The time at which the last all-reduce is over."""
         return self.ranks[0][-1].all_ms + ALL_REDUCE_MS
 
     def waited(self, rank: int) -> float:
-        """The share of the time in which `rank` waits, 0 to 1."""
+        """Return the share of the time in which `rank` waits, 0 to 1."""
         return sum(period.wait_ms for period in self.ranks[rank]) / self.total_ms
 
 
@@ -49,7 +49,7 @@ def race(
 
     The last rank takes `1 + slower` times as long.
     A pass takes a normally distributed time of mean `COMPUTE_MS` and of `jitter` times that as
-    standard deviation. Raises `CourseError` for numbers that cannot be.
+    standard deviation. Raises `CourseError` for impossible numbers.
     """
     if ranks < 1 or every < 1 or passes % every or min(slower, jitter) < 0:
         raise CourseError(
@@ -71,7 +71,7 @@ def race(
 def _ends(
     start: float, slower: float, jitter: float, count: int, draw: random.Random
 ) -> tuple[float, ...]:
-    """When each of `count` passes in a row ends."""
+    """Return the ends of `count` passes in a row."""
     ends = []
     for _ in range(count):
         start += COMPUTE_MS * (1 + slower) * max(0.1, draw.gauss(1, jitter))
@@ -80,10 +80,10 @@ def _ends(
 
 
 def expected_ms(ranks: int, slower: float, jitter: float, every: int = 1) -> float:
-    """The mean cost of a pass in ms: until the last rank has done `every` passes, and all-reduce.
+    """Return the mean cost of a pass in ms, up to the last rank's `every` passes and all-reduce.
 
-    The mean of the largest of independent normal times, by integrating 1 - F(t), where F is the
-    product of their distribution functions.
+    It takes the mean of the largest of independent normal times by integrating 1 - F(t), where F
+    is the product of their distribution functions.
     """
     means = [COMPUTE_MS, COMPUTE_MS * (1 + slower)]
     if jitter == 0:
@@ -99,5 +99,5 @@ def expected_ms(ranks: int, slower: float, jitter: float, every: int = 1) -> flo
 
 
 def ideal_ms(every: int = 1) -> float:
-    """What a pass costs where nobody waits."""
+    """Return the cost of a pass in ms if no rank waits."""
     return COMPUTE_MS + ALL_REDUCE_MS / every

@@ -1,4 +1,4 @@
-"""Distribution strategies: where variables live, what a step moves, who outlives a worker."""
+"""Distribution strategies: where variables live, what a step moves, what survives a death."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from course.core import CourseError, words
 MIRRORED, CENTRAL = "Mirrored", "CentralStorage"
 WORKERS, SERVER = "MultiWorkerMirrored", "ParameterServer"
 STRATEGIES = (MIRRORED, CENTRAL, WORKERS, SERVER)
-OPTIMIZERS = {"SGD": 0, "momentum": 1, "Adam": 2}  # numbers kept for each weight
+OPTIMIZERS = {"SGD": 0, "momentum": 1, "Adam": 2}  # numbers that it keeps for each weight
 NOTHING, WORKER, CENTRE = "nothing", "a worker", "the centre"
 DEATHS = (NOTHING, WORKER, CENTRE)
 
@@ -30,9 +30,9 @@ class Holder:
 
 @dataclass(frozen=True)
 class Placement:
-    """A strategy on so many devices: its places, and one step of all replicas together.
+    """A strategy on a number of devices: its places, and one step of all replicas together.
 
-    `centre` is None where there is none. A replica sends `sent` MiB and receives as much; the
+    `centre` is None if there is none. A replica sends `sent` MiB and receives as much; the
     busiest link carries `busiest` MiB in `transfer_ms`. The replicas make `updates` updates of the
     variables in a step.
     """
@@ -47,26 +47,26 @@ class Placement:
 
     @property
     def memory(self) -> float:
-        """What a device holds, in MiB."""
+        """The memory that a device needs, in MiB."""
         return self.devices[0].total
 
     @property
     def survivors(self) -> int:
-        """How many devices go on."""
+        """The number of devices that go on."""
         return sum(place.fate == "goes on" for place in self.devices)
 
 
 def plan(
     strategy: str, devices: int, mib: float, optimizer: str, gb_per_s: float, dies: str = NOTHING
 ) -> Placement:
-    """Where the variables of a model of `mib` MiB live, and what a step moves.
+    """Compute where the variables of a model of `mib` MiB live, and what a step moves.
 
     The links carry `gb_per_s` each way.
 
     The mirrored strategies use a ring all-reduce: 2(N-1)/N of the gradients leave every device. At
     a centre, N sets of gradients arrive and N sets of weights leave: one after the other for
-    CentralStorage, since the weights wait for the update; both ways at once for a busy server.
-    Raises `CourseError` for what cannot be.
+    CentralStorage, because the weights wait for the update; both ways at once for a busy server.
+    Raises `CourseError` for impossible values.
     """
     if strategy not in STRATEGIES or optimizer not in OPTIMIZERS or dies not in DEATHS:
         known = ", ".join((*STRATEGIES, *OPTIMIZERS, *DEATHS))

@@ -6,7 +6,7 @@ from course.core import CourseError
 from course.explore.models.backward import Backward, Message, all_reduce_ms
 
 KIB_PER_MIB = 1024
-NEGOTIATION_MS = 0.1  # what a cycle costs, however little there is to say
+NEGOTIATION_MS = 0.1  # the cost of even the shortest cycle
 
 
 @dataclass(frozen=True)
@@ -17,15 +17,15 @@ class FusedBackward(Backward):
 
     @property
     def wait_ms(self) -> float:
-        """How long a tensor is ready before its message begins, on average."""
+        """The mean time from when a tensor is ready until its message begins."""
         waits = [m.start_ms - self.ready_ms[i] for m in self.messages for i in m.gradients]
         return sum(waits) / len(waits)
 
 
 def fuse(sizes_mib: list[float], threshold_mib: float) -> list[tuple[int, ...]]:
-    """Tensors of one kind, as positions, in messages of up to the threshold.
+    """Group the positions of tensors of one kind into messages of up to the threshold.
 
-    A larger tensor goes alone. Another one joins the first message that has room for it.
+    A larger tensor goes alone. Any other joins the first message that has room for it.
     """
     messages: list[list[int]] = []
     room: list[float] = []
@@ -52,11 +52,11 @@ def schedule(
     latency_ms: float = 0.3,
     hurry: bool = False,
 ) -> FusedBackward:
-    """When `tensors` of `kib` each, ready at equal intervals, are agreed on, fused and reduced.
+    """Time `tensors` of `kib` each, which are ready at equal intervals, and fused in cycles.
 
     A cycle takes what is ready when it begins. It begins `cycle_ms` after the one before, later if
     messages are still under way or nothing is ready; with `hurry`, no later than when the pass is
-    over and the program waits. Raises `CourseError` for what cannot be.
+    over and the program waits. Raises `CourseError` for impossible values.
     """
     above_0 = (tensors, kib, cycle_ms, backward_ms, ranks, gb_per_s)
     if min(above_0) <= 0 or min(threshold_mib, latency_ms) < 0:

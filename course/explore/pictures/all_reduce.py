@@ -1,4 +1,4 @@
-"""The picture of two all-reduces side by side: who sends what, and what that makes."""
+"""The picture of two all-reduces side by side: the messages, and the resulting sums."""
 
 import math
 from itertools import pairwise
@@ -13,7 +13,7 @@ from course.explore.models.alpha_beta import AlphaBeta
 HALF = 340  # pixels for one algorithm
 STARTS = (svg.MARGIN, svg.WIDTH - svg.MARGIN - HALF)  # where each begins
 HEADING_Y, RING_Y, RADIUS, NODE = 86, 206, 82, 15
-STRETCH = 1.7  # of the circle on which the ranks stand, to the sides
+STRETCH = 1.7  # how far the circle of the ranks is stretched sideways
 MATRIX_Y = 332
 NAME_WIDTH = 58  # of a rank's name left of its chunks
 GREY = palette.MUTED
@@ -43,7 +43,7 @@ def draw(
         subtitle=f"{ranks} ranks, {words.significant(size)} MB; "
         f"a message costs {words.significant(latency)} µs, "
         f"and each of its bytes {words.significant(1 / bandwidth)} ns",
-        alt=" ".join(_told(plan, min(step, plan.messages)) for plan in plans),
+        alt=" ".join(_state(plan, min(step, plan.messages)) for plan in plans),
         touch="Click a round, below on the time axis, to see what each rank holds after it.",
     )
 
@@ -61,14 +61,14 @@ def _title(plans: list[model.Plan], clocks: list[list[float]]) -> str:
     return f"{title}, and so is {slow}" if slow != fast else title
 
 
-def _told(plan: model.Plan, step: int) -> str:
-    """The state in words."""
+def _state(plan: model.Plan, step: int) -> str:
+    """Describe the state in words."""
     after = f"{plan.name.capitalize()} after {step} of {plan.messages} rounds"
     return f"{after}: {_complete(plan, step)} sums complete."
 
 
 def _complete(plan: model.Plan, step: int) -> str:
-    """How many of the sums are complete."""
+    """Return how many of the sums are complete."""
     complete = sum(len(held) == plan.ranks for row in plan.held(step) for held in row)
     return f"{complete} of {plan.ranks * plan.chunks}"
 
@@ -87,13 +87,13 @@ def _heading(plan: model.Plan, step: int, x: float) -> list[str]:
 
 
 def _place(rank: int, ranks: int, x: float) -> tuple[float, float]:
-    """Where a rank stands on its ellipse, rank 0 at the top."""
+    """Return the position of a rank on its ellipse, with rank 0 at the top."""
     angle = 2 * math.pi * rank / ranks
     return x + HALF / 2 + STRETCH * RADIUS * math.sin(angle), RING_Y - RADIUS * math.cos(angle)
 
 
 def _circle(plan: model.Plan, step: int, x: float) -> list[str]:
-    """The ranks, and the messages of the round that has just been."""
+    """Draw the ranks, and the messages of the round that has just ended."""
     sends = plan.rounds[step - 1].sends if step else ()
     nodes = [_place(rank, plan.ranks, x) for rank in range(plan.ranks)]
     pairs = {(send.target, send.source) for send in sends}
@@ -122,7 +122,7 @@ Label = tuple[float, float, float, float]  # its middle, half of its width and o
 
 
 def _free(start: svg.Spot, end: svg.Spot, half: float, taken: list[Label]) -> Label:
-    """A place for a label on an arrow, as near to its middle as others leave room for."""
+    """Return a place for a label on an arrow, as near to its middle as other labels allow."""
     for share in (0.45, 0.35, 0.55, 0.25, 0.65, 0.15, 0.75):
         x, y = (start[i] + share * (end[i] - start[i]) for i in (0, 1))
         if all(abs(x - a) >= half + w or abs(y - b) >= 8 + h for a, b, w, h in taken):
@@ -131,7 +131,7 @@ def _free(start: svg.Spot, end: svg.Spot, half: float, taken: list[Label]) -> La
 
 
 def _named(chunks: tuple[int, ...], of: int) -> str:
-    """Which part of the buffer, for the label of an arrow."""
+    """Name a part of the buffer, for the label of an arrow."""
     if len(chunks) == of:
         return "all"
     first, last = _letter(chunks[0]), _letter(chunks[-1])
@@ -231,7 +231,7 @@ def all_reduce() -> Description:
     names = tuple(model.ALGORITHMS)
 
     def pictures_of(values: dict[str, object]) -> int:
-        """One before the first round, and one after each round of the longer of the two."""
+        """Count the pictures: one before the first round, one after each round of the longer."""
         plans = [model.plan(values[side], values["ranks"]) for side in ("left", "right")]
         return max(plan.messages for plan in plans) + 1
 

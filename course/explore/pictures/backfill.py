@@ -1,4 +1,4 @@
-"""The picture of a cluster's queue: who runs when, and how long you wait for what you ask for."""
+"""The picture of a cluster's queue: when each job runs, and how long yours waits."""
 
 from course.core import words
 from course.drawing import board, palette, svg
@@ -7,14 +7,14 @@ from course.explore.factory import Description, explorable
 from course.explore.models import backfill as model
 
 HOURS = 24  # that the board shows
-LIMITS = tuple(0.5 * i for i in range(1, 25))  # asked for, in the curve
+LIMITS = tuple(0.5 * i for i in range(1, 25))  # hours requested, in the curve
 LEFT, RIGHT = board.LEFT, board.RIGHT
 CURVE = 96  # pixels high
 BLUE = palette.rank_colour(0)
 
 
 def draw(nodes: int, gpus: int, hours: float, backfill: bool) -> svg.Picture:
-    """One state; `gpus` on each of `nodes` servers, `hours` is the time limit that you ask for."""
+    """One state; `gpus` on each of `nodes` servers, `hours` is the time limit that you request."""
     jobs = model.plan(model.Wish("You", nodes, gpus, hours), backfill)
     mine = jobs[-1]
     curve = [
@@ -39,7 +39,7 @@ def _server(node: int) -> str:
 
 
 def _bars(job: model.Planned, number: int, mine: bool) -> list[board.Bar]:
-    """What a job takes, one bar per server."""
+    """Return the bars of a job, one per server."""
     kind = "held" if job in model.RUNNING else "planned"
     tip = f"{job.wish.name}: {_hours(job.start)} to {_hours(job.end)}"
     return [
@@ -70,12 +70,12 @@ def _title(hours: float, wait: float, curve: list[tuple[float, float]]) -> str:
 
 
 def _hours(hours: float) -> str:
-    """As the slider has it: hours, in halves."""
+    """Format hours in halves, as the slider does."""
     return f"{words.significant(hours)} h"
 
 
 def _curve(y0: float, curve: list[tuple[float, float]], now: tuple[float, float]) -> list[str]:
-    """How long you wait against the limit that you ask for; drawn from `y0` downwards."""
+    """Draw your wait against the limit that you request, from `y0` downwards."""
     top, last = max(6.0, *(start for _, start in curve)), LIMITS[-1]
 
     def at(limit: float, start: float) -> tuple[float, float]:

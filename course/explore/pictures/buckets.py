@@ -58,13 +58,13 @@ def _title(plan: model.BucketedBackward, ranks: int, overlap: bool, best_ms: flo
 
 
 def _starved(plan: model.BucketedBackward) -> bool:
-    """Whether the network idles while it waits for buckets to fill, rather than lagging behind."""
+    """Return whether the network idles until buckets are full, rather than lagging behind."""
     idle = plan.done_ms - plan.comm_ms
     return idle > plan.exposed_ms or len(plan.messages) == 1
 
 
 def _at(point: tuple[float, float]) -> str:
-    """A (cap, ms) for a reader."""
+    """Format a (cap, ms) for a reader."""
     cap, ms = point
     return f"{words.milliseconds(ms)} at {words.significant(cap)} MiB"
 
@@ -134,7 +134,7 @@ def _bucket(plan: model.BucketedBackward, bucket: Message, number: int, x) -> li
 
 
 def _apart(bucket: Message, other: Message) -> float:
-    """Milliseconds between the middles of two all-reduces."""
+    """Return the milliseconds between the middles of two all-reduces."""
     return abs(bucket.start_ms + bucket.end_ms - other.start_ms - other.end_ms) / 2
 
 
@@ -143,12 +143,12 @@ def _tip(mib: float, ms: float) -> str:
 
 
 def _wide(number: int) -> float:
-    """The room that a bucket's number takes, in pixels."""
+    """Return the width of a bucket's number in pixels."""
     return 4 + 7.5 * svg.columns(str(number + 1))
 
 
 def _number(middle: float, y: float, number: int, ground: str) -> list[str]:
-    """A bucket's number, which stands on `ground`."""
+    """Draw a bucket's number on `ground`."""
     label, wide, ink = str(number + 1), _wide(number) - 2, palette.on(ground)
     box = svg.rect(middle - wide / 2, y - 12, wide, 16, ground, rx=3)
     return [box, svg.text(middle, y, label, anchor="middle", bold=True, colour=ink)]
@@ -157,7 +157,7 @@ def _number(middle: float, y: float, number: int, ground: str) -> list[str]:
 def _curve(
     curve: list[tuple[float, float]], now: tuple[float, float], best: tuple[float, float]
 ) -> list[str]:
-    """How long it all takes against the bucket cap, with where we are and where it is shortest."""
+    """Draw the time in all against the bucket cap, and mark the current and the best cap."""
     top = svg.round_up(max(ms for _, ms in [*curve, now]))
     low, high = curve[0][0], curve[-1][0]
 

@@ -18,14 +18,14 @@ MOST = 6  # ranks that fit, and numbers
 DIGITS = 4  # of a number that fits into its cell
 LONGEST = 24  # letters of a prediction
 BEFORE, ON_THE_WAY, AFTER = range(3)
-# When each rank comes to the barrier, as a share of the time shown.
+# When each rank reaches the barrier, as a share of the time shown.
 LATE = (0.34, 0.72, 0.5, 0.22, 0.62, 0.42)
 
 
 def draw(example: Example, moment: int = AFTER) -> svg.Picture:
     """One collective at one `moment`: `BEFORE`, `ON_THE_WAY` or `AFTER`.
 
-    What the ranks hold afterwards is hidden until it is `AFTER`.
+    What the ranks hold afterwards is hidden before `AFTER`.
     """
     after = example.after()
     if example.name == "barrier":
@@ -38,7 +38,7 @@ def draw(example: Example, moment: int = AFTER) -> svg.Picture:
             body += (
                 _after(example, rank, cells, wide)
                 if moment == AFTER
-                else _asked(rank, "?" * len(cells), wide)
+                else _unknown(rank, "?" * len(cells), wide)
             )
     ended = f"After: {held(after)}." if moment == AFTER else "After: to be predicted."
     return svg.card(
@@ -54,17 +54,17 @@ def draw_quiz(
     example: Example,
     predicted: Iterable[Sequence[int]],
     title: str,
-    told: str = "",
+    notice: str = "",
     measured: Held | None = None,
 ) -> svg.Picture:
-    """What is asked of the ranks, and what is `predicted` of each; then what was `measured`.
+    """Draw a question, what is `predicted` of each rank, and after a run what was `measured`.
 
-    `told` is shown above the picture, where it can be answered.
+    `notice` is shown above a picture that can be answered.
     """
     body, ended = _before(example, BEFORE if measured is None else AFTER), "to be predicted."
     for rank, numbers in enumerate(predicted):
         if measured is None:
-            body += _asked(rank, numbers or "?")
+            body += _unknown(rank, numbers or "?")
         else:
             body += _after(example, rank, measured[rank])
             body.append(_verdict(rank, numbers, measured[rank]))
@@ -76,12 +76,12 @@ def draw_quiz(
         body,
         subtitle=example.words(example.kind.call),
         alt=f"Before: {held(example.before())}. After: {ended}",
-        touch=told,
+        touch=notice,
     )
 
 
 def held(state: Held) -> str:
-    """What the ranks hold, in words."""
+    """Return in words what the ranks hold."""
     listed = (" ".join(str(one.number) for one in cells) or "nothing" for cells in state)
     return "; ".join(f"rank {rank}: {numbers}" for rank, numbers in enumerate(listed))
 
@@ -114,12 +114,12 @@ def _before(example: Example, moment: int, wide: float = CELL) -> list[str]:
 
 
 def _size(wide: float) -> float:
-    """How large a number is written that has `wide` pixels."""
+    """Return the font size of a number that has `wide` pixels."""
     return 12 if wide < 60 else 15
 
 
 def _after(example: Example, rank: int, cells: Sequence[Number], wide: float = CELL) -> list[str]:
-    """What a rank holds, in the right half."""
+    """Draw what a rank holds, in the right half."""
     x, y = MIDDLE + GAP, TOP + rank * ROW
     if not cells:
         label = "undefined" if example.name == "reduce" else "nothing new"
@@ -130,8 +130,8 @@ def _after(example: Example, rank: int, cells: Sequence[Number], wide: float = C
     ]
 
 
-def _asked(rank: int, shown: Iterable[object], wide: float = CELL) -> list[str]:
-    """What is not known yet of a rank, in the right half: predicted numbers, or question marks."""
+def _unknown(rank: int, shown: Iterable[object], wide: float = CELL) -> list[str]:
+    """Draw a rank's unknown result in the right half: predicted numbers or question marks."""
     parts, y, inside = [], TOP + rank * ROW, wide - 4
     for place, one in enumerate(itertools.islice(shown, MOST)):
         x = MIDDLE + GAP + place * wide
@@ -143,7 +143,7 @@ def _asked(rank: int, shown: Iterable[object], wide: float = CELL) -> list[str]:
 
 
 def _verdict(rank: int, numbers: Sequence[int], cells: Sequence[Number]) -> str:
-    """Whether a prediction holds, below what the rank holds."""
+    """Draw whether a prediction is right, below what the rank holds."""
     right = list(numbers) == [one.number for one in cells]
     said = " ".join(map(str, numbers)) or "nothing"
     said = said if len(said) <= LONGEST else f"{said[: LONGEST - 1]}…"

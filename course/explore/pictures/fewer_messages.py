@@ -1,4 +1,4 @@
-"""The picture of a training that communicates less, beside DDP."""
+"""The picture of a training run that communicates less, next to DDP."""
 
 import math
 
@@ -70,7 +70,7 @@ def _named(every: int, compression: str) -> str:
 
 
 def _lanes(ddp: model.TimeToLoss, yours: model.TimeToLoss) -> list[str]:
-    """The two trainings as bars: computing, solid; waiting for messages, hatched."""
+    """Draw the two runs as bars: computing is solid, waiting for messages is hatched."""
     longest = max(ddp.total_s, yours.total_s)
     unit, seconds = next((one for one in reversed(UNITS) if longest >= 2 * one[1]), UNITS[0])
     top = svg.round_up(longest / seconds)
@@ -93,7 +93,7 @@ def _lanes(ddp: model.TimeToLoss, yours: model.TimeToLoss) -> list[str]:
 
 
 def _curve(curve: list[tuple[float, float]], now: tuple[float, float]) -> list[str]:
-    """How many times as fast as DDP, against the speed of the link; both axes are logarithmic."""
+    """Draw the speed relative to DDP against that of the link; both axes are logarithmic."""
     blue, bottom = palette.rank_colour(0), CURVE_Y + CURVE_HEIGHT
     span_x = math.log(LINKS[-1] / LINKS[0])
     span_y = math.log(TIMES[-1] / TIMES[0])

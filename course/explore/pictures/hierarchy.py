@@ -93,7 +93,7 @@ def _bar(way: model.Way, y: float, longest: float) -> list[str]:
     label = way.name.capitalize()
     if way.seconds:
         label += f": {words.duration(way.seconds)}"
-    # Paper that hides the guides behind the text.
+    # A patch of paper hides the guides behind the text.
     parts.append(svg.rect(LEFT - 2, y + 2, RIGHT - LEFT + 4, 18, palette.CARD))
     parts.append(svg.text(LEFT, y + 15, label, bold=True))
     parts.append(svg.text(RIGHT, y + 15, _out(way), anchor="end", colour=GREY))

@@ -46,7 +46,7 @@ def draw(histogram: model.Histogram, where: str, format: str, power: int) -> svg
 
 
 def _outcome(name: str, fate: model.Fate) -> str:
-    """What happens to the gradients, for the title."""
+    """Return in words what happens to the gradients, for the title."""
     if not fate.infinite:
         return f"{_percent(fate.zero)} become 0, {_percent(fate.subnormal)} lose digits"
     lost = ", so the step is lost" if FORMATS[name].infinity else ""
@@ -54,13 +54,13 @@ def _outcome(name: str, fate: model.Fate) -> str:
 
 
 def _labels(name: str) -> dict[str, str]:
-    """What to call each fate in the format called `name`."""
+    """Return the label of each fate in the format called `name`."""
     known = FORMATS[name]
     return LABELS if known.infinity else LABELS | {"infinite": f"are cut to {known.largest:g}"}
 
 
 def _percent(share: float) -> str:
-    """A share as a percentage that says 0 only where there is none."""
+    """Format a share as a percentage that reads 0 only if the share is 0."""
     if 0 < share < 0.0001:
         return "under 0.01 %"
     if 0.995 <= share < 1:
@@ -90,7 +90,7 @@ def _zones(name: str) -> list[str]:
 
 
 def _bars(name: str, histogram: model.Histogram, power: int) -> list[str]:
-    """A bar for each power of two in the colour of its fate; the ends gather what is beyond."""
+    """Draw a bar for each power of two in the colour of its fate; the ends include all beyond."""
     shown: dict[int, int] = {}
     for exponent, count in histogram.items():
         place = min(max(exponent + power, LOWEST), HIGHEST - 1)

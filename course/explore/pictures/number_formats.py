@@ -14,7 +14,7 @@ FRACTION = palette.RANKS[0]
 EXPONENT = palette.RANKS[2]
 LEFT, RIGHT = svg.MARGIN + 84, svg.WIDTH - svg.MARGIN
 BITS_Y, RANGE_Y, LINE_Y = 96, 206, 430
-WEIGHTS = (1e-8, 1e6)  # that can be asked for
+WEIGHTS = (1e-8, 1e6)  # that can be chosen
 LOWEST, HIGHEST = -152, 130  # powers of two on the axis of ranges
 
 
@@ -36,7 +36,7 @@ def draw(format: str, weight: float, change: float) -> svg.Picture:
 
 
 def readable(value: float, digits: int = 3) -> str:
-    """A number of any size with so many digits: 0.0001, 65,504, 5.96·10⁻⁸."""
+    """Format a number of any size with `digits` digits: 0.0001, 65,504, 5.96·10⁻⁸."""
     if not math.isfinite(value) or value == 0:
         return str(value).removesuffix(".0")
     if 9e-5 < abs(value) < 1e6:
@@ -106,7 +106,7 @@ def _flips(known: Format, bits: str) -> Iterator[dict[str, str]]:
 
 
 def _bit(x: float, width: float, digit: str, colour: str, flip: dict[str, str]) -> list[str]:
-    """One bit in its box: a 1 is dark, a 0 light; what is not read stays as pale as it is."""
+    """Draw one bit in its box: a 1 is dark, a 0 light; a bit that is not read stays pale."""
     shade = palette.tint(colour, 0.0 if digit == "1" else 0.8)
     ground = colour if colour == palette.WAIT else shade
     return [
@@ -116,7 +116,7 @@ def _bit(x: float, width: float, digit: str, colour: str, flip: dict[str, str]) 
 
 
 def _fitting(label: str, width: float) -> str:
-    """A label as far as `width` pixels hold it: whole, up to its colon, or up to its comma."""
+    """Shorten a label to `width` pixels: whole, up to its colon, or up to its comma."""
     shorter = (label, label.partition(":")[0], label.partition(",")[0])
     return next((text for text in shorter if svg.text_width(text) * 0.92 <= width), "")
 
@@ -155,7 +155,7 @@ def _ranges(known: Format, weight: float, change: float) -> list[str]:
 
 
 def _values(weight_x: float, change_x: float, bottom: float) -> list[str]:
-    """The weight and the change as lines through the ranges, with names beside one another."""
+    """The weight and the change as lines through the ranges, with names next to one another."""
     if abs(weight_x - change_x) > 40:
         side, anchor = 0, "middle"
     elif change_x > weight_x:

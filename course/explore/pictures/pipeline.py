@@ -21,7 +21,7 @@ def draw(
     measured: model.Schedule | None = None,
 ) -> svg.Picture:
     """One state of the explorable; `backward` is relative to the cost of a forward pass."""
-    if policy == model.INTERLEAVED:  # which takes a multiple of the ranks
+    if policy == model.INTERLEAVED:  # which requires a multiple of the ranks
         microbatches = -(-microbatches // stages) * stages
     plan = model.schedule(policy, stages, microbatches, backward)
     idle = model.bubble(plan)
@@ -88,7 +88,7 @@ def _marks(plan: model.Schedule) -> list[tuple[str, str, str]]:
 
 
 def _kept(steps: list[model.Pass], policy: str) -> str:
-    """How many micro-batches a rank keeps: a chunk of two counts half."""
+    """Return how many micro-batches a rank keeps: a chunk of two counts half."""
     chunks = model.CHUNKS if policy == model.INTERLEAVED else 1
     return words.significant(model.kept(steps) / chunks)
 

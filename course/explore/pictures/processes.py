@@ -11,7 +11,7 @@ TOP = 76
 
 
 def draw(nodes: int, per_node: int, look: int) -> svg.Picture:
-    """One state of the explorable; `look` is the rank whose numbers stand in the title."""
+    """One state of the explorable; `look` is the rank whose numbers are in the title."""
     members = job(nodes, per_node)
     count, chosen = len(members), members[min(look, len(members) - 1)]
     parts = [_node(node, nodes) for node in range(nodes)]

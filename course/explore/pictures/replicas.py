@@ -1,4 +1,4 @@
-"""The picture of what nn.DataParallel holds where and moves in a step."""
+"""The picture of what nn.DataParallel holds on each device and moves in a step."""
 
 from course.core import words
 from course.drawing import palette, svg
@@ -71,7 +71,7 @@ def _idle(y: float) -> str:
 
 
 def _bar(device: model.Replica, colour: str, y: float, height: float, scale: float) -> list[str]:
-    """What a device holds, piece after piece, and how much that is in all."""
+    """Draw the pieces that a device holds, and their total."""
     only = {name: palette.tint(palette.ALARM, 0.16 * i) for i, name in enumerate(device.extra)}
     shades = {name: palette.tint(colour, shade) for name, shade in SHADES.items()} | only
     x, parts = float(LEFT), []

@@ -114,7 +114,7 @@ def _curve(curve: Sequence[Point], now: Point, points: Sequence[Point]) -> list[
 
 
 def _bar(step: model.StepTime) -> list[str]:
-    """One step of one GPU: computing, and beside it what hides and what does not."""
+    """One step of one GPU: computing, and next to it the communication, hidden or not."""
     scale = (RIGHT - LEFT) / step.seconds
     hidden = step.comm - step.exposed
     backward = LEFT + step.compute * scale  # communication hides behind the end of the computation

@@ -76,9 +76,9 @@ def _colour(name: str) -> str:
 
 
 def _row(each: model.Ledger, row: int, memory: float, top: float, ranks: int) -> list[str]:
-    """The bar of one way, and how much it is in all.
+    """Draw the bar of one way, and its total.
 
-    What is longer than the axis is cut with a zigzag, and its parts are told in words.
+    A bar longer than the axis is cut with a zigzag, and its parts are listed in words.
     """
     y, scale = TOP + row * ROW, (RIGHT - LEFT) / top / GB
     parts = [svg.text(LEFT - 12, y + 20, each.way, anchor="end", bold=True)]
@@ -103,7 +103,7 @@ def _row(each: model.Ledger, row: int, memory: float, top: float, ranks: int) ->
 
 
 def _zigzag(x: float, y: float) -> str:
-    """Where a bar of the height HIGH is cut: a white line from above to below."""
+    """Draw the cut of a bar of the height HIGH: a white line from above to below."""
     points = [(x + (4 if step % 2 else -4), y - 2 + step * (HIGH + 4) / 6) for step in range(7)]
     return svg.polyline(points, colour=palette.CARD, width=4)
 

@@ -1,4 +1,4 @@
-"""The picture of a stream that several readers share: who reads which line."""
+"""The picture of a stream that several readers share: the lines that each reads."""
 
 from functools import partial
 
@@ -46,7 +46,7 @@ def draw(
 
 
 def _range(reading: model.Reading) -> str:
-    """How often a line is read, in words."""
+    """Return in words how often a line is read."""
     times = sorted({reading.times(line) for line in reading.lines})
     if len(times) > 1:
         return f"{times[0]} to {times[-1]} times"

@@ -1,4 +1,4 @@
-"""The picture of a network split by data or by layers: who holds what, and who computes when."""
+"""The picture of a network split by data or by layers: what each rank holds and computes when."""
 
 from course.core import words
 from course.drawing import palette, svg
@@ -90,7 +90,7 @@ def _holds(by: str, rank: int, ranks: int) -> str:
 
 
 def _average(y: float, ranks: int, time: float) -> list[str]:
-    """Where all ranks average their gradients: a line through the ends of their lanes."""
+    """Mark the averaging of all gradients: a line through the ends of the lanes."""
     x, bottom = LEFT + (RIGHT - LEFT) * time + 4, y + (ranks - 1) * ROW + HIGH
     label = svg.text(x + 10, (y + bottom) / 2 + 4, "gradients averaged", colour=palette.MUTED)
     ends = (svg.circle(x, y + rank * ROW + HIGH / 2, 4, palette.INK) for rank in range(ranks))

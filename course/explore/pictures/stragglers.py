@@ -14,7 +14,7 @@ RIGHT = svg.WIDTH - svg.MARGIN
 LANE, NEXT = 20, 30  # a lane, and from one lane to the next, in pixels
 TOP = 106
 CURVE_HEIGHT = 110
-SHOWN_MS = 1400.0  # of the lanes; a slower run leaves the picture
+SHOWN_MS = 1400.0  # the length of the lanes; a slower run is cut off
 
 
 def draw(ranks: int, slower: float, jitter: float, every: int) -> svg.Picture:
@@ -97,13 +97,13 @@ def _period(period: model.Period, y: float, colour: str, scale: float) -> list[s
 
 
 def _clipped(begin_ms: float, end_ms: float, scale: float) -> tuple[float, float]:
-    """Where a mark begins and how wide it is in pixels, as far as the lanes reach."""
+    """Return the start and the width of a mark in pixels, cut off where the lanes end."""
     begin, end = min(begin_ms, SHOWN_MS), min(end_ms, SHOWN_MS)
     return LEFT + begin * scale, (end - begin) * scale
 
 
 def _curve(curve: list[tuple[int, float]], now: tuple[int, float], y: float) -> list[str]:
-    """What waiting adds to a pass, in percent, against the number of ranks, with where we are."""
+    """Draw what waiting adds to a pass, in percent, against the ranks; mark the current state."""
     blue, bottom = palette.rank_colour(0), y + CURVE_HEIGHT
     top = next(top for top in (25, 50, 100, 200, 400) if curve[-1][1] <= top)
 

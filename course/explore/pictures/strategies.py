@@ -40,12 +40,12 @@ def _mortal(now: model.Placement) -> str:
 
 
 def _device_y(now: model.Placement) -> float:
-    """The upper edge of the devices: below the centre if there is one."""
+    """Return the upper edge of the devices: below the centre if there is one."""
     return 222 if now.centre else 112
 
 
 def _bars_y(now: model.Placement) -> float:
-    """The upper edge of the comparison, which stands below the facts."""
+    """Return the upper edge of the comparison, which is below the facts."""
     return _device_y(now) + 236
 
 
@@ -83,7 +83,7 @@ def _slot(count: int) -> tuple[float, float]:
 
 
 def _x(i: int, count: int) -> float:
-    """The left edge of device i's box."""
+    """Return the left edge of device i's box."""
     width, apart = _slot(count)
     return LEFT + apart * i + (apart - width) / 2
 
@@ -217,7 +217,7 @@ def _ring(now: model.Placement, width: float) -> list[str]:
 
 
 def _facts(now: model.Placement) -> list[str]:
-    """Three facts, in words."""
+    """Write three facts."""
     y = _device_y(now) + 132
     rows = {"Variables": _variables(now), "A step moves": _moves(now), "Updates": _updates(now)}
     parts = []

@@ -127,7 +127,7 @@ def _message(
 
 
 def _curve(left: float, unit: str, curve: Sequence[Point], now: Point) -> str:
-    """How long it all takes against one of the two settings, with where we are."""
+    """Draw the time in all against one of the two settings, and mark the current one."""
     top, bottom = svg.round_up(max(ms for _, ms in [*curve, now])), CURVE_Y + CURVE_HEIGHT
     low, high = curve[0][0], curve[-1][0]
 

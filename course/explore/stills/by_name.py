@@ -1,4 +1,4 @@
-"""What is added up when calls are matched by their order, and when they are matched by name."""
+"""The sums that result if calls are matched by their order, and if they are matched by name."""
 
 from course.drawing import palette, svg
 

@@ -28,7 +28,7 @@ def overview() -> svg.Picture:
 
 
 def _panel(example: Example, x: float, y: float) -> str:
-    """One collective in small: a row for each rank."""
+    """Draw one small collective: a row for each rank."""
     parts = [svg.text(x, y, example.name, bold=True)]
     left = x + 3 * NUMBER
     right = left + 36

@@ -17,7 +17,7 @@ WEIGHTS = (
 
 
 def step() -> svg.Picture:
-    """One step of two ranks: forward, backward with all-reduces beside it, equal updates."""
+    """One step of two ranks: forward, backward with all-reduces alongside, equal updates."""
     transfers, free = [], 0.0
     for layers, duration in BUCKETS:
         computed_ms = FORWARD_MS + LAYER_MS * (5 - min(layers))
@@ -37,7 +37,7 @@ def step() -> svg.Picture:
 
 
 def _computing(speed: float, averaged_ms: float) -> list[Span]:
-    """What a rank computes until it has stepped, if all gradients are averaged at `averaged_ms`."""
+    """Return a rank's computing up to its step, if all gradients are averaged at `averaged_ms`."""
     begin = FORWARD_MS * speed
     spans = [Span(0, begin, "forward", "forward")]
     for layer in (4, 3, 2, 1):

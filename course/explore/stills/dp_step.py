@@ -19,7 +19,7 @@ SPEEDS = (1.0, 0.94, 0.97)  # of the devices' computing
 
 
 def step() -> Picture:
-    """One step: what the master does alone stands between what all devices do together."""
+    """Draw one step: the master works alone between the stages that all devices share."""
     stretches, begin = [], 0.0
     for stage in STAGES:
         speeds = SPEEDS if stage in TOGETHER else SPEEDS[:1]

@@ -1,4 +1,4 @@
-"""A rank of four is killed: with DDP all begin again, in rounds the others go on."""
+"""One of four ranks is killed: with DDP all ranks start again, in rounds the others go on."""
 
 from course.charts import Training, draw_training
 from course.drawing import Picture

@@ -1,4 +1,4 @@
-"""Two nodes twice: how their agents meet, and what an all-reduce sends through the cable."""
+"""Two pictures of two nodes: how their agents meet, and what an all-reduce sends across."""
 
 from course.drawing import palette, svg
 

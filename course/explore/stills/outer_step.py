@@ -50,7 +50,7 @@ def _mean(points: list[Point]) -> Point:
 
 
 def _after(before: Point, common: Point, mean: Point) -> Point:
-    """Where a Nesterov step leads if the step before was the first, from `before` to `common`."""
+    """The end of a Nesterov step if the step before was the first, from `before` to `common`."""
     after = []
     for old, now, middle in zip(before, common, mean, strict=True):
         gradient, velocity = now - middle, (old - now) / (1 + MOMENTUM)
@@ -64,7 +64,7 @@ def _between(start: Point, end: Point, share: float) -> Point:
 
 
 def _place(point: Point, name: str, right: float, down: float) -> list[str]:
-    """A point of common weights, with its name beside it."""
+    """A point of common weights, with its name next to it."""
     x, y = point
     return [svg.circle(x, y, 5, palette.INK), _label(x + right, y + down, name, palette.INK)]
 

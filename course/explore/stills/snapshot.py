@@ -1,9 +1,9 @@
-"""What is on the disk at each moment of two ways to save, and so what a kill would leave."""
+"""What two ways to save have on the disk at each moment, and so what a kill would leave."""
 
 from course.drawing import palette, svg
 
 LEFT, RIGHT = 150, svg.WIDTH - svg.MARGIN
-ROW, FIRST = 30, 92  # the height of a bar and where the first heading stands, in pixels
+ROW, FIRST = 30, 92  # the height of a bar, and the y of the first heading, in pixels
 OLD, NEW = palette.rank_colour(0), palette.rank_colour(2)
 
 # (way, its files as (name, [(from, to, what)])); time runs from 0 to 1, the save from 0.25 to 0.7.

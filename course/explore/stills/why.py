@@ -10,7 +10,7 @@ FILE = Path(__file__).with_name("why.json")  # written by tests/tools/record_why
 
 
 def straggler() -> svg.Picture:
-    """The recorded step of two ranks."""
+    """Draw the recorded step of two ranks."""
     told = json.loads(FILE.read_text(encoding="utf-8"))
     first, step = told["causes"][0], words.duration(told["step_s"])
     share = f"{100 * first['share']:.0f} %"
