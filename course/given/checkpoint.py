@@ -1,4 +1,4 @@
-"""Save what a training needs to go on, and load it."""
+"""Save and load what a training run needs to continue."""
 
 import os
 from pathlib import Path
@@ -18,7 +18,7 @@ def save(path: Path, step: int, model: nn.Module, optimizer: torch.optim.Optimiz
 
 
 def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> int:
-    """Load the checkpoint; returns the number of steps done, 0 if there is no checkpoint."""
+    """Load the checkpoint; return the number of steps done, 0 if there is no checkpoint."""
     if not path.exists():
         return 0
     state = torch.load(path, map_location="cpu", weights_only=True)

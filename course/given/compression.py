@@ -1,4 +1,4 @@
-"""What a communication hook needs that compresses: a memory, and two ways to send less."""
+"""What a compressing communication hook needs: a memory, and two ways to send less."""
 
 from dataclasses import dataclass, field
 
@@ -48,10 +48,10 @@ def mean(row: Tensor, dtype: torch.dtype) -> Future[Tensor]:
 def mean_of_few(values: Tensor, places: Tensor, like: Tensor) -> Future[Tensor]:
     """The mean of rows of which each rank sends a few numbers, with their places; the rest is 0.
 
-    All ranks send equally many. The result is as long as `like`. Places travel as int32, half of
+    All ranks send the same number. The result is as long as `like`. Places travel as int32, half of
     what torch's own int64 would take.
     """
-    # torch 2.13 has given it a shorter name, and warns at the old one.
+    # torch 2.13 has a shorter name for it, and warns about the old one.
     all_gather = getattr(dist, "all_gather_single", dist.all_gather_into_tensor)
     ranks = dist.get_world_size()
     gathered = ranks * values.numel()

@@ -1,4 +1,4 @@
-"""A small training on the handwritten digits, in which only the way to communicate changes."""
+"""A small training task on handwritten digits; only the way to communicate changes."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ def model(width: int = 256) -> nn.Sequential:
 
 
 def batches(steps: int) -> Iterator[Pair]:
-    """So many random batches of this rank's share of the training set, the same in every run."""
+    """Yield random batches of this rank's share of the training set, the same in every run."""
     training, rank = digits.load()[0], dist.get_rank()
     mine = torch.arange(rank, len(training), dist.get_world_size())
     generator = torch.Generator().manual_seed(rank)
@@ -32,12 +32,12 @@ def batches(steps: int) -> Iterator[Pair]:
 
 
 def loss_of(net: nn.Module, batch: Pair) -> Tensor:
-    """The mean cross-entropy of a batch."""
+    """Return the mean cross-entropy of a batch."""
     images, labels = batch
     return nn.functional.cross_entropy(net(images), labels)
 
 
 @torch.no_grad()
 def validation_loss(net: nn.Module) -> float:
-    """The loss on the digits that no rank trains on."""
+    """Return the loss on the digits that no rank trains on."""
     return loss_of(net, digits.load()[1][:]).item()

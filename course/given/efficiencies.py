@@ -9,7 +9,7 @@ Rates = dict[tuple[int, int], float]  # samples per second by (ranks, batch of e
 
 
 def weak(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """The efficiency of each measurement on several ranks, one row each."""
+    """Yield the efficiency of each measurement on several ranks, one row each."""
     for model, alone, ddp in _rates(table):
         for way, rates in (("alone", alone), ("DDP", ddp)):
             for (ranks, batch), rate in rates.items():
@@ -20,7 +20,7 @@ def weak(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
 
 def strong(table: pd.DataFrame, speedups: Callable, serial: Callable) -> Iterator[dict[str, Any]]:
-    """The speed-up of ranks that share a global batch, and its serial share, one row each.
+    """Yield the speed-up of ranks that share a global batch, and its serial share, one row each.
 
     `speedups` and `serial` are the learner's `speedups` and `karp_flatt`.
     """
@@ -35,7 +35,7 @@ def strong(table: pd.DataFrame, speedups: Callable, serial: Callable) -> Iterato
 
 
 def _rates(table: pd.DataFrame) -> Iterator[tuple[str, Rates, Rates]]:
-    """For each model, its rates alone and with DDP."""
+    """Yield each model with its rates alone and with DDP."""
     for model, rows in table.groupby("model", sort=False):
         by_way = {
             way: {(row.ranks, int(row.batch)): row.rate for row in of_way.itertuples()}

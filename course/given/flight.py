@@ -1,4 +1,4 @@
-"""Write what torch's flight recorder holds to a file, one per rank, as Gloo does not."""
+"""Write the entries of torch's flight recorder to one file per rank, which Gloo does not do."""
 
 import pickle
 import threading
@@ -14,7 +14,7 @@ _recorded = insides.inside(insides.module("torch._C._distributed_c10d"), "_dump_
 
 
 def dump_after(seconds: float) -> None:
-    """Write the file after so many seconds, whatever the rank is waiting for by then."""
+    """Write the file after this many seconds, whatever the rank is waiting for by then."""
     timer = threading.Timer(seconds, dump)
     timer.daemon = True  # the process may end before the timer does
     timer.start()
@@ -33,6 +33,6 @@ def dump() -> None:
 
 
 def _of_the_script(frames: list[dict]) -> list[dict]:
-    """The frames, innermost first, without those of what started the script."""
+    """Return the frames, innermost first, without those that started the script."""
     names = [frame["name"] for frame in frames]
     return frames[: names.index("<module>") + 1] if "<module>" in names else frames

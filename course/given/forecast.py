@@ -10,7 +10,7 @@ import pandas as pd
 def larger_batches(
     table: pd.DataFrame, link_of: Callable, ring: Callable, step_seconds: Callable
 ) -> Iterator[dict[str, Any]]:
-    """DDP with all but the smallest batch, predicted and measured, one row each.
+    """Yield DDP with all but the smallest batch, predicted and measured, one row each.
 
     The three functions are the learner's `Link`, `ring` and `step_seconds`.
     """
@@ -28,7 +28,7 @@ def larger_batches(
         comm = ring(first.bytes, most, link)
         extra = most * first.batch / first.rate - fixed - each * first.batch  # what DDP adds
         hidden = min(max(1 - extra / comm, 0), 1)
-        beside = max(extra - comm, 0)  # hooks, copies, threads that wake up, ranks that come late
+        beside = max(extra - comm, 0)  # hooks, copies, waking threads, late ranks
         for row in others:
             step = step_seconds(fixed + each * row.batch, comm, hidden) + beside
             guess = most * row.batch / step

@@ -1,4 +1,4 @@
-"""A model whose layers are sharded, without what happens before and after they compute."""
+"""A model with sharded layers; subclasses add what happens before and after they compute."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from course.given.units import ShardedUnit
 class HookedModel(nn.Module):
     """A model that is sharded at rest; the optimizer steps on `shards()`.
 
-    Nothing has to be called after a step. A subclass says what the hooks do: `before_forward(i)`,
+    No call is needed after a step. A subclass defines the hooks: `before_forward(i)`,
     `after_forward(i, output)` and `gradient_ready(unit)`.
     """
 
@@ -43,12 +43,12 @@ class HookedModel(nn.Module):
         )
 
     def shards(self) -> list[nn.Parameter]:
-        """What this rank trains."""
+        """Return the parameters that this rank trains."""
         return [unit.shard for unit in (*self.outer, *self.units)]
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Within it, gradients stay whole here; the first backward after it reduces their sum."""
+        """Keep gradients whole inside the block; the first backward after it reduces their sum."""
         self.reduces = False
         try:
             yield
@@ -56,7 +56,7 @@ class HookedModel(nn.Module):
             self.reduces = True
 
     def forward(self, *args, **kwargs):
-        """Run the model; what belongs to no single layer is gathered first and freed last."""
+        """Run the model; parameters of no single layer are gathered first and freed last."""
         for unit in self.units:
             unit.in_backward = False
         for unit in self.outer:

@@ -21,7 +21,7 @@ SHARED_INPUTS = (".out.weight", ".down.weight")  # of layers cut into rows, whos
 
 @dataclass(frozen=True)
 class Layers:
-    """What the GPT is made of: each takes the group over whose ranks it is split."""
+    """The parts of the GPT: each takes the group over whose ranks it is split."""
 
     column: Callable[..., nn.Module] = ours.ColumnLinear
     row: Callable[..., nn.Module] = ours.RowLinear
@@ -31,12 +31,12 @@ class Layers:
 
 
 def is_split(name: str) -> bool:
-    """Whether the ranks of a group hold different parts of this parameter, not copies of it."""
+    """Return whether the ranks of a group hold different parts of this parameter, not copies."""
     return name == "table" or ".qkv." in name or ".up." in name or name.endswith(SHARED_INPUTS)
 
 
 class Attention(nn.Module):
-    """Each rank computes its share of the heads, whole."""
+    """Attention in which each rank computes its share of the heads, each head whole."""
 
     def __init__(self, width: int, heads: int, group: dist.ProcessGroup, layers: Layers):
         super().__init__()
@@ -116,11 +116,11 @@ class Stage(nn.Module):
         return x
 
     def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """The mean loss of all tokens of a batch, from this rank's logits."""
+        """Return the mean loss of all tokens of a batch, from this rank's logits."""
         return self.made_of.cross_entropy(logits.flatten(0, 1), targets.flatten(), self.group)
 
     def share_of(self, whole: dict[str, Tensor]) -> dict[str, Tensor]:
-        """What this rank holds of a whole model's `state_dict()`: to load it, or to compare."""
+        """Return this rank's part of a whole model's `state_dict()`, to load or compare it."""
         share = {}
         for name, mine in self.state_dict().items():
             share[name] = whole[name]
@@ -132,7 +132,7 @@ class Stage(nn.Module):
 
 
 def samples(size: str) -> Tensor:
-    """Pieces of text for a model of that size, (samples, context + 1), as bytes."""
+    """Return pieces of text for a model of this size, (samples, context + 1), as bytes."""
     context = SIZES[size][-1]
     pairs = nli.pairs()["train"][:2000]
     text = "".join(f"{premise}, {hypothesis}. " for premise, hypothesis, _ in pairs)

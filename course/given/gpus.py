@@ -1,4 +1,4 @@
-"""What the GPUs of a box have in common, so that all its ranks decide alike where they differ."""
+"""What the GPUs of a machine have in common, so that all ranks decide alike if GPUs differ."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""How many updates it takes to learn the digits with a global batch of some size."""
+"""The number of updates that learning the digits takes with a global batch of some size."""
 
 from functools import cache
 
@@ -13,11 +13,11 @@ from course.models import image_model
 TARGET, EPOCHS = 0.95, 25  # the accuracy to reach, and the most epochs
 
 
-load = cache(digits.load)  # once per process, not once per training
+load = cache(digits.load)  # once per process, not once per run
 
 
 def updates_to_target(batch: int, rate: float, seed: int) -> float:
-    """How many updates it takes with this learning rate, nan if EPOCHS are not enough."""
+    """Return the updates needed with this learning rate, nan if EPOCHS are not enough."""
     torch.manual_seed(seed)
     (images, labels), (held_out, truth) = (data.tensors for data in load())
     model = DistributedDataParallel(image_model(batch_norm=False))

@@ -18,7 +18,7 @@ def receive(tensor: Tensor, source: int) -> None:
 
 
 def swap(outgoing: Tensor, incoming: Tensor, partner: int) -> None:
-    """Send one tensor to the partner while another comes in from there."""
+    """Send one tensor to the partner and receive another from it at the same time."""
     deliver([dist.P2POp(dist.irecv, incoming, partner), dist.P2POp(dist.isend, outgoing, partner)])
 
 
@@ -45,7 +45,7 @@ def tree(flat: Tensor) -> None:
 def halving_doubling(flat: Tensor) -> None:
     """Partners exchange ever smaller halves and add; the sums go back the same way."""
     rank, world_size = dist.get_rank(), dist.get_world_size()
-    # The largest power of two. The other ranks only send and receive.
+    # The largest power of two of ranks; the other ranks only send and receive.
     core = 1 << (world_size.bit_length() - 1)
     if rank >= core:
         send(flat, rank - core)

@@ -11,14 +11,14 @@ from course.given.sent import Traffic, tree_leaves
 
 
 def held(tensors: Iterable[Tensor]) -> int:
-    """The bytes of memory behind these tensors on this rank; what shares memory counts once."""
+    """Return the bytes of memory of these tensors on this rank; shared memory counts once."""
     local = [tensor.to_local() if hasattr(tensor, "to_local") else tensor for tensor in tensors]
     storages = {storage.data_ptr(): storage.nbytes() for storage in map(_storage, local)}
     return sum(storages.values())
 
 
 class Account(Traffic):
-    """Sees every operation within it: what collectives send, and all memory.
+    """Counts, for every operation inside it, what collectives send and the memory in use.
 
     `sent` and `peak` are in bytes. What a rank sends is counted as the ring of lab 02 sends it.
     """
@@ -35,7 +35,7 @@ class Account(Traffic):
 
     @property
     def alive(self) -> int:
-        """The bytes of all memory that an operation has used and that somebody still refers to."""
+        """The bytes of all memory that an operation has used and that is still referenced."""
         return sum(storage.nbytes() for storage in self._storages)
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):

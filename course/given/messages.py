@@ -19,7 +19,7 @@ def deliver(messages: list[dist.P2POp]) -> None:
 
 
 def in_place(add_up: AllReduce) -> AllReduce:
-    """Let `add_up` see any tensor as a flat one, and change the tensor itself."""
+    """Pass any tensor to `add_up` as a flat one, and change the tensor itself."""
 
     @wraps(add_up)
     def all_reduce(tensor: Tensor) -> None:

@@ -1,4 +1,4 @@
-"""The operations of a backend, each as a call on small tensors that can be tried."""
+"""The operations of a backend, each as a call on small tensors, to be tried."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ Operation = Callable[[], object]
 
 
 def operations(device: torch.device, group: dist.ProcessGroup | None) -> dict[str, Operation]:
-    """Each operation by its name, on tensors of this device, among the ranks of the group."""
+    """Return the operations by name, on tensors of this device, among the ranks of the group."""
     rank, world_size = dist.get_rank(), dist.get_world_size()
     after, before = (rank + 1) % world_size, (rank - 1) % world_size
 
@@ -47,8 +47,8 @@ def attempt(call: Operation, device: torch.device) -> str:
     try:
         call()
         if device.type == "cuda":
-            torch.cuda.synchronize()  # only then has NCCL done it
+            torch.cuda.synchronize()  # only then is NCCL done
         return "yes"
     except Exception as error:  # each backend refuses in its own way
-        said = str(error) or type(error).__name__
-        return said.splitlines()[0].rpartition("] ")[2][:60]  # Gloo begins with "[file and line] "
+        text = str(error) or type(error).__name__
+        return text.splitlines()[0].rpartition("] ")[2][:60]  # Gloo begins with "[file and line] "

@@ -27,7 +27,7 @@ class Runner:
     def run(
         self, actions: list[tuple[str, int]], tokens: list[Tensor], targets: list[Tensor]
     ) -> None:
-        """One step: parameters get their gradients.
+        """Run one step, after which the parameters have their gradients.
 
         `tokens` and `targets` are the micro-batches, each (samples, context).
         """
@@ -73,7 +73,7 @@ class Runner:
         self.sent.append((message, works))  # the tensor must live until it has gone
 
     def receive(self, source: int, group: dist.ProcessGroup) -> Tensor:
-        """The next message of a neighbour."""
+        """Return the next message of a neighbour."""
         tensor = torch.empty(self.shape, device=self.device)
         message = dist.P2POp(dist.irecv, tensor, group=group, group_peer=source)
         for work in dist.batch_isend_irecv([message]):
@@ -82,11 +82,11 @@ class Runner:
 
     @contextmanager
     def timed(self, kind: str, i: int) -> Iterator[None]:
-        """Note when a pass begins and ends.
+        """Record when a pass begins and ends.
 
-        It lasts `pace_ms` at least, and twice that if it is a backward pass.
+        A pass lasts at least `pace_ms`, and a backward pass at least twice that.
         """
-        self._finish()  # a message that is still on its way to a GPU is no part of the pass
+        self._finish()  # a message still on its way to a GPU is not part of the pass
         start = time.perf_counter()
         yield
         self._finish()

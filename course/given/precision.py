@@ -1,4 +1,4 @@
-"""What lab 05b needs beside its ideas: batches, formats and losses to look at, a step's cost."""
+"""The tools of lab 05b: batches, formats and losses to look at, and the cost of a step."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ FEWEST, MOST = 40, 300  # steps of a race
 
 
 def batches(steps: int, size: int, device: torch.device) -> Iterator[Batch]:
-    """This rank's `size` pairs for each of `steps` steps, the same in every run."""
+    """Yield this rank's `size` pairs for each of `steps` steps, the same in every run."""
     pairs = nli.tokenized("train")
     drawn = torch.Generator().manual_seed(0)
     rank, world_size = dist.get_rank(), dist.get_world_size()
@@ -40,7 +40,7 @@ def _on(device: torch.device, batch: Batch) -> Batch:
 
 
 def watch(model: nn.Module) -> dict[str, torch.dtype]:
-    """A dict that fills when `model` runs: the format of each innermost layer's output, by name."""
+    """Return a dict that a run of `model` fills: each innermost layer's output format, by name."""
     formats: dict[str, torch.dtype] = {}
 
     def remember(name: str) -> Callable:
@@ -56,7 +56,7 @@ def watch(model: nn.Module) -> dict[str, torch.dtype]:
 
 
 class LastLoss:
-    """Computes the loss of a model of transformers on a batch, and keeps the last as `value`."""
+    """Computes the loss of a transformers model on a batch, and keeps the last as `value`."""
 
     value: Tensor
 
@@ -66,10 +66,10 @@ class LastLoss:
 
 
 class Cost:
-    """What a step within it takes: ``row`` has its time, and on a GPU its memory.
+    """The cost of a step inside it: ``row`` has its time, and on a GPU its memory.
 
     The memory is what the step needs beyond weights and the optimizer's state; torch keeps no such
-    record of the CPU's.
+    record for a CPU.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -93,7 +93,7 @@ class Cost:
 
 
 def affordable_steps(size: str, batch: int, ways: int, device: torch.device) -> int:
-    """How many steps a race of so many ways takes: 40 on a CPU, on a GPU what fits into a minute.
+    """Return the steps of a race of `ways` ways: 40 on a CPU, what fits into a minute on a GPU.
 
     A GPU is timed on a BERT of this size; it does 40 to 300 steps, the same number on all ranks.
     """

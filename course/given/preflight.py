@@ -22,7 +22,7 @@ def say(verdict: str, text: str) -> None:
 
 
 def check_name() -> None:
-    """Say at which address the others are told to find this node."""
+    """Report the address at which the other nodes look for this one."""
     try:
         own = socket.gethostbyname(NAME)
     except OSError:
@@ -32,7 +32,7 @@ def check_name() -> None:
 
 
 def check_endpoint(head: str, port: int) -> None:
-    """Say whether the address where the agents meet can be reached."""
+    """Report whether the address where the agents meet can be reached."""
     try:
         socket.create_connection((head, port), timeout=3).close()
         say("ok", f"something listens at {head}:{port}")
@@ -43,16 +43,16 @@ def check_endpoint(head: str, port: int) -> None:
 
 
 def show_networks() -> None:
-    """Say which interfaces and InfiniBand ports this node has."""
-    for interface, found in psutil.net_if_addrs().items():
-        say("", f"{interface}: {[a.address for a in found if a.family == socket.AF_INET]}")
+    """Report the interfaces and InfiniBand ports of this node."""
+    for interface, addresses in psutil.net_if_addrs().items():
+        say("", f"{interface}: {[a.address for a in addresses if a.family == socket.AF_INET]}")
     for port in sorted(Path("/sys/class/infiniband").glob("*/ports/*")):
         state = (port / "state").read_text().strip()
         say("", f"InfiniBand {port.parts[4]}, port {port.name}: {state}")
 
 
 def check_gpus() -> None:
-    """Say of each GPU whether it computes."""
+    """Report whether each GPU computes."""
     for gpu in range(torch.cuda.device_count()):
         try:
             free, total = (bytes_ >> 30 for bytes_ in torch.cuda.mem_get_info(gpu))
@@ -64,7 +64,7 @@ def check_gpus() -> None:
 
 
 def show_versions() -> None:
-    """Say which versions this node has, to compare with the others."""
+    """Report the versions on this node, to compare with the others."""
     file = Path("/proc/driver/nvidia/version")
     driver = re.search(r"\d+\.[\d.]+", file.read_text())[0] if file.exists() else None
     nccl = ".".join(map(str, torch.cuda.nccl.version())) if dist.is_nccl_available() else None

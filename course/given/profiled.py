@@ -8,7 +8,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.profiler import profile, record_function, schedule
 
-WARM_UP, STEPS = 2, 3  # the first steps under the profiler are slow, so they are left out
+WARM_UP, STEPS = 2, 3  # the first steps under the profiler are slow, so the trace omits them
 
 
 def train(model: nn.Module, optimizer: torch.optim.Optimizer, batch: Mapping[str, Tensor]) -> None:

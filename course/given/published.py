@@ -1,4 +1,4 @@
-"""Stated constants of links, and published throughputs of trainings on several GPUs, for lab 08."""
+"""Constants of links, and published throughputs of training on several GPUs, for lab 08."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ LINKS = {  # α in s, and β in s per byte: round figures, not measured
 
 
 class Published(NamedTuple):
-    """A training as its authors published it."""
+    """A training run as its authors published it."""
 
     name: str
     inside: str  # the link between the GPUs of a node

@@ -1,6 +1,6 @@
-"""What a data-parallel model of labs 03 and 03b begins with, and how its gradients become messages.
+"""The base of the data-parallel models of labs 03 and 03b, and how gradients become messages.
 
-A replica holds the model of one rank. How the gradients travel is left to the learner.
+A replica holds the model of one rank. The learner writes how the gradients travel.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 
 def pack(parameters: list[nn.Parameter]) -> Tensor:
-    """One flat tensor: the gradients (zeros where there is none), then a flag for each of them.
+    """Return one flat tensor: the gradients (zeros if there is none), then a flag for each.
 
     The flag is 1 if the parameter has a gradient on this rank, else 0.
     """

@@ -1,7 +1,7 @@
-"""What a rank sends, so that ways to train can be compared by their messages and bytes.
+"""Counts what a rank sends, to compare ways to train by their messages and bytes.
 
-`counted` stands between a script and the functions that it calls, which takes no time. `Traffic`
-sees every operation that torch runs, and so each collective under whatever name; that takes time.
+`counted` wraps the functions that a script calls, which takes no time. `Traffic` sees every
+operation that torch runs, and so each collective under any name; that takes time.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from course.core import dist_names, insides, interceptor
 
-# What is in nested lists and dictionaries; torch has no public name for it.
+# Flattens nested lists and dictionaries; torch has no public name for it.
 tree_leaves = insides.inside(insides.module("torch.utils._pytree"), "tree_leaves")
 
 
@@ -32,9 +32,9 @@ class Sent:
 
 @contextmanager
 def counted() -> Iterator[Sent]:
-    """Count this rank's all-reduces and all-gathers while it is entered.
+    """Count this rank's all-reduces and all-gathers inside the block.
 
-    Calls from Python count, those from DDP's own C++ do not: give DDP a communication hook.
+    Calls from Python count; those from DDP's own C++ do not: give DDP a communication hook.
     """
     total = Sent()
 
@@ -59,10 +59,10 @@ class Collective:
 
 
 class Traffic(TorchDispatchMode):
-    """The collectives of this rank while it is entered, in order.
+    """The collectives of this rank inside the block, in order.
 
     torch.distributed runs each collective as an operation of the dispatcher, and so do its
-    functional forms. So it does not matter how a script has called it.
+    functional forms. So it does not matter how a script calls them.
     """
 
     def __init__(self) -> None:
@@ -86,14 +86,14 @@ class Traffic(TorchDispatchMode):
 
 
 def _members(args: tuple) -> tuple[int, ...]:
-    """The ranks of the group among the arguments of an operation; none if it has no group."""
+    """Return the ranks of the group among an operation's arguments, () if there is no group."""
     for thing in args:
         group = None
         if isinstance(thing, torch.ScriptObject):
             if "ProcessGroup" in str(insides.inside(thing, "_type")()):
                 group = dist.ProcessGroup.unbox(thing)
         elif isinstance(thing, str):
-            with contextlib.suppress(ValueError, RuntimeError):  # it is not the name of a group
+            with contextlib.suppress(ValueError, RuntimeError):  # not the name of a group
                 group = insides.inside(distributed_c10d, "_resolve_process_group")(thing)
         if group is not None:
             return tuple(dist.get_process_group_ranks(group))

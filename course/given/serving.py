@@ -1,4 +1,4 @@
-"""What a parameter server and its workers say to each other, from the start to the end of training.
+"""The messages between a parameter server and its workers, from the start to the end of training.
 
 A worker sends its gradients with the version of the weights that they belong to. The server
 answers with new weights and their version, at once or when the worker may go on.
@@ -37,13 +37,13 @@ class Mailbox:
         dist.send(message, to)
 
     def receive(self, source: int) -> tuple[int, Tensor]:
-        """The version and the numbers of the next message from a rank."""
+        """Return the version and the numbers of the next message from a rank."""
         message = torch.empty(1 + self.length)
         dist.recv(message, source)
         return int(message[0]), message[1:]
 
     def listen(self, workers: Iterable[int]) -> None:
-        """From now on, one thread per worker puts (worker, version, numbers) into the inbox."""
+        """Start one thread per worker that puts (worker, version, numbers) into the inbox."""
         for worker in workers:
             Thread(target=self._listen_to, args=[worker], daemon=True).start()
 
@@ -58,9 +58,9 @@ class Mailbox:
 
 
 class Serving:
-    """A strategy that inherits from this first: rank 0 is the server, the other ranks are workers.
+    """The first base class of a strategy in which rank 0 is the server and the others are workers.
 
-    It has to add `apply` and `may_go_on`, and a `run` for the workers.
+    The strategy has to add `apply` and `may_go_on`, and a `run` for the workers.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -69,14 +69,14 @@ class Serving:
         self.version = 0  # the server's updates so far; on a worker, those it has read
 
     def place(self) -> None:
-        """All begin with the server's variables."""
+        """Start all ranks with the server's variables."""
         for tensor in self.model.state_dict().values():
             dist.broadcast(tensor, src=0)
         self.model.to(self.devices[0])
         self.mail = Mailbox(sum(parameter.numel() for parameter in trained(self.model)))
 
     def distribute(self, loader: Iterable) -> Iterator[list]:
-        """Deal out whole batches to the workers; the server gets none, it serves meanwhile."""
+        """Deal out whole batches to the workers; the server gets none and serves meanwhile."""
         if self.rank == 0:
             self.serve()
             return
@@ -87,12 +87,12 @@ class Serving:
         self.read(*self.mail.receive(0))  # the final weights
 
     def gradients(self) -> Tensor:
-        """A worker's gradients in one row; a parameter that its step has not used has zeros."""
+        """Return a worker's gradients in one row, with zeros for unused parameters."""
         every = [torch.zeros_like(p) if p.grad is None else p.grad for p in trained(self.model)]
         return torch.cat([gradient.flatten() for gradient in every]).cpu()
 
     def read(self, version: int, weights: Tensor) -> None:
-        """A worker takes over the server's weights of a version."""
+        """Take over the server's weights of a version, on a worker."""
         self.version = version
         vector_to_parameters(weights.to(self.devices[0]), trained(self.model))
 

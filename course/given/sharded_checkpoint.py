@@ -14,7 +14,7 @@ State = dict[str, dict[str, Tensor]]  # by name of a parameter: its value, and i
 def save(
     model: HookedModel, optimizer: Optimizer, whole: Callable[[Unit, Tensor], list[Tensor]]
 ) -> State:
-    """The state of a model and its optimizer; it does not say how many ranks there were."""
+    """Return the state of a model and its optimizer, independent of the number of ranks."""
     name_of, state = _names(model), {}
     for unit in (*model.outer, *model.units):
         kept = {"value": unit.shard.detach()} | optimizer.state[unit.shard]
@@ -32,7 +32,7 @@ def load(
     state: State,
     part: Callable[[Unit, list[Tensor]], Tensor],
 ) -> None:
-    """Take up a state that `save` returned, on any number of ranks."""
+    """Load a state that `save` returned, on any number of ranks."""
     name_of = _names(model)
     for unit in (*model.outer, *model.units):
         saved = [state[name_of[parameter]] for parameter in unit.parameters]

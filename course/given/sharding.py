@@ -1,4 +1,4 @@
-"""What sharded models begin with: equal weights, and which parameters travel together.
+"""The start of sharded models: equal weights, and the parameters that travel together.
 
 The three ways of lab 10 that shard layer by layer share it.
 """
@@ -19,9 +19,9 @@ def same_start(model: nn.Module) -> None:
 
 
 def by_unit(model: nn.Module, layers: Sequence[nn.Module]) -> list[list[nn.Parameter]]:
-    """The trained parameters of each layer; first those of no layer, or of more than one.
+    """Return the trained parameters of each layer; first those of no layer, or of more than one.
 
-    Raises CourseError if `layers` has something that is not a module of the model, or one twice.
+    Raises CourseError if `layers` contains a layer twice, or anything not a module of the model.
     """
     inside = set(model.modules())
     for place, layer in enumerate(layers):
@@ -41,7 +41,7 @@ def by_unit(model: nn.Module, layers: Sequence[nn.Module]) -> list[list[nn.Param
 def _users(
     model: nn.Module, layers: Sequence[nn.Module]
 ) -> dict[nn.Parameter, set[nn.Module | None]]:
-    """The layers that use each trained parameter; None stands for the rest of the model."""
+    """Return the layers that use each trained parameter; None stands for the rest of the model."""
     layers_of, users = defaultdict(set), defaultdict(set)
     for layer in layers:
         for module in layer.modules():
@@ -54,7 +54,7 @@ def _users(
 
 
 def one_tensor(layer: int, output: object) -> Tensor:
-    """The output of a layer, whose gradient tells when its backward begins.
+    """Return the output of a layer; its gradient shows when the layer's backward begins.
 
     Raises CourseError if it is anything but one tensor.
     """

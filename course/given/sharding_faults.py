@@ -37,7 +37,7 @@ def save_a_part(net: HookedModel, whole: Whole, path: Path) -> None:
 
 
 def optimize_too_early() -> None:
-    """Build the optimizer, and shard only then."""
+    """Build the optimizer before sharding."""
     net = small()
     optimizer = torch.optim.SGD(net.parameters(), 0.1)
     fully_shard(net, mesh=init_device_mesh("cpu", (dist.get_world_size(),)))
@@ -49,7 +49,7 @@ def optimize_too_early() -> None:
 
 
 def start_apart() -> None:
-    """Give each of two replicas, of two ranks each, weights of its own."""
+    """Give two replicas, of two ranks each, different weights."""
     rank = dist.get_rank()
     net = small(seed=rank // 2)
     mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
@@ -64,7 +64,7 @@ def start_apart() -> None:
 
 
 def small(seed: int = 0) -> nn.Sequential:
-    """A model of two layers of 8 by 8."""
+    """Return a model of two layers of 8 by 8."""
     torch.manual_seed(seed)
     return nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8))
 

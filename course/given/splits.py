@@ -1,6 +1,6 @@
 """One step of training on several ranks: split by data, and split by layers.
 
-Each way returns the loss, and how many bytes this rank has sent.
+Each way returns the loss, and the number of bytes that this rank has sent.
 """
 
 import torch
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 
 def layers(first: int, end: int, width: int) -> nn.Sequential:
-    """The layers first ... end - 1, with the same weights wherever they are made."""
+    """Return the layers first ... end - 1, with the same weights on every rank."""
     made = []
     for number in range(first, end):
         torch.manual_seed(number)
@@ -18,7 +18,7 @@ def layers(first: int, end: int, width: int) -> nn.Sequential:
 
 
 def alone(model: nn.Module, batch: Tensor) -> tuple[Tensor, int]:
-    """The whole network and the whole batch, in one process: rank 0. The others do nothing."""
+    """The whole network and the whole batch, in one process, rank 0; the others do nothing."""
     if dist.get_rank():
         return torch.zeros(1), 0
     loss = model(batch).square().mean()

@@ -1,4 +1,4 @@
-"""What one rank of a large run holds and sends in a step, in bytes, counted while it takes one."""
+"""The bytes that one rank of a large run holds and sends, counted during a step."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -21,7 +21,7 @@ def ledger(mesh: DeviceMesh, size: str, microbatches: int, schedule: Callable) -
     """Take one step with AdamW on a mesh of the three `AXES`; one sample is one micro-batch."""
     stages = mesh["pipeline"].size()
     stage = Stage(size, mesh.get_local_rank("pipeline"), stages, mesh.get_group("tensor"))
-    runner = Runner(stage, *[mesh.get_group("pipeline")] * 2)  # Gloo does both ways in one group
+    runner = Runner(stage, *[mesh.get_group("pipeline")] * 2)  # with Gloo, one group does both
     optimizer, saved = torch.optim.AdamW(stage.parameters()), []
     tokens = torch.zeros(microbatches, stage.context, dtype=torch.long)
     with sent_by(runner, mesh) as sent:
@@ -48,13 +48,13 @@ def ledger(mesh: DeviceMesh, size: str, microbatches: int, schedule: Callable) -
 
 
 def count(tensors: Iterable[Tensor]) -> int:
-    """Bytes, each storage once, however many tensors look into it; tensors may be fake."""
+    """Return the bytes, each storage once however many tensors share it; tensors may be fake."""
     return sum(storage.nbytes() for storage in {tensor.untyped_storage() for tensor in tensors})
 
 
 @contextmanager
 def sent_by(runner: Runner, mesh: DeviceMesh) -> Iterator[Counter]:
-    """The bytes that are handed over to be sent meanwhile, by axis; a group of one sends none."""
+    """Count the bytes handed over for sending in the block, by axis; a group of one sends none."""
     sent, all_reduce, send = Counter(), dist.all_reduce, runner.send
     axis_of = {mesh.get_group(axis): axis for axis in AXES if mesh[axis].size() > 1}
 

@@ -1,4 +1,4 @@
-"""The same training steps taken in several ways, in turn, and how long each takes."""
+"""The same training steps taken in several ways, in turn, and the time of each."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ def race(
 ) -> None:
     """Log the time of each step in each way, and whether all models end with the same weights.
 
-    A step takes `pairs` pairs of sentences. What is called "DDP" runs on all ranks, the other ways
+    A step takes `pairs` pairs of sentences. The way called "DDP" runs on all ranks, the other ways
     on rank 0 alone.
     """
     turn = dist.new_group(backend="gloo")  # a wait over Gloo keeps no GPU busy, one over NCCL would

@@ -1,4 +1,4 @@
-"""Steps of training a BERT, on 12 pairs in all whatever the number of ranks."""
+"""Training steps of a BERT, on 12 pairs in all, whatever the number of ranks."""
 
 from collections.abc import Callable, Iterable
 

@@ -1,4 +1,4 @@
-"""The interface of the strategies in labs 07 and 07c, and the simplest strategy behind it."""
+"""The interface of the strategies in labs 07 and 07c, and the simplest strategy."""
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,25 +11,25 @@ from torch import Tensor, nn
 
 
 class Share(NamedTuple):
-    """What one replica gets of a batch of `whole` samples; it may be empty."""
+    """One replica's share of a batch of `whole` samples; it may be empty."""
 
     inputs: Tensor
     targets: Tensor
     whole: int
 
     def to(self, device: torch.device) -> "Share":
-        """The same share on a device."""
+        """Return the same share on a device."""
         return Share(self.inputs.to(device), self.targets.to(device), self.whole)
 
 
 def split(batch: tuple[Tensor, Tensor], parts: int) -> list[Share]:
-    """The shares of a batch, as equal as possible."""
+    """Return the shares of a batch, as equal as possible."""
     columns = (tensor.tensor_split(parts) for tensor in batch)
     return [Share(x, y, len(batch[0])) for x, y in zip(*columns, strict=True)]
 
 
 def trained(model: nn.Module) -> list[nn.Parameter]:
-    """The parameters that training changes: frozen ones are left out."""
+    """Return the parameters that training changes, without frozen ones."""
     return [parameter for parameter in model.parameters() if parameter.requires_grad]
 
 
@@ -42,7 +42,7 @@ def step(model: nn.Module, share: Share) -> Tensor:
 
 
 class Strategy:
-    """Where the variables live, who computes what, and how the replicas agree."""
+    """Decides where the variables live, what each device computes, and how the replicas agree."""
 
     def __init__(self, devices: list[torch.device]) -> None:
         self.devices = devices  # of the replicas in this process
@@ -71,7 +71,7 @@ class Strategy:
         raise NotImplementedError
 
     def reduce(self, values: list[Tensor]) -> float:
-        """The sum of one value per replica."""
+        """Return the sum of one value per replica."""
         return sum(float(value) for value in values)
 
     def at_once(self, function: Callable, *columns: list) -> list:

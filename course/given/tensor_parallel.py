@@ -56,9 +56,9 @@ def part(whole: Tensor, dim: int, group: dist.ProcessGroup) -> Tensor:
 
 
 class ColumnLinear(nn.Module):
-    """From a whole input (..., inputs), this rank's share of the outputs.
+    """Computes this rank's share of the outputs from a whole input (..., inputs).
 
-    `blocks` matrices may lie in one weight, as those of query, key and value do.
+    One weight may hold `blocks` matrices, such as those of query, key and value.
     """
 
     def __init__(self, inputs: int, outputs: int, group: dist.ProcessGroup, blocks: int = 1):
@@ -70,12 +70,12 @@ class ColumnLinear(nn.Module):
             self.register_parameter(name, nn.Parameter(share))
 
     def forward(self, x: Tensor) -> Tensor:
-        """The outputs (..., outputs / ranks) of this rank."""
+        """Return the outputs (..., outputs / ranks) of this rank."""
         return nn.functional.linear(Enter.apply(x, self.group), self.weight, self.bias)
 
 
 class RowLinear(nn.Module):
-    """From this rank's share of the inputs, the whole output (..., outputs)."""
+    """Computes the whole output (..., outputs) from this rank's share of the inputs."""
 
     def __init__(self, inputs: int, outputs: int, group: dist.ProcessGroup):
         super().__init__()
@@ -84,25 +84,25 @@ class RowLinear(nn.Module):
         self.weight, self.bias = nn.Parameter(part(whole.weight, 1, group)), whole.bias
 
     def forward(self, share: Tensor) -> Tensor:
-        """The whole outputs, the same on every rank."""
+        """Return the whole outputs, the same on every rank."""
         return Leave.apply(nn.functional.linear(share, self.weight), self.group) + self.bias
 
 
 def mine(tokens: Tensor, rows: int, group: dist.ProcessGroup) -> tuple[Tensor, Tensor]:
-    """Which tokens lie in this rank's `rows`; their row there, and 0 for those of other ranks."""
+    """Return which tokens are in this rank's `rows`, and the row of each, 0 for other tokens."""
     local = tokens - dist.get_rank(group) * rows
     here = (local >= 0) & (local < rows)
     return here, local * here
 
 
 def embed(tokens: Tensor, weight: Tensor, group: dist.ProcessGroup) -> Tensor:
-    """The embeddings (..., width) of `tokens` (...); `weight` holds this rank's rows."""
+    """Return the embeddings (..., width) of `tokens` (...); `weight` holds this rank's rows."""
     here, local = mine(tokens, len(weight), group)
     return Leave.apply(nn.functional.embedding(local, weight) * here.unsqueeze(-1), group)
 
 
 def cross_entropy(logits: Tensor, targets: Tensor, group: dist.ProcessGroup) -> Tensor:
-    """The mean loss over all tokens; `logits` (tokens, rows) are this rank's columns."""
+    """Return the mean loss over all tokens; `logits` (tokens, rows) are this rank's columns."""
     largest = logits.detach().amax(-1)
     dist.all_reduce(largest, dist.ReduceOp.MAX, group=group)
     shifted = logits - largest.unsqueeze(-1)

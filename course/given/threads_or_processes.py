@@ -35,7 +35,7 @@ def race(workers: int, rounds: int) -> None:
             "processes": partial(by_processes, pipes, kind),
         }
         turns = rounds // 3 if kind == "large operations" else rounds
-        for turn in range(-5, turns):  # five to warm up
+        for turn in range(-5, turns):  # the first five warm up
             for way, run in ways.items():
                 start = time.perf_counter()
                 run()
@@ -44,16 +44,16 @@ def race(workers: int, rounds: int) -> None:
 
 
 def count() -> None:
-    """Only Python: a loop that adds up numbers."""
+    """Add up numbers in a loop of plain Python."""
     total = 0
     for number in range(50_000):
         total += number
 
 
 def work(kind: str, i: int, workers: int) -> Work:
-    """A few milliseconds of work for worker i, on one core or one GPU, so that little disturbs it.
+    """Make a few milliseconds of work for worker i, on one core or GPU, so that little disturbs it.
 
-    What is large for a core is small for a GPU.
+    Work that is large for a core is small for a GPU.
     """
     if kind == "only Python":
         return count
@@ -74,7 +74,7 @@ def work(kind: str, i: int, workers: int) -> Work:
 
 
 def by_threads(works: list[Work]) -> None:
-    """Each work in a thread of its own; returns when all are done."""
+    """Do each piece of work in its own thread; return when all are done."""
     running = [Thread(target=one) for one in works]
     for thread in running:
         thread.start()
@@ -83,7 +83,7 @@ def by_threads(works: list[Work]) -> None:
 
 
 def by_processes(pipes: list[Connection], kind: str) -> None:
-    """The work of this kind in every process; returns when all have said that it is done."""
+    """Do the work of this kind in every process; return when all have reported that it is done."""
     for pipe in pipes:
         pipe.send(kind)
     for pipe in pipes:

@@ -7,9 +7,9 @@ import torch
 
 
 def fastest(*works: Callable[[], object], times: int = 40) -> list[float]:
-    """The fastest of so many times of each, in seconds.
+    """Return the fastest of `times` runs of each, in seconds.
 
-    The works take turns, so that other programs slow all of them.
+    They take turns, so that other programs slow all of them.
     """
     synchronize = torch.cuda.synchronize if torch.cuda.is_available() else lambda: None
     taken = [[] for _ in works]

@@ -11,7 +11,7 @@ from course.given.gpt import Stage
 from course.given.pipeline_runner import Runner
 
 MICROBATCHES = 8
-Way = tuple[list[Stage], Callable[[], object]]  # the stages of this rank, and what takes a step
+Way = tuple[list[Stage], Callable[[], object]]  # this rank's stages, and what takes a step
 
 
 class Pipelines:
@@ -26,11 +26,11 @@ class Pipelines:
         self.whole.loss(self.whole(self.inputs), self.targets).backward()
 
     def stage(self, number: int, count: int) -> Stage:
-        """Stage `number` of `count`, on this rank's device."""
+        """Return stage `number` of `count`, on this rank's device."""
         return Stage("tiny", number, count, self.alone).to(self.inputs.device)
 
     def ours(self, schedule: Callable[[int, int], list]) -> Way:
-        """The runner that follows the lists of a schedule."""
+        """Return our runner, which follows the lists of a schedule."""
         stage, size = self.stage(self.rank, self.ranks), len(self.inputs) // MICROBATCHES
         runner = Runner(stage, dist.group.WORLD, self.up)
         actions = schedule(self.ranks, MICROBATCHES)[self.rank]
@@ -52,7 +52,7 @@ class Pipelines:
         return parts, lambda: run.step(*inputs, target=self.targets if parts[-1].last else None)
 
     def ways(self, mine: Mapping[str, Callable]) -> dict[str, Way]:
-        """Our pipelines with the schedules `mine`, and six of torch's, by name."""
+        """Return our pipelines with the schedules `mine`, and six of torch's, by name."""
         rank, ranks = self.rank, self.ranks
         found = {f"our {name}": self.ours(schedule) for name, schedule in mine.items()}
         found |= {name: self.theirs(name, rank) for name in ("GPipe", "1F1B")}
@@ -67,7 +67,7 @@ class Pipelines:
         return found
 
     def off(self, parts: list[Stage]) -> float:
-        """How far gradients of this rank's stages are from those of one process, at most."""
+        """Return the largest difference of this rank's gradients from those of one process."""
         expected = {name: parameter.grad for name, parameter in self.whole.named_parameters()}
         tables = [part.table for part in parts if part.first or part.last]  # copies of one table
         total = sum((table.grad for table in tables), torch.zeros_like(self.whole.table))

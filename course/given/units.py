@@ -4,7 +4,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-# torch 2.13 gave these two new names; it and 2.14 warn of the old ones, 2.15 does not.
+# torch 2.13 gave these two new names; 2.13 and 2.14 warn about the old ones, 2.15 does not.
 all_gather = getattr(dist, "all_gather_single", dist.all_gather_into_tensor)
 reduce_scatter = getattr(dist, "reduce_scatter_single", dist.reduce_scatter_tensor)
 
@@ -27,7 +27,7 @@ class Unit:
             parameter.data = part.view(parameter.shape)
 
     def flatten(self, tensors: list[Tensor]) -> Tensor:
-        """One flat tensor with all of these, then zeros until N divides its length."""
+        """Return one flat tensor with all of these, then zeros until N divides its length."""
         padding = -sum(self.sizes) % dist.get_world_size()
         return torch.cat([*(tensor.flatten() for tensor in tensors), tensors[0].new_zeros(padding)])
 

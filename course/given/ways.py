@@ -1,7 +1,7 @@
-"""Ways to train one model on all ranks, compared: the bytes of each, and the time of its steps.
+"""Compares ways to train one model on all ranks: the bytes of each, and the time of its steps.
 
 A way is a function of a model and its layers. It returns what runs the model, what updates it, and
-what has to be called after an update. A way whose script still has open TODOs is left out.
+what to call after an update. A way whose script still has open TODOs is left out.
 """
 
 import argparse
@@ -30,11 +30,11 @@ Batch = dict[str, Tensor]
 
 
 def join() -> torch.device:
-    """Join the other ranks, or be the only one; return this rank's device."""
+    """Join the other ranks, or run alone; return this rank's device."""
     local_rank = int(os.environ.get("LOCAL_RANK", 0))
     on_gpus = torch.cuda.device_count() >= int(os.environ.get("LOCAL_WORLD_SIZE", 1))
     device = torch.device("cuda", local_rank) if on_gpus else torch.device("cpu")
-    if on_gpus:  # a GPU for every rank, or for none
+    if on_gpus:  # either every rank gets a GPU, or none does
         torch.cuda.set_device(device)
     else:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""  # or the optimizer opens GPU 0 on every rank
@@ -45,7 +45,7 @@ def join() -> torch.device:
 
 
 def compare(ways: Sequence[Way], device: torch.device) -> None:
-    """Do what the command line asks for: the ledger of these ways, or their race."""
+    """Run the ledger of these ways or their race, as the command line requests."""
     by_name = {way.__name__: way for way in ways}
     parser = argparse.ArgumentParser()
     parser.add_argument("measure", choices=("ledger", "race"))
@@ -65,7 +65,7 @@ def compare(ways: Sequence[Way], device: torch.device) -> None:
 def ledger(ways: Mapping[str, Way], device: torch.device, size: str, pairs: int) -> None:
     """Log the bytes per parameter that this rank holds in each way, and those that a step sends.
 
-    The model is a BERT of this size, the batch of a rank has so many pairs.
+    The model is a BERT of this size; a rank's batch has `pairs` pairs.
     """
     batch = _batch(pairs, device)
     for name, way in ways.items():
@@ -143,7 +143,7 @@ def _model(size: str, device: torch.device) -> nn.Module:
 
 @contextmanager
 def _unless_open() -> Iterator[None]:
-    """Go on without a way whose script has open TODOs; rank 0 says which."""
+    """Skip a way whose script has open TODOs; rank 0 reports which."""
     try:
         yield
     except NotImplementedError:

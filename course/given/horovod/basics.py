@@ -1,4 +1,4 @@
-"""Start and end, and who is who."""
+"""Start and end Horovod, and number the ranks."""
 
 import atexit
 import os
@@ -26,7 +26,7 @@ _meetings = count(1)
 def _join() -> None:
     """Make torch's process group.
 
-    Every time under a new prefix, or a rank could find the addresses of the last time.
+    Each time uses a new prefix; otherwise a rank could find the addresses of the last time.
     """
     global _world
     alone = dist.HashStore(), 0, 1
@@ -65,12 +65,12 @@ def init(
     _engine = Engine(negotiation, fusion, sets)
     atexit.register(_last_words)
     path = os.environ.get("HOROVOD_TIMELINE", "DYNAMIC")
-    if path != "DYNAMIC":  # which means: record when `start_timeline` is called
+    if path != "DYNAMIC":  # "DYNAMIC" means: record once `start_timeline` is called
         start_timeline(path)
 
 
 def shutdown() -> None:
-    """End the engine; what other ranks still wait for fails. `init` may be called again."""
+    """End the engine; operations that other ranks still wait for fail. `init` may follow again."""
     global _engine, _own_group
     if not _engine:
         return
@@ -79,7 +79,7 @@ def shutdown() -> None:
     ended.leave()
     _write(ended)
     with suppress(RuntimeError):  # a rank may be gone
-        dist.barrier(group=ended.control)  # nobody closes a connection that another still uses
+        dist.barrier(group=ended.control)  # no rank closes a connection that another still uses
     if _own_group:
         dist.destroy_process_group()
     else:
@@ -90,49 +90,49 @@ def shutdown() -> None:
 
 
 def _last_words() -> None:
-    """A script that forgets `shutdown`, or fails, does not leave the others waiting."""
+    """End the engine if a script forgets `shutdown` or fails, so that the others do not wait."""
     if _engine:
         _engine.leave(patience=5)
         _write(_engine)
 
 
 def engine() -> Engine:
-    """The engine of this rank; raises if there is none."""
+    """Return the engine of this rank; raise ValueError if there is none."""
     if not _engine:
         raise ValueError("Horovod has not been initialized: call hvd.init() first.")
     return _engine
 
 
 def size() -> int:
-    """How many ranks there are."""
+    """Return the number of ranks."""
     return engine().size
 
 
 def rank() -> int:
-    """This process among all."""
+    """Return the number of this process among all."""
     return engine().rank
 
 
 def local_rank() -> int:
-    """This process among those of this machine: which GPU it takes."""
+    """Return the number of this process on this machine, which is also that of its GPU."""
     engine()
     return int(os.environ.get("LOCAL_RANK", "0"))
 
 
 def local_size() -> int:
-    """How many ranks are on this machine."""
+    """Return the number of ranks on this machine."""
     engine()
     return int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
 
 
 def start_timeline(file_path: str) -> None:
-    """Record from now on; rank 0 writes the file, since it hears from all the others."""
+    """Record from now on; rank 0 writes the file, because it hears from all the others."""
     if rank() == 0:
         engine().timeline = Timeline(file_path)
 
 
 def stop_timeline() -> None:
-    """Write what was recorded."""
+    """Write the recording."""
     _write(engine())
 
 

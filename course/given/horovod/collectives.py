@@ -1,4 +1,4 @@
-"""How the ranks talk, and how an operation is run once all of them have agreed on it."""
+"""How the ranks talk, and how they run an operation once all of them have agreed on it."""
 
 import os
 import pickle
@@ -12,18 +12,18 @@ from torch import Tensor
 
 from course.given.horovod.requests import Request
 
-FRAME = 8192  # bytes of the message in which a rank says what is new
+FRAME = 8192  # bytes of the message in which a rank reports its news
 REDUCE = {
     "Average": dist.ReduceOp.SUM,  # divided afterwards
     "Sum": dist.ReduceOp.SUM,
     "Max": dist.ReduceOp.MAX,
 }
-# What both Gloo and NCCL can send and reduce. Gloo says of others: "Invalid scalar type".
+# Types that both Gloo and NCCL can send and reduce. Gloo reports for others: "Invalid scalar type".
 DTYPES = ("float16", "bfloat16", "float32", "float64", "int8", "uint8", "int32", "int64", "bool")
 
 
 def backend() -> str:
-    """NCCL for tensors on GPUs, if each rank of this machine has a GPU; Gloo for the rest."""
+    """Choose NCCL for tensors on GPUs if each rank of this machine has a GPU; Gloo for the rest."""
     on_gpus = torch.cuda.device_count() >= int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     return "cpu:gloo,cuda:nccl" if on_gpus else "gloo"
 
@@ -44,9 +44,9 @@ def finish(work: dist.Work, device: torch.device) -> None:
         raise
 
 
-def exchange(said: object, group: dist.ProcessGroup) -> list:
-    """What every rank says, by rank: one frame each, and a second if somebody has more to say."""
-    data = pickle.dumps(said)
+def exchange(message: object, group: dist.ProcessGroup) -> list:
+    """Return every rank's `message`: one frame each, and a second if any is longer."""
+    data = pickle.dumps(message)
     data = len(data).to_bytes(8, "little") + data
 
     def gather(part: bytes, length: int) -> list[bytes]:
@@ -80,16 +80,16 @@ def allreduce(flat: Tensor, request: Request, group: dist.ProcessGroup) -> None:
 
 
 def broadcast(tensor: Tensor, requests: Sequence[Request], group: dist.ProcessGroup) -> Tensor:
-    """The root's values, in place."""
+    """Overwrite with the root's values, in place."""
     work = dist.broadcast(tensor, requests[0].root, group=group, async_op=True)
     finish(work, tensor.device)
     return tensor
 
 
 def allgather(tensor: Tensor, requests: Sequence[Request], group: dist.ProcessGroup) -> Tensor:
-    """All ranks' rows, in order of rank.
+    """Return all ranks' rows, in order of rank.
 
-    The requests say how many rows each rank has, so nobody has to ask; all are padded to the most.
+    The requests contain each rank's number of rows, so it is known; all are padded to the largest.
     """
     rows = [request.shapes[0][0] for request in requests]
     padded = tensor.new_zeros(max(rows), *tensor.shape[1:])
@@ -103,9 +103,9 @@ OPERATIONS = {"broadcast": broadcast, "allgather": allgather}
 
 
 class Runner:
-    """Runs what some ranks agreed on, in a process group of its own.
+    """Runs the operations that some ranks agreed on, in their own process group.
 
-    `fusion` has `pack` and `unpack`. `messages` counts what has been sent.
+    `fusion` has `pack` and `unpack`. `messages` counts the messages sent.
     """
 
     def __init__(self, ranks: list[int], fusion: ModuleType) -> None:
@@ -115,13 +115,13 @@ class Runner:
         self.messages = 0
 
     def run(self, handles: list) -> list[tuple[str, float, float]]:
-        """One message: several all-reduces, or one operation of another kind.
+        """Run one message: several all-reduces, or one operation of another kind.
 
         Returns its phases: what, start and end.
         """
         first = handles[0]
         kind = first.request.kind
-        if not first.tensors:  # a barrier: all that counts is that every rank asked for it
+        if not first.tensors:  # a barrier: all that counts is that every rank requested it
             return []
         if first.stream:  # a thread begins on GPU 0, whichever GPU its rank has
             torch.cuda.set_device(first.stream.device)
@@ -135,7 +135,7 @@ class Runner:
         return [(kind.upper(), start, time.perf_counter())]
 
     def allreduce(self, handles: list) -> list[tuple[str, float, float]]:
-        """All tensors of the handles together. A single tensor needs no packing."""
+        """Reduce all tensors of the handles together; a single tensor needs no packing."""
         self.messages += 1
         tensors = [tensor for handle in handles for tensor in handle.tensors]
         alone = len(tensors) == 1
@@ -154,7 +154,7 @@ class Runner:
         return [phase for phase in phases if phase[0] == "ALLREDUCE" or not alone]
 
     def buffer(self, tensors: list[Tensor]) -> Tensor:
-        """Memory for a fused message, kept for the next one; one for each dtype and device."""
+        """Return the memory for fused messages of the dtype and device of these tensors."""
         key = tensors[0].dtype, tensors[0].device
         wanted = sum(tensor.numel() for tensor in tensors)
         if key not in self.buffers or self.buffers[key].numel() < wanted:

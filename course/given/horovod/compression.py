@@ -1,23 +1,23 @@
-"""What is done to a gradient before it travels."""
+"""Compression of gradients before they travel."""
 
 import torch
 from torch import Tensor
 
 
 class Compression:
-    """What is done to a tensor before it travels, and undone afterwards."""
+    """Ways to compress a tensor before it travels, and to undo that afterwards."""
 
     class none:
-        """Nothing."""
+        """No compression."""
 
         @staticmethod
         def compress(tensor: Tensor) -> tuple[Tensor, torch.dtype]:
-            """What travels, and the dtype to restore."""
+            """Return the tensor that travels, and the dtype to restore."""
             return tensor, tensor.dtype
 
         @staticmethod
         def decompress(tensor: Tensor, dtype: torch.dtype) -> Tensor:
-            """What arrived, in the dtype that it had."""
+            """Return the tensor that arrived, in its original dtype."""
             return tensor.to(dtype)
 
     class fp16(none):
@@ -25,5 +25,5 @@ class Compression:
 
         @staticmethod
         def compress(tensor: Tensor) -> tuple[Tensor, torch.dtype]:
-            """Half precision, if it is a floating-point tensor."""
+            """Return a floating-point tensor in half precision; leave others as they are."""
             return tensor.half() if tensor.is_floating_point() else tensor, tensor.dtype

@@ -1,7 +1,7 @@
-"""The thread beside the program that negotiates, fuses, and runs what all ranks agreed on.
+"""The thread next to the program that negotiates, fuses, and runs what all ranks agreed on.
 
 Two parts decide: `Negotiation` (who wants what?) and `fuse`, `pack` and `unpack` (what travels
-together?). `Engine._cycle` calls them. plain.py has them in short; in lab 06b you write your own.
+together?). `Engine._cycle` calls them. plain.py has short versions; in lab 06b you write your own.
 """
 
 import os
@@ -21,7 +21,7 @@ from course.given.horovod.process_sets import JOIN, Joined, ProcessSet, Team
 from course.given.horovod.requests import Answer, Request
 from course.given.horovod.timeline import Timeline
 
-IDLE_S = 0.1  # how often a rank that wants nothing listens to the others
+IDLE_S = 0.1  # how often a rank without requests listens to the others
 Key = tuple[int, str]  # the process set's number and the operation's name
 
 
@@ -37,15 +37,15 @@ class Handle:
         on_gpu = bool(tensors) and tensors[0].is_cuda
         self.stream = torch.cuda.current_stream(tensors[0].device) if on_gpu else None
         self.asked = time.perf_counter()
-        self.agreed: tuple[Request, ...] = ()  # what each rank asked for, once all have
+        self.agreed: tuple[Request, ...] = ()  # the request of each rank, once all have arrived
         self.results: tuple = ()  # one for each tensor
-        self.single = False  # asked for without a list, so its result comes without one
+        self.single = False  # requested without a list, so its result comes without one
         self.error: BaseException | None = None
         self.done = False
 
     @property
     def key(self) -> Key:
-        """A name can have one use at a time in each process set."""
+        """The process set and the name, which can have one use at a time."""
         return self.request.process_set, self.request.name
 
 
@@ -76,11 +76,11 @@ class Engine:
         self.stall_s = stall_s or float("inf")
         self.timeline: Timeline | None = None
         self.lock, self.finished = threading.Lock(), threading.Condition()
-        self.wanted, self.hurry = threading.Event(), threading.Event()  # asked for; waited for
+        self.wanted, self.hurry = threading.Event(), threading.Event()  # requested; waited for
         self.pending: dict[Key, Handle] = {}
         self.outbox: list[Request] = []
         self.uses: Counter[Key] = Counter()
-        self.refused: dict[tuple[Key, int], str] = {}  # errors heard before this rank asked
+        self.refused: dict[tuple[Key, int], str] = {}  # errors heard before this rank's request
         self.joined = Joined()
         self.gpu_of_zeros = int(os.environ.get("LOCAL_RANK", "0"))
         self.farewell, self.ended = "", None
@@ -90,9 +90,9 @@ class Engine:
         self.thread.start()
 
     def submit(self, name: str, kind: str, tensors: list[Tensor], **details: object) -> Handle:
-        """Ask for an operation and return at once.
+        """Request an operation and return at once.
 
-        Raises ValueError for a name whose last use is not done yet; the other ranks are told.
+        Raises ValueError for a name whose last use is not done yet, and informs the other ranks.
         """
         key = details.get("process_set", 0), name
         with self.lock:
@@ -105,22 +105,22 @@ class Engine:
                     f"rank {self.rank} uses the name {name!r} again before its first use is done"
                 )
             request = Request(name, kind, use=self.uses[key], fault=fault, **details)
-            told = self.refused.pop((key, request.use), "")
-            if not told:
+            refusal = self.refused.pop((key, request.use), "")
+            if not refusal:
                 self.outbox.append(request)
-            if not fault and not told:
+            if not fault and not refusal:
                 handle = self.pending[key] = Handle(request, tensors)
         self.wanted.set()
         if fault:
             raise ValueError(fault)
-        if told:
-            raise HorovodInternalError(told)
+        if refusal:
+            raise HorovodInternalError(refusal)
         return handle
 
     def wait(self, handle: Handle) -> object:
-        """What `synchronize` returns, once it is there; raises what went wrong."""
+        """Wait for the result that `synchronize` returns; raise the error if there is one."""
         if not handle.done:
-            self.hurry.set()  # a program that waits asks for nothing more, so the cycle can begin
+            self.hurry.set()  # a program that waits requests nothing more, so the cycle can begin
         with self.finished:
             self.finished.wait_for(lambda: handle.done)
         if handle.error:
@@ -128,7 +128,7 @@ class Engine:
         return handle.results[0] if handle.single else handle.results
 
     def leave(self, patience: float | None = None) -> None:
-        """End the engines of all ranks; what is still pending elsewhere fails there."""
+        """End the engines of all ranks; operations still pending elsewhere fail there."""
         self.farewell = f"rank {self.rank} has shut down"
         self.wanted.set()
         self.hurry.set()
@@ -143,11 +143,11 @@ class Engine:
                 self._cycle()
         except ConnectionError as error:
             self._end(HorovodInternalError(str(error)))
-        except BaseException as error:  # a mistake here or in the two parts: waiters raise it
+        except BaseException as error:  # a bug here or in the two parts: waiting programs raise it
             self._end(error)
 
     def _pause(self) -> None:
-        """Collect for a cycle, or until somebody waits; a rank that wants nothing sleeps."""
+        """Collect for a cycle, or until the program waits; a rank without requests sleeps."""
         if not self.pending and not self.outbox:
             self.hurry.clear()
             if not self.wanted.wait(IDLE_S):
@@ -158,7 +158,7 @@ class Engine:
         self.cycle_began = time.perf_counter()
 
     def _cycle(self) -> None:
-        """Say what is new, hear what is new on all ranks, run what all of them want."""
+        """Send new requests, receive those of all ranks, run the operations that all requested."""
         with self.lock:
             new, self.outbox = self.outbox, []
             self.wanted.clear()
@@ -208,7 +208,7 @@ class Engine:
         self._settle(handles)
 
     def _handle(self, number: int, answer: Answer) -> Handle:
-        """What this rank submitted; if it has joined, a handle with zeros."""
+        """Return the handle that this rank submitted, or one with zeros if the rank has joined."""
         request = answer.requests[0]
         handle = self.pending.get((number, request.name))
         if handle is None:
@@ -223,7 +223,7 @@ class Engine:
         return handle
 
     def _refuse(self, number: int, answer: Answer, error: str) -> None:
-        """An error for every rank; for a rank that has not asked yet, when it asks."""
+        """Raise an error on every rank; on a rank without a request yet, when it requests."""
         name, use = answer.key
         key = number, name
         with self.lock:
@@ -237,7 +237,7 @@ class Engine:
             self._settle([handle], HorovodInternalError(error))
 
     def _settle(self, handles: list[Handle], error: BaseException | None = None) -> None:
-        """The handles are done: their names are free again, and those who wait for them go on."""
+        """Mark the handles as done: their names are free again, and waiting threads go on."""
         with self.lock:
             for handle in handles:
                 self.pending.pop(handle.key, None)
@@ -247,15 +247,15 @@ class Engine:
             self.finished.notify_all()
 
     def _look_for_stalls(self, team: Team, now: float) -> None:
-        """The first rank of a set says who keeps the others waiting; on request, it gives up."""
+        """Report late ranks, on the first rank of a set; give up after `stall_s` seconds."""
         if self.rank != team.ranks[0]:
             return
         if lost := team.missing(now, self.stall_s):
             self.farewell = f"given up after {self.stall_s:g} s: {_waiting(lost)}"
         elif now - self.warned > self.warn_s and (late := team.missing(now, self.warn_s)):
             self.warned = now
-            said = f"Stalled for more than {self.warn_s:g} s: {_waiting(late)}"
-            print(said, file=sys.stderr, flush=True)
+            warning = f"Stalled for more than {self.warn_s:g} s: {_waiting(late)}"
+            print(warning, file=sys.stderr, flush=True)
 
     def _end(self, error: BaseException) -> None:
         with self.lock:
@@ -265,7 +265,7 @@ class Engine:
 
 
 def _waiting(late: dict[str, list[int]]) -> str:
-    """Which operations wait for which ranks."""
+    """Describe which operations wait for which ranks."""
     return "; ".join(
         f"{name!r} waits for rank {', '.join(map(str, ranks))}" for name, ranks in late.items()
     )

@@ -1,4 +1,4 @@
-"""Objects as bytes, to send what is not a tensor."""
+"""Objects as bytes, to send things that are not tensors."""
 
 import io
 
@@ -7,14 +7,14 @@ from torch import Tensor
 
 
 def pickled(obj: object) -> Tensor:
-    """The bytes of an object. If it holds tensors, the bytes name the device they are on."""
+    """Return the bytes of an object. If it holds tensors, the bytes name the device they are on."""
     file = io.BytesIO()
     torch.save(obj, file)
     return torch.frombuffer(file.getbuffer(), dtype=torch.uint8)
 
 
 def unpickled(data: Tensor) -> object:
-    """The object of these bytes.
+    """Return the object of these bytes.
 
     Its tensors come to the CPU: the device that the bytes name may be another rank's GPU.
     """

@@ -1,6 +1,6 @@
 """Horovod's operations under its own names.
 
-Those that end in ``_async`` return a handle and wait for nobody; a ``_`` at the end means in place.
+Those that end in ``_async`` return a handle without waiting; a ``_`` at the end means in place.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ def _submit(
     process_set: ProcessSet = global_process_set,
     **details: object,
 ) -> Handle:
-    """Refuse what cannot be sent, hand the rest to the engine.
+    """Refuse tensors that cannot be sent; hand the rest to the engine.
 
     Calls without a name get the number of the call as a name, so they are matched by their order.
     """
@@ -39,7 +39,7 @@ def _submit(
 
 
 def _single(handle):
-    """The handle of an operation on one tensor, which `synchronize` returns as it is."""
+    """Mark the handle of one tensor, which `synchronize` then returns without a list."""
     handle.single = True
     return handle
 
@@ -49,7 +49,7 @@ def _dtype(tensor: Tensor) -> str:
 
 
 def _fault(kind: str, tensors: Sequence[Tensor], process_set: ProcessSet) -> str:
-    """Why this cannot be sent; "" if it can."""
+    """Return why these tensors cannot be sent; "" if they can."""
     rank = engine().rank
     if process_set.process_set_id is None:
         return f"give the process set {process_set.ranks} to init() first"
@@ -68,7 +68,7 @@ def _fault(kind: str, tensors: Sequence[Tensor], process_set: ProcessSet) -> str
 
 
 def poll(handle):
-    """Whether the operation is done. It answers at once: the engine works on without you."""
+    """Return at once whether the operation is done; the engine works on without you."""
     return handle.done
 
 
@@ -134,7 +134,7 @@ def allreduce(
     tensor, name=None, op=Average, prescale_factor=1.0, postscale_factor=1.0,
     process_set=global_process_set,
 ):  # fmt: skip
-    """The tensor reduced over the ranks, by default averaged."""
+    """Return the tensor reduced over the ranks, by default averaged."""
     factors = prescale_factor, postscale_factor
     return synchronize(allreduce_async(tensor, name, op, *factors, process_set))
 
@@ -163,7 +163,7 @@ def broadcast_(tensor, root_rank, name=None, process_set=global_process_set):
 
 
 def broadcast(tensor, root_rank, name=None, process_set=global_process_set):
-    """The root's tensor."""
+    """Return the root's tensor."""
     return synchronize(broadcast_async(tensor, root_rank, name, process_set))
 
 
@@ -173,7 +173,7 @@ def allgather_async(tensor, name=None, process_set=global_process_set):
 
 
 def allgather(tensor, name=None, process_set=global_process_set):
-    """The rows of all ranks, in order; the ranks may have different numbers of them."""
+    """Return the rows of all ranks, in order; the ranks may have different numbers of them."""
     return synchronize(allgather_async(tensor, name, process_set))
 
 
@@ -183,7 +183,7 @@ def barrier(process_set=global_process_set):
 
 
 def join(device=-1) -> int:
-    """Say that this rank has no more data, and wait until no rank has; returns the last to come.
+    """Report that this rank has no more data; wait until no rank has, and return the last to join.
 
     Meanwhile it takes part in the sums and averages of the others with zeros. They lie on the GPU
     `device` if the others' tensors are on GPUs; -1 stands for the one numbered `local_rank()`.

@@ -1,4 +1,4 @@
-"""What is around your distributed optimizer: hooks, groups, names, and Horovod's own interface."""
+"""The code around your distributed optimizer: hooks, groups, names, and Horovod's interface."""
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -55,7 +55,7 @@ class DistributedBase:
 
     @contextmanager
     def skip_synchronize(self) -> Iterator[None]:
-        """Within it `step` does not synchronize, because you have: to clip gradients, say."""
+        """Keep `step` from synchronizing, because you have done so, say to clip gradients."""
         self._should_synchronize = False
         try:
             yield
@@ -63,24 +63,24 @@ class DistributedBase:
             self._should_synchronize = True
 
     def _warn_if_synchronized(self) -> None:
-        """To reduce the gradients a second time costs time; and with op=Sum the result changes."""
+        """Warn of a second reduction: it costs time, and with op=Sum it changes the result."""
         if self._synchronized:
             warnings.warn(TWICE, stacklevel=3)
 
     def step(self, closure: Callable | None = None) -> object:
-        """The optimizer's own step."""
+        """Take the optimizer's own step."""
         self._synchronized = False
         return super().step(closure)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """As every optimizer's, but not while gradients are under way."""
+        """Clear the gradients as every optimizer does, but not while they are under way."""
         if self._sent:
             raise AssertionError(UNDER_WAY)
         super().zero_grad(set_to_none)
 
 
 def optimizer_of(yours: type[DistributedBase]) -> Callable[..., torch.optim.Optimizer]:
-    """Horovod's `DistributedOptimizer`, made with your class."""
+    """Return Horovod's `DistributedOptimizer`, made with your class."""
 
     def DistributedOptimizer(
         optimizer: torch.optim.Optimizer,
@@ -91,7 +91,7 @@ def optimizer_of(yours: type[DistributedBase]) -> Callable[..., torch.optim.Opti
         gradient_predivide_factor: float = 1.0,
         groups: int | list | None = None,
     ) -> torch.optim.Optimizer:
-        """An optimizer of the same class, whose `step` first waits for the averaged gradients.
+        """Make an optimizer of the same class, whose `step` first waits for the averaged gradients.
 
         The gradients of `backward_passes_per_step` passes add up before they travel. The division
         of an average can be split: by `gradient_predivide_factor` before the sum, the rest after.
@@ -118,10 +118,10 @@ def optimizer_of(yours: type[DistributedBase]) -> Callable[..., torch.optim.Opti
 
 
 def _grouped(trained: list[nn.Parameter], groups: int | list | None) -> list[Group]:
-    """Every trained parameter in one group.
+    """Put every trained parameter in one group.
 
-    `groups` is how many groups of about equal length to make, or the groups themselves; a
-    parameter in none of them is a group of its own.
+    `groups` is the number of groups of about equal length to make, or the groups themselves; a
+    parameter in none of them forms its own group.
     """
     if isinstance(groups, int) and groups > 0:
         cuts = [len(trained) * i // groups for i in range(groups + 1)]

@@ -1,7 +1,7 @@
 """The engine's two parts in their shortest form: correct, but without help and without fusion.
 
-A disagreement is only stated, nobody is told who is late, and every operation has a message of its
-own. Lab 06b replaces all three.
+It only states a disagreement, does not report which ranks are late, and sends one message for each
+operation. Lab 06b replaces all three.
 """
 
 import torch
@@ -11,18 +11,18 @@ from course.given.horovod.requests import Answer, Request
 
 
 class Negotiation:
-    """Answers an operation when every rank has asked for it, or when one has refused it."""
+    """Answers an operation when every rank has requested it, or when one has refused it."""
 
     def __init__(self, world_size: int) -> None:
         self.world_size = world_size
         self.heard: dict[tuple[str, int], dict[int, Request]] = {}
 
     def hear(self, rank: int, request: Request, now: float) -> None:
-        """Note what `rank` asks for."""
+        """Record the request of `rank`."""
         self.heard.setdefault(request.key, {})[rank] = request
 
     def answers(self) -> list[Answer]:
-        """What can be answered now, in the order in which it was first heard."""
+        """Return the answers ready now, in the order in which requests were first heard."""
         answers = []
         for key, by_rank in list(self.heard.items()):
             requests = tuple(by_rank[rank] for rank in sorted(by_rank))
@@ -36,24 +36,24 @@ class Negotiation:
         return answers
 
     def missing(self, now: float, patience: float) -> dict[str, list[int]]:
-        """Nothing: whoever is late is waited for in silence."""
+        """Return nothing: the engine waits for late ranks in silence."""
         return {}
 
 
 def _comparable(request: Request) -> Request:
-    """The request without what may differ between the ranks: the rows of an allgather."""
+    """Return the request without what may differ between the ranks: the rows of an allgather."""
     if request.kind != "allgather":
         return request
     return request._replace(shapes=tuple(shape[1:] for shape in request.shapes), bytes=0)
 
 
 def fuse(answers: list[Answer], threshold: int) -> list[list[Answer]]:
-    """One message for each operation, whatever the threshold."""
+    """Return one message for each operation, whatever the threshold."""
     return [[answer] for answer in answers]
 
 
 def pack(tensors: list[Tensor], buffer: Tensor) -> Tensor:
-    """The elements of all tensors of a group, in new memory."""
+    """Return the elements of all tensors of a group, in new memory."""
     return torch.cat([tensor.flatten() for tensor in tensors])
 
 

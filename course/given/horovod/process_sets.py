@@ -13,18 +13,18 @@ class ProcessSet:
     def __init__(self, ranks: Iterable[int]) -> None:
         self.ranks = sorted(ranks)
         self.process_set_id: int | None = None  # `init` gives the number
-        self.own_rank: int | None = None  # of this process among all
+        self.own_rank: int | None = None  # this process's rank among all
 
     def included(self) -> bool:
-        """Whether this process is one of them."""
+        """Return whether this process is in the set."""
         return self.own_rank in self.ranks
 
     def size(self) -> int | None:
-        """How many ranks they are; None before `init`."""
+        """Return the number of ranks in the set; None before `init`."""
         return None if self.process_set_id is None else len(self.ranks)
 
     def rank(self) -> int | None:
-        """The place of this process among them; None if it is not one of them."""
+        """Return the place of this process in the set; None if it is not in it."""
         return self.ranks.index(self.own_rank) if self.included() else None
 
     def __repr__(self) -> str:
@@ -47,18 +47,18 @@ class Team:
         self.negotiation.hear(self.ranks.index(rank), request, now)
 
     def explained(self, error: str) -> str:
-        """An error of the negotiation, with what its rank numbers mean."""
+        """Return an error of the negotiation, with an explanation of its rank numbers."""
         if self.ranks == list(range(len(self.ranks))):
             return error
         return f"{error} (the ranks are counted within the process set {self.ranks})"
 
     def missing(self, now: float, patience: float) -> dict[str, list[int]]:
-        """Operations that have waited longer than `patience` seconds, and for which ranks."""
+        """Return the operations that have waited over `patience` seconds, and the late ranks."""
         late = self.negotiation.missing(now, patience)
         return {
             name: [self.ranks[rank] for rank in ranks]
             for name, ranks in late.items()
-            if name != JOIN  # to wait there is what a rank wants that has no more data
+            if name != JOIN  # a rank without more data is meant to wait there
         }
 
 
@@ -70,17 +70,17 @@ class Joined:
 
     def __init__(self) -> None:
         self.ranks: list[int] = []  # in the order in which they joined
-        self.open: dict[tuple[str, int], tuple[Request, set[int]]] = {}  # who has asked for it
+        self.open: dict[tuple[str, int], tuple[Request, set[int]]] = {}  # ranks that asked
 
     def hear(self, rank: int, request: Request) -> None:
-        """Note what a rank asks for."""
+        """Record the request of a rank."""
         if request.kind == JOIN:
             self.ranks.append(rank)
         else:
             self.open.setdefault(request.key, (request, set()))[1].add(rank)
 
     def stand_ins(self) -> Iterator[tuple[int, Request]]:
-        """What is asked for in the name of a rank that has joined: all that others ask for."""
+        """Yield the requests made on behalf of joined ranks: all that other ranks request."""
         for request, asked in self.open.values():
             for rank in self.ranks:
                 if rank not in asked:
@@ -88,7 +88,7 @@ class Joined:
                     yield rank, request._replace(fault=self.fault(request))
 
     def fault(self, request: Request) -> str:
-        """Why an operation cannot go on without a rank that has joined; "" if it can."""
+        """Return why an operation cannot go on without a joined rank; "" if it can."""
         adds_up = request.kind == "allreduce" and request.op in ("Sum", "Average")
         if adds_up or request.kind == "barrier":
             return ""

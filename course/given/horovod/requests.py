@@ -1,4 +1,4 @@
-"""What a rank asks for, and what all ranks are answered: the words of the negotiation."""
+"""The requests of a rank and the answers to all ranks: the vocabulary of the negotiation."""
 
 from typing import NamedTuple
 

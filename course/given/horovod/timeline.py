@@ -1,4 +1,4 @@
-"""What happened to every tensor, and when; chrome://tracing and Perfetto open the file."""
+"""A record of what happened to each tensor and when; chrome://tracing and Perfetto open it."""
 
 import json
 import time
@@ -11,7 +11,7 @@ class Timeline:
         self.path, self.start = path, time.perf_counter()
         self.rows: dict[str, int] = {}
         self.events: list[dict] = []
-        self.first: dict[str, float] = {}  # when the first rank was heard to be ready
+        self.first: dict[str, float] = {}  # when the first rank reported that it is ready
 
     def add(
         self, tensor: str, what: str, start: float, end: float | None = None, **details: object
@@ -26,7 +26,7 @@ class Timeline:
         self.events.append({"name": what, **place, "args": details, **kind})
 
     def heard(self, tensor: str, rank: int, now: float) -> None:
-        """Note that a rank is ready for the operation."""
+        """Record that a rank is ready for the operation."""
         self.first.setdefault(tensor, now)
         self.add(tensor, str(rank), now, rank=rank)
 
