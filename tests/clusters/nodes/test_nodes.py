@@ -13,7 +13,7 @@ from support.patience import PATIENCE_S, runs, until
 
 from course import hardware
 from course.clusters.nodes import network, nodes
-from course.core.errors import CourseError
+from course.core.errors import CourseError, Interrupted
 from course.launch import connect
 
 pytestmark = [pytest.mark.slow, pytest.mark.rest]
@@ -146,18 +146,23 @@ def test_a_node_that_dies_and_comes_back_goes_on_from_the_checkpoint(two):
 def test_an_interrupt_ends_the_ranks_of_all_nodes(two, monkeypatch):
     with open("sleeps.py", "w") as file:
         file.write(SLEEPS)
-    running = two.start(f"{torchrun(two)} sleeps.py", limit=PATIENCE_S)
+    limit = 10 * PATIENCE_S  # the interrupt ends them, not this
+    running = two.start(f"{torchrun(two)} sleeps.py", limit=limit)
     running.until(pid=0)
     while len({row["rank"] for row in running.run.rows}) < 2:
         running._take_event()
     pids = [row["pid"] for row in running.run.rows]
     assert len(pids) == 2
 
-    def interrupted() -> None:
-        os.kill(os.getpid(), signal.SIGINT)
+    take = running._events.get
 
-    monkeypatch.setattr(running, "_take_event", interrupted)
-    with pytest.raises(KeyboardInterrupt):
+    def interrupted(timeout: float) -> object:
+        monkeypatch.setattr(running._events, "get", take)
+        os.kill(os.getpid(), signal.SIGINT)
+        return take(timeout=timeout)
+
+    monkeypatch.setattr(running._events, "get", interrupted)
+    with pytest.raises(Interrupted):
         running.finish()
     until(lambda: not any(map(runs, pids)))
 
