@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from course.own.finding import Finding
-from course.own.hang import of_calls, places
+from course.own.hang import of_calls, of_ends, places
 from course.own.hang.causes import finding
 from course.own.hang.places import Place
 from course.own.watch.processes import Seen
@@ -110,16 +110,17 @@ def _ended(ranks: Sequence[Seen], where: dict[int, Place | None]) -> Finding | N
     if not gone or not waiting:
         return None
     place = where[waiting[0]]
+    if any(seen.look.error for seen in gone):
+        failed = of_ends.found(gone)[0]
+        return replace(failed, says=f"{_waiting(waiting, place)}. {failed.says}")
     names = _names([seen.rank for seen in gone], True)
     how = "has ended" if len(gone) == 1 else "have ended"
-    error = next((seen.look.error for seen in gone if seen.look.error), None)
-    why = f" by {error.error.splitlines()[0]} at {error.error_at}" if error else ""
     return finding(
         "ended rank",
-        f"{names} {how}{why}. {_waiting(waiting, place)}, and a collective ends when every rank "
-        "has called it.",
+        f"{names} {how}. {_waiting(waiting, place)}, and a collective ends when every rank has "
+        "called it.",
         rank=gone[0].rank if len(gone) == 1 else None,
-        where=error.error_at if error else place.at,
+        where=place.at,
     )
 
 

@@ -40,6 +40,16 @@ def test_a_rank_that_has_ended() -> None:
     assert (found.what, found.rank) == ("ended rank", 1)
 
 
+def test_a_rank_that_has_raised_is_the_cause_though_the_others_still_wait() -> None:
+    error = Thread("", [], "ValueError: a bad sample", "train.py:12")
+    found = first(
+        rank(0, waits("barrier", 30)),
+        rank(1, [], dead=True, ended=True, threads=[], error=error),
+    )
+    assert (found.what, found.rank, found.where) == ("error", 1, "train.py:12")
+    assert found.says.startswith("Rank 0 waits in barrier at train.py:30. Rank 1 failed first")
+
+
 def test_ranks_that_never_came() -> None:
     found = first(
         rank(0, waits("init_process_group", 7), 3), rank(2, waits("init_process_group", 7), 3)

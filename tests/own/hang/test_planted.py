@@ -17,6 +17,8 @@ STANDING = [
     ("by_hand", "finally", 2, "hidden error", 1, 'raise ValueError("a bad sample")'),
     ("by_hand", "finally", 4, "hidden error", 3, 'raise ValueError("a bad sample")'),
     ("by_hand", "thread", 2, "two threads", 0, "dist.all_gather_object("),
+    ("by_hand", "order", 2, "different calls", None, "dist.barrier()"),
+    ("by_hand", "root", 2, "same call", None, "dist.broadcast(torch.ones(4), src=rank)"),
     ("by_hand", "lock", 2, "outside", None, "threading.Event().wait()"),
     ("with_ddp", "leftover", 2, "different calls", None, "dist.barrier()"),
     ("with_ddp", "no backward", 4, "different calls", None, ""),
@@ -30,6 +32,7 @@ FAILING = [
     ("with_ddp", "sizes", 2, "different sizes", None, ""),
     ("with_ddp", "killed", 2, "killed", 1, ""),
     ("with_ddp", "killed", 4, "killed", 3, ""),
+    ("by_hand", "more", 2, "different sizes", None, "dist.all_reduce(loss.detach())"),
     ("by_hand", "ends", 2, "ended rank", 1, "dist.barrier()"),
 ]
 
@@ -81,5 +84,5 @@ def test_sizes_and_calls_of_both_ranks_are_said(judge: object) -> None:
 
 def test_every_cause_that_can_be_named_is_planted() -> None:
     planted = {what for _, _, _, what, _, _ in (*STANDING, *FAILING)}
-    by_data = {"not joined", "missing call", "same call"}  # test_of_waiting.py
+    by_data = {"not joined", "missing call"}  # test_of_waiting.py
     assert planted | by_data == set(KNOWN)
