@@ -26,7 +26,7 @@ from course.notebook import guess_form, progress, server, stuck, working_folder
 from course.notebook.diff import Diff
 from course.notebook.displays import CheckDisplay, CurvesDisplay
 from course.notebook.live import Live
-from course.own import Answer, answered, options, reports, watched
+from course.own import Answer, answered, options, report, reports, watched
 
 SHOW = "--show"
 
@@ -78,13 +78,14 @@ class CourseMagics(Magics):
         args = options.read(_words(line), "%why")
         with watched(args.steps, args.stop) as one:
             run = one.run(args.command, Live(display=CurvesDisplay(), explain=one.verdict))
-            answer = answered(run, reports(one.folder))
+            answer, verdict = answered(run, reports(one.folder)), one.verdict(run)
         if answer is None and run.unfinished:
             return None
         if answer is None:
             raise CourseError(f"{run.command} failed; the message above says why.")
         if args.json:
-            answer.write(args.json)
+            told = verdict.plain() | {"why": answer.plain()}
+            report.write(args.json, "why", args.command, answer.findings, **told)
         print(answer)
         return answer
 

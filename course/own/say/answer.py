@@ -1,10 +1,9 @@
 """What `why` answers: the verdict in words, as a picture, and as plain data."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from course.core import CourseError, words, write_whole
+from course.core import CourseError, words
 from course.own.finding import Finding
 from course.own.say import text
 from course.own.slow import devices, typical, verdict
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from course.drawing import Picture
     from course.launch import Run
 
-VERSION = 1  # of the JSON
 
 
 def reports(folder: Path) -> list[Rank]:
@@ -100,11 +98,9 @@ class Answer:
         )
 
     def plain(self) -> dict:
-        """As JSON; times in seconds."""
+        """As JSON, without the findings; times in seconds."""
         budget = self.verdict.budget
         return {
-            "version": VERSION,
-            "findings": [finding.plain() for finding in self.findings],
             "causes": [cause.plain() for cause in self.causes],
             "ranks": [rank.rank for rank in budget.ranks],
             "step_s": round(budget.step_s, 6),
@@ -113,10 +109,6 @@ class Answer:
             "undecided": self.verdict.undecided,
             "lanes": typical.plain(typical.lanes(budget)),
         }
-
-    def write(self, path: Path) -> None:
-        """Write it as JSON."""
-        write_whole(path, json.dumps(self.plain(), indent=1) + "\n")
 
     def __str__(self) -> str:
         return text.text(self.verdict)

@@ -46,15 +46,15 @@ def test_python_in_a_single_step_is_chance() -> None:
 
 
 def test_findings_for_programs() -> None:
-    said = Answer(same(did("input", 60, "train.py:3"), *WORK, tail=2.0)).plain()
-    assert (said["version"], said["ranks"]) == (1, [0, 1])
-    (finding,) = said["findings"]
+    answer = Answer(same(did("input", 60, "train.py:3"), *WORK, tail=2.0))
+    finding = answer.findings[0].plain()
     assert (finding["what"], finding["where"], finding["lab"]) == ("input", "train.py:3", "04")
     assert (finding["rank"], finding["step"], finding["note"]) == (None, None, False)
     assert finding["says"].startswith("input: 48 % of a step, at train.py:3. All ranks wait")
-    assert said["causes"][0]["cure"] == finding["cure"]
+    said = answer.plain()
+    assert said["ranks"] == [0, 1] and said["causes"][0]["cure"] == finding["cure"]
     json.dumps(said)
-    assert Answer(same(*WORK, tail=2.0)).plain()["findings"] == []
+    assert Answer(same(*WORK, tail=2.0)).findings == []
 
 
 def test_an_answer_on_some_of_the_ranks_says_so_and_blames_none() -> None:

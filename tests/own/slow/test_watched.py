@@ -122,7 +122,6 @@ def typed(folder: Path, *words: str) -> subprocess.CompletedProcess:
     return subprocess.run([*command, words[0]], cwd=folder, env=env, capture_output=True, text=True)
 
 
-@pytest.mark.timeout(300)
 def test_a_script_that_fails_is_shown_as_it_is(tmp_path: Path) -> None:
     script = tmp_path / "fails.py"
     script.write_text(FAILS)
@@ -134,7 +133,6 @@ def test_a_script_that_fails_is_shown_as_it_is(tmp_path: Path) -> None:
     assert "failed first at fails.py:3: ZeroDivisionError" in last
 
 
-@pytest.mark.timeout(300)
 def test_a_run_is_ended_when_it_was_watched(tmp_path: Path) -> None:
     script, kept = tmp_path / "endless.py", tmp_path / "kept.json"
     script.write_text(LEAVES.replace("range(40)", "iter(int, 1)"))
@@ -152,10 +150,13 @@ def test_a_run_is_ended_when_it_was_watched(tmp_path: Path) -> None:
 def test_in_a_notebook_it_is_a_picture(
     warm_ranks: None, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    script = tmp_path / "leaves.py"
+    script, kept = tmp_path / "leaves.py", tmp_path / "kept.json"
     script.write_text(LEAVES)
-    line = f"--steps 5 torchrun --standalone --nproc-per-node 2 {script}"
+    line = f"--steps 5 --json {kept} torchrun --standalone --nproc-per-node 2 {script}"
     answer = CourseMagics(None).why(line)
+    found = json.loads(kept.read_text())
+    assert (found["tool"], found["ended"]) == ("why", "by itself")
+    assert found["why"]["ranks"] == [0, 1]
     assert "Cure: " in capsys.readouterr().out
     shown = answer._repr_mimebundle_()
     assert shown["image/svg+xml"].startswith("<svg") and "Rank 1" in shown["image/svg+xml"]
