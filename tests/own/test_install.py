@@ -81,7 +81,6 @@ def ended(python: Path, folder: Path, *words: str) -> subprocess.CompletedProces
 
 @pytest.mark.slow
 @pytest.mark.rest
-@pytest.mark.timeout(600)
 def test_a_hang_is_explained_beside_torch_alone(python: Path, tmp_path: Path) -> None:
     words = ["run", "--quiet", "--patience", "6", "--", str(python), *RANKS]
     done = ended(python, tmp_path, *words, str(PLANT), "leftover")
@@ -90,7 +89,6 @@ def test_a_hang_is_explained_beside_torch_alone(python: Path, tmp_path: Path) ->
 
 @pytest.mark.slow
 @pytest.mark.rest
-@pytest.mark.timeout(600)
 def test_slow_steps_are_explained_beside_torch_alone(python: Path, tmp_path: Path) -> None:
     trains = tmp_path / "trains.py"
     trains.write_text(PLANT.read_text().replace("range(10)", "range(40)"))
@@ -101,7 +99,6 @@ def test_slow_steps_are_explained_beside_torch_alone(python: Path, tmp_path: Pat
 
 @pytest.mark.slow
 @pytest.mark.rest
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("command", ["build", "lab"])
 def test_the_labs_say_what_they_need_beside_torch_alone(
     python: Path, tmp_path: Path, command: str

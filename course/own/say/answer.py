@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from course.launch import Run
 
 
-
 def reports(folder: Path) -> list[Rank]:
     """What the ranks have written to a folder so far."""
     ranks = [timeline.read(path) for path in sorted(folder.glob("rank*.json"))]

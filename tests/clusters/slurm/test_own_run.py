@@ -8,7 +8,7 @@ import pytest
 from course.clusters import slurm
 from course.core import CourseError
 
-pytestmark = [pytest.mark.slow, pytest.mark.rest, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
 HANGS = """
 import os

@@ -18,7 +18,7 @@ from course.core import ROOT
 PLANTS = Path(__file__).with_name("plants")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 RANKS = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.slow
 
 # What a script can see of its process.
 SEES = """
