@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from support.launching import clean_environment
 
-from course.checks.runner.on_ranks import await_warm_ranks
-from course.launch import Run, warm_up
+from course.launch import Run
 from course.own import Verdict, watched
 
 PLANTS = Path(__file__).with_name("plants")
@@ -17,13 +16,6 @@ STANDS_S = 4.0  # of patience with a run that will never go on
 
 Judge = Callable[..., tuple[Run, Verdict]]
 Typed = Callable[..., subprocess.CompletedProcess]
-
-
-@pytest.fixture(scope="session")
-def warm_ranks() -> None:
-    """A warm server that has imported all."""
-    warm_up()
-    await_warm_ranks()
 
 
 @pytest.fixture

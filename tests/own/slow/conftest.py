@@ -1,21 +1,12 @@
-"""Ranks that start at once, and where the planted scripts lie."""
+"""Planted scripts, and what is answered of them."""
 
 from pathlib import Path
 
 import pytest
 
-from course.checks.runner.on_ranks import await_warm_ranks
-from course.launch import warm_up
 from course.own import Answer, watch_ranks
 
 PLANTS = Path(__file__).with_name("plants")
-
-
-@pytest.fixture(scope="session")
-def warm_ranks() -> None:
-    """A warm server that has imported all."""
-    warm_up()
-    await_warm_ranks()
 
 
 @pytest.fixture
