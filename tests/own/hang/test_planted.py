@@ -9,7 +9,7 @@ from course.own.hang.causes import KNOWN
 from course.own.hang.verdict import ITSELF, STOOD
 
 PLANTS = Path(__file__).with_name("plants")
-pytestmark = [pytest.mark.slow, pytest.mark.rest]
+pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
 # A run that stands: the script, its fault, the ranks; what is named, on which rank, at which text.
 STANDING = [

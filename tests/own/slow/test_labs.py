@@ -10,7 +10,7 @@ from support import solutions
 
 from course.own import Answer, watch_ranks
 
-pytestmark = [pytest.mark.slow, pytest.mark.rest]
+pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
 RACE = "race --size tiny --pairs 8 --ways"
 

@@ -7,7 +7,7 @@ import pytest
 from course.core import CourseError
 from course.own import Answer, watch_ranks
 
-pytestmark = [pytest.mark.slow, pytest.mark.rest]
+pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
 STRANGERS = Path(__file__).with_name("strangers")
 RANKS = ["torchrun", "--standalone", "--nproc-per-node", "2"]

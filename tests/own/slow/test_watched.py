@@ -16,7 +16,7 @@ from course.core import CourseError
 from course.notebook.magics import CourseMagics
 from course.own import watch_ranks
 
-pytestmark = [pytest.mark.slow, pytest.mark.rest]
+pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
 # It looks at torch as it was before, and as it is when enough steps have been watched.
 LEAVES = """
