@@ -42,6 +42,8 @@ def _state(seen: Seen) -> str:
         error = seen.look.error
         if error:
             at = f" at {error.error_at}" if error.error_at else ""
+            if error.error.startswith("KeyboardInterrupt"):
+                return f"was interrupted{at}"
             return f"failed{at}: {brief(error.error.splitlines()[0])}"
         return f"was ended by a fatal error ({how}){_at(where)}" if how else "has ended"
     if where is None:

@@ -147,3 +147,9 @@ def test_lines_name_the_file_that_was_run() -> None:
     seen = rank(0, waits("barrier", 30))
     assert standing.lines([seen]) == ["  rank 0 waits in barrier at train.py:30"]
     assert SCRIPT.endswith("train.py")
+
+
+def test_a_rank_that_was_interrupted_has_not_failed() -> None:
+    error = Thread("", [], "KeyboardInterrupt", "train.py:12")
+    seen = rank(0, [], dead=True, ended=True, threads=[], error=error)
+    assert standing.lines([seen]) == ["  rank 0 was interrupted at train.py:12"]
