@@ -174,18 +174,24 @@ RIGHT = """
 ```
 """
 NEXT = """\
-Written: the exercise {name} of lab {lab}, as a dull one that already holds. Now, in this order:
+Written: the exercise {name} of lab {lab}, a placeholder that already passes its tests. Now, in
+this order:
 
-1. course/lessons/{lesson}.md: the idea, the script, the TODO with its short hint. One thought long.
+1. course/lessons/{lesson}.md: the idea, the script, the TODO with its short hint. Keep it to one
+   idea, and wrap the text at 120 columns.
 2. course/checks/lab_{lab}/{name}.py and on_rank_{name}.py: what the text asks, and nothing else;
    course/checks/README.md has what a check is written with.
-3. course/lessons/hints.md: one fuller hint for each TODO.
+3. course/lessons/hints.md: one fuller hint for each TODO. It warns of a wrong answer: add a row to
+   WARNINGS in tests/lessons/test_hints_hold.py with its words and the mutant that does it.
 4. tests/mutants/{lesson}.md: a wrong answer at least for each check, which names it.
-   tests/right_answers/{lesson}.md: answers that are made otherwise, and are right, too.
+   tests/right_answers/{lesson}.md: correct answers written differently.
+   tests/support/answers.py describes the format.
 5. make test ARGS="tests/checks -k {name}"
+   PYTHONPATH=tests .venv/bin/python tests/tools/change_solutions.py build/changes {name}
 6. make notebooks ARGS={lesson}, which runs the lab; then `minutes` in the lesson's header, if
    `make quick` says that they have changed, and `make prose ARGS={lesson}`.
-7. .venv/bin/python -m course build --check: are the map of the labs and the start notebook current?
+7. .venv/bin/python -m course build --check: it must print nothing. Step 6 also rebuilds
+   images/labs_map.svg and labs/start.ipynb: commit them.
 """
 
 
@@ -223,7 +229,9 @@ def main(root: Path, name: str, lesson: str) -> None:
     files = _files(root, fields, [each for lab in earlier for each in lab.exercises], begins)
     for path, text in files.items():
         write_whole(path, text)
-    print((NEXT + OF_A_NEW_LAB * begins).format(**fields), end="")
+    print(NEXT.format(**fields), end="")
+    if begins:
+        print(OF_A_NEW_LAB.format(**fields), end="")
 
 
 def _new_number(lesson: str, every: list[Lesson]) -> str:
