@@ -86,8 +86,7 @@ def computing(
     The `label` is written in it if `margin` px remain on either side.
     """
     fill = palette.WAIT if phase == "wait" else palette.phase_colour(colour, phase)
-    hair = min(1, width / 4)  # a gap to the next mark, unless the mark itself is too narrow
-    parts = [svg.rect(x, y, width - hair, COMPUTE, fill, tip=tip)]
+    parts = [svg.rect(x, y, width - svg.hair(width), COMPUTE, fill, tip=tip)]
     if label and svg.text_width(label) + 2 * margin < width:
         parts.append(_centred(x + width / 2, y, COMPUTE, label, palette.on(fill)))
     return parts

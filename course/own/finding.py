@@ -1,4 +1,4 @@
-"""What any of the four questions finds, in one form: for people, for programs and for CI."""
+"""What each question finds, in one form: for people, for programs and for CI."""
 
 from dataclasses import asdict, dataclass
 

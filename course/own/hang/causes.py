@@ -48,7 +48,7 @@ KNOWN = {
     ),
     "outside": Known(
         "no rank moves, and none waits for another rank",
-        "Look at the lines above: what each of them waits for does not come.",
+        "Each line above shows what its rank waits for: find out why that never comes.",
         "",
     ),
     # A run that has failed.

@@ -1,4 +1,4 @@
-"""Where the ranks' calls part: which one made more of them, and since which step."""
+"""Where the ranks' calls begin to differ: which one made more of them, and since which step."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -55,16 +55,18 @@ def _sentence(ranks: Sequence[Seen], passes: int) -> str:
     kinds = sorted({kind for mine in counts.values() for kind in mine})
     differ = [kind for kind in kinds if len({mine[kind] for mine in counts.values()}) > 1]
     name, where = (differ or kinds)[0]
-    told = [
-        f"rank {rank} {_times(mine[name, where])}"
-        for rank, mine in list(counts.items())[:4]
-    ]  # fmt: skip
+    calls = [
+        f"rank {rank} {_called(f'{name} at {where}' if not place else 'it', mine[name, where])}"
+        for place, (rank, mine) in enumerate(list(counts.items())[:4])
+    ]
     after = f"After backward pass {passes} (step {step(passes)} from 0) t" if passes else "T"
-    return f"{after}he ranks' calls part: {name} at {where} was called by {', by '.join(told)}."
+    return f"{after}he ranks' calls differ: {', '.join(calls)}."
 
 
-def _times(count: int) -> str:
-    return ("not at all", "once", "twice")[count] if count < 3 else f"{count} times"
+def _called(what: str, count: int) -> str:
+    if not count:
+        return f"never called {what}"
+    return f"called {what} {('once', 'twice')[count - 1] if count < 3 else f'{count} times'}"
 
 
 def _parted_passes(ranks: Sequence[Seen]) -> tuple[str, int] | None:

@@ -132,7 +132,9 @@ def _left(gone: Seen, seen: Seen) -> Finding:
 def _killed(seen: Seen) -> Finding:
     where, how = places.of(seen), places.fatal(seen)
     at = f" at {where.at}" if where else ""
-    says = f"by a fatal error ({how})" if how else "without a word, as by SIGKILL or `os._exit`"
+    says = (
+        f"by a fatal error ({how})" if how else "without a message, as after SIGKILL or `os._exit`"
+    )
     return finding(
         "killed",
         f"Rank {seen.rank} ended {says}{at}; other ranks failed after it.",

@@ -25,7 +25,7 @@ def found(ranks: Sequence[Seen]) -> list[Finding]:
                 sentence, step = parted
                 told = step == 0 and any(p and p.call and p.at in sentence for p in where.values())
                 says = one.says if told else f"{one.says} {sentence}"
-                one = replace(one, says=says, step=one.step or step)
+                one = replace(one, says=says, step=step if one.step is None else one.step)
             return [one, *_later(ranks, where)]
     return []
 
@@ -46,12 +46,12 @@ def _hidden(ranks: Sequence[Seen], where: dict[int, Place | None]) -> Finding | 
         mine, thread = where[seen.rank], places.handled(seen)
         elsewhere = any(other and mine and other.at != mine.at for other in where.values())
         if thread and mine and mine.call and elsewhere and seen.alive is not False:
-            error = thread.error.splitlines()[0]
-            raised = f" ({thread.error_at})" if thread.error_at else ""
+            error = thread.error.splitlines()[0].rstrip(".")
+            raised = f", raised at {thread.error_at}" if thread.error_at else ""
             return finding(
                 "hidden error",
-                f"Rank {seen.rank} waits in {mine.call} at {mine.at} while {error}{raised} is on "
-                "its way, so its traceback has not been printed.",
+                f"Rank {seen.rank} waits in {mine.call} at {mine.at} while an exception is "
+                f"propagating ({error}{raised}), so its traceback has not been printed.",
                 rank=seen.rank,
                 where=thread.error_at or mine.at,
                 step=of_calls.step(seen.passes),
@@ -192,6 +192,8 @@ def _later(ranks: Sequence[Seen], where: dict[int, Place | None]) -> list[Findin
     if not stands or stands.call:
         return []
     call = where[on_gpus[0].rank]
+    if not call or not call.call:
+        return []
     says = (
         f"With NCCL a call returns before it is done: Python stands at {stands.at}, and the last "
         f"collective that it began before is {call.call} at {call.at}."

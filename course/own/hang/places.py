@@ -26,7 +26,6 @@ DOING = (
     ("ssl.py", "read", "waits for the network"),
     ("socket.py", "readinto", "waits for the network"),
 )
-LATER = (".item()", ".tolist()", ".cpu()", "synchronize(", ".numpy()")  # where a GPU is waited for
 
 
 @dataclass(frozen=True)
@@ -128,8 +127,3 @@ def handled(seen: Seen) -> Thread | None:
     """The main thread, if it waits while it handles an exception."""
     main = seen.look.main_thread
     return main if main and main.error else None
-
-
-def gpu_line(where: Place | None) -> bool:
-    """Whether it is a line at which Python waits for the GPU, not for the call before it."""
-    return bool(where and not where.call and any(each in where.source for each in LATER))

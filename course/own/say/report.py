@@ -11,7 +11,7 @@ from course.core import write_whole
 from course.own.finding import Finding
 from course.own.hang.verdict import Verdict
 
-SCHEMA = 1  # of the JSON; report.md says what is in it
+SCHEMA = 1  # of the JSON; own/hang/how.md, "For programs", says what is in it
 WIDTH = 100
 
 

@@ -7,7 +7,7 @@ BUSY = 0.2  # of all cores, that other programs had
 
 # Which cause is the first, which is shown.
 MATTERS = 0.15  # of a step, or "computing" comes first
-CROWDED = 0.35  # ... on a machine that starves the ranks, for stragglers that this may feign
+CROWDED = 0.35  # ... on a machine that starves the ranks, for what this may feign
 TINY = 1e-3  # seconds per step: what costs less never comes first
 SHOWN = 0.05  # of a step, or it is not mentioned
 NEAR = 1.5  # times as large, or two causes cannot be told apart by size

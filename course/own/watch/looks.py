@@ -119,7 +119,6 @@ class Looker:
             if error is not None:
                 self.look.error = _thrown(error)
                 self.look.unused = _unused(error)
-            if error is not None:
                 self.look.pending = _pending()
             self._join_in()
             self._write()

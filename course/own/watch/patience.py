@@ -22,10 +22,10 @@ SETTLE_S = 3.0  # for a run of which ranks are being ended to end as a whole
 class Patience:
     """Ends a run at its limit, or when it has stood still for `patience` seconds.
 
-    `stood` says for how many seconds no rank has moved. A limit is put off by the time in which a
-    rank waited for a core if it `spares`, and for a moment where it is not clear whether the run
-    stands. `ranks` are those of the last look. `own` is
-    as `Processes` takes it.
+    `stood` says for how many seconds no rank has moved. If it `spares`, a limit is put off by the
+    time in which a rank waited for a core. A limit is also put off for a moment while it is not
+    clear whether the run stands. `ranks` are those of the last look; `own` is as `Processes` takes
+    it.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Patience:
     @property
     def enough(self) -> float:
         """The seconds after which it is clear that the run stands, by what it did so far."""
-        return max(STANDS_S, TIMES * self._longest)
+        return min(max(STANDS_S, TIMES * self._longest), TOLD_S)
 
     def look(self) -> bool:
         """Whether the run is to be ended; the files are read twice a second."""

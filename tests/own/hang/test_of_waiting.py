@@ -91,8 +91,8 @@ def test_which_rank_called_less_and_since_when() -> None:
     more = rank(0, waits("all_reduce", 18), calls=[*common, ("all_reduce", 18, 2)], passes=2)
     found = first(more, rank(1, backward(30), calls=common, passes=3))
     assert found.step == 1
-    assert "After backward pass 2 (step 1 from 0) the ranks' calls part: " in found.says
-    assert "all_reduce at train.py:18 was called by rank 0 twice, by rank 1 once." in found.says
+    assert "After backward pass 2 (step 1 from 0) the ranks' calls differ: " in found.says
+    assert "rank 0 called all_reduce at train.py:18 twice, rank 1 called it once." in found.says
 
 
 def test_ranks_whose_calls_never_agree_are_not_compared() -> None:

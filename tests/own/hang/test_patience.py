@@ -6,7 +6,7 @@ import pytest
 from support.made_looks import computes, rank, waits
 
 from course.own.hang import standing
-from course.own.hang.thresholds import LATE_S, SPARED, STANDS_S
+from course.own.hang.thresholds import LATE_S, SPARED, STANDS_S, TOLD_S
 from course.own.watch import patience
 from course.own.watch.patience import Patience
 from course.own.watch.processes import Seen
@@ -67,6 +67,15 @@ def test_a_run_that_used_to_stand_must_stand_for_longer(monkeypatch: pytest.Monk
     run.goes_on(1)
     assert run.patience.enough == pytest.approx(2 * 6, abs=1)
     assert not run.goes_on(LATE_S - 20, stood=0.5)
+
+
+def test_a_run_that_stands_for_as_long_as_the_user_is_told_of_it_stands(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = Run(monkeypatch, patience=600.0)
+    run.goes_on(50, stood=0.1)
+    run.goes_on(1)
+    assert run.patience.enough == TOLD_S
 
 
 def test_a_limit_spares_the_time_in_which_the_machine_was_busy(

@@ -21,6 +21,12 @@ class Input(OwnWork):
         return not budget.mean_own("input")
 
     @property
+    def needs_cores(self) -> bool:
+        """Workers that wait for a core keep their rank waiting."""
+        loader = self.budget.script.loader
+        return bool(loader and loader.workers)
+
+    @property
     def lab(self) -> str:
         """Lab 04d has streams."""
         loader = self.budget.script.loader
