@@ -3,6 +3,7 @@
 Reading a whole lesson takes jupytext, and so a second; finding these takes no time.
 """
 
+import html
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,6 +17,7 @@ EXPLORABLE = re.compile(r"\bexplore\.([a-z]\w*)\(")  # not the quiz: it is a cla
 ANSWER = re.compile(r"\bit_was\(\s*[\"'](\w+)")  # shows the run's answer to that question
 HOLD = "{} of {} checks hold"  # the verdict's count of the checks that hold
 ALL_HOLD = re.compile(HOLD.format(r"\b(\d+)", r"\1"))
+CODE, EMPHASIS = re.compile(r"`([^`]+)`"), re.compile(r"\*([^*]+)\*")  # in a sentence
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"  # around the part that a learner writes
 
 
@@ -27,3 +29,9 @@ def labs() -> list[Path]:
 def unmarked(lines: Iterable[str]) -> list[str]:
     """The lines of a script without those that only mark where a solution begins or ends."""
     return [line for line in lines if not line.lstrip().startswith((BEGIN, END))]
+
+
+def as_html(sentence: str) -> str:
+    """A sentence of a lesson as HTML."""
+    text = CODE.sub(r"<code>\1</code>", html.escape(sentence))
+    return EMPHASIS.sub(r"<em>\1</em>", text)

@@ -4,7 +4,6 @@
 their times. There is a file for each question, as there is one for each exercise.
 """
 
-import html
 import json
 import math
 import re
@@ -12,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from course.core import CourseError, words
+from course.core import CourseError, lesson_marks, words
 from course.notebook import keeping
 
 FOLDER = "guesses"  # in the folder `kept`
@@ -22,7 +21,6 @@ NAME = re.compile(r"[a-z][a-z0-9_]{0,49}")
 SECONDS = {"µs": 1e-6, "ms": 1e-3, "s": 1.0}  # units of time
 GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:[ ,_]\d{3})+(?:\.\d+)?")  # 16,000 or 1 234 567.8
 PLAIN = re.compile(r"[+-]?\d*[.,]?\d+(?:e[+-]?\d{1,2})?", re.IGNORECASE)  # 3, 0.5, 3,5 or 1e4
-CODE, EMPHASIS = re.compile(r"`([^`]+)`"), re.compile(r"\*([^*]+)\*")  # as a lesson writes them
 POINTS, CLOSE, DOUBLE = 0.5, 1.05, 2.0  # below them: the same share, as guessed, said in per cent
 Answer = float | str
 ANSWERS = ("guess", "value", "best")  # the fields of a guess that hold one
@@ -50,8 +48,7 @@ class Guess:
     @property
     def asked(self) -> str:
         """The question as HTML."""
-        text = CODE.sub(r"<code>\1</code>", html.escape(self.question))
-        return EMPHASIS.sub(r"<em>\1</em>", text)
+        return lesson_marks.as_html(self.question)
 
     @property
     def late(self) -> bool:

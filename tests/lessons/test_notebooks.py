@@ -19,6 +19,7 @@ from support.lesson_samples import (
     NAME,
     NEXT,
     built,
+    code,
     complaints,
     course,
     notebook,
@@ -26,7 +27,7 @@ from support.lesson_samples import (
 )
 from support.patience import PATIENCE_S
 
-from course.core.files import ROOT
+from course.core.files import ROOT, write_whole
 from course.lessons import lesson as lesson_module
 from course.lessons import notebooks
 from course.lessons.rules import select
@@ -103,6 +104,24 @@ def test_outputs_are_not_kept_for_code_that_did_not_print_them(copied):
     [failure] = notebooks.rewrite_prose(copied, lesson_module.lessons(copied))
     assert failure == f"{NAME}: its code has changed since it was run: build it"
     assert (copied / "solutions" / f"{NAME}.ipynb").read_bytes() == before
+
+
+def test_a_question_of_a_guess_is_prose(tmp_path):
+    asks = code("%%guess growth times", "How *much* is `x`,", "really?")
+    root = course(tmp_path, asking=asks)
+    [lesson] = lesson_module.lessons(root)
+    solved = notebooks.notebook(lesson, solved=True)
+    card = "<div>How <em>much</em> is <code>x</code>, really?</div>It was 3 times."
+    solved.cells[1].outputs = [nbformat.v4.new_output("display_data", {"text/html": card})]
+    path = root / "solutions" / f"{lesson.name}.ipynb"
+    write_whole(path, notebooks.text(solved))
+    rewrite(lesson.path, "How *much* is `x`", "How *large* is `y`")
+    assert notebooks.rewrite_prose(root, lesson_module.lessons(root)) == []
+    [output] = notebook(root, "solutions", lesson.name).cells[1].outputs
+    assert output.data["text/html"] == card.replace("much", "large").replace("x</code>", "y</code>")
+    rewrite(lesson.path, "growth times", "growth %")
+    [failure] = notebooks.rewrite_prose(root, lesson_module.lessons(root))
+    assert "build it" in failure
 
 
 def test_figures_are_written(finished):
