@@ -14,6 +14,7 @@ PLOTS = 3
 HEIGHT = 116  # of a plot
 TOP = 22  # of a plot's lines, below its name
 TITLE_LETTERS = 76  # that fit
+NAMED = 8  # ranks that fit in the legend: more would share colours
 GAP = 24  # between plots
 
 Row = dict[str, float | str]  # what `log` wrote: the rank and the step among its names
@@ -42,6 +43,11 @@ def draw(
         body.append(_plot(name, steps, svg.MARGIN + i * (width + GAP), y, width))
     if names:
         y += HEIGHT + 42
+        ranks = sorted({row["rank"] for row in steps})[:NAMED]
+        if len(ranks) > 1:
+            entries = [("solid", palette.rank_colour(rank), f"rank {rank}") for rank in ranks]
+            body.append(svg.legend(svg.MARGIN, y, entries))
+            y += 16
     for bar in bars:
         body.append(svg.text(svg.MARGIN, y + 8, bar[-90:], colour=palette.MUTED))
         y += 20
@@ -85,17 +91,25 @@ def _result(rows: list[Row]) -> Row:
 
 
 def _title(rows: list[Row], result: Row, done: bool) -> str:
-    """How far it is, what came out, and the newest value of each plot, as many as there is room."""
+    """How far it is, what came out, and the newest values of each plot, as many as there is room.
+
+    Where ranks differ, these are the lowest and the highest, or one that is no finite number.
+    """
     if not rows:
         return "Running"
     last = max(rows, key=lambda row: row["step"])
     title = f"Step {last['step']}"
     if "steps" in last:
         title = f"All {last['steps']} steps" if done else f"{title} of {last['steps']}"
-    newest = {name: last[name] for name in _plotted(rows) if name in last}
+    known = {name: words.significant(value, 3) for name, value in result.items()}
+    for name in _plotted(rows):
+        newest = {row["rank"]: row[name] for row in rows if name in row}.values()
+        odd = [value for value in newest if not _is_finite(value)]
+        ends = odd[:1] or (min(newest), max(newest))
+        known[name] = " to ".join(dict.fromkeys(words.significant(end, 3) for end in ends))
     sign = ": "
-    for name, value in (result | newest).items():
-        more = f"{sign}{name} {words.significant(value, 3)}"
+    for name, value in known.items():
+        more = f"{sign}{name} {value}"
         if len(title + more) <= TITLE_LETTERS:
             title, sign = title + more, ", "
     return title

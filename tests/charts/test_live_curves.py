@@ -61,6 +61,17 @@ def test_each_plot_has_the_ends_of_both_axes():
     assert_fits(picture)
 
 
+def test_ranks_that_differ_are_named_and_give_the_ends_of_their_newest_values():
+    logged = [row | {"loss": 1.0 + row["rank"]} for row in rows(560, ranks=3)]
+    over = live_curves.draw(logged, ended=True)
+    other_order = live_curves.draw(logged[:-3] + logged[:-4:-1], ended=True)
+    for picture in (over, other_order):
+        assert picture.alt.startswith("All 564 steps: loss 1 to 3 ")
+        assert re.findall(r">(rank \d)<", picture) == ["rank 0", "rank 1", "rank 2"]
+        assert_fits(picture)
+    assert "rank 0" not in re.findall(r">([^<]*)<", live_curves.draw(rows(560, ranks=1)))
+
+
 def test_a_title_leaves_out_what_it_has_no_room_for():
     many = live_curves.draw(rows(560, validation_loss_of_all=1234567.0, another_long_name=12345.6))
     assert_fits(many)
