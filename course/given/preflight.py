@@ -35,9 +35,9 @@ def check_endpoint(head: str, port: int) -> None:
     """Report whether the address where the agents meet can be reached."""
     try:
         socket.create_connection((head, port), timeout=3).close()
-        say("ok", f"something listens at {head}:{port}")
+        say("NO", f"something listens at {head}:{port} already: an agent of an earlier run?")
     except ConnectionRefusedError:
-        say("ok", f"{head} answers; nobody listens at {port} yet")
+        say("ok", f"{head} answers; nothing listens at {port} yet")
     except OSError as error:
         say("NO", f"{head}:{port} cannot be reached, {error}: a firewall, another network?")
 

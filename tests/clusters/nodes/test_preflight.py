@@ -1,6 +1,7 @@
-"""The lab's script that looks at a node before a launch tries each of its GPUs."""
+"""The lab's script that looks at a node before a launch: its GPUs, and the meeting place."""
 
 import runpy
+import socket
 import sys
 
 import torch
@@ -26,3 +27,9 @@ def test_a_gpu_that_computes_and_one_that_does_not_are_told_apart(monkeypatch, c
     assert "ok  GPU 0 computes: H100, 70 of 80 GiB free" in said
     assert "NO  GPU 1: CUDA error: uncorrectable ECC error" in said
     assert "2 GPUs, driver" in said[-1]
+
+
+def test_a_port_that_is_taken_before_the_launch_is_not_fine(capsys):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        preflight.check_endpoint("127.0.0.1", other.getsockname()[1])
+    assert "  NO  something listens at 127.0.0.1:" in capsys.readouterr().out
