@@ -7,6 +7,7 @@ from course.drawing import Picture
 from course.explore import stills
 from course.explore.factory import EXPLORABLES
 from course.explore.models.pipeline import ONE_F_ONE_B
+from course.explore.models.ring_attention import ZIGZAG
 from course.explore.models.sharding import LARGEST
 from course.explore.models.strategies import CENTRAL, MIRRORED, SERVER, WORKERS
 
@@ -30,6 +31,7 @@ def figures() -> dict[str, str]:
         "backfill.svg": _still("backfill"),
         "outer_step.svg": stills.outer_step.outer_step(),
         "pipeline_1f1b.svg": _still("pipeline", policy=ONE_F_ONE_B),
+        "ring_attention_zigzag.svg": _still("ring_attention", order=ZIGZAG, turn=2),
         "replicas_inside.svg": _still("replicas", loss="inside forward"),
         "scaling.svg": _still("scaling"),
         "sharding.svg": _still("sharding", size=LARGEST, ranks=64, recompute=True),

@@ -1,10 +1,10 @@
 """The bytes that a forward pass keeps for backward."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 
 class Kept(dict[int, int]):
@@ -17,13 +17,14 @@ class Kept(dict[int, int]):
 
 
 @contextmanager
-def kept() -> Iterator[Kept]:
-    """Count what forward passes inside the block keep for backward, parameters left out."""
+def kept(parameters: Iterable[Tensor] = ()) -> Iterator[Kept]:
+    """Count what forward passes inside the block keep for backward, without these parameters."""
     found = Kept()
+    counted_elsewhere = {parameter.untyped_storage().data_ptr() for parameter in parameters}
 
     def note(tensor: Tensor) -> Tensor:
-        if not isinstance(tensor, nn.Parameter):
-            storage = tensor.untyped_storage()
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in counted_elsewhere:
             found[storage.data_ptr()] = storage.nbytes()
         return tensor
 
