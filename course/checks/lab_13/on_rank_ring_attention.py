@@ -12,6 +12,7 @@ from course.given.partial_attention import Partial, attend
 from course.given.sent import Traffic
 
 SAMPLES, HEADS, LENGTH, WIDTH = 2, 3, 24, 5  # 24 tokens: 1, 2, 3 and 4 ranks can hold two pieces
+IN_ORDER, ZIGZAG = "in order", "zigzag"  # in order, some ranks have nothing to compute in a round
 RESULTS = ("output", "gradient of q", "gradient of k", "gradient of v")
 
 
@@ -21,8 +22,10 @@ def drawn(seed: int) -> list[Tensor]:
     return [torch.randn(SAMPLES, HEADS, LENGTH, WIDTH, generator=generator) for _ in range(4)]
 
 
-def places(ranks: int) -> Tensor:
-    """Where the tokens of each rank stand: two pieces each, from both ends of the sequence."""
+def places(ranks: int, order: str = ZIGZAG) -> Tensor:
+    """Where the tokens of each rank stand: in zigzag, two pieces from both ends of the sequence."""
+    if order == IN_ORDER:
+        return torch.arange(LENGTH).view(ranks, -1)
     pieces = torch.arange(LENGTH).chunk(2 * ranks)
     return torch.stack([torch.cat([pieces[rank], pieces[-1 - rank]]) for rank in range(ranks)])
 
@@ -51,31 +54,32 @@ def kept_parts() -> bool:
     return all(torch.equal(a, b) for a, b in zip(sum(parts, ()), sum(copies, ()), strict=True))
 
 
-def attention(groups: int = 1) -> dict[str, Tensor]:
+def attention(groups: int = 1, order: str = ZIGZAG) -> dict[str, Tensor]:
     """The output and the gradients of this rank's tokens.
 
     With more `groups`, each group of ranks has a sequence of its own.
     """
     group = _group(groups)
     size, rank = dist.get_world_size(group), dist.get_rank(group)
-    here = places(size)[rank]
+    everyones = places(size, order)
+    here = everyones[rank]
     whole = drawn(dist.get_rank() // size)
     *qkv, d_out = [each[..., here, :].clone().requires_grad_() for each in whole]
     with late():
-        out = _ring()(*qkv, places(size), group)
+        out = _ring()(*qkv, everyones, group)
         found = torch.autograd.grad(out, qkv, d_out.detach(), allow_unused=True)
     nothing = torch.full_like(out, torch.nan)
     each = [out.detach(), *(nothing if gradient is None else gradient for gradient in found)]
     return {name: tensor.clone() for name, tensor in zip(RESULTS, each, strict=True)}
 
 
-def whole(rank: int, size: int, place: int = 0) -> dict[str, Tensor]:
-    """The same of one process that has the sequence of group `place`, for a rank's tokens."""
-    q, k, v, d_out = drawn(place)
+def whole(rank: int, size: int, order: str = ZIGZAG) -> dict[str, Tensor]:
+    """The same of one process with the sequence of this rank's group, for the rank's tokens."""
+    q, k, v, d_out = drawn(rank // size)
     qkv = [q.requires_grad_(), k.requires_grad_(), v.requires_grad_()]
     out = nn.functional.scaled_dot_product_attention(*qkv, is_causal=True)
     each = [out.detach(), *torch.autograd.grad(out, qkv, d_out)]
-    here = places(size)[rank]
+    here = places(size, order)[rank % size]
     return {name: t[..., here, :] for name, t in zip(RESULTS, each, strict=True)}
 
 

@@ -10,6 +10,7 @@ from course.checks.tools.hint import Fault, hint
 from course.checks.tools.reference import CLOSE
 from course.core import words
 
+SHAPES = [(1, on_rank.IN_ORDER), (2, on_rank.ZIGZAG), (3, on_rank.IN_ORDER), (3, on_rank.ZIGZAG)]
 PARTS = ("top", "total", "weighted")
 MERGE = (
     "Both sums are relative to the largest score of their own part. "
@@ -49,17 +50,18 @@ class TestRingAttention:
         """The output is that of one process, on one to three ranks."""
         if self.merge(alone, 1.0):
             raise Undecided("merge is not right yet")
-        for size in (1, 2, 3):
-            if wrong := self.output(ranks, size):
+        for size, order in SHAPES:
+            if wrong := self.output(ranks, size, order):
                 raise Fault(wrong, ROUND)
 
     @hint(GRADIENTS)
     def test_gradients(self, ranks, alone):
         """The gradients of queries, keys and values are those of one process."""
-        for size in (1, 2, 3):
-            if self.merge(alone, 1.0) or self.output(ranks, size):
+        for size, order in SHAPES:
+            if self.merge(alone, 1.0) or self.output(ranks, size, order):
                 raise Undecided("the output is not right yet")
-            if wrong := self.wrong(ranks(size, on_rank.attention), size, on_rank.RESULTS[1:]):
+            found = ranks(size, on_rank.attention, order=order)
+            if wrong := self.wrong(found, size, on_rank.RESULTS[1:], order):
                 raise Fault(wrong, GRADIENTS)
 
     @hint("`pass_on` takes the group; which number of ranks, and which rank, count in it?")
@@ -96,19 +98,21 @@ class TestRingAttention:
                     return f"with scores of about {scale:g}, `{name}` of the merged parts {wrong}"
         return ""
 
-    def output(self, ranks: Callable, size: int) -> str:
+    def output(self, ranks: Callable, size: int, order: str) -> str:
         """How the outputs differ from those of one process; "" if they do not."""
-        return self.wrong(ranks(size, on_rank.attention), size, on_rank.RESULTS[:1])
+        found = ranks(size, on_rank.attention, order=order)
+        return self.wrong(found, size, on_rank.RESULTS[:1], order)
 
-    def wrong(self, found: list[dict], size: int, names: tuple[str, ...]) -> str:
+    def wrong(
+        self, found: list[dict], size: int, names: tuple[str, ...], order: str = on_rank.ZIGZAG
+    ) -> str:
         """How what the ranks found differs from one process's; "" if it does not."""
         for rank, got in enumerate(found):
-            expected = on_rank.whole(rank % size, size, rank // size)
+            expected = on_rank.whole(rank, size, order)
             for name in names:
                 if wrong := off(got[name], expected[name]):
-                    return (
-                        f"groups of {words.plural(size, 'rank')}: the {name} {wrong} on rank {rank}"
-                    )
+                    groups = f"groups of {words.plural(size, 'rank')}, tokens {order}"
+                    return f"{groups}: the {name} {wrong} on rank {rank}"
         return ""
 
 
