@@ -35,6 +35,6 @@ def ulysses(q: Tensor, k: Tensor, v: Tensor, places: Tensor, group: dist.Process
         raise CourseError(f"{ranks} ranks cannot share {heads} heads evenly.")
     as_they_come = places.flatten()
     whole = Exchange.apply(torch.stack([q, k, v]), HEADS, TOKENS, group)
-    q, k, v = whole[..., as_they_come.argsort(), :]
+    q, k, v = whole.index_select(TOKENS, as_they_come.argsort())
     out = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-    return Exchange.apply(out[..., as_they_come, :], TOKENS, HEADS, group)
+    return Exchange.apply(out.index_select(TOKENS, as_they_come), TOKENS, HEADS, group)

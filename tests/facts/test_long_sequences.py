@@ -1,0 +1,44 @@
+"""What lab 13 says of torch's own context parallelism and of bytes, tried on two ranks."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from support import on_rank_context, solutions
+from support.patience import PATIENCE_S
+from support.says import says
+
+from course.checks.runner.on_ranks import on_ranks
+from course.given.published import LINKS
+
+LAB = "13_long_sequences"
+
+
+@pytest.mark.slow
+@pytest.mark.rest
+def test_torchs_context_parallelism_needs_a_gpu_and_misses_a_function_imported_by_name():
+    says(LAB, "torch 2.13 ends with a `NotImplementedError`")
+    says(LAB, "each query sees the keys of its own rank only")
+    found = on_ranks(2, on_rank_context.tried, src=Path(), limit=PATIENCE_S)
+    assert all("for_cpu" in rank["error"] for rank in found)
+    assert all(rank["own keys only"] for rank in found)
+
+
+@pytest.mark.slow
+@pytest.mark.rest
+def test_torch_deals_out_tokens_in_zigzag(tmp_path):
+    says(LAB, "calls it head-tail")
+    solutions.write(LAB, tmp_path)
+    names: dict = {}
+    exec((tmp_path / "split_sequence.py").read_text(), names)
+    found = on_ranks(2, on_rank_context.tried, src=Path(), limit=PATIENCE_S)
+    zigzag = names["zigzag"](on_rank_context.TOKENS, 2)
+    assert all(torch.equal(rank["places"], mine) for rank, mine in zip(found, zigzag, strict=True))
+
+
+def test_a_ring_hides_behind_as_many_tokens_as_the_lab_says():
+    speed = 400e12
+    says(LAB, "6,700 over NVLink")
+    says(LAB, "17,400 over InfiniBand")
+    assert 2 * speed * LINKS["NVLink"][1] == pytest.approx(6_700, rel=0.01)
+    assert 2 * speed * LINKS["InfiniBand"][1] == pytest.approx(17_400, rel=0.01)
