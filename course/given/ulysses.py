@@ -10,19 +10,30 @@ HEADS, TOKENS = -3, -2  # dimensions of (samples, heads, tokens, width)
 
 
 class Exchange(torch.autograd.Function):
-    """Cut a tensor along one dimension for all ranks, and join what they send along another."""
+    """Cut a tensor along one dimension for all ranks, and join what they send along another.
+
+    Whole sequences are in order; `places` (ranks, tokens) has those of each rank's tokens.
+    """
 
     @staticmethod
-    def forward(ctx, x: Tensor, cut: int, join: int, group: dist.ProcessGroup) -> Tensor:
-        ctx.back = join, cut, group
+    def forward(
+        ctx, x: Tensor, cut: int, join: int, places: Tensor, group: dist.ProcessGroup
+    ) -> Tensor:
+        ctx.back = join, cut, places, group
+        as_ranks_hold_them = places.flatten()
+        if cut == TOKENS:
+            x = x.index_select(TOKENS, as_ranks_hold_them)
         parts = torch.stack(x.chunk(dist.get_world_size(group), cut))  # part i is for rank i
         arrived = torch.empty_like(parts)
         dist.all_to_all_single(arrived, parts, group=group)
-        return torch.cat(list(arrived), join)
+        joined = torch.cat(list(arrived), join)
+        if join == TOKENS:
+            joined = joined.index_select(TOKENS, as_ranks_hold_them.argsort())
+        return joined
 
     @staticmethod
-    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None, None, None]:
-        return Exchange.apply(gradient, *ctx.back), None, None, None
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        return Exchange.apply(gradient, *ctx.back), None, None, None, None
 
 
 def ulysses(q: Tensor, k: Tensor, v: Tensor, places: Tensor, group: dist.ProcessGroup) -> Tensor:
@@ -33,8 +44,6 @@ def ulysses(q: Tensor, k: Tensor, v: Tensor, places: Tensor, group: dist.Process
     ranks, heads = dist.get_world_size(group), q.shape[HEADS]
     if heads % ranks:
         raise CourseError(f"{ranks} ranks cannot share {heads} heads evenly.")
-    as_they_come = places.flatten()
-    whole = Exchange.apply(torch.stack([q, k, v]), HEADS, TOKENS, group)
-    q, k, v = whole.index_select(TOKENS, as_they_come.argsort())
+    q, k, v = Exchange.apply(torch.stack([q, k, v]), HEADS, TOKENS, places, group)
     out = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-    return Exchange.apply(out.index_select(TOKENS, as_they_come), TOKENS, HEADS, group)
+    return Exchange.apply(out, TOKENS, HEADS, places, group)
