@@ -172,6 +172,16 @@ WARNINGS = [
     ("common_weights", "If all of these are zero", "0/0 in the first round"),
     ("common_weights", "by it into a *new* tensor", "It sums in the state's own tensor"),
     ("common_weights", "let the loop begin again", "A failed round is the end"),
+    ("ring_attention", "multiply both by", "It scales the totals, but not the weighted values"),
+    ("ring_attention", "The last pass brings it home", "Gradients stop one rank short of home"),
+    ("ring_attention", "with the owner's places", "It gives the keys its own places"),
+    (
+        "split_sequence",
+        "rank 1 the second and the last but one",
+        "It pairs each piece with the one",
+    ),
+    ("split_sequence", "divided by the count of all ranks", "It divides by its own count"),
+    ("split_sequence", "DDP will divide by the number of ranks", "It forgets that DDP divides"),
 ]
 
 
