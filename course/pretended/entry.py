@@ -38,3 +38,11 @@ def pretend_gpus(count: int) -> None:
     nccl.install()
     threading.Thread.run = tensors.everywhere(threading.Thread.run)
     tensors.Devices().__enter__()
+
+
+def pretend_torch_cuda(count: int) -> None:
+    """Make `torch.cuda` say that there are `count` GPUs, from now on; tensors stay as they are."""
+    from course.pretended import tensors, torch_cuda
+
+    tensors.gpus.count = count
+    torch_cuda.install()

@@ -1,0 +1,75 @@
+"""What a ledger's events add up to: the peak, what it is made of, and the memory over the steps."""
+
+from bisect import bisect_right
+from collections import Counter
+from dataclasses import asdict, dataclass
+
+from course.own.fit.ledger import KINDS, Record
+
+POINTS = 300  # of the memory over the steps
+
+
+@dataclass(frozen=True)
+class Account:
+    """The memory of one rank, in bytes.
+
+    `by` has the bytes of each kind at the peak, `most` the most of each at any time. `at` is the
+    line that asked for the last piece, in `step`, from 1, while the script was in `moment`.
+    `series` has points of time, counted in steps, each with the bytes by kind.
+    """
+
+    peak: int
+    by: dict[str, int]
+    most: dict[str, int]
+    at: str
+    step: int
+    moment: str
+    series: list[tuple[float, dict[str, int]]]
+    steps: int
+    uses_gpu: bool
+
+    def plain(self) -> dict:
+        """As JSON."""
+        return asdict(self)
+
+
+def add_up(record: Record) -> Account:
+    """The account of a run; where it uses a GPU, only what lies there counts."""
+    counts = [each.on_gpu or not record.uses_gpu for each in record.storages]
+    held: Counter[str] = Counter()
+    most: Counter[str] = Counter()
+    by: dict[str, int] = {}
+    total = peak = at = 0
+    when = 0
+    series = []
+    every = max(1, len(record.events) // POINTS)
+    for index, (number, change) in enumerate(record.events):
+        if counts[number]:
+            kind = record.storages[number].kind
+            held[kind] += change
+            most[kind] = max(most[kind], held[kind])
+            total += change
+            if total > peak:
+                peak, at, when, by = total, number, index, dict(held)
+        if index % every == 0:
+            series.append((_time(record, index), {each: held[each] for each in KINDS}))
+    moments = [where for where, _ in record.moments]
+    return Account(
+        peak,
+        {kind: by.get(kind, 0) for kind in KINDS},
+        {kind: most[kind] for kind in KINDS},
+        record.storages[at].line if record.storages else "",
+        1 + bisect_right(record.steps, when),
+        record.moments[bisect_right(moments, when) - 1][1] if record.moments else "",
+        series,
+        len(record.steps),
+        record.uses_gpu,
+    )
+
+
+def _time(record: Record, index: int) -> float:
+    """The steps that are over before an event, and the share of the events of its own."""
+    step = bisect_right(record.steps, index)
+    begin = record.steps[step - 1] if step else 0
+    end = record.steps[step] if step < len(record.steps) else len(record.events)
+    return round(step + (index - begin) / max(1, end - begin), 3)

@@ -1,0 +1,185 @@
+"""On a rank: every storage that torch makes, when it comes and goes, and what it is for.
+
+The ledger sees each operation, on fake tensors as on real ones, so that a rehearsal and a real run
+are counted by the same rules. What a storage is for is often known only later: a gradient is known
+as one when the optimizer steps. So the ledger notes events, and sums them up at the end.
+"""
+
+import sys
+import weakref
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from course.own.watch.lines import Lines
+
+# The first that applies is what a storage is for.
+KINDS = ("weights", "gradients", "optimizer", "buffers", "activations", "other")
+# Files of torch whose memory is that of buffers.
+COMMUNICATES = ("torch/distributed/fsdp/", "torch/nn/parallel/", "torch/distributed/optim/",
+                "torch/distributed/algorithms/ddp_comm_hooks/", "own/fit/reducer.py")  # fmt: skip
+COMPUTES = ("torch/nn/modules/", "torch/optim/")
+MAY_MIX = {"aten::copy_", "aten::_foreach_copy_", "aten::index", "aten::index_put_"}
+CPU = torch.device("cpu")
+
+
+@dataclass
+class Storage:
+    """A piece of memory: its size in bytes, the line that made it, and its kind."""
+
+    nbytes: int
+    line: str
+    kind: str
+    on_gpu: bool = False
+
+
+@dataclass
+class Record:
+    """What has happened: `events` are changes in bytes of a storage, by its number, in order."""
+
+    storages: list[Storage] = field(default_factory=list)
+    events: list[tuple[int, int]] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)  # the events before the end of each step
+    moments: list[tuple[int, str]] = field(default_factory=list)  # since which event, what it does
+    uses_gpu: bool = False
+
+
+class Ledger(TorchDispatchMode):
+    """Notes the storages of all operations inside it.
+
+    `phase` is the kind of the memory that is made now, unless it becomes known as another. `run`
+    carries an operation out.
+    """
+
+    def __init__(self, lines: Lines, run: Callable[[Any, tuple, dict], Any]) -> None:
+        super().__init__()
+        self.record = Record()
+        self.phase = "other"
+        self.begin("setting up")
+        self._lines, self._run = lines, run
+        self._numbers: dict[int, int] = {}  # of the storages that are there, by their address
+        self._alive: dict[int, weakref.ref] = {}
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # or the first operation would import torch._dynamo, which takes seconds
+
+    def mark(self, tensors: Iterable[Tensor], kind: str) -> None:
+        """Note what these tensors are for; a kind that was noted before stays if it ranks higher."""
+        for tensor in tensors:
+            if (number := self._number(local(tensor))) is not None:
+                storage = self.record.storages[number]
+                storage.kind = min(kind, storage.kind, key=KINDS.index)
+
+    def begin(self, moment: str, phase: str = "other") -> None:
+        """The script does something else from now on."""
+        self.phase = phase
+        self.record.moments.append((len(self.record.events), moment))
+
+    def end_step(self) -> None:
+        """The optimizer has stepped."""
+        self.record.steps.append(len(self.record.events))
+
+    def resize(self, storage: torch.UntypedStorage) -> None:
+        """A storage has another size than before."""
+        number = self._numbers.get(storage._cdata)
+        if number is not None:
+            known = self.record.storages[number]
+            self.record.events.append((number, storage.nbytes() - known.nbytes))
+            known.nbytes = storage.nbytes()
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None
+    ) -> Any:
+        if any(kind.__name__ in ("DTensor", "AsyncCollectiveTensor") for kind in types):
+            return NotImplemented  # what it does with its parts comes here again
+        kwargs = dict(kwargs or {})
+        given = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+        to_gpu = getattr(kwargs.get("device"), "type", "") == "cuda"
+        if to_gpu:
+            kwargs["device"] = CPU
+            self.record.uses_gpu = True
+        if to_gpu and self._is_there(function, given, kwargs):
+            return torch.ops.aten.alias.default(given[0])
+        result = self._run(function, args, kwargs)
+        made = [leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor)]
+        numbers = [self._number(tensor) for tensor in (*given, *made)]
+        if function.namespace == "c10d":
+            self.mark(given, "buffers")
+        if to_gpu:
+            self._put_on_gpu(numbers[len(given) :])
+        elif self.record.uses_gpu:
+            self._spread(function, given, numbers)
+        return result
+
+    def _is_there(self, function: Any, given: list[Tensor], kwargs: dict) -> bool:
+        """Whether a tensor is copied to the GPU that lies there, in the same type: no copy."""
+        if function is not torch.ops.aten._to_copy.default:
+            return False
+        return self._on_gpu(given[0]) and kwargs.get("dtype") in (None, given[0].dtype)
+
+    def _on_gpu(self, tensor: Tensor) -> bool:
+        number = self._number(tensor)
+        return number is not None and self.record.storages[number].on_gpu
+
+    def _spread(self, function: Any, given: list[Tensor], numbers: list[int | None]) -> None:
+        """What meets a tensor of the GPU must lie there; only some operations mix devices."""
+        if f"{function.namespace}::{function.overloadpacket.__name__}" in MAY_MIX:
+            if self._on_gpu(given[0]):
+                self._put_on_gpu(numbers[len(given) :])
+        elif any(tensor.dim() and self._on_gpu(tensor) for tensor in given):
+            scalars = [not tensor.dim() for tensor in given]
+            self._put_on_gpu(
+                [n for i, n in enumerate(numbers) if i >= len(given) or not scalars[i]]
+            )
+
+    def _put_on_gpu(self, numbers: Iterable[int | None]) -> None:
+        for number in numbers:
+            if number is not None:
+                self.record.storages[number].on_gpu = True
+
+    def _number(self, tensor: Tensor) -> int | None:
+        """The number of a tensor's storage, which is a new one if it has not been seen."""
+        try:
+            storage = tensor.untyped_storage()
+        except NotImplementedError:  # it has none, like a sparse tensor
+            return None
+        key = storage._cdata
+        if key in self._numbers:
+            return self._numbers[key]
+        record, number = self.record, len(self.record.storages)
+        nbytes = storage.nbytes()
+        frame = sys._getframe(2)
+        kind = "buffers" if _communicates(frame) else self.phase
+        record.storages.append(Storage(nbytes, self._lines.of(frame), kind))
+        record.events.append((number, nbytes))
+        self._numbers[key] = number
+        self._alive[key] = weakref.ref(storage, lambda _: self._free(key))
+        return number
+
+    def _free(self, key: int) -> None:
+        number = self._numbers.pop(key)
+        del self._alive[key]
+        self.record.events.append((number, -self.record.storages[number].nbytes))
+
+
+def local(tensor: Tensor) -> Tensor:
+    """The part of a tensor that lies on this rank."""
+    return getattr(tensor, "_local_tensor", tensor)
+
+
+def _communicates(frame: Any) -> bool:
+    """Whether torch's distributed code asks for the memory, and no module or optimizer below it."""
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if any(each in name for each in COMMUNICATES):
+            return True
+        if any(each in name for each in COMPUTES):
+            return False
+        frame = frame.f_back
+    return False

@@ -1,0 +1,127 @@
+"""On a rank: this process as rank 0 of N, whose messages go nowhere."""
+
+import os
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch._subclasses.fake_tensor import unset_fake_temporarily
+from torch.distributed import checkpoint, device_mesh
+from torch.distributed import distributed_c10d as c10d
+from torch.testing._internal.distributed.fake_pg import FakeStore
+from torch.utils.data import DataLoader
+
+from course.own.fit import reducer
+from course.pretended import pretend_torch_cuda
+
+
+def install(ranks: int) -> None:
+    """Make this process rank 0 of `ranks`, each on a GPU of its own, from now on."""
+    os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE=str(ranks), LOCAL_WORLD_SIZE=str(ranks),
+                      GROUP_RANK="0", MASTER_ADDR="127.0.0.1", MASTER_PORT="29500",
+                      WANDB_MODE="disabled")  # fmt: skip
+    _install_group(ranks)
+    _install_objects()
+    reducer.install()
+    pretend_torch_cuda(ranks)
+    _install_autocast()
+    _install_loader()
+    for home in (torch, checkpoint):  # nothing is written over what the user has
+        home.save = lambda *args, **kwargs: None
+    torch.multiprocessing.spawn = lambda call, args=(), *more, **options: call(0, *args)
+    torch.Tensor.pin_memory = lambda self, *args: self
+
+
+def _install_group(ranks: int) -> None:
+    begin, more = c10d.init_process_group, c10d.new_group
+
+    @wraps(begin)
+    def init_process_group(*args: Any, **kwargs: Any) -> None:
+        begin("fake", rank=0, world_size=ranks, store=FakeStore())
+
+    @wraps(more)
+    def new_group(ranks: Any = None, *args: Any, **kwargs: Any) -> Any:
+        return more(ranks)
+
+    _replace("init_process_group", init_process_group)
+    _replace("new_group", new_group)
+    _replace("barrier", lambda *args, **kwargs: None)
+    _replace("monitored_barrier", lambda *args, **kwargs: None)
+    device_mesh.DeviceMesh.__init__ = _for_cpu(device_mesh.DeviceMesh.__init__)
+    init = device_mesh.init_device_mesh
+    device_mesh.init_device_mesh = dist.init_device_mesh = _on_cpu(init)
+
+
+def _on_cpu(init: Callable) -> Callable:
+    @wraps(init)
+    def init_device_mesh(device_type: str, *args: Any, **kwargs: Any) -> Any:
+        if not dist.is_initialized():
+            dist.init_process_group()
+        with unset_fake_temporarily():
+            return init("cpu", *args, **kwargs)
+
+    return init_device_mesh
+
+
+def _for_cpu(init: Callable) -> Callable:
+    @wraps(init)
+    def made(self: Any, device_type: str, *args: Any, **kwargs: Any) -> None:
+        with unset_fake_temporarily():
+            init(self, "cpu", *args, **kwargs)
+
+    return made
+
+
+def _install_objects() -> None:
+    """What ranks send to each other as objects; those of others are taken to be like ours."""
+
+    def all_gather_object(objects: list, mine: Any, group: Any = None) -> None:
+        objects[:] = [mine] * len(objects)
+
+    def gather_object(mine: Any, objects: list | None = None, *args: Any, **kwargs: Any) -> None:
+        if objects is not None:
+            objects[:] = [mine] * len(objects)
+
+    def scatter_object_list(output: list, objects: list, *args: Any, **kwargs: Any) -> None:
+        output[:1] = objects[:1]
+
+    _replace("all_gather_object", all_gather_object)
+    _replace("gather_object", gather_object)
+    _replace("scatter_object_list", scatter_object_list)
+    _replace("broadcast_object_list", lambda *args, **kwargs: None)
+
+
+def _install_autocast() -> None:
+    init = torch.amp.autocast_mode.autocast.__init__
+
+    @wraps(init)
+    def on_cpu(self: Any, device_type: str, dtype: Any = None, *args: Any, **kwargs: Any) -> None:
+        if device_type == "cuda":
+            device_type, dtype = "cpu", dtype or torch.float16
+        init(self, device_type, dtype, *args, **kwargs)
+
+    torch.amp.autocast_mode.autocast.__init__ = on_cpu
+
+
+def _install_loader() -> None:
+    """Loaders read in this process: a worker would see none of what is replaced here."""
+    init = DataLoader.__init__
+
+    @wraps(init)
+    def made(self: Any, *args: Any, **kwargs: Any) -> None:
+        for name in ("persistent_workers", "prefetch_factor", "timeout", "pin_memory"):
+            kwargs.pop(name, None)
+        if len(args) > 5:
+            args = (*args[:5], 0, *args[6:])
+        else:
+            kwargs["num_workers"] = 0
+        init(self, *args, **kwargs)
+
+    DataLoader.__init__ = made
+
+
+def _replace(name: str, new: Any) -> None:
+    setattr(c10d, name, new)
+    setattr(dist, name, new)

@@ -1,0 +1,194 @@
+"""On a rank: a stand-in for the C++ reducer of DistributedDataParallel, which reads gradients.
+
+All else of DDP is torch's own. What the stand-in holds is what the reducer holds: a flat buffer for
+each bucket, from the first moment, and new ones in the order in which gradients came, from the
+second pass on (torch/csrc/distributed/c10d/reducer.cpp).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.nn.parallel import distributed
+
+
+class Bucket:
+    """A bucket as a communication hook sees it, like `dist.GradBucket`."""
+
+    def __init__(self, number: int, parameters: list[Tensor], is_last: bool) -> None:
+        self._number, self._parameters, self._is_last = number, parameters, is_last
+        first = parameters[0]
+        size = sum(each.numel() for each in parameters)
+        self.flat = torch.empty(size, dtype=first.dtype, device=first.device)
+        self.missing = len(parameters)
+
+    def index(self) -> int:
+        return self._number
+
+    def buffer(self) -> Tensor:
+        return self.flat
+
+    def set_buffer(self, tensor: Tensor) -> None:
+        self.flat = tensor
+
+    def is_last(self) -> bool:
+        return self._is_last
+
+    def parameters(self) -> list[Tensor]:
+        return self._parameters
+
+    def gradients(self) -> list[Tensor]:
+        """A view of the buffer for each parameter."""
+        sizes = [each.numel() for each in self._parameters]
+        parts = zip(self.flat.split(sizes), self._parameters, strict=True)
+        return [part.view(each.shape) for part, each in parts]
+
+
+class Reducer:
+    """Takes the arguments of `dist.Reducer`, and copies gradients to and from its buckets."""
+
+    def __init__(
+        self,
+        parameters: list[Tensor],
+        indices: list[list[int]],
+        limits: list[int],
+        group: dist.ProcessGroup,
+        sparse: list[bool],
+        cap: int,
+        find_unused: bool,
+        as_view: bool,
+        names: dict[int, str],
+        first_cap: int,
+        *more: Any,
+    ) -> None:
+        self._parameters, self._group, self._sparse = parameters, group, sparse
+        self._as_view, self._may_rebuild = as_view, not find_unused
+        lists = [each for each in more if isinstance(each, (list, tuple))]
+        self._limits = list(lists[0]) if lists and lists[0] else [first_cap, cap]
+        self.hook: Callable[[Bucket], Any] | None = None
+        self._order: list[int] = []  # in which gradients came, in the first pass that is sent
+        self._sends = False
+        self._handles = [
+            each.register_post_accumulate_grad_hook(self._ready_hook(index))
+            for index, each in enumerate(parameters)
+        ]
+        self._make(indices)
+
+    def _make(self, indices: list[list[int]]) -> None:
+        self._buckets: list[Bucket] = []  # those from before go first
+        self._home: dict[int, tuple[Bucket, int]] = {}
+        for number, members in enumerate(indices):
+            parts = [self._parameters[index] for index in members]
+            bucket = Bucket(number, parts, number == len(indices) - 1)
+            self._buckets.append(bucket)
+            self._home |= {index: (bucket, place) for place, index in enumerate(members)}
+
+    def prepare_for_forward(self) -> None:
+        """Nothing is prepared."""
+
+    def prepare_for_backward(self, outputs: list[Tensor]) -> None:
+        """The next backward pass sends its gradients."""
+        self._sends = True
+        for bucket in self._buckets:
+            bucket.missing = len(bucket.parameters())
+
+    def _rebuild_buckets(self) -> bool:
+        if not self._may_rebuild or len(self._order) != len(self._parameters):
+            return False
+        self._may_rebuild = False
+        tensors = [self._parameters[index] for index in self._order]
+        indices, _ = dist._compute_bucket_assignment_by_size(
+            tensors, self._limits, [self._sparse[index] for index in self._order], self._order
+        )
+        self._make(indices)
+        return True
+
+    def _ready_hook(self, index: int) -> Callable[[Tensor], None]:
+        def ready(parameter: Tensor) -> None:
+            if not self._sends:
+                return
+            if self._may_rebuild and index not in self._order:
+                self._order.append(index)
+            bucket, place = self._home[index]
+            view = bucket.gradients()[place]
+            view.copy_(parameter.grad)
+            if self._as_view:
+                parameter.grad = view
+            bucket.missing -= 1
+            if not bucket.missing:
+                self._send(bucket)
+
+        return ready
+
+    def _send(self, bucket: Bucket) -> None:
+        if self.hook is None:
+            dist.all_reduce(bucket.flat, group=self._group)
+        else:
+            done = self.hook(bucket).wait()
+            done = done[0] if isinstance(done, (list, tuple)) else done
+            if done is not bucket.flat:
+                bucket.flat.copy_(done.view(-1))
+        if not self._as_view:
+            for parameter, view in zip(bucket.parameters(), bucket.gradients(), strict=True):
+                if parameter.grad is not None:
+                    parameter.grad.copy_(view)
+        if all(not each.missing for each in self._buckets):
+            self._sends = False
+
+    def _set_static_graph(self) -> None:
+        self._may_rebuild = True
+
+    def _remove_autograd_hooks(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+
+    def __getattr__(self, name: str) -> Any:
+        """What else DDP calls changes no memory."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *args, **kwargs: None
+
+
+class Logger:
+    """Takes what DDP logs of itself."""
+
+    def __init__(self, reducer: Reducer) -> None:
+        self._reducer = reducer
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args, **kwargs: None
+
+
+def install() -> None:
+    """Let DDP take the stand-in, from now on."""
+    distributed._verify_param_shape_across_processes = lambda *args: None
+    dist.Reducer, dist.Logger = Reducer, Logger
+    dist._broadcast_coalesced = _broadcast
+    dist._register_comm_hook = _register
+    dist._register_builtin_comm_hook = lambda reducer, kind: None
+    made = distributed.DistributedDataParallel.__init__
+
+    def init(self: Any, module: Any, device_ids: Any = None, output_device: Any = None,
+             *args: Any, **kwargs: Any) -> None:  # fmt: skip
+        made(self, module, None, None, *args, **kwargs)
+
+    distributed.DistributedDataParallel.__init__ = init
+
+
+def _register(reducer: Reducer, state: Any, hook: Callable) -> None:
+    reducer.hook = lambda bucket: hook(state, bucket)
+
+
+def _broadcast(group: Any, tensors: list[Tensor], size: int, source: int = 0) -> None:
+    """As in C++: flat copies of some tensors, of at most `size` bytes or one tensor, at a time."""
+    limit = [size] * len(tensors)
+    indices, _ = dist._compute_bucket_assignment_by_size(tensors, limit[:1])
+    with torch.no_grad():
+        for members in indices:
+            flat = torch.cat([tensors[index].reshape(-1) for index in members])
+            dist.broadcast(flat, source, group=group)
+            parts = flat.split([tensors[index].numel() for index in members])
+            for index, part in zip(members, parts, strict=True):
+                tensors[index].copy_(part.view(tensors[index].shape))

@@ -1,0 +1,128 @@
+"""A process that has imported torch, and forks for each rehearsal: `python -m` this module.
+
+Each line of its input is a request as JSON, and each line of its output the account, or why there
+is none.
+"""
+
+import json
+import os
+import runpy
+import sys
+import tempfile
+import traceback
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    UnsupportedFakeTensorException,
+    UnsupportedOperatorException,
+)
+
+from course.own.fit import account, changes, rank, values
+from course.own.fit.ledger import Ledger
+from course.own.fit.moments import Enough, Moments
+from course.own.watch.lines import Lines
+
+NOT_FOLLOWED = (DataDependentOutputException, DynamicOutputShapeException,
+                UnsupportedFakeTensorException, UnsupportedOperatorException)  # fmt: skip
+NO_DATA = ("data is not allocated", "no storage", "meta tensor", "FakeTensor")
+
+
+def main() -> None:
+    """Answer requests until there are no more."""
+    for line in sys.stdin:
+        print(json.dumps(_forked(json.loads(line))), flush=True)
+
+
+def _forked(request: dict) -> dict:
+    """The answer of a process that is forked for one request."""
+    with tempfile.TemporaryFile("w+") as answer, tempfile.TemporaryFile("w+") as output:
+        child = os.fork()
+        if not child:
+            os.dup2(output.fileno(), 1)
+            os.dup2(output.fileno(), 2)
+            json.dump(rehearse(request), answer)
+            answer.flush()
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        answer.seek(0)
+        text = answer.read()
+        output.seek(0)
+        tail = output.read()[-2000:]
+    if not text:
+        return {"failed": f"The rehearsal ended with exit code {os.waitstatus_to_exitcode(status)}.",
+                "output": tail}  # fmt: skip
+    return json.loads(text) | {"output": tail}
+
+
+def rehearse(request: dict, ranks_are_real: bool = False) -> dict:
+    """Run a script for some steps in this process: its account, or why there is none."""
+    script, words = request["script"], request["words"]
+    lines = Lines(script)
+    answers = values.Values(lines)
+    ledger = Ledger(lines, _really if ranks_are_real else answers.run)
+    moments = Moments(ledger)
+    if not ranks_are_real:
+        answers.install()
+        rank.install(request["ranks"])
+    moments.install()
+    changes.install(request.get("changes", {}))
+    error = None
+    sys.argv = [script, *words]
+    if not request.get("module"):
+        sys.path.insert(0, str(Path(script).resolve().parent))
+    run = runpy.run_module if request.get("module") else runpy.run_path
+    try:
+        with ExitStack() as stack:
+            if not ranks_are_real:
+                stack.enter_context(values.mode())
+            stack.enter_context(ledger)
+            run(script, run_name="__main__")
+    except Enough:
+        pass
+    except (Exception, SystemExit) as raised:
+        error = _why(raised, lines) if not moments.is_enough else None
+        traceback.print_exc()
+    failed = error or _nothing(moments)
+    if failed:
+        return {"failed": failed}
+    return account.add_up(ledger.record).plain() | {"assumed": list(answers.assumed)}
+
+
+def _really(function: Any, args: tuple, kwargs: dict) -> Any:
+    return function(*args, **kwargs)
+
+
+def _nothing(moments: Moments) -> str:
+    if not moments.taken:
+        return "The script ends without a step of an optimizer of torch."
+    if not moments.has_gradients:
+        return "The script trains nothing: no parameter has a gradient when its optimizer steps."
+    return ""
+
+
+def _why(error: BaseException, lines: Lines) -> str:
+    """In one sentence, why a script ended before its steps."""
+    if isinstance(error, SystemExit) and not error.code:
+        return ""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    where = next(filter(None, (lines.of(frame) for frame in reversed(frames))), "")
+    at = f" at {where}" if where else ""
+    if isinstance(error, SystemExit):
+        return f"The script ends itself{at}, with exit code {error.code}."
+    text = " ".join(str(error).split())[:200]
+    name = type(error).__name__
+    if isinstance(error, DynamicOutputShapeException):
+        return f"The rehearsal cannot follow the script{at}: the shape of a result of {text} depends on data."
+    if isinstance(error, NOT_FOLLOWED) or any(each in text for each in NO_DATA):
+        return f"The rehearsal cannot follow the script{at}: {name}: {text}"
+    return f"The script fails{at}: {name}: {text}"
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    main()

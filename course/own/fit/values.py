@@ -1,0 +1,139 @@
+"""On a rank: tensors without memory, and a plausible value where a script asks for one."""
+
+import sys
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake_temporarily
+from torch.utils._pytree import tree_leaves
+
+from course.own.watch.lines import OURS, Lines
+
+SAMPLERS = "torch/utils/data/"
+aten = torch.ops.aten
+# The value that a test of all numbers of a healthy training has.
+HEALTHY = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False}
+FILLED = {"zeros": 0, "ones": 1, "zeros_like": 0, "ones_like": 1, "new_zeros": 0, "new_ones": 1}
+# Operations that keep a value that all numbers of a tensor share.
+KEEPS = {"all", "any", "clone", "_to_copy", "detach", "view", "squeeze", "unsqueeze", "expand",
+         "alias", "mean", "max", "min", "sum"}  # fmt: skip
+
+
+class Values:
+    """Runs operations on fake tensors, and answers for their values; `assumed` has the lines."""
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
+        self.assumed: dict[str, None] = {}
+
+    def run(self, function: Any, args: tuple, kwargs: dict) -> Any:
+        """Carry out an operation."""
+        name = function.overloadpacket.__name__
+        if name == "_local_scalar_dense":
+            return self._scalar(args[0])
+        if name == "randperm":
+            with unset_fake_temporarily():
+                return function(*args, **kwargs)
+        if name == "equal":
+            self._assume()
+            return True
+        given = [each for each in tree_leaves((args, kwargs)) if isinstance(each, Tensor)]
+        if given and not any(isinstance(each, FakeTensor) for each in given):
+            with unset_fake_temporarily():  # the script's data: small, and its values count
+                return function(*args, **kwargs)
+        result = function(*args, **kwargs)
+        if isinstance(result, FakeTensor):
+            result.known = _known(name, args)
+        return result
+
+    def _scalar(self, tensor: Tensor) -> bool | int | float:
+        constant = getattr(tensor, "constant", None)
+        if not isinstance(tensor, FakeTensor) or constant is not None:
+            with unset_fake_temporarily():
+                return aten._local_scalar_dense(tensor if constant is None else constant)
+        known = getattr(tensor, "known", None)
+        if known is None:
+            self._assume()
+            known = 1
+        return plain(tensor.dtype, known)
+
+    def _assume(self) -> None:
+        frame = sys._getframe(1)
+        while frame and frame.f_code.co_filename.startswith(OURS):
+            frame = frame.f_back
+        if frame and SAMPLERS in frame.f_code.co_filename:
+            return  # a seed
+        if line := self._lines.of(frame):
+            self.assumed[line] = None
+
+    def install(self) -> None:
+        """Let Python ask fake tensors for whole lists and arrays of values, from now on."""
+        values = self
+
+        def filled(tensor: Tensor) -> Tensor:
+            if tensor.constant is not None:
+                return tensor.constant
+            values._assume()
+            known = getattr(tensor, "known", None)
+            with unset_fake_temporarily():
+                value = plain(tensor.dtype, 1 if known is None else known)
+                return torch.full(tensor.shape, value, dtype=tensor.dtype)
+
+        def asked(real: Any) -> Any:
+            def ask(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+                if isinstance(self, FakeTensor):
+                    self = filled(self)
+                with unset_fake_temporarily(), torch._C._DisableTorchDispatch():
+                    return real(self, *args, **kwargs)
+
+            return ask
+
+        for name in ("tolist", "numpy", "__array__"):
+            setattr(Tensor, name, asked(getattr(Tensor, name)))
+        Tensor.__format__ = _formatted(Tensor.__format__)
+
+
+def without_data(tensor: Tensor) -> Tensor:
+    """A weight that was read from a file, as a tensor without memory."""
+    found = torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE)
+    if found is None or isinstance(tensor, FakeTensor):
+        return tensor
+    return found.from_tensor(tensor)
+
+
+def mode() -> FakeTensorMode:
+    """Tensors without memory, which meet real ones of the script's data."""
+    return FakeTensorMode(allow_non_fake_inputs=True)
+
+
+def plain(dtype: torch.dtype, value: float) -> bool | int | float:
+    """A value as Python has it for this type."""
+    if dtype is torch.bool:
+        return bool(value)
+    return float(value) if dtype.is_floating_point else int(value)
+
+
+def _formatted(real: Any) -> Any:
+    def formatted(self: Tensor, spec: str) -> str:
+        if isinstance(self, FakeTensor) and not self.dim():
+            return self.item().__format__(spec)
+        return real(self, spec)
+
+    return formatted
+
+
+def _known(name: str, args: tuple) -> float | None:
+    """The value of all numbers of a result, where it follows from what is known."""
+    if name in HEALTHY:
+        return HEALTHY[name]
+    if name in FILLED:
+        return FILLED[name]
+    if name == "full":
+        return args[1]
+    if name in KEEPS and args and isinstance(args[0], Tensor):
+        return getattr(args[0], "known", None)
+    if name == "logical_not":
+        known = getattr(args[0], "known", None)
+        return None if known is None else not known
+    return None
