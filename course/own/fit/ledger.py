@@ -100,10 +100,11 @@ class Ledger(TorchDispatchMode):
             return NotImplemented  # what it does with its parts comes here again
         kwargs = dict(kwargs or {})
         given = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
-        to_gpu = getattr(kwargs.get("device"), "type", "") == "cuda"
-        if to_gpu:
-            kwargs["device"] = CPU
-            self.record.uses_gpu = True
+        device = getattr(kwargs.get("device"), "type", "")
+        to_gpu = device == "cuda"
+        if device in ("cpu", "cuda"):
+            kwargs["device"] = CPU  # also for "cpu:0", which fake tensors take for another one
+            self.record.uses_gpu |= to_gpu
         if to_gpu and self._is_there(function, given, kwargs):
             return torch.ops.aten.alias.default(given[0])
         result = self._run(function, args, kwargs)

@@ -14,6 +14,11 @@ from course.own.fit.ledger import Ledger, local
 
 STEPS = 3  # after the first, the optimizer has its state and DDP its last buckets
 
+RECURRENT = (
+    "Recurrent layers are counted as torch's plain operations; what cuDNN keeps for backward in "
+    "their place can be several times as much."
+)
+
 
 class Enough(BaseException):
     """The script has taken its steps; it is no `Exception`, so scripts do not catch it."""
@@ -28,6 +33,7 @@ class Moments:
         self._depth = 0
         self._taken: dict[int, int] = {}  # steps by optimizer
         self.has_gradients = False
+        self.notes: dict[str, None] = {}  # what makes the account less sure
 
     def install(self) -> None:
         """Begin, for the rest of this process."""
@@ -60,6 +66,8 @@ class Moments:
 
     def _registered(self, module: nn.Module, name: str, value: Tensor | None) -> None:
         self._modules.add(module)
+        if isinstance(module, nn.RNNBase):
+            self.notes[RECURRENT] = None
         if value is not None:
             self._ledger.mark([value], "weights")
 

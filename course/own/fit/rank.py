@@ -47,6 +47,7 @@ def _install_group(ranks: int) -> None:
 
     _replace("init_process_group", init_process_group)
     _replace("new_group", new_group)
+    _replace("all_reduce", _with_result(c10d.all_reduce))
     _replace("barrier", lambda *args, **kwargs: None)
     _replace("monitored_barrier", lambda *args, **kwargs: None)
     device_mesh.DeviceMesh.__init__ = _for_cpu(device_mesh.DeviceMesh.__init__)
@@ -72,6 +73,35 @@ def _for_cpu(init: Callable) -> Callable:
             init(self, "cpu", *args, **kwargs)
 
     return made
+
+
+class _Done:
+    """A message that has arrived, and what it brought."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self._tensor = tensor
+
+    def wait(self, timeout: Any = None) -> bool:
+        return True
+
+    def is_completed(self) -> bool:
+        return True
+
+    def get_future(self) -> torch.futures.Future:
+        future = torch.futures.Future()
+        future.set_result([self._tensor])
+        return future
+
+
+def _with_result(real: Callable) -> Callable:
+    """A collective in place whose future has its tensor, which that of the fake group lacks."""
+
+    @wraps(real)
+    def call(tensor: torch.Tensor, *args: Any, async_op: bool = False, **kwargs: Any) -> Any:
+        real(tensor, *args, **kwargs)
+        return _Done(tensor) if async_op else None
+
+    return call
 
 
 def _install_objects() -> None:

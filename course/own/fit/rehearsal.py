@@ -4,13 +4,15 @@ Each line of its input is a request as JSON, and each line of its output the acc
 is none.
 """
 
+import ctypes
 import json
 import os
 import runpy
+import signal
 import sys
 import tempfile
 import traceback
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,7 @@ from course.own.watch.lines import Lines
 
 NOT_FOLLOWED = (DataDependentOutputException, DynamicOutputShapeException,
                 UnsupportedFakeTensorException, UnsupportedOperatorException)  # fmt: skip
+PR_SET_PDEATHSIG = 1
 NO_DATA = ("data is not allocated", "no storage", "meta tensor", "FakeTensor")
 
 
@@ -43,6 +46,7 @@ def _forked(request: dict) -> dict:
     with tempfile.TemporaryFile("w+") as answer, tempfile.TemporaryFile("w+") as output:
         child = os.fork()
         if not child:
+            _end_with_parent()
             os.dup2(output.fileno(), 1)
             os.dup2(output.fileno(), 2)
             json.dump(rehearse(request), answer)
@@ -57,6 +61,12 @@ def _forked(request: dict) -> dict:
         return {"failed": f"The rehearsal ended with exit code {os.waitstatus_to_exitcode(status)}.",
                 "output": tail}  # fmt: skip
     return json.loads(text) | {"output": tail}
+
+
+def _end_with_parent() -> None:
+    """No rehearsal outlives the process that asked for it (prctl(2), Linux alone)."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def rehearse(request: dict, ranks_are_real: bool = False) -> dict:
@@ -90,7 +100,8 @@ def rehearse(request: dict, ranks_are_real: bool = False) -> dict:
     failed = error or _nothing(moments)
     if failed:
         return {"failed": failed}
-    return account.add_up(ledger.record).plain() | {"assumed": list(answers.assumed)}
+    found = account.add_up(ledger.record).plain()
+    return {"account": found, "assumed": list(answers.assumed), "notes": list(moments.notes)}
 
 
 def _really(function: Any, args: tuple, kwargs: dict) -> Any:

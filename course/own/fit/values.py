@@ -15,6 +15,8 @@ aten = torch.ops.aten
 # The value that a test of all numbers of a healthy training has.
 HEALTHY = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False}
 FILLED = {"zeros": 0, "ones": 1, "zeros_like": 0, "ones_like": 1, "new_zeros": 0, "new_ones": 1}
+# Comparisons that are false in the midst of a training: no loss is below a tolerance yet.
+SMALLER = {"lt", "le", "eq"}
 # Operations that keep a value that all numbers of a tensor share.
 KEEPS = {"all", "any", "clone", "_to_copy", "detach", "view", "squeeze", "unsqueeze", "expand",
          "alias", "mean", "max", "min", "sum"}  # fmt: skip
@@ -29,6 +31,8 @@ class Values:
 
     def run(self, function: Any, args: tuple, kwargs: dict) -> Any:
         """Carry out an operation."""
+        if function.namespace == "prim":
+            return function(*args, **kwargs)
         name = function.overloadpacket.__name__
         if name == "_local_scalar_dense":
             return self._scalar(args[0])
@@ -45,6 +49,7 @@ class Values:
         result = function(*args, **kwargs)
         if isinstance(result, FakeTensor):
             result.known = _known(name, args)
+            result.guess = name not in SMALLER
         return result
 
     def _scalar(self, tensor: Tensor) -> bool | int | float:
@@ -55,7 +60,7 @@ class Values:
         known = getattr(tensor, "known", None)
         if known is None:
             self._assume()
-            known = 1
+            known = getattr(tensor, "guess", True)
         return plain(tensor.dtype, known)
 
     def _assume(self) -> None:
@@ -92,6 +97,7 @@ class Values:
         for name in ("tolist", "numpy", "__array__"):
             setattr(Tensor, name, asked(getattr(Tensor, name)))
         Tensor.__format__ = _formatted(Tensor.__format__)
+        torch.utils.swap_tensors = _swapped(torch.utils.swap_tensors)
 
 
 def without_data(tensor: Tensor) -> Tensor:
@@ -121,6 +127,18 @@ def _formatted(real: Any) -> Any:
         return real(self, spec)
 
     return formatted
+
+
+def _swapped(real: Any) -> Any:
+    """`nn.Module.to` swaps fake parameters; those with hooks or weak references refuse it."""
+
+    def swap(parameter: Tensor, other: Tensor) -> None:
+        if isinstance(parameter, FakeTensor) and isinstance(other, FakeTensor):
+            parameter.data = other.data
+        else:
+            real(parameter, other)
+
+    return swap
 
 
 def _known(name: str, args: tuple) -> float | None:

@@ -1,0 +1,82 @@
+"""The process in which scripts are rehearsed, seen from the one that asks."""
+
+import json
+import os
+import selectors
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from course.core import ROOT, CourseError
+from course.own.fit.account import Account
+from course.own.fit.command import Script
+
+LIMIT_S = 600.0  # for one rehearsal, on a busy machine too
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What a rehearsal with some ranks came to; `assumed` has the lines whose values were."""
+
+    ranks: int
+    account: Account
+    assumed: list[str]
+    notes: list[str]
+
+
+class Stage:
+    """Rehearses a script again and again, each time in a new fork of one process."""
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+        path = os.environ.get("PYTHONPATH")
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), path])),
+               "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}  # fmt: skip
+        self._errors = tempfile.TemporaryFile("w+")
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "course.own.fit.rehearsal"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, env=env, text=True,
+        )  # fmt: skip
+
+    def rehearse(self, ranks: int, **changes: object) -> Rehearsal:
+        """With that many ranks; raises `CourseError` with the reason if it cannot be followed."""
+        request = {**self._script.request(ranks), "changes": changes}
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._process.stdout, selectors.EVENT_READ)
+            if not selector.select(LIMIT_S):
+                raise CourseError(
+                    f"{self._script.name} has taken no step within {LIMIT_S / 60:.0f} minutes: "
+                    "give it a command with which it soon does."
+                )
+        answer = self._process.stdout.readline()
+        if not answer:
+            self._errors.seek(0)
+            last = self._errors.read().strip().splitlines() or ["no reason was given"]
+            raise CourseError(f"Nothing can be rehearsed here: {last[-1]}")
+        found = json.loads(answer)
+        if "failed" in found:
+            raise CourseError(found["failed"])
+        return Rehearsal(ranks, Account(**found["account"]), found["assumed"], found["notes"])
+
+    def close(self) -> None:
+        """End the process, and a rehearsal that still goes on."""
+        self._process.stdin.close()
+        self._process.terminate()
+        self._process.wait()
+        self._process.stdout.close()
+        self._errors.close()
+
+
+@contextmanager
+def stage(script: Script) -> Iterator[Stage]:
+    """A stage that is closed at the end."""
+    found = Stage(script)
+    try:
+        yield found
+    finally:
+        found.close()
