@@ -22,6 +22,7 @@ COMMANDS = {  # each is a file of the same name in course/commands/
     "grade": "check the code of a class, and write pages, tables and points",
     "run": "run your own training, and say why it hangs or fails",
     "why": "say where the time of your own training on several ranks goes",
+    "fit": "say on how many GPUs of which size your own training fits",
     "doctor": "say what this machine has and whether the labs will run on it",
     "report": "try all of the course on this machine, and write down what came of it",
     "kit": "write the students' edition of the course, and files for graders",

@@ -24,6 +24,7 @@ if "get_ipython" in globals():
         "accelerate",
         "changes",
         "check",
+        "fit",
         "hint",
         "python",
         "solution",

@@ -4,6 +4,7 @@
 %torchrun --standalone --nproc-per-node 2 src/ddp.py --epochs 2
 %timeout 20 torchrun --standalone --nproc-per-node 2 src/may_hang.py
 %why torchrun --standalone --nproc-per-node 2 src/ddp.py
+%fit --gpus 1,8 torchrun --standalone --nproc-per-node 2 src/ddp.py
 %check my_ddp
 %hint my_ddp
 
@@ -26,7 +27,7 @@ from course.notebook import guess_form, progress, server, stuck, working_folder
 from course.notebook.diff import Diff
 from course.notebook.displays import CheckDisplay, CurvesDisplay
 from course.notebook.live import Live
-from course.own import Answer, answered, options, report, reports, watched
+from course.own import Answer, answered, fit_answer, options, report, reports, watched
 
 SHOW = "--show"
 
@@ -86,6 +87,13 @@ class CourseMagics(Magics):
         if args.json:
             told = verdict.plain() | {"why": answer.plain()}
             report.write(args.json, "why", args.command, answer.findings, **told)
+        print(answer)
+        return answer
+
+    @line_magic
+    def fit(self, line: str):
+        """Say on how many GPUs of which size a script of anyone's fits; nothing big is run."""
+        answer = fit_answer(_words(line), "%fit")
         print(answer)
         return answer
 

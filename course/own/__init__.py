@@ -1,8 +1,9 @@
-"""One's own script on several ranks: watch it unchanged, and say where it hangs and why it is slow.
+"""One's own script on several ranks: where it hangs, why it is slow, and on which GPUs it fits.
 
 watch     on a rank: hooks, clocks, samples, stacks; plain data, files for each process
 hang      plain data of all ranks in, why a run cannot go on or has failed out
 slow      plain data of all ranks in, causes out
+fit       a rehearsal on tensors without memory, what it needs on each GPU out
 say       findings for people and programs
 finding   the one form that all questions answer in
 terminal  the tools as commands in a terminal
@@ -20,6 +21,7 @@ _HOMES = {
     "Verdict": "hang.verdict",
     "answer": "say.answer",
     "answered": "say.answer",
+    "fit_answer": "fit.options",
     "options": "say",
     "report": "say",
     "reports": "say.answer",
@@ -35,6 +37,7 @@ __all__ = [
     "Verdict",
     "answer",
     "answered",
+    "fit_answer",
     "options",
     "report",
     "reports",

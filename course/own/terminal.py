@@ -6,6 +6,7 @@ from pathlib import Path
 
 from course.core import CourseError
 from course.own import session
+from course.own.fit.options import fit_answer
 from course.own.hang import causes
 from course.own.hang.thresholds import PATIENCE_S
 from course.own.hang.verdict import ITSELF, Verdict
@@ -91,6 +92,13 @@ def _last_answer(folder: Path, found: Verdict) -> Answer | None:
             "command start Python with -I, -E or -S?"
         )
     return answer
+
+
+def fit(argv: Sequence[str]) -> int:
+    """The command `fit`; returns its exit code."""
+    found = fit_answer(argv, "python -m course fit")
+    print(found)
+    return 0 if all(run.fits for run in found.runs) else session.FOUND
 
 
 def _run_options(argv: Sequence[str]) -> argparse.Namespace:

@@ -1,5 +1,142 @@
 """On a rank: changes to a script that would save memory, made while it runs."""
 
+import types
+from collections.abc import Callable
+from functools import partial, wraps
+from typing import Any
 
-def install(requested: dict) -> None:
-    """Make the changes that are requested, from now on."""
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn import parallel
+from torch.nn.parallel import distributed
+from torch.optim import Optimizer
+from torch.utils.checkpoint import checkpoint
+from torch.utils.data import DataLoader
+
+
+class Changes:
+    """Makes the changes of a request; `made` says which of them there was something for.
+
+    `batch` is the size that loaders take, `passes` how many backward passes make a step.
+    `autocast`, `checkpoint` and `shard` are about the model. `batch_size` is the script's own.
+    """
+
+    def __init__(self, requested: dict) -> None:
+        self._requested = requested
+        self.made: set[str] = set()
+        self.batch_size: int | None = None
+        self._optimizers = self._depth = 0
+
+    def install(self) -> None:
+        """Make them, for the rest of this process."""
+        DataLoader.__init__ = self._loader(DataLoader.__init__)
+        Optimizer.__init__ = self._optimizer(Optimizer.__init__)
+        if {"autocast", "checkpoint"} & self._requested.keys():
+            nn.Module.__call__ = self._call(nn.Module.__call__)
+        if "shard" in self._requested:
+            parallel.DistributedDataParallel = partial(_Sharded, self)
+            distributed.DistributedDataParallel = parallel.DistributedDataParallel
+
+    def shard(self, module: nn.Module) -> None:
+        """Shard a model by its repeated parts, unless an optimizer has its whole weights."""
+        from torch.distributed.fsdp import fully_shard
+
+        if self._optimizers:
+            return
+        mesh = dist.init_device_mesh("cpu", (dist.get_world_size(),))
+        for part in repeated(module):
+            fully_shard(part, mesh=mesh)
+        fully_shard(module, mesh=mesh)
+        self.made.add("shard")
+
+    def _loader(self, init: Callable) -> Callable:
+        @wraps(init)
+        def made(loader: DataLoader, dataset: Any, batch_size: int | None = 1, *args: Any,
+                 **kwargs: Any) -> None:  # fmt: skip
+            if self.batch_size is None and batch_size and not kwargs.get("batch_sampler"):
+                self.batch_size = batch_size
+            if batch_size and batch_size == self.batch_size and "batch" in self._requested:
+                batch_size = self._requested["batch"]
+                self.made.add("batch")
+            init(loader, dataset, batch_size, *args, **kwargs)
+
+        return made
+
+    def _optimizer(self, init: Callable) -> Callable:
+        @wraps(init)
+        def made(optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:
+            init(optimizer, *args, **kwargs)
+            self._optimizers += 1
+            if passes := self._requested.get("passes"):
+                _each(passes, optimizer, "step")
+                _each(passes, optimizer, "zero_grad")
+
+        return made
+
+    def _call(self, call: Callable) -> Callable:
+        def called(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
+            outermost = not self._depth and torch.is_grad_enabled()
+            if outermost and "checkpoint" in self._requested and "checkpoint" not in self.made:
+                self._checkpoint(module)
+            self._depth += 1
+            try:
+                if outermost and "autocast" in self._requested:
+                    self.made.add("autocast")
+                    with torch.autocast("cpu", torch.bfloat16):
+                        return call(module, *args, **kwargs)
+                return call(module, *args, **kwargs)
+            finally:
+                self._depth -= 1
+
+        return called
+
+    def _checkpoint(self, module: nn.Module) -> None:
+        """Have the repeated parts of a model keep their inputs alone, and compute again."""
+        for part in repeated(module):
+            part.forward = partial(checkpoint, part.forward, use_reentrant=False)
+            self.made.add("checkpoint")
+        for each in module.modules():  # what transformers keeps for generation is made once
+            if hasattr(getattr(each, "config", None), "use_cache"):
+                each.config.use_cache = False
+
+
+class _Sharded(nn.Module):
+    """What takes the place of DDP around a sharded model."""
+
+    def __init__(self, changes: Changes, module: nn.Module, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+        self.module = module
+        changes.shard(module)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.module(*args, **kwargs)
+
+
+def repeated(module: nn.Module) -> list[nn.Module]:
+    """The parts of a model that come several times: layers of one class in a list of modules."""
+    found: list[nn.Module] = []
+    covered: set[nn.Module] = set()
+    for each in module.modules():
+        if each in covered or not isinstance(each, (nn.ModuleList, nn.Sequential)):
+            continue
+        parts = [part for part in each if any(True for _ in part.parameters())]
+        kinds = [type(part) for part in parts if any(True for _ in part.children())]
+        same = [part for part in parts if kinds.count(type(part)) > 1]
+        found += same
+        covered.update(inner for part in same for inner in part.modules())
+    return found
+
+
+def _each(passes: int, optimizer: Optimizer, name: str) -> None:
+    """Have only each so many-th call of a method of an optimizer do something."""
+    method = getattr(optimizer, name).__func__
+    calls = 0
+
+    @wraps(method)
+    def call(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return None if calls % passes else method(self, *args, **kwargs)
+
+    setattr(optimizer, name, types.MethodType(call, optimizer))

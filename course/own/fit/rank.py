@@ -1,6 +1,7 @@
 """On a rank: this process as rank 0 of N, whose messages go nowhere."""
 
 import os
+import sys
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -52,7 +53,9 @@ def _install_group(ranks: int) -> None:
     _replace("monitored_barrier", lambda *args, **kwargs: None)
     device_mesh.DeviceMesh.__init__ = _for_cpu(device_mesh.DeviceMesh.__init__)
     init = device_mesh.init_device_mesh
-    device_mesh.init_device_mesh = dist.init_device_mesh = _on_cpu(init)
+    for module in list(sys.modules.values()):  # also those of FSDP, which has its own name for it
+        if getattr(module, "__dict__", {}).get("init_device_mesh") is init:
+            module.init_device_mesh = _on_cpu(init)
 
 
 def _on_cpu(init: Callable) -> Callable:

@@ -24,7 +24,8 @@ from torch._subclasses.fake_tensor import (
     UnsupportedOperatorException,
 )
 
-from course.own.fit import account, changes, rank, values
+from course.own.fit import account, rank, values
+from course.own.fit.changes import Changes
 from course.own.fit.ledger import Ledger
 from course.own.fit.moments import Enough, Moments
 from course.own.watch.lines import Lines
@@ -60,7 +61,8 @@ def _forked(request: dict) -> dict:
     if not text:
         return {"failed": f"The rehearsal ended with exit code {os.waitstatus_to_exitcode(status)}.",
                 "output": tail}  # fmt: skip
-    return json.loads(text) | {"output": tail}
+    found = json.loads(text)
+    return found | {"output": tail} if "failed" in found else found
 
 
 def _end_with_parent() -> None:
@@ -80,7 +82,8 @@ def rehearse(request: dict, ranks_are_real: bool = False) -> dict:
         answers.install()
         rank.install(request["ranks"])
     moments.install()
-    changes.install(request.get("changes", {}))
+    changed = Changes(request.get("changes", {}))
+    changed.install()
     error = None
     sys.argv = [script, *words]
     if not request.get("module"):
@@ -101,7 +104,8 @@ def rehearse(request: dict, ranks_are_real: bool = False) -> dict:
     if failed:
         return {"failed": failed}
     found = account.add_up(ledger.record).plain()
-    return {"account": found, "assumed": list(answers.assumed), "notes": list(moments.notes)}
+    return {"account": found, "assumed": list(answers.assumed), "notes": list(moments.notes),
+            "made": sorted(changed.made), "batch": changed.batch_size}  # fmt: skip
 
 
 def _really(function: Any, args: tuple, kwargs: dict) -> Any:

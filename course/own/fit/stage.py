@@ -19,12 +19,26 @@ LIMIT_S = 600.0  # for one rehearsal, on a busy machine too
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What a rehearsal with some ranks came to; `assumed` has the lines whose values were."""
+    """What a rehearsal with some ranks came to.
+
+    `assumed` has the lines whose values were assumed, `notes` what makes the account less sure,
+    `made` the changes that there was something for, and `batch` the size of the script's batches.
+    """
 
     ranks: int
     account: Account
     assumed: list[str]
     notes: list[str]
+    made: list[str]
+    batch: int | None
+
+
+class NotFollowed(CourseError):
+    """A script cannot be rehearsed; `output` is the end of what it has printed."""
+
+    def __init__(self, reason: str, output: str) -> None:
+        super().__init__(reason)
+        self.output = output
 
 
 class Stage:
@@ -60,8 +74,8 @@ class Stage:
             raise CourseError(f"Nothing can be rehearsed here: {last[-1]}")
         found = json.loads(answer)
         if "failed" in found:
-            raise CourseError(found["failed"])
-        return Rehearsal(ranks, Account(**found["account"]), found["assumed"], found["notes"])
+            raise NotFollowed(found["failed"], found["output"])
+        return Rehearsal(ranks, **found | {"account": Account(**found["account"])})
 
     def close(self) -> None:
         """End the process, and a rehearsal that still goes on."""

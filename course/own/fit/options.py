@@ -1,0 +1,65 @@
+"""What one may write after `fit`, in a terminal and in a notebook, and the answer to it."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from course.core import CourseError, words, write_whole
+from course.own.fit import answer, command, stage
+from course.own.fit.answer import Answer
+
+GPUS, MEMORY = "1,2,4,8", "24,80"
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise CourseError(f"{self.prog}: {message}. It is used so: {self.usage}")
+
+
+def fit_answer(argv: Sequence[str], prog: str) -> Answer:
+    """Rehearse the command, and say where it fits; raises `CourseError` with what is wrong."""
+    args = _parser(prog).parse_args(argv)
+    if args.command[:1] == ["--"]:
+        args.command.pop(0)
+    script = command.script(args.command)
+    with stage.stage(script) as open_stage:
+        found = answer.answer(open_stage, args.gpus, args.memory)
+    if args.json:
+        write_whole(args.json, json.dumps(found.plain(), indent=1) + "\n")
+    return found
+
+
+def _parser(prog: str) -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog=prog,
+        usage=f"{prog} [--gpus 1,2,4,8] [--memory 24,80] [--json FILE] -- torchrun ... SCRIPT.py",
+        description="Rehearse your own training, unchanged, for some steps on tensors without "
+        "memory, and say whether it fits on so many GPUs of such a size, and what would make it "
+        "fit. No GPU is needed.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--gpus", type=_counts, default=_counts(GPUS), metavar="N,N", help="how many, each a rank")
+    add("--memory", type=_sizes, default=_sizes(MEMORY), metavar="M,M", help="of each GPU, in GiB")
+    add("--json", type=Path, metavar="FILE", help="write the answer as JSON too")
+    add("command", nargs=argparse.REMAINDER, help="what starts your training")
+    return parser
+
+
+def _counts(text: str) -> list[int]:
+    found = [int(each) for each in text.split(",") if each.isdecimal()]
+    if len(found) != len(text.split(",")) or min(found) < 1:
+        raise argparse.ArgumentTypeError(f"whole numbers with commas between, not {text}")
+    return sorted(set(found))
+
+
+def _sizes(text: str) -> list[int]:
+    try:
+        found = [float(each) for each in text.split(",")]
+    except ValueError:
+        found = []
+    if not found or min(found) <= 0:
+        raise argparse.ArgumentTypeError(f"sizes in GiB with commas between, not {text}")
+    return sorted({int(each * words.GIB) for each in found})

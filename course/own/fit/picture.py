@@ -1,0 +1,81 @@
+"""The memory over the steps, stacked by kind: a panel for each number of GPUs, the sizes as lines."""
+
+from typing import TYPE_CHECKING
+
+from course.core import words
+from course.drawing import Picture, palette, svg
+from course.own.fit.ledger import KINDS
+
+if TYPE_CHECKING:
+    from course.own.fit.answer import Answer
+    from course.own.fit.stage import Rehearsal
+
+LEFT, TOP, HEIGHT, GAP = 84, 96, 110, 58
+RIGHT = svg.WIDTH - 40
+COLOURS = {kind: palette.rank_colour(index) for index, kind in enumerate(KINDS)}
+
+
+def draw(answer: "Answer") -> Picture:
+    """A panel for each rehearsal, all on one scale."""
+    found = answer.rehearsals
+    highest = max(max(run.peak for run in answer.runs), *_near(answer))
+    parts = [svg.legend(LEFT, TOP - 34, [("solid", COLOURS[kind], kind) for kind in KINDS])]
+    for index, each in enumerate(found):
+        parts += _panel(answer, each, TOP + index * (HEIGHT + GAP), highest)
+    said = "; ".join(
+        f"{words.plural(run.rehearsal.ranks, 'GPU')} of {run.memory / words.GIB:,.0f} GiB: "
+        f"{'fits' if run.fits else 'does not fit'}"
+        for run in answer.runs
+    )
+    return svg.card(
+        TOP + len(found) * (HEIGHT + GAP) + 8,
+        _title(answer),
+        parts,
+        subtitle="GiB on each GPU over the rehearsed steps; grey: what lies beside tensors",
+        alt=f"Memory over the steps, by kind. {said}.",
+    )
+
+
+def _title(answer: "Answer") -> str:
+    fitting = [run for run in answer.runs if run.fits]
+    if not fitting:
+        return "It fits on none of these GPUs"
+    least = min(fitting, key=lambda run: (run.rehearsal.ranks * run.memory, run.memory))
+    gpus = words.plural(least.rehearsal.ranks, "GPU")
+    return f"It fits on {gpus} of {least.memory / words.GIB:,.0f} GiB"
+
+
+def _near(answer: "Answer") -> list[int]:
+    """The sizes that a scale should show: those not far above what is needed."""
+    peak = max(run.peak for run in answer.runs)
+    return [run.memory for run in answer.runs if run.memory <= 3 * peak] or [0]
+
+
+def _panel(answer: "Answer", found: "Rehearsal", top: float, highest: int) -> list[str]:
+    bottom = top + HEIGHT
+    scale = HEIGHT / highest
+    series = found.account.series
+    last = max(1.0, series[-1][0]) if series else 1.0
+    xs = [LEFT + (RIGHT - LEFT) * time / last for time, _ in series]
+    beside = next(run for run in answer.runs if run.rehearsal is found).peak - found.account.peak
+    floor = [bottom - beside * scale] * len(xs)
+    parts = [svg.rect(LEFT, floor[0] if floor else bottom, RIGHT - LEFT, beside * scale,
+                      fill=palette.tint(palette.MUTED, 0.5))]  # fmt: skip
+    for kind in KINDS:
+        upper = [y - held[kind] * scale for y, (_, held) in zip(floor, series, strict=True)]
+        outline = [*zip(xs, upper, strict=True), *reversed(list(zip(xs, floor, strict=True)))]
+        parts.append(svg.polygon(outline, COLOURS[kind]))
+        floor = upper
+    parts.append(svg.text(LEFT, top - 8, words.plural(found.ranks, "GPU"), bold=True))
+    parts.append(svg.line(LEFT, bottom, RIGHT, bottom))
+    parts.append(svg.text(LEFT - 8, bottom + 4, "0", anchor="end", colour=palette.MUTED))
+    for size in sorted({run.memory for run in answer.runs if run.memory <= highest}):
+        y = bottom - size * scale
+        label = f"{size / words.GIB:,.0f} GiB"
+        parts.append(svg.line(LEFT, y, RIGHT, y, colour=palette.INK, width=1.6))
+        parts.append(svg.text(LEFT - 8, y + 4, label, anchor="end"))
+    for step in range(int(last)):
+        x = LEFT + (RIGHT - LEFT) * step / last
+        label = f"step {step + 1}"
+        parts.append(svg.text(x, bottom + 18, label, colour=palette.MUTED))
+    return parts
