@@ -81,6 +81,11 @@ class Ledger(TorchDispatchMode):
         self.phase = phase
         self.record.moments.append((len(self.record.events), moment))
 
+    def put_on_gpu(self, tensor: Tensor) -> None:
+        """A tensor lies on the GPU from now on."""
+        self.record.uses_gpu = True
+        self._put_on_gpu([self._number(local(tensor))])
+
     def end_step(self) -> None:
         """The optimizer has stepped."""
         self.record.steps.append(len(self.record.events))

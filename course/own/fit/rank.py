@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch import nn
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.distributed import checkpoint, device_mesh
 from torch.distributed import distributed_c10d as c10d
@@ -18,8 +19,11 @@ from course.own.fit import reducer
 from course.pretended import pretend_torch_cuda
 
 
-def install(ranks: int) -> None:
-    """Make this process rank 0 of `ranks`, each on a GPU of its own, from now on."""
+def install(ranks: int, put_on_gpu: Callable[[torch.Tensor], None]) -> None:
+    """Make this process rank 0 of `ranks`, each on a GPU of its own, from now on.
+
+    `put_on_gpu` notes that a tensor lies on the GPU, where torch would not let it go there.
+    """
     os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE=str(ranks), LOCAL_WORLD_SIZE=str(ranks),
                       GROUP_RANK="0", MASTER_ADDR="127.0.0.1", MASTER_PORT="29500",
                       WANDB_MODE="disabled")  # fmt: skip
@@ -29,6 +33,7 @@ def install(ranks: int) -> None:
     pretend_torch_cuda(ranks)
     _install_autocast()
     _install_loader()
+    _install_moves(put_on_gpu)
     for home in (torch, checkpoint):  # nothing is written over what the user has
         home.save = lambda *args, **kwargs: None
     torch.multiprocessing.spawn = lambda call, args=(), *more, **options: call(0, *args)
@@ -136,6 +141,35 @@ def _install_autocast() -> None:
         init(self, device_type, dtype, *args, **kwargs)
 
     torch.amp.autocast_mode.autocast.__init__ = on_cpu
+
+
+def _install_moves(put_on_gpu: Callable[[torch.Tensor], None]) -> None:
+    """Sharded tensors cannot go to a GPU that is not there: they only count as being there."""
+    to, empty = torch.Tensor.to, nn.Module.to_empty
+
+    @wraps(to)
+    def moved(self: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+        if not hasattr(self, "_local_tensor"):
+            return to(self, *args, **kwargs)
+        device, dtype, _, _ = torch._C._nn._parse_to(*args, **kwargs)
+        result = self if dtype is None else to(self, dtype)
+        if device is not None and device.type == "cuda":
+            put_on_gpu(result)
+        return result
+
+    @wraps(empty)
+    def emptied(self: nn.Module, *, device: Any, recurse: bool = True) -> nn.Module:
+        empty(self, device="cpu", recurse=recurse)
+        if device is not None and torch.device(device).type == "cuda":
+            for tensor in (*self.parameters(recurse), *self.buffers(recurse)):
+                put_on_gpu(tensor)
+        return self
+
+    torch.Tensor.to, nn.Module.to_empty = moved, emptied
+    cuda = torch.Tensor.cuda
+    torch.Tensor.cuda = lambda self, *args, **kwargs: (
+        moved(self, "cuda") if hasattr(self, "_local_tensor") else cuda(self, *args, **kwargs)
+    )
 
 
 def _install_loader() -> None:

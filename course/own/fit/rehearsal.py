@@ -39,10 +39,10 @@ NO_DATA = ("data is not allocated", "no storage", "meta tensor", "FakeTensor")
 def main() -> None:
     """Answer requests until there are no more."""
     for line in sys.stdin:
-        print(json.dumps(_forked(json.loads(line))), flush=True)
+        print(json.dumps(forked(json.loads(line))), flush=True)
 
 
-def _forked(request: dict) -> dict:
+def forked(request: dict) -> dict:
     """The answer of a process that is forked for one request."""
     with tempfile.TemporaryFile("w+") as answer, tempfile.TemporaryFile("w+") as output:
         child = os.fork()
@@ -80,7 +80,7 @@ def rehearse(request: dict, ranks_are_real: bool = False) -> dict:
     moments = Moments(ledger)
     if not ranks_are_real:
         answers.install()
-        rank.install(request["ranks"])
+        rank.install(request["ranks"], ledger.put_on_gpu)
     moments.install()
     changed = Changes(request.get("changes", {}))
     changed.install()

@@ -1,0 +1,61 @@
+"""Count the bytes of scripts on real ranks of the CPU, beside those of a rehearsal.
+
+    PYTHONPATH=tests:. python tests/tools/count_bytes.py 1,2 tests/own/zoo/plain_ddp.py ...
+
+A line of JSON for each script and number of ranks. All processes are forked from this one, which
+has imported torch, so a script takes seconds; the ledger is the same in both, the tensors are not.
+"""
+
+import json
+import os
+import sys
+import tempfile
+
+import torch
+import torch.distributed
+from support.ports import free_port
+
+from course.own.fit import rehearsal
+
+
+def on_real_ranks(request: dict) -> dict:
+    """The answer of rank 0, where each rank is a process that Gloo connects."""
+    count, port = request["ranks"], free_port()
+    children = []
+    with tempfile.TemporaryFile("w+") as answer:
+        for rank in range(count):
+            child = os.fork()
+            if not child:
+                os.environ.update(
+                    RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(count),
+                    LOCAL_WORLD_SIZE=str(count), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port),
+                )  # fmt: skip
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, 1)
+                os.dup2(nowhere, 2)
+                found = rehearsal.rehearse(request, ranks_are_real=True)
+                if not rank:
+                    json.dump(found, answer)
+                    answer.flush()
+                os._exit(0)
+            children.append(child)
+        for child in children:
+            os.waitpid(child, 0)
+        answer.seek(0)
+        return json.loads(answer.read() or '{"failed": "rank 0 wrote nothing"}')
+
+
+def main(counts: str, *scripts: str) -> None:
+    """Print a line for each script and number of ranks."""
+    torch.set_num_threads(1)
+    if any("ransformers" in open(script).read() for script in scripts):
+        import transformers  # noqa: F401  # once, before the forks
+    for script in scripts:
+        for ranks in map(int, counts.split(",")):
+            request = {"script": script, "words": [], "ranks": ranks}
+            both = {"rehearsed": rehearsal.forked(request), "real": on_real_ranks(request)}
+            print(json.dumps({"script": script, "ranks": ranks, **both}), flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
