@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import tempfile
+from pathlib import Path
 
 import torch
 import torch.distributed
@@ -48,7 +49,7 @@ def on_real_ranks(request: dict) -> dict:
 def main(counts: str, *scripts: str) -> None:
     """Print a line for each script and number of ranks."""
     torch.set_num_threads(1)
-    if any("ransformers" in open(script).read() for script in scripts):
+    if any("ransformers" in Path(script).read_text() for script in scripts):
         import transformers  # noqa: F401  # once, before the forks
     for script in scripts:
         for ranks in map(int, counts.split(",")):

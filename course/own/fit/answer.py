@@ -132,7 +132,9 @@ def _advice(stage: Stage, target: Run, runs: Sequence[Run]) -> Iterator[Advice]:
     ranks, memory = target.rehearsal.ranks, target.memory
     for batch, passes in _smaller(target.rehearsal.batch):
         if run := _changed(stage, target, {"batch", "passes"}, batch=batch, passes=passes):
-            yield Advice(f"batches of {batch}, with {passes} backward passes for each step", run.peak)
+            yield Advice(
+                f"batches of {batch}, with {passes} backward passes for each step", run.peak
+            )
             if run.fits:
                 break
     for do, name in (

@@ -1,4 +1,4 @@
-"""The script that a command starts, and its arguments: of torchrun, accelerate launch, or python."""
+"""The script that torchrun, accelerate launch or python starts, and the words that follow it."""
 
 import argparse
 import contextlib

@@ -70,7 +70,7 @@ class Ledger(TorchDispatchMode):
         return False  # or the first operation would import torch._dynamo, which takes seconds
 
     def mark(self, tensors: Iterable[Tensor], kind: str) -> None:
-        """Note what these tensors are for; a kind that was noted before stays if it ranks higher."""
+        """Note what these tensors are for; a kind noted before stays if it ranks higher."""
         for tensor in tensors:
             if (number := self._number(local(tensor))) is not None:
                 storage = self.record.storages[number]

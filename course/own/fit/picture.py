@@ -1,4 +1,4 @@
-"""The memory over the steps, stacked by kind: a panel for each number of GPUs, the sizes as lines."""
+"""The memory over the steps, stacked by kind: a panel for each number of GPUs, sizes as lines."""
 
 from typing import TYPE_CHECKING
 

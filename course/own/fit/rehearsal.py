@@ -59,8 +59,8 @@ def forked(request: dict) -> dict:
         output.seek(0)
         tail = output.read()[-2000:]
     if not text:
-        return {"failed": f"The rehearsal ended with exit code {os.waitstatus_to_exitcode(status)}.",
-                "output": tail}  # fmt: skip
+        code = os.waitstatus_to_exitcode(status)
+        return {"failed": f"The rehearsal ended with exit code {code}.", "output": tail}
     found = json.loads(text)
     return found | {"output": tail} if "failed" in found else found
 
@@ -132,7 +132,8 @@ def _why(error: BaseException, lines: Lines) -> str:
     text = " ".join(str(error).split())[:200]
     name = type(error).__name__
     if isinstance(error, DynamicOutputShapeException):
-        return f"The rehearsal cannot follow the script{at}: the shape of a result of {text} depends on data."
+        shape = f"the shape of what {text} returns depends on data"
+        return f"The rehearsal cannot follow the script{at}: {shape}."
     if isinstance(error, NOT_FOLLOWED) or any(each in text for each in NO_DATA):
         return f"The rehearsal cannot follow the script{at}: {name}: {text}"
     return f"The script fails{at}: {name}: {text}"

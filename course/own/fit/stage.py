@@ -49,7 +49,7 @@ class Stage:
         path = os.environ.get("PYTHONPATH")
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), path])),
                "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}  # fmt: skip
-        self._errors = tempfile.TemporaryFile("w+")
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115  # `close` closes it
         self._process = subprocess.Popen(
             [sys.executable, "-m", "course.own.fit.rehearsal"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, env=env, text=True,

@@ -1,6 +1,6 @@
 """A large decoder by configuration alone, in bfloat16, sharded by layers: 7 or 70 billion weights.
 
-    torchrun --nproc-per-node 8 by_configuration.py 7
+torchrun --nproc-per-node 8 by_configuration.py 7
 """
 
 import sys
