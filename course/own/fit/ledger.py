@@ -86,6 +86,11 @@ class Ledger(TorchDispatchMode):
         self.record.uses_gpu = True
         self._put_on_gpu([self._number(local(tensor))])
 
+    def lies_on_gpu(self, tensor: Tensor) -> bool:
+        """Whether a tensor is known to lie there."""
+        number = self._number(tensor)
+        return number is not None and self.record.storages[number].on_gpu
+
     def end_step(self) -> None:
         """The optimizer has stepped."""
         self.record.steps.append(len(self.record.events))
@@ -110,35 +115,24 @@ class Ledger(TorchDispatchMode):
         if device in ("cpu", "cuda"):
             kwargs["device"] = CPU  # also for "cpu:0", which fake tensors take for another one
             self.record.uses_gpu |= to_gpu
-        if to_gpu and self._is_there(function, given, kwargs):
-            return torch.ops.aten.alias.default(given[0])
         result = self._run(function, args, kwargs)
         made = [leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor)]
         numbers = [self._number(tensor) for tensor in (*given, *made)]
         if function.namespace == "c10d":
             self.mark(given, "buffers")
+            to_gpu = self.record.uses_gpu  # NCCL takes nothing else
         if to_gpu:
-            self._put_on_gpu(numbers[len(given) :])
+            self._put_on_gpu(numbers if function.namespace == "c10d" else numbers[len(given) :])
         elif self.record.uses_gpu:
             self._spread(function, given, numbers)
         return result
 
-    def _is_there(self, function: Any, given: list[Tensor], kwargs: dict) -> bool:
-        """Whether a tensor is copied to the GPU that lies there, in the same type: no copy."""
-        if function is not torch.ops.aten._to_copy.default:
-            return False
-        return self._on_gpu(given[0]) and kwargs.get("dtype") in (None, given[0].dtype)
-
-    def _on_gpu(self, tensor: Tensor) -> bool:
-        number = self._number(tensor)
-        return number is not None and self.record.storages[number].on_gpu
-
     def _spread(self, function: Any, given: list[Tensor], numbers: list[int | None]) -> None:
         """What meets a tensor of the GPU must lie there; only some operations mix devices."""
         if f"{function.namespace}::{function.overloadpacket.__name__}" in MAY_MIX:
-            if self._on_gpu(given[0]):
+            if self.lies_on_gpu(given[0]):
                 self._put_on_gpu(numbers[len(given) :])
-        elif any(tensor.dim() and self._on_gpu(tensor) for tensor in given):
+        elif any(tensor.dim() and self.lies_on_gpu(tensor) for tensor in given):
             scalars = [not tensor.dim() for tensor in given]
             self._put_on_gpu(
                 [n for i, n in enumerate(numbers) if i >= len(given) or not scalars[i]]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from course.core import words
 from course.drawing import Picture, palette, svg
 from course.own.fit.ledger import KINDS
+from course.own.fit.text import card
 
 if TYPE_CHECKING:
     from course.own.fit.answer import Answer
@@ -23,7 +24,7 @@ def draw(answer: "Answer") -> Picture:
     for index, each in enumerate(found):
         parts += _panel(answer, each, TOP + index * (HEIGHT + GAP), highest)
     said = "; ".join(
-        f"{words.plural(run.rehearsal.ranks, 'GPU')} of {run.memory / words.GIB:,.0f} GiB: "
+        f"{words.plural(run.rehearsal.ranks, 'GPU')} of {card(run.memory)}: "
         f"{'fits' if run.fits else 'does not fit'}"
         for run in answer.runs
     )
@@ -42,7 +43,7 @@ def _title(answer: "Answer") -> str:
         return "It fits on none of these GPUs"
     least = min(fitting, key=lambda run: (run.rehearsal.ranks * run.memory, run.memory))
     gpus = words.plural(least.rehearsal.ranks, "GPU")
-    return f"It fits on {gpus} of {least.memory / words.GIB:,.0f} GiB"
+    return f"It fits on {gpus} of {card(least.memory)}"
 
 
 def _near(answer: "Answer") -> list[int]:
@@ -71,7 +72,7 @@ def _panel(answer: "Answer", found: "Rehearsal", top: float, highest: int) -> li
     parts.append(svg.text(LEFT - 8, bottom + 4, "0", anchor="end", colour=palette.MUTED))
     for size in sorted({run.memory for run in answer.runs if run.memory <= highest}):
         y = bottom - size * scale
-        label = f"{size / words.GIB:,.0f} GiB"
+        label = card(size)
         parts.append(svg.line(LEFT, y, RIGHT, y, colour=palette.INK, width=1.6))
         parts.append(svg.text(LEFT - 8, y + 4, label, anchor="end"))
     for step in range(int(last)):

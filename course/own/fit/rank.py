@@ -16,13 +16,14 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 from torch.utils.data import DataLoader
 
 from course.own.fit import reducer
+from course.own.fit.ledger import Ledger
 from course.pretended import pretend_torch_cuda
 
 
-def install(ranks: int, put_on_gpu: Callable[[torch.Tensor], None]) -> None:
+def install(ranks: int, ledger: Ledger) -> None:
     """Make this process rank 0 of `ranks`, each on a GPU of its own, from now on.
 
-    `put_on_gpu` notes that a tensor lies on the GPU, where torch would not let it go there.
+    The ledger notes which tensors lie on the GPU.
     """
     os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE=str(ranks), LOCAL_WORLD_SIZE=str(ranks),
                       GROUP_RANK="0", MASTER_ADDR="127.0.0.1", MASTER_PORT="29500",
@@ -33,7 +34,7 @@ def install(ranks: int, put_on_gpu: Callable[[torch.Tensor], None]) -> None:
     pretend_torch_cuda(ranks)
     _install_autocast()
     _install_loader()
-    _install_moves(put_on_gpu)
+    _install_moves(ledger)
     for home in (torch, checkpoint):  # nothing is written over what the user has
         home.save = lambda *args, **kwargs: None
     torch.multiprocessing.spawn = lambda call, args=(), *more, **options: call(0, *args)
@@ -143,18 +144,24 @@ def _install_autocast() -> None:
     torch.amp.autocast_mode.autocast.__init__ = on_cpu
 
 
-def _install_moves(put_on_gpu: Callable[[torch.Tensor], None]) -> None:
-    """Sharded tensors cannot go to a GPU that is not there: they only count as being there."""
+def _install_moves(ledger: Ledger) -> None:
+    """What goes to a GPU stays where it is, and counts as being there: torch refuses the journey.
+
+    A copy is made as on a real one, if the tensor does not lie there yet.
+    """
     to, empty = torch.Tensor.to, nn.Module.to_empty
 
     @wraps(to)
     def moved(self: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
-        if not hasattr(self, "_local_tensor"):
-            return to(self, *args, **kwargs)
+        if args and isinstance(args[0], int):  # the index of a GPU
+            args = (torch.device("cuda", args[0]), *args[1:])
+        copy = kwargs.pop("copy", False)
         device, dtype, _, _ = torch._C._nn._parse_to(*args, **kwargs)
-        result = self if dtype is None else to(self, dtype)
-        if device is not None and device.type == "cuda":
-            put_on_gpu(result)
+        if device is None or device.type != "cuda":
+            return to(self, *args, copy=copy, **kwargs)
+        there = hasattr(self, "_local_tensor") or ledger.lies_on_gpu(self)
+        result = to(self, dtype=dtype or self.dtype, copy=copy or not there)
+        ledger.put_on_gpu(result)
         return result
 
     @wraps(empty)
@@ -162,14 +169,24 @@ def _install_moves(put_on_gpu: Callable[[torch.Tensor], None]) -> None:
         empty(self, device="cpu", recurse=recurse)
         if device is not None and torch.device(device).type == "cuda":
             for tensor in (*self.parameters(recurse), *self.buffers(recurse)):
-                put_on_gpu(tensor)
+                ledger.put_on_gpu(tensor)
         return self
 
     torch.Tensor.to, nn.Module.to_empty = moved, emptied
-    cuda = torch.Tensor.cuda
-    torch.Tensor.cuda = lambda self, *args, **kwargs: (
-        moved(self, "cuda") if hasattr(self, "_local_tensor") else cuda(self, *args, **kwargs)
-    )
+    torch.Tensor.cuda = lambda self, *args, **kwargs: moved(self, "cuda")
+    for name in ("tensor", "as_tensor", "asarray"):
+        setattr(torch, name, _made_there(getattr(torch, name), moved))
+
+
+def _made_there(make: Callable, moved: Callable) -> Callable:
+    """A function that makes a tensor of values, which it copies to a GPU if one is named."""
+
+    @wraps(make)
+    def made(*args: Any, device: Any = None, **kwargs: Any) -> torch.Tensor:
+        tensor = make(*args, **kwargs)
+        return tensor if device is None else moved(tensor, device)
+
+    return made
 
 
 def _install_loader() -> None:

@@ -21,7 +21,7 @@ class Bucket:
         self._number, self._parameters, self._is_last = number, parameters, is_last
         first = parameters[0]
         size = sum(each.numel() for each in parameters)
-        self.flat = torch.empty(size, dtype=first.dtype, device=first.device)
+        self.flat = first.new_empty(size)
         self.missing = len(parameters)
 
     def index(self) -> int:

@@ -80,7 +80,7 @@ def rehearse(request: dict, ranks_are_real: bool = False) -> dict:
     moments = Moments(ledger)
     if not ranks_are_real:
         answers.install()
-        rank.install(request["ranks"], ledger.put_on_gpu)
+        rank.install(request["ranks"], ledger)
     moments.install()
     changed = Changes(request.get("changes", {}))
     changed.install()

@@ -31,12 +31,19 @@ def text(answer: "Answer") -> str:
 
 
 def gib(nbytes: float) -> str:
-    """A size as cards have it, in GiB."""
+    """A size to the hundredth of a GiB, or of a MiB if it is small."""
+    if 0 < nbytes < words.GIB / 10:
+        return f"{nbytes / words.MIB:,.2f} MiB"
     return f"{nbytes / words.GIB:,.2f} GiB"
 
 
+def card(nbytes: int) -> str:
+    """The size of a card: '24 GiB', '1.5 GiB'."""
+    return f"{words.significant(nbytes / words.GIB)} GiB"
+
+
 def _verdict(run: "Run") -> str:
-    size = f"{run.memory / words.GIB:,.0f} GiB"
+    size = card(run.memory)
     gpus = words.plural(run.rehearsal.ranks, "GPU")
     room = abs(run.memory - run.peak)
     if run.fits:
@@ -69,7 +76,7 @@ def _table(answer: "Answer") -> list[str]:
 def _advice(answer: "Answer") -> list[str]:
     lines = []
     if answer.target:
-        size = f"{answer.target.memory / words.GIB:,.0f} GiB"
+        size = card(answer.target.memory)
         gpus = words.plural(answer.target.rehearsal.ranks, "GPU")
         lines.append(f"What was tried for {gpus} of {size}, the cheapest first:")
         for each in answer.advice:
@@ -81,7 +88,7 @@ def _advice(answer: "Answer") -> list[str]:
         batch, run = answer.largest
         lines.append(
             f"The largest batch that fits on {words.plural(run.rehearsal.ranks, 'GPU')} of "
-            f"{run.memory / words.GIB:,.0f} GiB: {batch} per GPU, {gib(run.peak)} each."
+            f"{card(run.memory)}: {batch} per GPU, {gib(run.peak)} each."
         )
     return lines
 
