@@ -8,7 +8,7 @@ import torch
 
 
 class Fence:
-    """Around each look: an exception in it is noted under the name of the look, and goes no further.
+    """Around each look: an exception in it is noted under the name of the look, and ends there.
 
     Only the thread that made it, or the one that computes gradients for it, is watched.
     """

@@ -84,6 +84,7 @@ class Loading:
             "" if stream or sampler is None else type(sampler).__name__,
             self._made.get(id(loader), ""),
             _length(loader.dataset),
+            opened_at=self._lines.here(),
             stream=stream,
             workers=loader.num_workers,
             library=_library(),
@@ -92,7 +93,8 @@ class Loading:
         if dealt:
             found.epoch, found.seed, found.shuffles = sampler.epoch, sampler.seed, sampler.shuffle
             found.rank, found.replicas = sampler.rank, sampler.num_replicas
-        found.shuffles |= isinstance(sampler, RandomSampler)
+        if isinstance(sampler, RandomSampler):
+            found.shuffles, found.replaces = True, sampler.replacement
         return found
 
     def _number(self, each: object) -> int:

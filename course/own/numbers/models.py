@@ -1,4 +1,4 @@
-"""On a rank: the models that the script itself calls, and how: with which samples, in which mode."""
+"""On a rank: the models that the script itself calls: with which samples, in which mode."""
 
 import sys
 import weakref
@@ -54,6 +54,7 @@ class Models:
         self.names: dict[int, str] = {}
         self.made: dict[int, str] = {}
         self.others: dict[int, Other] = {}  # that were called without gradients
+        self.first_weights: dict[int, int] = {}  # of these
         self.pass_ = Pass()  # what is known of the next backward pass
         self.in_backward = self.inside_optimizer = False
         self.syncs = 0  # backward passes that DDP averaged
@@ -87,6 +88,10 @@ class Models:
     def name(self, parameter: nn.Parameter) -> str:
         """Its name in its model; "" if no model has been seen that has it."""
         return self.names.get(id(parameter), "")
+
+    def made_at(self, parameter: nn.Parameter) -> str:
+        """The line at which it was made; "" if that was not seen."""
+        return self.made.get(id(parameter), "")
 
     # -- how models are made -----------------------------------------------------------------------
 
@@ -201,8 +206,11 @@ class Models:
         known = self.others.get(id(module))
         if known is None and (named := _named(module)):
             mark = zlib.crc32(repr(_marks(named)).encode())
-            known = Other(type(module).__name__, self._lines.here(), mark)
+            made = self.made.get(id(named[0][1]), "")
+            line, passes = self._lines.here(), self._report.passes
+            known = Other(type(module).__name__, line, made, mark, passes)
             self.others[id(module)] = known
+            self.first_weights[id(module)] = id(named[0][1])
         if known:
             known.calls += 1
 

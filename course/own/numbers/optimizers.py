@@ -53,7 +53,9 @@ class Watched:
         number = self.report.steps + 1
         return number <= WHOLE or number % EACH == 0
 
-    def settle(self, name_of: Callable[[nn.Parameter], str]) -> None:
+    def settle(
+        self, name_of: Callable[[nn.Parameter], str], made: Callable[[nn.Parameter], str]
+    ) -> None:
         """Take in its parameters, which may have become more."""
         parameters = [each for group in self.optimizer.param_groups for each in group["params"]]
         if len(parameters) == len(self.parameters):
@@ -62,6 +64,7 @@ class Watched:
         self.share = sampling.share(len(parameters))
         report = self.report
         report.names = [name_of(each) for each in parameters]
+        report.made = [made(each) for each in parameters]
         report.shapes = [str(list(each.shape)) for each in parameters]
         report.counts = [sampling.values(each, self.share).numel() for each in parameters]
         report.sharded = any(hasattr(each, "to_local") for each in parameters)
@@ -160,7 +163,13 @@ def finish(watched: Watched, step: Step) -> None:
     after = watched.weights().cpu().numpy()
     step.after, step.finite = sampling.checksums(after, counts), bool(np.isfinite(after).all())
     step.got = [place in watched.got for place in range(len(counts))]
-    if watched.used is None or not watched.entries:
+    if watched.used is None:
+        return
+    if watched.report.sharded and watched.first is not None:
+        first, used = (each[0].cpu().numpy() for each in (watched.first, watched.used))
+        square = float(first @ first)
+        step.scale = float(used @ first) / square if square and len(used) == len(first) else 0.0
+    if not watched.entries:
         return
     own, base, step.clean = watched.own()
     step.keep("own", own)

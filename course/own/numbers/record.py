@@ -76,6 +76,7 @@ class Step:
     pending: str = ""  # the line of a message that was not waited for
     schedules: int = 0  # steps of a schedule since the last step
     schedule_line: str = ""
+    scale: float = 0.0  # by which a shard of the gradients was scaled before it was used
     closure: bool = False  # it computed gradients itself
 
     def samples(self, place: str) -> np.ndarray:
@@ -99,6 +100,7 @@ class Optimizer:
     made_at: str
     names: list[str] = field(default_factory=list)
     shapes: list[str] = field(default_factory=list)
+    made: list[str] = field(default_factory=list)  # the line at which each parameter was made
     counts: list[int] = field(default_factory=list)
     sharded: bool = False
     watched: list[Step] = field(default_factory=list)
@@ -124,6 +126,8 @@ class Iteration:
     rank: int | None = None
     replicas: int | None = None
     shuffles: bool = False
+    replaces: bool = False  # draws with replacement
+    opened_at: str = ""
     stream: bool = False
     workers: int = 0
     library: str = ""
@@ -153,8 +157,11 @@ class Other:
 
     name: str
     line: str
+    made_at: str
     checksum: int
+    passes: int = 0  # backward passes before the first call
     calls: int = 0
+    trains: bool = False  # whether an optimizer has its weights
 
 
 @dataclass

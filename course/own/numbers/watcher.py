@@ -90,7 +90,10 @@ class Watcher:
             self._hooked.remove()
             self._models.remove()
             self._window.close()
-            self.report.others = list(self._models.others.values())
+            models = self._models
+            for each, other in models.others.items():
+                other.trains = models.first_weights[each] in self._places
+            self.report.others = list(models.others.values())
             self.report.loose = list(self._loose.values())
             self._models.roots.clear()
             for each in self._optimizers.values():
@@ -152,8 +155,8 @@ class Watcher:
     def _end_pass(self, pass_: Pass, parts: list | None, root: Tensor | None) -> None:
         pending = [root.detach()] if root is not None and root.numel() == 1 else []
         for each in self._optimizers.values():
-            if each.entries or each.got:
-                each.first = None
+            if each.got or each.report.sharded:
+                each.first = each.gradients() if each.report.sharded and each.is_whole else None
                 if len(each.passes) < PASSES:
                     each.passes.append(pass_)
         self._values.append((pass_, parts, pending))
@@ -251,7 +254,7 @@ class Watcher:
 
     def _settle(self, watched: Watched) -> None:
         before = len(watched.parameters)
-        watched.settle(self._models.name)
+        watched.settle(self._models.name, self._models.made_at)
         if len(watched.parameters) != before:
             for place, parameter in enumerate(watched.parameters):
                 self._places[id(parameter)] = watched, place
@@ -268,7 +271,7 @@ class Watcher:
                 self._settle(watched)
                 watched.inside = True
                 watched.look_first()
-                if watched.is_whole and watched.entries:
+                if watched.is_whole and (watched.entries or watched.report.sharded):
                     watched.used = watched.gradients()
                 watched.before = watched.weights()
 
