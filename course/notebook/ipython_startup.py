@@ -26,6 +26,7 @@ if "get_ipython" in globals():
         "check",
         "hint",
         "python",
+        "right",
         "solution",
         "timeout",
         "torchrun",

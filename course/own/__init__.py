@@ -1,8 +1,10 @@
-"""One's own script on several ranks: watch it unchanged, and say where it hangs and why it is slow.
+"""One's own script, watched unchanged: where it hangs, why it is slow, whether it is right.
 
 watch     on a rank: hooks, clocks, samples, stacks; plain data, files for each process
 hang      plain data of all ranks in, why a run cannot go on or has failed out
+numbers   on a rank: weights, gradients, samples, settings; a file for each rank
 slow      plain data of all ranks in, causes out
+right     plain data of all ranks in, findings and a table out
 say       findings for people and programs
 finding   the one form that all questions answer in
 terminal  the tools as commands in a terminal
@@ -16,25 +18,31 @@ from importlib import import_module
 _HOMES = {
     "Answer": "say.answer",
     "Cause": "slow.cause",
+    "Comparison": "say.comparison",
     "Finding": "finding",
     "Verdict": "hang.verdict",
     "answer": "say.answer",
     "answered": "say.answer",
+    "compared": "say.comparison",
     "options": "say",
     "report": "say",
     "reports": "say.answer",
     "terminal": "",
     "watch_ranks": "watch.watching",
     "watched": "watch.watching",
+    "NUMBERS": "watch.process",
 }
 
 __all__ = [
+    "NUMBERS",
     "Answer",
     "Cause",
+    "Comparison",
     "Finding",
     "Verdict",
     "answer",
     "answered",
+    "compared",
     "options",
     "report",
     "reports",

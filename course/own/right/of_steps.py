@@ -140,10 +140,8 @@ def buffers(run: Evidence) -> Result:
     rows = [row for one in run.optimizers for row in one.steps]
     marks = [[p.buffers for step in row for p in step.latest[:1]] for row in rows]
     marks = [each for each in marks if len(each) == run.count and any(each)]
-    if wraps and not marks:
-        has = any(each.buffers for each in wraps)
-        yield Row(table.BUFFERS, EQUAL if has else NOT_SEEN,
-                  "DDP sends rank 0's before each pass" if has else "the model has none")  # fmt: skip
+    if any(each.buffers for each in wraps) and not marks:
+        yield Row(table.BUFFERS, EQUAL, "DDP sends rank 0's before each pass")
         return
     if not marks or not run.is_tied:
         yield Row(table.BUFFERS, NOT_SEEN, "the model has none" if not marks else _why(run))
