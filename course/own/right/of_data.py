@@ -232,7 +232,7 @@ def _overlaps(run: Evidence, rows: Sequence[Iteration]) -> Finding | None:
                 continue
             ours, others = _flat(mine), _flat(theirs)
             common = set(ours) & set(others)
-            distinct = min(len(set(ours)), len(set(others))) > SAME * max(len(ours), len(others))
+            distinct = all(len(set(each)) > SAME * len(each) for each in (ours, others))
             if len(common) < ENOUGH or not distinct or mine.rows == theirs.rows:
                 continue
             if mine.seed != theirs.seed or not mine.shuffles or mine.replicas is None:
