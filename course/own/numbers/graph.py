@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from course.own.numbers.record import Part
+
 DEEP = 64  # nodes of a loss, at most
 MEAN, SUM = 1, 2  # as torch stores a reduction
 # Nodes that change a scalar, and reduce nothing.
@@ -87,3 +89,17 @@ def _reduction(node: Any) -> Reduction | None:
     else:
         terms = node._saved_self.numel()
     return Reduction(loss, terms, kind == MEAN)
+
+
+def root(args: tuple, kwargs: dict) -> Tensor | None:
+    """The loss that a backward pass is given; None if there are several."""
+    given = args[0] if args else kwargs.get("tensors")
+    if isinstance(given, (list, tuple)):
+        given = given[0] if len(given) == 1 else None
+    return given if isinstance(given, Tensor) else None
+
+
+def part(each: Reduction) -> Part:
+    """What one target counts there, once the factor has come."""
+    terms, factor = int(each.terms), abs(float(each.factor))
+    return Part(each.name, terms, factor / max(1, terms) if each.is_mean else factor)

@@ -146,6 +146,7 @@ class Models:
         for name, parameter in _named(module):
             root.parameters[id(parameter)] = name
             self.names.setdefault(id(parameter), name)
+        self._report.tensor_parallel |= _is_split(module)
         root.buffers = [each for each in module.buffers() if each.is_floating_point()]
         self.roots[id(module)] = root
         for handle in (
@@ -213,6 +214,16 @@ class Models:
             self.first_weights[id(module)] = id(named[0][1])
         if known:
             known.calls += 1
+
+
+def _is_split(module: nn.Module) -> bool:
+    """Whether its tensors are split over the ranks, other than by `fully_shard` on one axis."""
+    parts = [each for each in module.parameters() if hasattr(each, "device_mesh")]
+    if not parts:
+        return False
+    fsdp = sys.modules.get("torch.distributed.fsdp")
+    sharded = fsdp and any(isinstance(each, fsdp.FSDPModule) for each in module.modules())
+    return not sharded or any(each.device_mesh.ndim > 1 for each in parts)
 
 
 def _named(module: nn.Module) -> list[tuple[str, nn.Parameter]]:

@@ -1,6 +1,5 @@
 """On a rank: take in what the script does with its numbers, step by step."""
 
-import sys
 import weakref
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -14,16 +13,17 @@ from torch.optim.optimizer import (
 
 from course.core import interceptor
 from course.own.numbers import graph, sampling
+from course.own.numbers.clipping import Clipping
 from course.own.numbers.fence import Fence
 from course.own.numbers.files import Files
 from course.own.numbers.loading import Loading
 from course.own.numbers.messages import Messages
 from course.own.numbers.models import SEARCHED, Models
 from course.own.numbers.optimizers import Entry, Hooked, Watched, finish
-from course.own.numbers.record import Change, Loose, Optimizer, Part, Pass, Rank, Step
+from course.own.numbers.record import Change, Loose, Optimizer, Pass, Rank, Step
+from course.own.numbers.schedules import Schedules, note_rate
 from course.own.watch.lines import Lines
 
-CLIPS = ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_")
 INITS = tuple(name for name in vars(nn.init) if name.endswith("_") and name[0] != "_")
 PASSES = 32  # that are kept of a step
 FEW = 200  # changes of weights that are kept
@@ -48,8 +48,8 @@ class Watcher:
         self._places: dict[int, tuple[Watched, int]] = {}  # by parameter
         self._loose: dict[int, Loose] = {}
         self._values: list[tuple] = []  # passes whose numbers are not read yet
-        self._schedules, self._schedule_line = 0, ""
-        self._scaled = self._unscaled = False
+        self._schedules = Schedules(lines, fence)
+        self._clipping = Clipping(lines, fence, self._optimizers)
         self._depth = 0  # of steps of optimizers inside one another
         self._born = 0  # parameters made before the first optimizer
         self._window, self._all = ExitStack(), ExitStack()
@@ -61,13 +61,11 @@ class Watcher:
         self._models.install(self._between)
         self._messages.install(self._between, self._window.enter_context)
         self._between(self._backward, ("backward",), torch.autograd)
-        self._between(self._clip, CLIPS, nn.utils, nn.utils.clip_grad)
-        self._between(self._scale, ("scale",), torch.amp.GradScaler)
-        self._between(self._unscale, ("unscale_",), torch.amp.GradScaler)
+        self._clipping.install(self._between)
         self._between(self._change, INITS, nn.init)
         self._between(self._change, ("apply", "load_state_dict"), nn.Module)
         self._on(self._all, self._make, ("__init__",), torch.optim.Optimizer)
-        self._on(self._all, self._schedule, ("step",), *_schedulers())
+        self._schedules.install(lambda *each: self._on(self._all, *each))
         self._loading.install(lambda *each: self._on(self._all, *each))
         self._files.install(lambda *each: self._on(self._all, *each), self._all.enter_context)
         for register, hook in (
@@ -127,7 +125,7 @@ class Watcher:
             self._begin_pass(pass_)
         parts = None
         with self._fence.around("what one target counts"):
-            parts = graph.reductions(_root(args, kwargs), handles.append)
+            parts = graph.reductions(graph.root(args, kwargs), handles.append)
         self._models.in_backward = True
         try:
             return real(*args, **kwargs)
@@ -136,12 +134,12 @@ class Watcher:
             for handle in handles:
                 handle.remove()
             with self._fence.around("what one target counts"):
-                self._end_pass(pass_, parts, _root(args, kwargs))
+                self._end_pass(pass_, parts, graph.root(args, kwargs))
 
     def _begin_pass(self, pass_: Pass) -> None:
         self.report.passes += 1
         self._messages.order += pass_.syncs
-        pass_.line, pass_.scaled = self._lines.here(), self._scaled
+        pass_.line, pass_.scaled = self._lines.here(), self._clipping.scaled
         self._loading.trained()
         for root in self._models.roots.values():
             if (module := root.module()) is not None:
@@ -166,7 +164,7 @@ class Watcher:
         for pass_, parts, loss in self._values:
             pass_.loss = float(loss[0]) if loss else None
             if parts is not None and all(each.factor is not None for each in parts):
-                pass_.parts = [_part(each) for each in parts]
+                pass_.parts = [graph.part(each) for each in parts]
         self._values.clear()
 
     def _got(self, parameter: nn.Parameter, gradient: Tensor) -> None:
@@ -199,32 +197,6 @@ class Watcher:
             self._loose[id(parameter)] = known
         if known is not None:
             known.passes += 1
-
-    def _clip(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
-        if self._fence.is_ours:
-            with self._fence.around("clipping"):
-                self._clipped(self._lines.here())
-        return real(*args, **kwargs)
-
-    def _clipped(self, line: str) -> None:
-        for each in self._optimizers.values():
-            each.look_first()
-            if each.got:
-                each.clips.append(line)
-                if self._scaled and not self._unscaled:
-                    each.early_clip = line
-
-    def _scale(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
-        self._scaled |= args[0].is_enabled()
-        return real(*args, **kwargs)
-
-    def _unscale(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
-        self._unscaled = True
-        if self._fence.is_ours:
-            with self._fence.around("own gradient"):
-                for each in self._optimizers.values():
-                    each.look_first()
-        return real(*args, **kwargs)
 
     def _change(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
         if self._fence.is_ours and len(self.report.changes) < FEW:
@@ -266,7 +238,8 @@ class Watcher:
             return
         with self._fence.around("steps"):
             watched = self._know(optimizer)
-            self._note_rate(watched)
+            self._loading.trained()  # also after the window, in which a backward pass says so
+            note_rate(watched)
             if not self.is_full:
                 self._settle(watched)
                 watched.inside = True
@@ -291,61 +264,17 @@ class Watcher:
             step = Step(
                 self.report.passes, self._messages.order, self._lines.here(), rates, settings,
                 [], [], True, watched.passes, clips=watched.clips, early_clip=watched.early_clip,
-                pending=self._messages.take_pending(), schedules=self._schedules,
-                schedule_line=self._schedule_line, closure=watched.closure,
+                pending=self._messages.take_pending(), schedules=self._schedules.count,
+                schedule_line=self._schedules.line, closure=watched.closure,
             )  # fmt: skip
             finish(watched, step)
             report.watched.append(step)
             if report not in self.report.optimizers:
                 self.report.optimizers.append(report)
-        self._schedules, self._scaled, self._unscaled = 0, False, False
+        self._schedules.count = 0
+        self._clipping.begin_step()
         report.steps += 1
         watched.clear()
         if not self.is_full and len(report.watched) >= self._count:
             self.close()
             self._full()
-
-    def _note_rate(self, watched: Watched) -> None:
-        rates = [float(group.get("lr", 0.0)) for group in watched.optimizer.param_groups]
-        if any(rates):
-            watched.positive = True
-        elif watched.positive:
-            watched.report.zero_rates += 1
-            watched.report.zero_from = watched.report.zero_from or watched.report.steps + 1
-
-    def _schedule(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
-        if self._fence.is_ours:
-            with self._fence.around("lines"):
-                self._schedules += not _in_library()
-                if not self.is_full:
-                    self._schedule_line = self._lines.here()
-        return real(*args, **kwargs)
-
-
-def _root(args: tuple, kwargs: dict) -> Tensor | None:
-    root = args[0] if args else kwargs.get("tensors")
-    if isinstance(root, (list, tuple)):
-        root = root[0] if len(root) == 1 else None
-    return root if isinstance(root, Tensor) else None
-
-
-def _part(each: graph.Reduction) -> Part:
-    terms, factor = int(each.terms), float(each.factor)
-    return Part(each.name, terms, abs(factor) / max(1, terms) if each.is_mean else abs(factor))
-
-
-def _schedulers() -> list[type]:
-    """All that have a `step` of their own."""
-    base = torch.optim.lr_scheduler.LRScheduler
-    kinds = [base, *base.__subclasses__()]
-    return [each for each in kinds if "step" in vars(each)]
-
-
-def _in_library() -> bool:
-    """Whether accelerate takes this step of a schedule, one for each process."""
-    frame = sys._getframe(2)
-    while frame is not None:
-        if frame.f_globals.get("__name__", "").startswith(("accelerate.", "transformers.")):
-            return True
-        frame = frame.f_back
-    return False

@@ -17,7 +17,7 @@ DEALERS = ("RandomSampler", "DistributedSampler")  # each gives a sample once
 
 def of_a_step(run: Evidence) -> Result:
     """Do two ranks compute on the same samples?"""
-    if run.is_split or run.is_sharded and _splits_too(run):
+    if run.is_split or (run.is_sharded and _splits_too(run)):
         yield Row(table.SAMPLES, NOT_SEEN, run.is_split or "the mesh may split layers, too")
         return
     for first, second in run.pairs:

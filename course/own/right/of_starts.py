@@ -8,7 +8,7 @@ from course.own.finding import Finding
 from course.own.right import table
 from course.own.right.compared import Compared
 from course.own.right.evidence import Evidence, odd_one
-from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
+from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
 from course.own.right.thresholds import SINCE
 
 Result = Iterator[Finding | Row]
@@ -35,7 +35,7 @@ def weights(run: Evidence) -> Result:
         yield Row(table.START, DIFFERS, f"{words.plural(len(names), 'weight tensor')} differ")
         yield Finding(
             "start",
-            f"The weights differ when training starts ({_some(names)}): {on} changed them at "
+            f"The weights differ when training starts ({some(names)}): {on} changed them at "
             f"{where} after DDP had made them equal. DDP averages gradients and never looks at the "
             "weights again, so the ranks train different models.",
             "Change weights before you wrap the model in DDP, or change them on all ranks alike.",
@@ -64,7 +64,7 @@ def _unlike_start(run: Evidence, one: Compared) -> Result:
     yield Row(table.START, DIFFERS, f"{words.plural(len(names), 'weight tensor')} differ")
     yield Finding(
         "start",
-        f"The weights differ before the first step ({_some(names)}), though the ranks combine "
+        f"The weights differ before the first step ({some(names)}), though the ranks combine "
         "their gradients: each rank applies the same updates to another model.",
         "Send rank 0's weights to all ranks before the first step "
         "(dist.broadcast for each parameter), or let DDP do so.",
@@ -85,11 +85,6 @@ def _unlike(names: list[str], marks: list[list[int]]) -> list[str]:
         name for name, each in zip(names, zip(*marks, strict=True), strict=False)
         if len(set(each)) > 1
     ]  # fmt: skip
-
-
-def _some(names: list[str]) -> str:
-    shown = ", ".join(f"`{name}`" for name in names[:3])
-    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
 
 
 def modes(run: Evidence) -> Result:

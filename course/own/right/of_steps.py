@@ -3,13 +3,16 @@
 import math
 from collections.abc import Callable, Iterator
 
+import numpy as np
+
 from course.core import words
 from course.own.finding import Finding
+from course.own.numbers.record import Step
 from course.own.right import table
 from course.own.right.compared import Compared
 from course.own.right.evidence import Evidence, odd_one
 from course.own.right.of_gradients import why_no_gradients
-from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
+from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
 from course.own.right.thresholds import ALIVE, EXACT, HALF
 
 Result = Iterator[Finding | Row]
@@ -52,7 +55,7 @@ def finite(run: Evidence) -> Result:
             looked = True
             bad = [
                 any(p.loss is not None and not math.isfinite(p.loss) for p in step.latest)
-                or not _is_finite(one, step)
+                or not _is_finite(step)
                 for step in row
             ]
             broken = any(not step.finite for step in row)
@@ -78,9 +81,7 @@ def finite(run: Evidence) -> Result:
         yield Row(table.FINITE, NOT_SEEN, "no step of an optimizer was seen")
 
 
-def _is_finite(one: Compared, step: object) -> bool:
-    import numpy as np
-
+def _is_finite(step: Step) -> bool:
     return "own" not in step.gradients or bool(np.isfinite(step.samples("own")).all())
 
 
@@ -113,8 +114,7 @@ def _apart(one: Compared, row: tuple) -> str:
         place for place, each in enumerate(norms)
         if place not in places and max(each) - min(each) > EXACT * max(map(abs, each))
     ]  # fmt: skip
-    names = [f"`{one.names[place]}`" for place in places]
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return some([one.names[place] for place in places])
 
 
 def _drift(run: Evidence, one: Compared, number: int, names: str) -> Finding:

@@ -47,3 +47,9 @@ class Row:
     def plain(self) -> dict:
         """As JSON."""
         return asdict(self)
+
+
+def some(names: list[str]) -> str:
+    """The first three names, and how many more there are."""
+    shown = ", ".join(f"`{name}`" for name in names[:3])
+    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"

@@ -7,6 +7,7 @@ from course.core import CourseError
 from course.own.finding import Finding
 from course.own.numbers.record import Rank
 from course.own.right import (
+    of_changes,
     of_data,
     of_files,
     of_gradients,
@@ -19,7 +20,7 @@ from course.own.right.evidence import Evidence
 from course.own.right.table import NOT_SEEN, Row
 
 RULES = (
-    *of_starts.RULES, *of_data.RULES, *of_gradients.RULES, *of_losses.RULES, *of_steps.RULES,
+    *of_starts.RULES, *of_data.RULES, *of_gradients.RULES, *of_changes.RULES, *of_losses.RULES, *of_steps.RULES,
     *of_files.RULES,
 )  # fmt: skip
 # What can be found, causes before consequences, and what it is.

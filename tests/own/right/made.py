@@ -92,9 +92,10 @@ def iteration(rank: int, epoch: int = 0, **more: object) -> Iteration:
         [zlib.crc32(f"{rank} {epoch} {batch} {row}".encode()) for row in range(BATCH)]
         for batch in range(4)
     ]
-    plain = {"length": 1000, "epoch": epoch, "seed": 0, "rank": rank, "replicas": 2,
+    plain = {"kind": "DistributedSampler",
+             "length": 1000, "epoch": epoch, "seed": 0, "rank": rank, "replicas": 2,
              "shuffles": True, "batches": 4, "rows": rows, "opened_at": "train.py:25"}  # fmt: skip
-    return Iteration(1, 2, "DistributedSampler", "train.py:15", **plain | more)
+    return Iteration(1, 2, made_at="train.py:15", **plain | more)
 
 
 def other(checksum: int, **more: object) -> Other:
