@@ -70,7 +70,7 @@ class Question:
 
 def _ask(question: Question, args: argparse.Namespace) -> int:
     with session.folder(args) as (folder, run):
-        early = _Early(question, folder, args.stop)
+        early = _Early(question, folder, args.stop, args.quiet)
         one = Session(
             args, folder, run, args.steps, lambda: one.is_whole and early.look(), question.looks_at
         )
@@ -79,13 +79,17 @@ def _ask(question: Question, args: argparse.Namespace) -> int:
         if one.judges:
             answer = None if question.goes_on else early.answer
             answer = answer or _last_answer(question, folder, found) or early.answer
-        if answer and not found.findings and not (args.quiet and not answer.findings):
+        if (
+            answer
+            and not found.findings
+            and early.is_new(answer)
+            and not (args.quiet and not answer.findings)
+        ):
             say(f"\n{answer}")  # after a failure or a hang, that is the last word
     if args.json and one.judges:
         findings = [*found.findings, *(answer.findings if answer else [])]
-        plain = answer.plain() if answer else {}
-        report.write(args.json, question.tool, args.command, findings, **found.plain(),
-                     **_more(question, plain))  # fmt: skip
+        more = found.plain() | _more(question, answer.plain() if answer else {})
+        report.write(args.json, question.tool, args.command, findings, **more)
     faults = answer is not None and any(not one.note for one in answer.findings)
     return exit_code(found, faults)
 
@@ -102,10 +106,18 @@ def _more(question: Question, plain: dict) -> dict:
 class _Early:
     """The answer while the run goes on, said once; with `stop`, it ends the run."""
 
-    def __init__(self, question: Question, folder: Path, stop: bool) -> None:
-        self._question, self._folder, self._stop = question, folder, stop
+    def __init__(self, question: Question, folder: Path, stop: bool, quiet: bool) -> None:
+        self._question, self._folder, self._stop, self._quiet = question, folder, stop, quiet
         self._judged = False
+        self._text = ""  # what was said
         self.answer: Answer | Comparison | None = None
+
+    def is_new(self, answer: Answer | Comparison) -> bool:
+        """Whether it was not said already; where no more is seen, it is said again at the end."""
+        return not self._question.goes_on or self._text != str(answer)
+
+    def _may_say(self, answer: Answer | Comparison) -> bool:
+        return not self._stop and bool(answer.findings or not self._quiet)
 
     def look(self) -> bool:
         """Whether the run is to be ended."""
@@ -115,8 +127,9 @@ class _Early:
                 self._judged = self.answer is not None
             except CourseError:  # too little was seen, which the end says
                 self._judged = True
-            if self.answer and not self._stop:
-                say(f"\n{self.answer}\n")
+            if self.answer and self._may_say(self.answer):
+                self._text = str(self.answer)
+                say(f"\n{self._text}\n")
         return self._judged and self._stop
 
 

@@ -67,7 +67,6 @@ class Loading:
         if self._fence.is_ours and len(self._report.iterations) < KEPT:
             with self._fence.around("loaders"):
                 found = self._describe(args[0])
-                found.base_seed = getattr(iterator, "_base_seed", None)
                 self._report.iterations.append(found)
                 self._going[id(iterator)] = found
         return iterator

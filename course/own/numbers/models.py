@@ -197,7 +197,6 @@ class Models:
         if (wrapped := self._wrapped.get(id(module))) and not wrapped.first:
             tied = [(n, p) for n, p in _named(module) if n in set(wrapped.names)]
             wrapped.first = _marks(tied)
-            wrapped.hook = bool(getattr(module, "_comm_hooks", None))
         with self._fence.around("samples"):
             pass_.rows += samples.rows((args, kwargs))
 

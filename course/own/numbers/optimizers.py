@@ -177,8 +177,8 @@ def finish(watched: Watched, step: Step) -> None:
     for place, taken in (("first", watched.first or watched.used), ("used", watched.used)):
         step.keep(place, spread(taken[0].cpu().numpy(), taken[1], counts))
     parameters = [sampling.local(each.detach()) for each in watched.parameters]
-    norms = torch._foreach_norm([each.float() for each in parameters])
-    step.norms = torch.stack(list(norms)).cpu().tolist() if norms else []
+    norms = [torch.linalg.vector_norm(each, dtype=torch.float32) for each in parameters]
+    step.norms = torch.stack(norms).cpu().tolist() if norms else []
 
 
 def _plain(value: object) -> bool:

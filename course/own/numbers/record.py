@@ -7,8 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-PLACES = ("own", "base", "first", "used")  # of a gradient: see `Step.gradients`
-
 
 @dataclass
 class Part:
@@ -132,7 +130,6 @@ class Iteration:
     workers: int = 0
     library: str = ""
     twice: bool = False  # whether accelerate divides what a DistributedSampler has divided
-    base_seed: int | None = None
     batches: int = 0
     drawn: int = 0
     indices: list[int] = field(default_factory=list)
@@ -172,7 +169,6 @@ class Wrapped:
     names: list[str]
     then: list[int]
     first: list[int] = field(default_factory=list)
-    hook: bool = False  # whether it has a hook of the script's for its messages
     broadcasts: bool = True  # its buffers
     buffers: int = 0  # how many it has
     ignored: list[str] = field(default_factory=list)

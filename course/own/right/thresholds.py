@@ -11,4 +11,3 @@ OFTEN = 0.8  # of the steps, in which ranks draw the same
 ENOUGH = 8  # samples that two ranks have in common
 ALIVE = 3  # gradients that a parameter must have got, steps that a rate must have been 0
 SINCE = 2  # steps in which the mode or the precision differs
-EARLY = 3  # steps of a run that is not judged below these

@@ -20,8 +20,8 @@ from course.own.right.evidence import Evidence
 from course.own.right.table import NOT_SEEN, Row
 
 RULES = (
-    *of_starts.RULES, *of_data.RULES, *of_gradients.RULES, *of_changes.RULES, *of_losses.RULES, *of_steps.RULES,
-    *of_files.RULES,
+    *of_starts.RULES, *of_data.RULES, *of_gradients.RULES, *of_changes.RULES, *of_losses.RULES,
+    *of_steps.RULES, *of_files.RULES,
 )  # fmt: skip
 # What can be found, causes before consequences, and what it is.
 KNOWN = {

@@ -44,9 +44,8 @@ def main():
     both = [torch.empty_like(weight) for _ in range(dist.get_world_size())]
     dist.all_gather(both, weight)
     if dist.get_rank() == 0:
-        print(
-            f"largest difference of a weight between the ranks: {(both[0] - both[1]).abs().max():.4f}"
-        )
+        largest = (both[0] - both[1]).abs().max()
+        print(f"largest difference of a weight between the ranks: {largest:.4f}")
 
 
 main()
