@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -104,8 +105,7 @@ class Compared:
     def parts(self, flat: np.ndarray) -> Iterator[np.ndarray]:
         """What is of each parameter, in samples of all of them."""
         counts = self.each[0].counts
-        edges = np.cumsum([0, *counts])
-        for start, end in zip(edges[:-1], edges[1:], strict=True):
+        for start, end in pairwise(np.cumsum([0, *counts])):
             yield flat[..., start:end]
 
     def samples(self, row: Sequence[Step], place: str) -> np.ndarray:

@@ -14,7 +14,7 @@ from course.own.right import table
 from course.own.right.verdict import KNOWN
 
 STRANGERS = Path(__file__).with_name("strangers")
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "course" / "own" / "right" / "how.md").read_text(encoding="utf-8")
 RANKS = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 
 
@@ -27,14 +27,14 @@ def typed(folder: Path, *words: str) -> subprocess.CompletedProcess:
 @pytest.mark.slow
 @pytest.mark.rest
 @pytest.mark.timeout(400)
-def test_the_answer_in_the_readme_is_what_is_answered(tmp_path: Path) -> None:
+def test_the_answer_on_the_page_is_what_is_answered(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text((STRANGERS / "unwrapped_forward.py").read_text())
     alone = typed(tmp_path, *RANKS, "train.py")
     command = (sys.executable, "-m", "course", "right", "--json", "right.json", "--")
     done = typed(tmp_path, *command, *RANKS, "train.py")
     assert done.returncode == 3, done.stderr
     assert sorted(done.stdout.splitlines()) == sorted(alone.stdout.splitlines())
-    shown = re.search(r"^\$ python -m course right .*?\n(.*?)^```$", README, re.M | re.S)[1]
+    shown = re.search(r"^\$ python -m course right .*?\n(.*?)^```$", PAGE, re.M | re.S)[1]
     whole, *rows = [part.strip("\n") for part in shown.split("  ...\n")]
     assert whole in done.stderr and all(row in done.stderr for row in rows)
     assert done.stderr.count("Not averaged:") == 1  # nothing new was seen at the end

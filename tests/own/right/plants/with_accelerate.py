@@ -40,6 +40,5 @@ for _ in range(2):
         if fault != "not zeroed":
             optimizer.zero_grad()
     if fault == "same file":
-        accelerator.save(module.state_dict(), f"{folder}/model.pt", save_on_each_node=True)
         torch.save(module.state_dict(), f"{folder}/again.pt")  # file
 accelerator.end_training()
