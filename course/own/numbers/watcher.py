@@ -19,7 +19,7 @@ from course.own.numbers.files import Files
 from course.own.numbers.loading import Loading
 from course.own.numbers.messages import Messages
 from course.own.numbers.models import SEARCHED, Models
-from course.own.numbers.optimizers import Entry, Hooked, Watched, finish
+from course.own.numbers.optimizers import EACH, Entry, Hooked, Watched, finish
 from course.own.numbers.record import Change, Loose, Optimizer, Pass, Rank, Step
 from course.own.numbers.schedules import Schedules, note_rate
 from course.own.watch.lines import Lines
@@ -141,9 +141,10 @@ class Watcher:
         self._messages.order += pass_.syncs
         pass_.line, pass_.scaled = self._lines.here(), self._clipping.scaled
         self._loading.trained()
-        for root in self._models.roots.values():
-            if (module := root.module()) is not None:
-                self._hooked.add(list(module.parameters()))
+        if self.report.passes <= EACH or self.report.passes % EACH == 0:
+            for root in self._models.roots.values():
+                if (module := root.module()) is not None:
+                    self._hooked.add(list(module.parameters()))
         for each in self._optimizers.values():
             self._settle(each)
         if self._depth:
@@ -168,14 +169,16 @@ class Watcher:
         self._values.clear()
 
     def _got(self, parameter: nn.Parameter, gradient: Tensor) -> None:
-        with self._fence.around("own gradient"):
-            known = self._places.get(id(parameter))
-            if known is None:
-                self._note_loose(parameter)
-                return
+        known = self._places.get(id(parameter))
+        if known is not None:
             watched, place = known
             watched.got.add(place)
-            if watched.is_whole:
+            if not watched.is_whole:  # most steps, in which this must cost nothing
+                return
+        with self._fence.around("own gradient"):
+            if known is None:
+                self._note_loose(parameter)
+            else:
                 new = sampling.values(gradient, watched.share).clone()
                 old = parameter.grad
                 old = None if old is None else sampling.values(old, watched.share).clone()
