@@ -109,13 +109,14 @@ class CourseMagics(Magics):
         args = options.read(_words(line), options.right("%right"))
         with watched(args.steps, args.stop, looks_at=NUMBERS) as one:
             run = one.run(args.command, Live(display=CurvesDisplay(), explain=one.verdict))
-            answer = compared(run, one.folder)
+            answer, verdict = compared(run, one.folder), one.verdict(run)
         if answer is None and run.unfinished:
             return None
         if answer is None:
             raise CourseError(f"{run.command} failed; the message above says why.")
         if args.json:
-            answer.write(args.json)
+            told = verdict.plain() | answer.plain()
+            report.write(args.json, "right", args.command, answer.findings, **told)
         return answer
 
     @line_magic

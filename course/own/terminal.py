@@ -98,9 +98,7 @@ def _more(question: Question, plain: dict) -> dict:
     """What of an answer stands in the JSON beside its findings."""
     if question.looks_at == TIME:
         return {"why": plain or None}
-    return {"ranks": 0, "steps": 0, "rows": []} | {
-        key: value for key, value in plain.items() if key != "findings"
-    }
+    return plain or {"ranks": 0, "steps": 0, "rows": []}
 
 
 class _Early:

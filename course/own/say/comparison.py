@@ -1,13 +1,12 @@
 """What `right` answers: what is wrong, in words, and the table of what was compared."""
 
 import html
-import json
 from dataclasses import replace
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from course.core import CourseError, words, write_whole
+from course.core import CourseError, words
 from course.own.finding import Finding
 from course.own.numbers import record
 from course.own.numbers.record import Rank
@@ -78,17 +77,12 @@ class Comparison:
         return f"Wrong: {faults[0].what}, in the {steps} watched."
 
     def plain(self) -> dict:
-        """As JSON."""
+        """As JSON, but for the findings, which all tools write alike."""
         return {
             "ranks": len(self.verdict.ranks),
             "steps": self.verdict.steps,
-            "findings": [finding.plain() for finding in self.findings],
             "rows": [row.plain() for row in self.rows],
         }
-
-    def write(self, path: Path) -> None:
-        """Write it as JSON."""
-        write_whole(path, json.dumps(self.plain(), indent=1) + "\n")
 
     def __str__(self) -> str:
         told = report.text([_with_place(finding) for finding in self.findings])

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from course.own.finding import Finding
 from course.own.numbers.record import (
     Iteration,
     Optimizer,
@@ -19,6 +20,7 @@ from course.own.numbers.record import (
     Wrapped,
     Written,
 )
+from course.own.right import verdict
 
 NAMES, COUNTS = ["body.weight", "head.weight"], [48, 32]
 STEPS, BATCH = 12, 8
@@ -106,3 +108,13 @@ def other(checksum: int, **more: object) -> Other:
 def written(path: str) -> Written:
     """A file that was overwritten."""
     return Written(path, "train.py:40")
+
+
+def faults(ranks: list[Rank]) -> list[Finding]:
+    """What is found, without notes."""
+    return [each for each in verdict.of(ranks).findings if not each.note]
+
+
+def named(ranks: list[Rank]) -> list[tuple[str, int | None]]:
+    """Their names and ranks."""
+    return [(each.what, each.rank) for each in faults(ranks)]

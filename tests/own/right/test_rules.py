@@ -1,28 +1,42 @@
 """Each rule on made-up reports: what it names, on which rank, and where it says nothing."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from own.right import made
+from own.right.made import faults, named
+from own.right.wrong import (
+    added,
+    alone,
+    bfloat,
+    buffers,
+    clips_alone,
+    clips_before,
+    clips_scaled,
+    divided_twice,
+    drifts,
+    evaluates,
+    infinite,
+    keeps,
+    later_rate,
+    loud,
+    never_waits,
+    rate,
+    same_rows,
+    setting,
+    skips,
+    some,
+    too_fast,
+    undivided,
+    unequal_targets,
+)
 
 from course.core import CourseError
-from course.own.finding import Finding
-from course.own.numbers.record import Loose, Part, Rank, Worker
+from course.own.numbers.record import Loose, Part, Rank
 from course.own.right import table, verdict
 from course.own.right.table import NOT_SEEN
 from course.own.right.verdict import Verdict
-
-
-def faults(ranks: list[Rank]) -> list[Finding]:
-    """What is found, without notes."""
-    return [each for each in verdict.of(ranks).findings if not each.note]
-
-
-def named(ranks: list[Rank]) -> list[tuple[str, int | None]]:
-    """Their names and ranks."""
-    return [(each.what, each.rank) for each in faults(ranks)]
 
 
 def state(found: Verdict, row: str) -> str:
@@ -41,113 +55,6 @@ def test_a_right_training_has_no_finding_and_a_whole_table(count: int, passes: i
     assert states[table.OWN] == states[table.SAMPLES] == "differs"
     assert states[table.EVALUATION] == states[table.RESUME] == NOT_SEEN
     assert all(row.says for row in found.rows)
-
-
-def alone(rank: int, step: int, happens: dict) -> None:
-    happens["used"] = happens["first"] = happens["own"][rank]
-
-
-def some(rank: int, step: int, happens: dict) -> None:
-    mixed = happens["used"].copy()
-    mixed[made.COUNTS[0] :] = happens["own"][rank][made.COUNTS[0] :]
-    happens["used"] = happens["first"] = mixed
-
-
-def added(rank: int, step: int, happens: dict) -> None:
-    happens["used"] = happens["first"] = happens["own"].sum(0)
-
-
-def divided_twice(rank: int, step: int, happens: dict) -> None:
-    happens["used"] = happens["first"] = happens["own"].mean(0) / len(happens["own"])
-
-
-def loud(rank: int, step: int, happens: dict) -> None:
-    if rank == 1:
-        happens["used"] = happens["used"] * 1.5
-
-
-def clips_alone(rank: int, step: int, happens: dict) -> None:
-    loud(rank, step, happens)
-    happens["step"].clips = ["train.py:31"] * (rank == 1)
-
-
-def clips_before(rank: int, step: int, happens: dict) -> None:
-    own = happens["own"]
-    happens["first"] = own[rank]
-    happens["used"] = (own / np.linalg.norm(own, axis=1, keepdims=True)).mean(0)
-    happens["step"].clips = ["train.py:31"]
-
-
-def clips_scaled(rank: int, step: int, happens: dict) -> None:
-    happens["step"].clips, happens["step"].early_clip = ["train.py:31"], "train.py:31"
-
-
-def keeps(rank: int, step: int, happens: dict) -> None:
-    if step > 1:
-        happens["step"].clean, happens["base"] = [False, False], np.ones(sum(made.COUNTS))
-
-
-def rate(rank: int, step: int, happens: dict) -> None:
-    happens["step"].rates = [0.1 * (rank + 1)]
-
-
-def later_rate(rank: int, step: int, happens: dict) -> None:
-    if step > 6 and rank == 1:
-        happens["step"].rates, happens["step"].schedule_line = [0.01], "train.py:33"
-
-
-def setting(rank: int, step: int, happens: dict) -> None:
-    happens["step"].settings = f"momentum={0.9 if rank else 0}"
-
-
-def evaluates(rank: int, step: int, happens: dict) -> None:
-    if step > 4 and rank == 1:
-        happens["step"].latest[0].modes = "evaluation"
-
-
-def bfloat(rank: int, step: int, happens: dict) -> None:
-    happens["step"].latest[0].precision = "bfloat16" if rank else "float32"
-
-
-def same_rows(rank: int, step: int, happens: dict) -> None:
-    happens["step"].latest[0].rows = list(range(100 * step, 100 * step + 8))
-
-
-def infinite(rank: int, step: int, happens: dict) -> None:
-    if step == 7 and rank == 1:
-        happens["step"].latest[0].loss = math.inf
-
-
-def skips(rank: int, step: int, happens: dict) -> None:
-    if step >= 5 and rank == 1:
-        happens["step"].order += 1
-
-
-def drifts(rank: int, step: int, happens: dict) -> None:
-    if step == 6 and rank == 1:
-        happens["weights"] = happens["weights"] + 0.1
-
-
-def unequal_targets(rank: int, step: int, happens: dict) -> None:
-    terms = 8 if rank else 2
-    happens["step"].latest[0].parts = [Part("NllLoss", terms, 1 / terms)]
-
-
-def undivided(rank: int, step: int, happens: dict) -> None:
-    for each in happens["step"].latest:
-        each.parts = [Part("NllLoss", 8, 1 / 8)]
-
-
-def too_fast(rank: int, step: int, happens: dict) -> None:
-    happens["step"].schedules, happens["step"].schedule_line = 2, "train.py:32"
-
-
-def never_waits(rank: int, step: int, happens: dict) -> None:
-    happens["step"].pending = "train.py:26"
-
-
-def buffers(rank: int, step: int, happens: dict) -> None:
-    happens["step"].latest[0].buffers = 100 + rank
 
 
 # The fault, how the training is made, what is named first, on which rank.
@@ -308,64 +215,6 @@ def test_parameters_that_no_optimizer_has() -> None:
     assert named(with_loose(missing=3)) == []  # a body that is left as it is, on purpose
     assert named(with_loose(missing=4)) == []  # a network that only measures, such as a teacher
     assert named(with_loose(passes=2)) == []
-
-
-def with_epochs(*epochs: list[int], **more: object) -> list[Rank]:
-    """Two ranks whose samplers are in these epochs."""
-    ranks = made.ranks()
-    for rank, mine in zip(ranks, epochs, strict=True):
-        rank.iterations = [made.iteration(rank.rank, **{"epoch": each} | more) for each in mine]
-    return ranks
-
-
-def test_epochs_have_orders_of_their_own_alike_on_all_ranks() -> None:
-    assert named(with_epochs([0, 1], [0, 1])) == []
-    assert named(with_epochs([0, 0], [0, 0])) == [("order of epochs", None)]
-    assert named(with_epochs([0, 0], [0, 0], shuffles=False)) == []
-    assert named(with_epochs([0, 2], [1, 3])) == [("order of epochs", None)]
-    assert named(with_epochs([0, 0], [0, 0], batches=0)) == []  # an evaluation
-
-
-def test_each_sample_comes_once_in_an_epoch() -> None:
-    assert named(with_epochs([0], [0], replicas=4)) == [("part of the data", None)]
-    assert named(with_epochs([0], [0], twice=True)) == [("part of the data", None)]
-    plain = {"kind": "RandomSampler", "replicas": None, "epoch": None, "seed": None}
-    ranks = with_epochs([0], [0])
-    for rank in ranks:
-        rows = [list(range(at, at + 8)) for at in range(rank.rank * 10, 40, 8)]
-        rank.iterations = [replace(rank.iterations[0], rows=rows, **plain)]
-    assert named(ranks) == [("repeated data", None)]
-    for rank in ranks:
-        rank.iterations[0].replaces = True
-    assert named(ranks) == []
-
-
-def test_workers_that_all_give_the_whole_stream() -> None:
-    twice = [[1, 2], [1, 2], [3, 4], [3, 4]]
-    plain = {"kind": "", "replicas": None, "epoch": None, "stream": True, "workers": 2}
-    assert named(with_epochs([0], [0], **plain, rows=twice)) == [("repeated data", None)]
-    assert named(with_epochs([0], [0], **plain, rows=[[1], [2], [3], [4]])) == []
-
-
-def test_workers_of_two_ranks_that_draw_the_same() -> None:
-    ranks = with_epochs([0], [0], workers=1)
-    for rank in ranks:
-        rank.workers = [Worker(rank.rank, 0, "numpy", 99)]
-    assert named(ranks) == [("same data", None)]
-    ranks[1].workers[0].state = 98
-    assert named(ranks) == []
-    for rank in ranks:  # accelerate seeds them so by itself
-        rank.workers[0].state, rank.iterations[0].library = 99, "accelerate"
-    assert named(ranks) == []
-
-
-def test_files_of_several_ranks() -> None:
-    ranks = made.ranks()
-    for each in ranks:
-        each.written = [made.written("/runs/model.pt")]
-    assert named(ranks) == [("same file", None)]
-    ranks[1].host = "another"
-    assert named(ranks) == []
 
 
 def test_a_rate_of_zero_to_the_end() -> None:
