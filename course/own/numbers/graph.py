@@ -72,9 +72,9 @@ def _keeps(reduction: Reduction) -> Callable[[tuple], None]:
 def _reduction(node: Any) -> Reduction | None:
     name = node.name()
     if name == "MeanBackward0":
-        return Reduction("mean", int(node._saved_self_sym_numel), True)
+        return Reduction("mean", int(getattr(node, "_saved_self_sym_numel", None)), True)
     if name == "SumBackward0":
-        sizes = torch.Size([int(each) for each in node._saved_self_sym_sizes])
+        sizes = torch.Size([int(each) for each in getattr(node, "_saved_self_sym_sizes", None)])
         return Reduction("sum", sizes.numel(), False) if sizes.numel() > 1 else None
     loss = next((each for each in LOSSES if name.startswith(each)), None)
     if loss is None:
@@ -83,11 +83,13 @@ def _reduction(node: Any) -> Reduction | None:
     if kind not in (MEAN, SUM):
         return None
     if loss == "NllLoss":
-        if node._saved_weight is not None:
+        if getattr(node, "_saved_weight", None) is not None:
             return None
-        terms = (node._saved_target != node._saved_ignore_index).sum()
+        terms = (
+            getattr(node, "_saved_target", None) != getattr(node, "_saved_ignore_index", None)
+        ).sum()
     else:
-        terms = node._saved_self.numel()
+        terms = getattr(node, "_saved_self", None).numel()
     return Reduction(loss, terms, kind == MEAN)
 
 
