@@ -23,7 +23,7 @@ PLANTED = [
     ("by_hand", "clip", 2, "clip", None, "# clip"),
     ("by_hand", "some", 3, "not averaged", None, ""),
     ("with_accelerate", "learning rate", 2, "learning rate", None, "# optimizer"),
-    ("with_accelerate", "part of the data", 2, "part of the data", None, "# loader"),
+    ("with_accelerate", "part of the data", 2, "part of the data", None, "prepare("),
     ("with_trainer", "drift", 2, "drift", None, "# train"),
 ]
 # The same, made from a public report: huggingface/trl#7245, huggingface/transformers#37932,
