@@ -31,7 +31,7 @@ PLANTED = [
 REPORTED = [
     ("unwrapped_forward", "not averaged", "policy.head(policy.body(good))"),
     ("worker_seeds", "same data", "DataLoader("),
-    ("token_mean", "mean of means", "cross_entropy("),
+    ("token_mean", "mean of means", "model(tokens)"),
     ("scheduler_too_fast", "schedule", ".step()"),
 ]
 
