@@ -22,6 +22,7 @@ COMMANDS = {  # each is a file of the same name in course/commands/
     "grade": "check the code of a class, and write pages, tables and points",
     "run": "run your own training, and say why it hangs or fails",
     "why": "say where the time of your own training on several ranks goes",
+    "right": "say whether the ranks of your own training compute what they should",
     "fit": "say on how many GPUs of which size your own training fits",
     "doctor": "say what this machine has and whether the labs will run on it",
     "report": "try all of the course on this machine, and write down what came of it",
@@ -63,7 +64,7 @@ def main(argv: list[str]) -> int:
 
 
 def _missing() -> list[str]:
-    """What the labs need and is not installed, beside a training that only has `run` and `why`."""
+    """What the labs need and is not installed, beside a training that has `run` and its like."""
     with contextlib.suppress(metadata.PackageNotFoundError):
         needed = [each for each in metadata.requires("multi-gpu-course") or [] if ";" not in each]
         there = {each.name.lower().replace("_", "-") for each in metadata.distributions()}

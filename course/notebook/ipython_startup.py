@@ -27,6 +27,7 @@ if "get_ipython" in globals():
         "fit",
         "hint",
         "python",
+        "right",
         "solution",
         "timeout",
         "torchrun",

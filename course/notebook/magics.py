@@ -4,6 +4,7 @@
 %torchrun --standalone --nproc-per-node 2 src/ddp.py --epochs 2
 %timeout 20 torchrun --standalone --nproc-per-node 2 src/may_hang.py
 %why torchrun --standalone --nproc-per-node 2 src/ddp.py
+%right torchrun --standalone --nproc-per-node 2 src/ddp.py
 %fit --gpus 1,8 torchrun --standalone --nproc-per-node 2 src/ddp.py
 %check my_ddp
 %hint my_ddp
@@ -27,7 +28,18 @@ from course.notebook import guess_form, progress, server, stuck, working_folder
 from course.notebook.diff import Diff
 from course.notebook.displays import CheckDisplay, CurvesDisplay
 from course.notebook.live import Live
-from course.own import Answer, answered, fit_answer, options, report, reports, watched
+from course.own import (
+    NUMBERS,
+    Answer,
+    Comparison,
+    answered,
+    compared,
+    fit_answer,
+    options,
+    report,
+    reports,
+    watched,
+)
 
 SHOW = "--show"
 
@@ -76,7 +88,7 @@ class CourseMagics(Magics):
 
         None where the script has an open TODO.
         """
-        args = options.read(_words(line), "%why")
+        args = options.read(_words(line), options.why("%why"))
         with watched(args.steps, args.stop) as one:
             run = one.run(args.command, Live(display=CurvesDisplay(), explain=one.verdict))
             answer, verdict = answered(run, reports(one.folder)), one.verdict(run)
@@ -88,6 +100,25 @@ class CourseMagics(Magics):
             told = verdict.plain() | {"why": answer.plain()}
             report.write(args.json, "why", args.command, answer.findings, **told)
         print(answer)
+        return answer
+
+    @line_magic
+    def right(self, line: str) -> Comparison | None:
+        """Run a script of anyone's on several ranks, and say whether they compute what they should.
+
+        None where the script has an open TODO.
+        """
+        args = options.read(_words(line), options.right("%right"))
+        with watched(args.steps, args.stop, looks_at=NUMBERS) as one:
+            run = one.run(args.command, Live(display=CurvesDisplay(), explain=one.verdict))
+            answer, verdict = compared(run, one.folder), one.verdict(run)
+        if answer is None and run.unfinished:
+            return None
+        if answer is None:
+            raise CourseError(f"{run.command} failed; the message above says why.")
+        if args.json:
+            told = verdict.plain() | answer.plain()
+            report.write(args.json, "right", args.command, answer.findings, **told)
         return answer
 
     @line_magic

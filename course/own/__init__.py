@@ -1,8 +1,10 @@
-"""One's own script on several ranks: where it hangs, why it is slow, and on which GPUs it fits.
+"""One's own script: where it hangs, why it is slow, whether it is right, on which GPUs it fits.
 
 watch     on a rank: hooks, clocks, samples, stacks; plain data, files for each process
 hang      plain data of all ranks in, why a run cannot go on or has failed out
+numbers   on a rank: weights, gradients, samples, settings; a file for each rank
 slow      plain data of all ranks in, causes out
+right     plain data of all ranks in, findings and a table out
 fit       a rehearsal on tensors without memory, what it needs on each GPU out
 say       findings for people and programs
 finding   the one form that all questions answer in
@@ -17,10 +19,12 @@ from importlib import import_module
 _HOMES = {
     "Answer": "say.answer",
     "Cause": "slow.cause",
+    "Comparison": "say.comparison",
     "Finding": "finding",
     "Verdict": "hang.verdict",
     "answer": "say.answer",
     "answered": "say.answer",
+    "compared": "say.comparison",
     "fit_answer": "fit.options",
     "options": "say",
     "report": "say",
@@ -28,15 +32,19 @@ _HOMES = {
     "terminal": "",
     "watch_ranks": "watch.watching",
     "watched": "watch.watching",
+    "NUMBERS": "watch.process",
 }
 
 __all__ = [
+    "NUMBERS",
     "Answer",
     "Cause",
+    "Comparison",
     "Finding",
     "Verdict",
     "answer",
     "answered",
+    "compared",
     "fit_answer",
     "options",
     "report",

@@ -17,6 +17,7 @@ from course.own.say import report
 from course.own.shared import Shared
 from course.own.watch.command import Command, environment, say
 from course.own.watch.patience import Patience
+from course.own.watch.process import TIME
 
 FOUND = 3  # the exit code where something was found
 
@@ -24,8 +25,8 @@ FOUND = 3  # the exit code where something was found
 class Session:
     """A command as `args` have it; what its processes see goes to `folder`.
 
-    `why` watches each rank for `steps` steps. `enough` says whether the run is to be ended, asked
-    again and again.
+    `steps` of each rank are watched, their time or numbers (`looks_at`). `enough` says whether the
+    run is to be ended, asked again and again.
     """
 
     def __init__(
@@ -35,8 +36,9 @@ class Session:
         run: Shared | None,
         steps: int = 0,
         enough: Callable[[], bool] = lambda: False,
+        looks_at: str = TIME,
     ) -> None:
-        self.folder, self.run = folder, run
+        self.folder, self.run, self._looks_at = folder, run, looks_at
         self._args, self._steps, self._enough = args, steps, enough
         self._patience = Patience(
             folder, standing.stood, self._say, args.patience, args.limit, own=run and run.own
@@ -58,7 +60,8 @@ class Session:
         """Run the command to its end, or end it; say how it ended."""
         rank = shared.rank() if self._args.rank else None
         own = self.run.own if self.run else self.folder
-        command = Command(_words(self._args), environment(own, self._steps, rank, self.folder))
+        env = environment(own, self._steps, rank, self.folder, self._looks_at)
+        command = Command(_words(self._args), env)
         command.run(self._look)
         if command.code is not None and not command.interrupted and self.judges:
             self._wait_for_others(command)

@@ -1,7 +1,8 @@
 """What the tools are in a terminal: the commands, and the options that all of them have."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from course.core import CourseError
@@ -13,8 +14,10 @@ from course.own.hang.verdict import ITSELF, Verdict
 from course.own.say import answer as answers
 from course.own.say import options, report
 from course.own.say.answer import Answer
+from course.own.say.comparison import Comparison, comparison
 from course.own.session import Session, exit_code
 from course.own.watch.command import say
+from course.own.watch.process import NUMBERS, TIME
 
 CODES = """exit codes:
   0  nothing was found
@@ -39,57 +42,108 @@ def why(argv: Sequence[str]) -> int:
 
     The answer comes as soon as all ranks have seen enough, and again at the end of a long run.
     """
-    args = read(add_common(options.parser("python -m course why", f"\n\n{CODES}")), argv)
+    args = read(add_common(options.why("python -m course why", f"\n\n{CODES}")), argv)
+    return _ask(Question("why", TIME, answers.answer), args)
+
+
+def right(argv: Sequence[str]) -> int:
+    """The command `right`; returns its exit code.
+
+    What a script does after the steps that are watched, such as a second epoch or a file, counts in
+    the answer at the end.
+    """
+    args = read(add_common(options.right("python -m course right", f"\n\n{CODES}")), argv)
+    return _ask(Question("right", NUMBERS, comparison, goes_on=True), args)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a tool asks of steps: what is looked at, and who answers by what the ranks report.
+
+    `goes_on` says whether more is seen after the steps that are watched.
+    """
+
+    tool: str
+    looks_at: str
+    answer: Callable[..., Answer | Comparison | None]
+    goes_on: bool = False
+
+
+def _ask(question: Question, args: argparse.Namespace) -> int:
     with session.folder(args) as (folder, run):
-        early = _Early(folder, args.stop)
-        one = Session(args, folder, run, args.steps, lambda: one.is_whole and early.look())
+        early = _Early(question, folder, args.stop, args.quiet)
+        one = Session(
+            args, folder, run, args.steps, lambda: one.is_whole and early.look(), question.looks_at
+        )
         found = one.finish()
         answer = None
         if one.judges:
-            answer = early.answer or _last_answer(folder, found)
-        if answer and not found.findings:
+            answer = None if question.goes_on else early.answer
+            answer = answer or _last_answer(question, folder, found) or early.answer
+        if (
+            answer
+            and not found.findings
+            and early.is_new(answer)
+            and not (args.quiet and not answer.findings)
+        ):
             say(f"\n{answer}")  # after a failure or a hang, that is the last word
     if args.json and one.judges:
         findings = [*found.findings, *(answer.findings if answer else [])]
-        told = answer.plain() if answer else None
-        report.write(args.json, "why", args.command, findings, **found.plain(), why=told)
+        more = found.plain() | _more(question, answer.plain() if answer else {})
+        report.write(args.json, question.tool, args.command, findings, **more)
     faults = answer is not None and any(not one.note for one in answer.findings)
     return exit_code(found, faults)
 
 
-class _Early:
-    """The answer to `why` while the run goes on, said once; with `stop`, it ends the run."""
+def _more(question: Question, plain: dict) -> dict:
+    """What of an answer stands in the JSON beside its findings."""
+    if question.looks_at == TIME:
+        return {"why": plain or None}
+    return plain or {"ranks": 0, "steps": 0, "rows": []}
 
-    def __init__(self, folder: Path, stop: bool) -> None:
-        self._folder, self._stop = folder, stop
+
+class _Early:
+    """The answer while the run goes on, said once; with `stop`, it ends the run."""
+
+    def __init__(self, question: Question, folder: Path, stop: bool, quiet: bool) -> None:
+        self._question, self._folder, self._stop, self._quiet = question, folder, stop, quiet
         self._judged = False
-        self.answer: Answer | None = None
+        self._text = ""  # what was said
+        self.answer: Answer | Comparison | None = None
+
+    def is_new(self, answer: Answer | Comparison) -> bool:
+        """Whether it was not said already; where no more is seen, it is said again at the end."""
+        return not self._question.goes_on or self._text != str(answer)
+
+    def _may_say(self, answer: Answer | Comparison) -> bool:
+        return not self._stop and bool(answer.findings or not self._quiet)
 
     def look(self) -> bool:
         """Whether the run is to be ended."""
         if not self._judged:
             try:
-                self.answer = answers.answer(self._folder)
+                self.answer = self._question.answer(self._folder)
                 self._judged = self.answer is not None
             except CourseError:  # too little was seen, which the end says
                 self._judged = True
-            if self.answer and not self._stop:
-                say(f"\n{self.answer}\n")
+            if self.answer and self._may_say(self.answer):
+                self._text = str(self.answer)
+                say(f"\n{self._text}\n")
         return self._judged and self._stop
 
 
-def _last_answer(folder: Path, found: Verdict) -> Answer | None:
+def _last_answer(question: Question, folder: Path, found: Verdict) -> Answer | Comparison | None:
     """The answer at the end; raises `CourseError` if the run went well and cannot be judged."""
     try:
-        answer = answers.answer(folder, is_end=True)
+        answer = question.answer(folder, is_end=True)
     except CourseError:
         if found.code or found.findings:
             return None
         raise
     if answer is None and found.ended == ITSELF and not found.code:
         raise CourseError(
-            "No rank has told anything: `why` watches Python scripts that use torch. Does the "
-            "command start Python with -I, -E or -S?"
+            f"No rank has told anything: `{question.tool}` watches Python scripts that use torch. "
+            "Does the command start Python with -I, -E or -S?"
         )
     return answer
 

@@ -26,7 +26,7 @@ for name in {NOT_NEEDED}:
 RANKS = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 
 
-@pytest.mark.parametrize("command", ["run", "why"])
+@pytest.mark.parametrize("command", ["run", "why", "right"])
 def test_the_tools_import_nothing_of_the_labs(command: str) -> None:
     code = f"{BLOCKED}\nfrom course.__main__ import main\nmain(['{command}', '--help'])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)

@@ -33,6 +33,7 @@ ELASTIC = "torch.distributed.elastic"
 HANDLER = f"{ELASTIC}.multiprocessing.subprocess_handler.SubprocessHandler"
 GROUP = "torch.distributed.ProcessGroup"
 LOADER = "torch.utils.data.dataloader"
+FETCH = "torch.utils.data._utils.fetch"
 FSDP = "torch.distributed.fsdp"
 DDP = "torch.nn.parallel.DistributedDataParallel"
 
@@ -70,6 +71,16 @@ CODE = {
     "_set_ddp_runtime_logging_sample_rate": (DDP, LESS, "that each pass is told"),
     "_get_fsdp_state": (f"{FSDP}.FSDPModule", LESS, "how a sharded model was made; holds the next"),
     "_mp_policy": ("", LESS, "whether it sends 16 bits"),
+    # right
+    "_IterableDatasetFetcher": (FETCH, LESS, "what a worker draws at random"),
+    "_orig_mod.": ("", LESS, "how torch.compile names what it wraps"),
+    "_saved_ignore_index": ("", LESS, "how many targets a loss counts; on a node of a graph"),
+    "_saved_reduction": ("", LESS, "the same: a mean or a sum"),
+    "_saved_self": ("", LESS, "the same: how many terms"),
+    "_saved_self_sym_numel": ("", LESS, "the same"),
+    "_saved_self_sym_sizes": ("", LESS, "the same"),
+    "_saved_target": ("", LESS, "the same"),
+    "_saved_weight": ("", LESS, "the same: whether classes count unequally"),
     "_current_frames": ("sys", DOC, "Python's library reference"),
     # run
     "_rank_not_in_group": (C10D, LESS, "what each collective calls first"),

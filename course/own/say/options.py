@@ -1,4 +1,4 @@
-"""What one may write after `why`, in a terminal and in a notebook."""
+"""What one may write after `why` and `right`, in a terminal and in a notebook."""
 
 import argparse
 from collections.abc import Sequence
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from course.core import CourseError
+from course.own.right import verdict
 from course.own.slow.causes import KNOWN
 from course.own.slow.thresholds import FEWEST
 
@@ -15,9 +16,8 @@ class _Parser(argparse.ArgumentParser):
         raise CourseError(f"{self.prog}: {message}. It is used so: {self.usage}")
 
 
-def read(argv: Sequence[str], prog: str) -> argparse.Namespace:
+def read(argv: Sequence[str], made: argparse.ArgumentParser) -> argparse.Namespace:
     """The options and the `command`; raises `CourseError` where they cannot be understood."""
-    made = parser(prog)
     made.add_argument("--json", type=Path, metavar="FILE", help="write the answer as JSON too")
     made.add_argument("command", nargs=argparse.REMAINDER, help="what starts your training")
     options = made.parse_args(argv)
@@ -26,22 +26,44 @@ def read(argv: Sequence[str], prog: str) -> argparse.Namespace:
     return options
 
 
-def parser(prog: str, epilog: str = "") -> argparse.ArgumentParser:
+def why(prog: str, epilog: str = "") -> argparse.ArgumentParser:
     """The options of `why` alone, without those that every tool has."""
-    causes = "\n".join(f"  {name:18}{known.about}" for name, known in KNOWN.items())
+    return _parser(
+        prog,
+        "Run your own training on several ranks, unchanged, and say where the time "
+        "of a step goes: what to cure first and how, and what else was seen.",
+        f"{_listed('causes', {name: known.about for name, known in KNOWN.items()})}\n\n"
+        "On GPUs, torch.profiler records a few steps more. This was tried with two\nranks on one "
+        f"GPU, not yet on several; `copies` is found on GPUs alone.{epilog}",
+        "steps to watch after the warm-up",
+    )
+
+
+def right(prog: str, epilog: str = "") -> argparse.ArgumentParser:
+    """The options of `right` alone."""
+    return _parser(
+        prog,
+        "Run your own training on several ranks, unchanged, and compare what they compute: "
+        "weights, gradients, samples, settings. Say what is wrong and how to cure it, what is "
+        "equal, and what was not seen.",
+        f"{_listed('what it can name', verdict.KNOWN)}{epilog}",
+        "steps to watch from the start",
+    )
+
+
+def _listed(title: str, known: dict[str, str]) -> str:
+    return "\n".join([f"{title}:", *[f"  {name:18}{about}" for name, about in known.items()]])
+
+
+def _parser(prog: str, description: str, epilog: str, steps: str) -> argparse.ArgumentParser:
     made = _Parser(
         prog=prog,
         usage=f"{prog} [--steps N] [--stop] [--json FILE] -- torchrun ... SCRIPT.py ...",
-        description="Run your own training on several ranks, unchanged, and say where the time "
-        "of a step goes: what to cure first and how, and what else was seen.",
-        epilog=f"causes:\n{causes}\n\nOn GPUs, torch.profiler records a few steps more. This was "
-        "tried with two\nranks on one GPU, not yet on several; `copies` is found on GPUs alone."
-        f"{epilog}",
+        description=description,
+        epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument(
-        "--steps", type=_steps, default=20, metavar="N", help="steps to watch after the warm-up"
-    )
+    made.add_argument("--steps", type=_steps, default=20, metavar="N", help=steps)
     made.add_argument(
         "--stop", action="store_true", help="end the training when it has been watched"
     )

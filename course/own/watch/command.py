@@ -19,7 +19,7 @@ import psutil
 
 from course.core import CourseError
 from course.launch import process_tree
-from course.own.watch.process import FOLDER, RANK, REPORTS, STEPS, WORLD
+from course.own.watch.process import FOLDER, LOOKS_AT, RANK, REPORTS, STEPS, TIME, WORLD
 
 ENTRY = Path(__file__).with_name("entry")
 LOOK_S = 0.5  # how often to check what the processes have written
@@ -28,12 +28,17 @@ PASSED_ON = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP, signal.SIGQUIT)
 
 
 def environment(
-    folder: Path, steps: int = 0, rank: tuple[int, int] | None = None, reports: Path | None = None
+    folder: Path,
+    steps: int = 0,
+    rank: tuple[int, int] | None = None,
+    reports: Path | None = None,
+    looks_at: str = TIME,
 ) -> dict[str, str]:
     """What has every Python process of a command watched.
 
-    With `steps`, `why` watches as well and writes to `reports`, if not to the same folder. `rank`
-    is the process's own and how many there are, where the command is one rank.
+    With `steps`, their time or numbers (`looks_at`) are watched as well, and written to `reports`,
+    if not to the same folder. `rank` is the process's own and how many there are, where the command
+    is one rank.
     """
     path = os.environ.get("PYTHONPATH")
     found = {
@@ -42,6 +47,7 @@ def environment(
     }
     if steps:
         found |= {STEPS: str(steps), REPORTS: str((reports or folder).resolve())}
+        found[LOOKS_AT] = looks_at
     if rank:
         found |= {RANK: str(rank[0]), WORLD: str(rank[1])}
     if "TORCH_FR_BUFFER_SIZE" not in os.environ:

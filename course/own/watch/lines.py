@@ -35,13 +35,14 @@ class Lines:
     def of(self, frame: FrameType | None) -> str:
         """The innermost line of the user's from a frame outwards."""
         while frame is not None:
-            name = self._names.get(frame.f_code)
-            if name is None:
-                name = self._names[frame.f_code] = self._name(frame.f_code.co_filename)
-            if name:
+            if name := self._file(frame.f_code):
                 return f"{name}:{frame.f_lineno}"
             frame = frame.f_back
         return ""
+
+    def is_own(self, code: CodeType) -> bool:
+        """Whether code is the user's own."""
+        return bool(self._file(code))
 
     @staticmethod
     def iterators(frame: FrameType | None) -> Iterator[CodeType]:
@@ -53,6 +54,12 @@ class Lines:
             if code.co_name == "__next__" or (generator and not manager):
                 yield code
             frame = caller
+
+    def _file(self, code: CodeType) -> str:
+        name = self._names.get(code)
+        if name is None:
+            name = self._names[code] = self._name(code.co_filename)
+        return name
 
     def _name(self, file: str) -> str:
         path = os.path.realpath(file)

@@ -16,7 +16,9 @@ from typing import Any
 from course.own.watch.late_import import on_import
 
 FOLDER = "COURSE_WATCH"  # the folder to which each process writes
-STEPS = "COURSE_WATCH_STEPS"  # for how many steps `why` watches each rank
+STEPS = "COURSE_WATCH_STEPS"  # for how many steps each rank is watched
+LOOKS_AT = "COURSE_WATCH_LOOKS_AT"  # ... and what of them: TIME for `why`, NUMBERS for `right`
+TIME, NUMBERS = "time", "numbers"
 REPORTS = "COURSE_WATCH_REPORTS"  # the folder for what it has seen of them
 RANK, WORLD = "COURSE_RANK", "COURSE_WORLD"  # which rank it is, where a scheduler started it
 CLAIMED = "COURSE_WATCH_PID"  # the rank from which a process descends
@@ -43,13 +45,16 @@ def begin() -> None:
 
 
 def _with_torch(folder: Path, rank: int | None) -> None:
-    """torch is there: record calls, and have `why` watch steps."""
+    """torch is there: record calls, and have `why` or `right` watch steps."""
     with suppress(Exception):  # a failure of ours never reaches the script
         if "calls" not in _state:
             _look(folder, rank)
         _state["calls"].install()
         if (steps := os.environ.get(STEPS)) and _may_be_a_rank(rank):
-            from course.own.watch.observer import observe
+            if os.environ.get(LOOKS_AT) == NUMBERS:
+                from course.own.numbers.observer import observe
+            else:
+                from course.own.watch.observer import observe
 
             reports = Path(os.environ.get(REPORTS, folder))
             _at_end(observe(reports, int(steps), sys.argv[0]))

@@ -185,6 +185,11 @@ def read(path: Path) -> Rank:
     return Rank(**raw | steps | {"script": _script(raw["script"])})
 
 
+def local(path: Path) -> int:
+    """How many ranks of this machine there are, as a report of one of them says."""
+    return json.loads(path.read_text())["local"]
+
+
 def _script(raw: dict) -> Script:
     loader = raw["loader"] and Loader(**raw["loader"])
     return Script(**raw | {"loader": loader, "ddp": [Ddp(**each) for each in raw["ddp"]]})

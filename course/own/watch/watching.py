@@ -17,6 +17,7 @@ from course.own.say.answer import reports
 from course.own.watch import timeline
 from course.own.watch.command import environment
 from course.own.watch.patience import Patience
+from course.own.watch.process import TIME
 from course.own.watch.timeline import Rank
 
 LOOK_S = 0.2  # how often to check whether it is enough
@@ -33,13 +34,19 @@ def nothing(run: Run, event: Event) -> None:
 class Watched:
     """One run of a command; it is ended when its ranks stand still.
 
-    `why` watches each rank for `steps` steps; with `stop`, the run is ended when all have reported.
-    `folder` is there until `close`.
+    `steps` of each rank are watched, their time or numbers (`looks_at`); with `stop`, the run is
+    ended when all have reported. `folder` is there until `close`.
     """
 
-    def __init__(self, steps: int = 0, stop: bool = False, patience: float = PATIENCE_S) -> None:
+    def __init__(
+        self,
+        steps: int = 0,
+        stop: bool = False,
+        patience: float = PATIENCE_S,
+        looks_at: str = TIME,
+    ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="course-own-"))
-        self._steps, self._may_stop = steps, stop
+        self._steps, self._may_stop, self._looks_at = steps, stop, looks_at
         self._patience = Patience(self.folder, standing.stood, print, patience, spares=True)
         self._stop, self._over = threading.Event(), threading.Event()
         self._stopped = False
@@ -57,7 +64,7 @@ class Watched:
                 self._patience.begin(limit)
             watch(run, event)
 
-        env = environment(self.folder, self._steps) | ENV
+        env = environment(self.folder, self._steps, looks_at=self._looks_at) | ENV
         looker = threading.Thread(target=self._look, daemon=True)
         looker.start()
         try:
@@ -99,9 +106,11 @@ class Watched:
 
 
 @contextmanager
-def watched(steps: int = 0, stop: bool = False, patience: float = PATIENCE_S) -> Iterator[Watched]:
+def watched(
+    steps: int = 0, stop: bool = False, patience: float = PATIENCE_S, looks_at: str = TIME
+) -> Iterator[Watched]:
     """One run, whose folder is removed at the end."""
-    with contextlib.closing(Watched(steps, stop, patience)) as one:
+    with contextlib.closing(Watched(steps, stop, patience, looks_at)) as one:
         yield one
 
 
@@ -118,4 +127,4 @@ def watch_ranks(
 
 def _all_have_reported(folder: Path) -> bool:
     files = list(folder.glob("rank*.json"))
-    return bool(files) and len(files) == timeline.read(files[0]).local
+    return bool(files) and len(files) == timeline.local(files[0])

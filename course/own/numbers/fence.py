@@ -1,0 +1,47 @@
+"""On a rank: a look at the script's numbers that fails does not reach the script."""
+
+import os
+import threading
+from types import TracebackType
+
+import torch
+
+
+class Fence:
+    """Around each look: an exception in it is noted under the name of the look, and ends there.
+
+    Only the thread that made it, or the one that computes gradients for it, is watched.
+    """
+
+    def __init__(self, unseen: dict[str, str]) -> None:
+        self._unseen = unseen
+        self.process, self._thread = os.getpid(), threading.get_ident()
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this is the main thread of the rank, and no worker that it forked."""
+        return os.getpid() == self.process and threading.get_ident() == self._thread
+
+    def around(self, name: str) -> "_Look":
+        """To be entered around a look of this name."""
+        return _Look(name, self._unseen)
+
+
+class _Look:
+    __slots__ = ("_grad", "_name", "_unseen")
+
+    def __init__(self, name: str, unseen: dict[str, str]) -> None:
+        self._name, self._unseen = name, unseen
+
+    def __enter__(self) -> None:
+        self._grad = torch.no_grad()
+        self._grad.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> bool:
+        self._grad.__exit__(None, None, None)
+        if error is None or not isinstance(error, Exception):
+            return False
+        self._unseen.setdefault(self._name, f"{type(error).__name__}: {error}"[:120])
+        return True

@@ -1,0 +1,107 @@
+"""On a rank: what one target counts in a loss, by its graph.
+
+From the loss a backward pass goes through scalars to the reductions: a mean over samples, a sum, a
+cross-entropy. The factor that arrives there, divided by the terms of a mean, is what a term counts.
+The fields of a node are not documented: without them a loss cannot be read, and nothing else.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from course.own.numbers.record import Part
+
+DEEP = 64  # nodes of a loss, at most
+MEAN, SUM = 1, 2  # as torch stores a reduction
+# Nodes that change a scalar, and reduce nothing.
+SCALAR = ("Add", "Sub", "Mul", "Div", "Neg", "ToCopy", "Squeeze", "View", "Unsqueeze", "Alias",
+          "Clone", "Reshape", "Expand", "Where", "NanToNum", "Permute", "Select")  # fmt: skip
+LOSSES = ("NllLoss", "MseLoss", "BinaryCrossEntropy", "SmoothL1Loss", "HuberLoss", "KlDiv",
+          "SoftMarginLoss", "L1Loss")  # fmt: skip
+
+
+@dataclass
+class Reduction:
+    """A reduction of a loss: how many terms, whether their mean, and the factor on it."""
+
+    name: str
+    terms: Any  # a number, or a tensor with one
+    is_mean: bool
+    factor: Tensor | None = None
+
+
+def reductions(root: Tensor, hold: Callable[[object], None]) -> list[Reduction] | None:
+    """Those of a loss, whose factors are there after the backward pass; None if unreadable.
+
+    `hold` gets the handles of hooks, to be removed after the pass.
+    """
+    if root.grad_fn is None or root.numel() != 1:
+        return None
+    found: list[Reduction] = []
+    seen: set[Any] = set()
+    nodes = [root.grad_fn]
+    while nodes:
+        node = nodes.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if len(seen) > DEEP:
+            return None
+        reduction = _reduction(node)
+        if reduction:
+            hold(node.register_prehook(_keeps(reduction)))
+            found.append(reduction)
+        elif node.name().startswith(SCALAR):
+            nodes += [each for each, _ in node.next_functions]
+        else:
+            return None
+    return found or None
+
+
+def _keeps(reduction: Reduction) -> Callable[[tuple], None]:
+    def keep(gradients: tuple) -> None:
+        if gradients and gradients[0] is not None:
+            reduction.factor = gradients[0].detach()
+
+    return keep
+
+
+def _reduction(node: Any) -> Reduction | None:
+    name = node.name()
+    if name == "MeanBackward0":
+        return Reduction("mean", int(getattr(node, "_saved_self_sym_numel", None)), True)
+    if name == "SumBackward0":
+        sizes = torch.Size([int(each) for each in getattr(node, "_saved_self_sym_sizes", None)])
+        return Reduction("sum", sizes.numel(), False) if sizes.numel() > 1 else None
+    loss = next((each for each in LOSSES if name.startswith(each)), None)
+    if loss is None:
+        return None
+    kind = getattr(node, "_saved_reduction", MEAN)
+    if kind not in (MEAN, SUM):
+        return None
+    if loss == "NllLoss":
+        if getattr(node, "_saved_weight", None) is not None:
+            return None
+        terms = (
+            getattr(node, "_saved_target", None) != getattr(node, "_saved_ignore_index", None)
+        ).sum()
+    else:
+        terms = getattr(node, "_saved_self", None).numel()
+    return Reduction(loss, terms, kind == MEAN)
+
+
+def root(args: tuple, kwargs: dict) -> Tensor | None:
+    """The loss that a backward pass is given; None if there are several."""
+    given = args[0] if args else kwargs.get("tensors")
+    if isinstance(given, (list, tuple)):
+        given = given[0] if len(given) == 1 else None
+    return given if isinstance(given, Tensor) else None
+
+
+def part(each: Reduction) -> Part:
+    """What one target counts there, once the factor has come."""
+    terms, factor = int(each.terms), abs(float(each.factor))
+    return Part(each.name, terms, factor / max(1, terms) if each.is_mean else factor)

@@ -1,0 +1,72 @@
+"""On a rank: its collectives: how many, when in a step, and which were never waited for."""
+
+from collections.abc import Callable
+
+import torch.distributed as dist
+
+from course.own.numbers.fence import Fence
+from course.own.numbers.record import Rank
+from course.own.watch import samples
+from course.own.watch.lines import Lines
+
+PREFIXES = ("all_", "reduce", "broadcast", "gather", "scatter")
+COLLECTIVES = tuple(
+    name for name in vars(dist) if name.startswith(PREFIXES) and name != "reduce_op"
+)
+ONE_TO_ONE = ("send", "recv", "isend", "irecv", "batch_isend_irecv")
+WAITS = ("wait", "synchronize", "is_completed", "result", "get_future", "block_current_stream")
+SMALL = 16  # numbers: a message of so few is a loss or a flag
+
+
+class Messages:
+    """Counts the collectives of all ranks; `order` is the same on all ranks at the same moment.
+
+    `phase` says what goes on, such as a forward pass.
+    """
+
+    def __init__(self, report: Rank, lines: Lines, fence: Fence, phase: Callable[[], str]) -> None:
+        self._report, self._lines, self._fence, self._phase = report, lines, fence, phase
+        self._pending: dict[int, tuple[object, str]] = {}
+        self.order = 0
+
+    def install(self, between: Callable, enter: Callable) -> None:
+        """Begin; `between` steps between callers and functions."""
+        between(self._join, ("init_process_group",))
+        between(self._collective, COLLECTIVES)
+        # Not `isend` and `irecv` alone: `P2POp` compares them with its own.
+        between(self._point, ("send", "recv", "batch_isend_irecv"))
+        between(self._wait, WAITS, dist.Work)
+
+    def _join(self, name: str, real: Callable, args: tuple, kwargs: dict) -> None:
+        real(*args, **kwargs)
+        if self._fence.is_ours:
+            with self._fence.around("ranks"):
+                report = self._report
+                report.backend = dist.get_backend()
+                report.rank, report.world = dist.get_rank(), dist.get_world_size()
+
+    def _collective(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+        work = real(*args, **kwargs)
+        if self._fence.is_ours:
+            with self._fence.around("messages"):
+                self.order += kwargs.get("group") in (None, dist.group.WORLD)
+                numbers = sum(t.numel() for t in samples.tensors([args, list(kwargs.values())]))
+                kind = self._phase() if numbers > SMALL else "small"
+                self._report.sends[kind] = self._report.sends.get(kind, 0) + 1
+                if isinstance(work, dist.Work) and numbers > SMALL:
+                    self._pending[id(work)] = work, self._lines.here()
+        return work
+
+    def _point(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+        self._report.sends["point"] = self._report.sends.get("point", 0) + 1
+        return real(*args, **kwargs)
+
+    def _wait(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+        self._pending.pop(id(args[0]), None)
+        return real(*args, **kwargs)
+
+    def take_pending(self) -> str:
+        """The line of a message that nothing has waited for before this step; "" if none."""
+        line = next((line for _, line in self._pending.values()), "")
+        self._pending.clear()
+        return line

@@ -1,0 +1,265 @@
+"""On a rank: the models that the script itself calls: with which samples, in which mode."""
+
+import sys
+import weakref
+import zlib
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+import torch
+from torch import nn
+from torch.nn.modules.module import (
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_parameter_registration_hook,
+)
+from torch.nn.parallel import DistributedDataParallel
+
+from course.own.numbers import sampling
+from course.own.numbers.fence import Fence
+from course.own.numbers.record import Other, Pass, Rank, Wrapped
+from course.own.watch import samples
+from course.own.watch.lines import Lines
+
+SEARCHED = 3  # steps in which models are searched; later none is found
+PREFIXES = ("module.", "_orig_mod.")
+MADE = 20_000  # parameters whose line is kept
+
+
+@dataclass
+class Root:
+    """A model that the script calls, and the modules inside it.
+
+    It is not kept alive: a DDP that outlives its process group may hang.
+    """
+
+    module: weakref.ref
+    modules: list[nn.Module]
+    parameters: dict[int, str]
+    buffers: list[torch.Tensor] = field(default_factory=list)
+
+
+class Models:
+    """Finds the models, hooks them, and describes each call of one by the script.
+
+    `is_early` says whether models are still searched.
+    """
+
+    def __init__(
+        self, report: Rank, lines: Lines, fence: Fence, is_early: Callable[[], bool]
+    ) -> None:
+        self._report, self._lines, self._fence, self._is_early = report, lines, fence, is_early
+        self.roots: dict[int, Root] = {}
+        self.names: dict[int, str] = {}
+        self.made: dict[int, str] = {}
+        self.others: dict[int, Other] = {}  # that were called without gradients
+        self.first_weights: dict[int, int] = {}  # of these
+        self.pass_ = Pass()  # what is known of the next backward pass
+        self.in_backward = self.inside_optimizer = False
+        self.syncs = 0  # backward passes that DDP averaged
+        self._depth = 0
+        self._inside_ddp: set[int] = set()  # modules inside of a model in DDP
+        self._wrapped: dict[int, Wrapped] = {}
+        self._random = 0
+        self._all, self._search = ExitStack(), ExitStack()
+
+    def install(self, between: Callable) -> None:
+        """Begin; `between` steps between callers and functions."""
+        between(self._wrap, ("__init__",), DistributedDataParallel)
+        for handle in (
+            register_module_forward_pre_hook(self._enters),
+            register_module_forward_hook(self._leaves, always_call=True),
+        ):
+            self._search.callback(handle.remove)
+        handle = register_module_parameter_registration_hook(self._makes)
+        self._search.callback(handle.remove)
+
+    def remove(self) -> None:
+        """End."""
+        self._search.close()
+        self._all.close()
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether a model of the script is being called."""
+        return self._depth > 0
+
+    def name(self, parameter: nn.Parameter) -> str:
+        """Its name in its model; "" if no model has been seen that has it."""
+        return self.names.get(id(parameter), "")
+
+    def made_at(self, parameter: nn.Parameter) -> str:
+        """The line at which it was made; "" if that was not seen."""
+        return self.made.get(id(parameter), "")
+
+    # -- how models are made -----------------------------------------------------------------------
+
+    def _makes(self, module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
+        if parameter is not None and len(self.made) < MADE and self._fence.is_ours:
+            with self._fence.around("lines"):
+                self.made[id(parameter)] = self._lines.of(sys._getframe(2))
+
+    def _wrap(self, name: str, real: Callable, args: tuple, kwargs: dict) -> None:
+        real(*args, **kwargs)
+        if not self._fence.is_ours:
+            return
+        with self._fence.around("weights at start"):
+            ddp = args[0]
+            ignored = [_bare(each) for each in getattr(ddp, "parameters_to_ignore", ())]
+            tied = [(n, p) for n, p in _named(ddp) if p.requires_grad and n not in ignored]
+            names = [each for each, _ in tied]
+            wrapped = Wrapped(self._lines.here(), names, _marks(tied), ignored=ignored)
+            wrapped.broadcasts = bool(getattr(ddp, "broadcast_buffers", True))
+            wrapped.buffers = len(list(ddp.buffers()))
+            self._report.wrapped.append(wrapped)
+            self._wrapped[id(ddp)] = wrapped
+            self._inside_ddp |= {id(each) for each in ddp.module.modules()}
+            self._root(ddp)
+
+    # -- how they are called -----------------------------------------------------------------------
+
+    def _enters(self, module: nn.Module, args: tuple) -> None:
+        """Any module is called: one outside of all others is a root."""
+        if not self._fence.is_ours:
+            return
+        if not self._is_early():
+            self._search.close()
+        elif self._known(module) is None and self._depth == 0 and not self.in_backward:
+            grad = torch.is_grad_enabled()  # which the fence switches off
+            with self._fence.around("models"):
+                self._root(module)
+                self._called(module, args, {}, grad)
+            self._depth += 1
+
+    def _leaves(self, module: nn.Module, *_: object) -> None:
+        if self._known(module) and self._fence.is_ours and self._depth == 1:
+            self._depth = 0
+
+    def _known(self, module: nn.Module) -> Root | None:
+        root = self.roots.get(id(module))
+        return root if root and root.module() is module else None
+
+    def _root(self, module: nn.Module) -> Root:
+        inside = [each for each in module.modules() if each is not module]
+        root = Root(weakref.ref(module), inside, {})
+        for name, parameter in _named(module):
+            root.parameters[id(parameter)] = name
+            self.names.setdefault(id(parameter), name)
+        self._report.tensor_parallel |= _is_split(module)
+        root.buffers = [each for each in module.buffers() if each.is_floating_point()]
+        self.roots[id(module)] = root
+        for handle in (
+            module.register_forward_pre_hook(self._before, prepend=True, with_kwargs=True),
+            module.register_forward_hook(self._after, always_call=True),
+        ):
+            self._all.callback(handle.remove)
+        return root
+
+    def _before(self, module: nn.Module, args: tuple, kwargs: dict) -> None:
+        if not self._fence.is_ours or self.in_backward:
+            return
+        if self._depth == 0:
+            grad = torch.is_grad_enabled()
+            with self._fence.around("models"):
+                self._called(module, args, kwargs, grad)
+            self._random = 0
+            if grad and not self.pass_.noise:
+                self._random = _generator()
+        self._depth += 1
+
+    def _after(self, module: nn.Module, *_: object) -> None:
+        if not self._fence.is_ours or self.in_backward:
+            return
+        self._depth = max(0, self._depth - 1)
+        if self._depth == 0 and self._random and self._random != _generator():
+            self.pass_.noise = self._random
+
+    def _called(self, module: nn.Module, args: tuple, kwargs: dict, grad: bool) -> None:
+        """The script calls a model of its own, with gradients or without."""
+        root = self.roots[id(module)]
+        if not grad or not any(each.requires_grad for each in module.parameters()):
+            self._without_gradients(module)
+            return
+        pass_, line = self.pass_, self._lines.here()
+        if not pass_.called:
+            pass_.called = line
+            pass_.modes = _modes(module, root)
+            pass_.precision = _precision(module)
+            with self._fence.around("buffers"):
+                if root.buffers and not getattr(module, "broadcast_buffers", False):
+                    marks = [sampling.values(each, 8) for each in root.buffers]
+                    pass_.buffers = zlib.crc32(sampling.together(marks).cpu().numpy().tobytes())
+        ddp = isinstance(module, DistributedDataParallel)
+        pass_.syncs |= ddp and bool(module.require_backward_grad_sync)
+        if not ddp and id(module) in self._inside_ddp:
+            pass_.bypassed = pass_.bypassed or line
+        if (wrapped := self._wrapped.get(id(module))) and not wrapped.first:
+            tied = [(n, p) for n, p in _named(module) if n in set(wrapped.names)]
+            wrapped.first = _marks(tied)
+        with self._fence.around("samples"):
+            pass_.rows += samples.rows((args, kwargs))
+
+    def _without_gradients(self, module: nn.Module) -> None:
+        if not module.training:
+            self._report.evaluated = True
+        known = self.others.get(id(module))
+        if known is None and (named := _named(module)):
+            mark = zlib.crc32(repr(_marks(named)).encode())
+            made = self.made.get(id(named[0][1]), "")
+            line, passes = self._lines.here(), self._report.passes
+            known = Other(type(module).__name__, line, made, mark, passes)
+            self.others[id(module)] = known
+            self.first_weights[id(module)] = id(named[0][1])
+        if known:
+            known.calls += 1
+
+
+def _is_split(module: nn.Module) -> bool:
+    """Whether its tensors are split over the ranks, other than by `fully_shard` on one axis."""
+    parts = [each for each in module.parameters() if hasattr(each, "device_mesh")]
+    if not parts:
+        return False
+    fsdp = sys.modules.get("torch.distributed.fsdp")
+    sharded = fsdp and any(isinstance(each, fsdp.FSDPModule) for each in module.modules())
+    return not sharded or any(each.device_mesh.ndim > 1 for each in parts)
+
+
+def _named(module: nn.Module) -> list[tuple[str, nn.Parameter]]:
+    return [(_bare(name), parameter) for name, parameter in module.named_parameters()]
+
+
+def _bare(name: str) -> str:
+    """A parameter's name without what wrappers put before it."""
+    while name.startswith(PREFIXES):
+        name = name.partition(".")[2]
+    return name
+
+
+def _marks(named: list[tuple[str, nn.Parameter]]) -> list[int]:
+    """A checksum for each weight."""
+    share = sampling.share(len(named))
+    views = [sampling.values(parameter, share) for _, parameter in named]
+    flat = sampling.together(views).cpu().numpy()
+    return sampling.checksums(flat, [view.numel() for view in views])
+
+
+def _modes(module: nn.Module, root: Root) -> str:
+    """Which of its modules are in training mode, in short."""
+    flags = bytes([module.training, *[each.training for each in root.modules]])
+    if len(set(flags)) == 1:
+        return "training" if flags[0] else "evaluation"
+    return f"{sum(flags)} of {len(flags)} modules in training ({zlib.crc32(flags):x})"
+
+
+def _precision(module: nn.Module) -> str:
+    first = next(module.parameters(), None)
+    kind = "" if first is None else str(first.dtype).removeprefix("torch.")
+    device = "cpu" if first is None else first.device.type
+    if torch.is_autocast_enabled(device):
+        kind += f", autocast to {str(torch.get_autocast_dtype(device)).removeprefix('torch.')}"
+    return kind
+
+
+def _generator() -> int:
+    return zlib.crc32(torch.get_rng_state().numpy().tobytes())

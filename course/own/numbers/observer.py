@@ -1,0 +1,59 @@
+"""On a rank: watch the numbers of the script that runs here, and write down what was seen."""
+
+import atexit
+import json
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from course.own.numbers import record
+from course.own.numbers.fence import Fence
+from course.own.numbers.loading import Loading
+from course.own.numbers.record import Rank, Worker
+from course.own.numbers.watcher import Watcher
+from course.own.watch.lines import Lines
+
+
+def observe(folder: Path, steps: int, script: str) -> Callable[[], None]:
+    """Begin to watch this process: that many steps of each optimizer, then write them to `folder`.
+
+    What it returns ends that. What was seen later, to the end of the script, is added then.
+    """
+    world = int(os.environ.get("WORLD_SIZE", "1"))
+    local = int(os.environ.get("LOCAL_WORLD_SIZE", world))
+    report = Rank(int(os.environ.get("RANK", "0")), world, local, os.uname().nodename, asked=steps)
+    fence, lines = Fence(report.unseen), Lines(script)
+
+    def write() -> None:
+        if report.backend or "RANK" in os.environ:
+            report.local = int(os.environ.get("LOCAL_WORLD_SIZE", report.world))
+            report.workers = _workers(folder, report.rank)
+            record.write(report, folder / f"rank{report.rank}.json")
+
+    def end() -> None:
+        if os.getpid() == fence.process and not report.is_over:
+            report.is_over = True
+            watcher.end()
+            write()
+
+    def full() -> None:
+        with fence.around("report"):
+            write()
+
+    watcher = Watcher(report, steps, lines, Loading(report, lines, fence, folder), fence, full)
+    watcher.install()
+    atexit.register(end)
+    return end
+
+
+def _workers(folder: Path, rank: int) -> list[Worker]:
+    """What the workers of this rank's loaders have told of their random numbers."""
+    found = []
+    for path in sorted(folder.glob(f"drawn-{rank}-*.json")):
+        with suppress(ValueError, OSError):
+            told = json.loads(path.read_text())
+            found += [
+                Worker(rank, told["number"], kind, state) for kind, state in told["drawn"].items()
+            ]
+    return found

@@ -1,0 +1,224 @@
+"""On a rank: the optimizers of the script, and the gradients that its parameters get."""
+
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from course.own.numbers import sampling
+from course.own.numbers.record import Optimizer, Pass, Step
+
+WHOLE, EACH = 3, 5  # steps at the start whose gradients are looked at, and then each fifth
+NO_SETTINGS = ("params", "lr", "param_names", "initial_lr")
+
+
+@dataclass
+class Entry:
+    """A gradient that a parameter gets in a pass, and what was in its `.grad` before."""
+
+    place: int
+    gradient: Tensor
+    before: Tensor | None
+
+
+@dataclass
+class Watched:
+    """An optimizer of the script, its parameters in order, and what was seen since its step."""
+
+    optimizer: Any
+    report: Optimizer
+    parameters: list[nn.Parameter] = field(default_factory=list)
+    share: int = 0
+    entries: list[Entry] = field(default_factory=list)
+    got: set[int] = field(default_factory=set)
+    first: tuple[Tensor, list[int]] | None = None
+    passes: list[Pass] = field(default_factory=list)
+    clips: list[str] = field(default_factory=list)
+    early_clip: str = ""
+    positive: bool = False  # whether its rate has been above 0
+    before: Tensor | None = None
+    used: tuple[Tensor, list[int]] | None = None
+    places: list[int] = field(default_factory=list)  # of its parameters in memory
+    views: list[Tensor] = field(default_factory=list)  # of these, made once
+    inside: bool = False  # whether it is taking a step
+    closure: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the gradients of the step that comes are looked at."""
+        number = self.report.steps + 1
+        return number <= WHOLE or number % EACH == 0
+
+    def settle(
+        self, name_of: Callable[[nn.Parameter], str], made: Callable[[nn.Parameter], str]
+    ) -> None:
+        """Take in its parameters, which may have become more."""
+        parameters = [each for group in self.optimizer.param_groups for each in group["params"]]
+        if len(parameters) == len(self.parameters):
+            return
+        self.parameters = parameters
+        self.share = sampling.share(len(parameters))
+        report = self.report
+        report.names = [name_of(each) for each in parameters]
+        report.made = [made(each) for each in parameters]
+        report.shapes = [str(list(each.shape)) for each in parameters]
+        report.counts = [sampling.values(each, self.share).numel() for each in parameters]
+        report.sharded = any(hasattr(each, "to_local") for each in parameters)
+
+    def gradients(self) -> tuple[Tensor, list[int]]:
+        """Samples of all gradients as they are now, and how many of each; 0 where there is none."""
+        grads = [each.grad for each in self.parameters]
+        views = [sampling.values(grad, self.share) for grad in grads if grad is not None]
+        sizes = iter([view.numel() for view in views])
+        return sampling.together(views), [0 if grad is None else next(sizes) for grad in grads]
+
+    def weights(self) -> Tensor:
+        """Samples of all weights as they are now."""
+        if self.report.sharded:
+            views = [sampling.values(each, self.share) for each in self.parameters]
+            return sampling.together(views)
+        at = [each.data_ptr() for each in self.parameters]
+        if at != self.places:
+            self.places = at
+            self.views = [sampling.values(each, self.share) for each in self.parameters]
+        return sampling.together(self.views)
+
+    def take(self, entry: Entry) -> None:
+        """A parameter has got a gradient."""
+        self.got.add(entry.place)
+        self.entries.append(entry)
+
+    def look_first(self) -> None:
+        """Before the gradients are unscaled, clipped or used."""
+        if self.first is None and self.is_whole and self.entries:
+            self.first = self.gradients()
+
+    def own(self) -> tuple[np.ndarray, np.ndarray, list[bool]]:
+        """The gradients of this step added up, what was there before, and which began at zero."""
+        counts, n = self.report.counts, len(self.report.counts)
+        own = [np.zeros(count, np.float32) for count in counts]
+        base = [np.zeros(count, np.float32) for count in counts]
+        clean, seen = [True] * n, [False] * n
+        flat = sampling.together(
+            [each for entry in self.entries for each in (entry.gradient, entry.before)
+             if each is not None]
+        ).cpu().numpy()  # fmt: skip
+        start = 0
+        for entry in self.entries:
+            place = entry.place
+            new = flat[start : start + entry.gradient.numel()]
+            start += len(new)
+            old = np.zeros_like(new)
+            if entry.before is not None:
+                old = flat[start : start + entry.before.numel()]
+                start += len(old)
+            if len(new) != counts[place]:
+                continue
+            if not old.any():  # it was zeroed, or never had one
+                own[place], base[place], clean[place] = new.copy(), np.zeros_like(new), True
+            elif not seen[place]:
+                own[place], base[place], clean[place] = new.copy(), old.copy(), False
+            else:
+                own[place] = own[place] + new
+            seen[place] = True
+        return _joined(own), _joined(base), clean
+
+    def settings(self) -> tuple[list[float], str]:
+        """The rates of its groups, and all its other numbers as text."""
+        groups = self.optimizer.param_groups
+        rates = [float(group.get("lr", 0.0)) for group in groups]
+        rest = [
+            sorted((key, str(value)) for key, value in group.items()
+                   if key not in NO_SETTINGS and _plain(value))
+            for group in groups
+        ]  # fmt: skip
+        return rates, "; ".join(", ".join(f"{k}={v}" for k, v in group) for group in rest)
+
+    def clear(self) -> None:
+        """Begin the next step."""
+        self.entries, self.got, self.passes, self.clips = [], set(), [], []
+        self.first = self.used = self.before = None
+        self.early_clip, self.closure = "", False
+
+
+def spread(flat: np.ndarray, sizes: list[int], counts: list[int]) -> np.ndarray:
+    """Samples of the gradients that are there, with zeros for those that are not."""
+    parts, start = [], 0
+    for size, count in zip(sizes, counts, strict=True):
+        part = flat[start : start + size]
+        parts.append(part if size == count else np.zeros(count, np.float32))
+        start += size
+    return _joined(parts)
+
+
+def finish(watched: Watched, step: Step) -> None:
+    """Put what was sampled in this step into its report: one copy from the device for each kind."""
+    counts = watched.report.counts
+    if watched.before is not None:
+        step.before = sampling.checksums(watched.before.cpu().numpy(), counts)
+    after = watched.weights().cpu().numpy()
+    step.after, step.finite = sampling.checksums(after, counts), bool(np.isfinite(after).all())
+    step.got = [place in watched.got for place in range(len(counts))]
+    if watched.used is None:
+        return
+    if watched.report.sharded and watched.first is not None:
+        first, used = (each[0].cpu().numpy() for each in (watched.first, watched.used))
+        square = float(first @ first)
+        step.scale = float(used @ first) / square if square and len(used) == len(first) else 0.0
+    if not watched.entries:
+        return
+    own, base, step.clean = watched.own()
+    step.keep("own", own)
+    step.keep("base", base)
+    for place, taken in (("first", watched.first or watched.used), ("used", watched.used)):
+        step.keep(place, spread(taken[0].cpu().numpy(), taken[1], counts))
+    parameters = [sampling.local(each.detach()) for each in watched.parameters]
+    norms = [torch.linalg.vector_norm(each, dtype=torch.float32) for each in parameters]
+    step.norms = torch.stack(norms).cpu().tolist() if norms else []
+
+
+def _plain(value: object) -> bool:
+    return isinstance(value, (int, float, str, bool, tuple)) or (
+        isinstance(value, Tensor) and value.numel() == 1
+    )
+
+
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    return np.concatenate(parts) if parts else np.zeros(0, np.float32)
+
+
+class Hooked:
+    """The parameters whose gradients are seen, each with a hook of ours."""
+
+    def __init__(self, see: Callable[[nn.Parameter, Tensor], None]) -> None:
+        self._see = see
+        self._known: dict[int, weakref.ref] = {}
+        self._handles: list[Any] = []
+
+    def add(self, parameters: list[nn.Parameter]) -> None:
+        """See their gradients, too."""
+        for each in parameters:
+            known = self._known.get(id(each))
+            if each.requires_grad and (known is None or known() is not each):
+                self._known[id(each)] = weakref.ref(each)
+                self._handles.append(each.register_hook(self._hook(each)))
+
+    def _hook(self, parameter: nn.Parameter) -> Callable[[Tensor], None]:
+        ref, see = weakref.ref(parameter), self._see
+
+        def hook(gradient: Tensor) -> None:
+            known = ref()
+            if known is not None:
+                see(known, gradient)
+
+        return hook
+
+    def remove(self) -> None:
+        """Take all hooks away."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []

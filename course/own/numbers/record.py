@@ -1,0 +1,260 @@
+"""What one rank reports of its numbers, as plain data: the rank writes it, `right` reads it."""
+
+import json
+from base64 import b64decode, b64encode
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+
+@dataclass
+class Part:
+    """What one target counts in a loss: the `weight` of a term of a reduction, such as a mean.
+
+    A mean over `terms` has a weight of the factor on it divided by them, a sum the factor itself.
+    """
+
+    name: str
+    terms: int
+    weight: float
+
+
+@dataclass
+class Pass:
+    """A backward pass, and the calls of models with gradients that came before it.
+
+    `line` and `called` are lines of the user's. `rows` are checksums of the samples that the model
+    was called with. `modes` and `precision` describe the model at that call; `syncs` says whether
+    DDP would average, `bypassed` is the line of a call that went past DDP. `parts` is None where
+    the graph of the loss could not be read. `noise` is the state of the generator, if the model
+    drew from it.
+    """
+
+    line: str = ""
+    called: str = ""
+    rows: list[int] = field(default_factory=list)
+    modes: str = ""
+    precision: str = ""
+    syncs: bool = False
+    bypassed: str = ""
+    parts: list[Part] | None = None
+    loss: float | None = None
+    scaled: bool = False
+    noise: int = 0
+    buffers: int = 0
+
+
+@dataclass
+class Step:
+    """A step of an optimizer; the lists are in the order of its parameters.
+
+    `passes` counts the backward passes before it since the start, `order` what all ranks do alike:
+    DDP's averages and collectives. `before` and `after` are checksums of the weights. `gradients`
+    has samples of them, as float32 in base64, in some steps: a rank's `own`, added up over its
+    passes; the `base` that was there before the first of them; the `first` that was unscaled,
+    clipped or used after the last; and what was `used`. `clean` says which were zero before.
+    """
+
+    passes: int
+    order: int
+    line: str
+    rates: list[float]
+    settings: str
+    before: list[int]
+    after: list[int]
+    finite: bool
+    latest: list[Pass] = field(default_factory=list)
+    gradients: dict[str, str] = field(default_factory=dict)
+    got: list[bool] = field(default_factory=list)
+    clean: list[bool] = field(default_factory=list)
+    norms: list[float] = field(default_factory=list)
+    clips: list[str] = field(default_factory=list)  # lines that clipped
+    early_clip: str = ""  # the line that clipped while the gradients were scaled
+    pending: str = ""  # the line of a message that was not waited for
+    schedules: int = 0  # steps of a schedule since the last step
+    schedule_line: str = ""
+    scale: float = 0.0  # by which a shard of the gradients was scaled before it was used
+    closure: bool = False  # it computed gradients itself
+
+    def samples(self, place: str) -> np.ndarray:
+        """The samples of a gradient, one after the other; `Optimizer.counts` divides them."""
+        return np.frombuffer(b64decode(self.gradients[place]), np.float32)
+
+    def keep(self, place: str, values: np.ndarray) -> None:
+        """Store what `samples` returns."""
+        self.gradients[place] = b64encode(np.ascontiguousarray(values, np.float32)).decode()
+
+
+@dataclass
+class Optimizer:
+    """An optimizer of the script; `counts` says how many samples there are of each parameter.
+
+    `steps` counts all that it took, also those after the steps that were watched. `zero_rates`
+    counts those with a rate of 0 after a larger one, from step `zero_from` on.
+    """
+
+    name: str
+    made_at: str
+    names: list[str] = field(default_factory=list)
+    shapes: list[str] = field(default_factory=list)
+    made: list[str] = field(default_factory=list)  # the line at which each parameter was made
+    counts: list[int] = field(default_factory=list)
+    sharded: bool = False
+    watched: list[Step] = field(default_factory=list)
+    steps: int = 0
+    zero_rates: int = 0
+    zero_from: int = 0
+
+
+@dataclass
+class Iteration:
+    """A pass over a DataLoader; `batches` counts those that led to a backward pass.
+
+    `indices` are the first that its sampler gave, `rows` the samples of its first batches.
+    """
+
+    loader: int
+    sampler: int  # its number, by which it is known again
+    kind: str  # the class of the sampler
+    made_at: str
+    length: int = 0  # samples in the data set
+    epoch: int | None = None
+    seed: int | None = None
+    rank: int | None = None
+    replicas: int | None = None
+    shuffles: bool = False
+    replaces: bool = False  # draws with replacement
+    opened_at: str = ""
+    stream: bool = False
+    workers: int = 0
+    library: str = ""
+    twice: bool = False  # whether accelerate divides what a DistributedSampler has divided
+    batches: int = 0
+    drawn: int = 0
+    indices: list[int] = field(default_factory=list)
+    rows: list[list[int]] = field(default_factory=list)
+
+
+@dataclass
+class Loose:
+    """A parameter that gets gradients and is in no optimizer; `late` if it was made after one."""
+
+    name: str
+    made_at: str
+    passes: int
+    late: bool
+    of: int  # parameters of its model that get gradients, together
+    missing: int  # ... and are in no optimizer
+
+
+@dataclass
+class Other:
+    """A model that is called without gradients while another is trained, when first called."""
+
+    name: str
+    line: str
+    made_at: str
+    checksum: int
+    passes: int = 0  # backward passes before the first call
+    calls: int = 0
+    trains: bool = False  # whether an optimizer has its weights
+
+
+@dataclass
+class Wrapped:
+    """A model in DDP: checksums of its weights when it was wrapped, and at its first call."""
+
+    made_at: str
+    names: list[str]
+    then: list[int]
+    first: list[int] = field(default_factory=list)
+    broadcasts: bool = True  # its buffers
+    buffers: int = 0  # how many it has
+    ignored: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Written:
+    """A file that was opened to be overwritten, or saved to."""
+
+    path: str
+    line: str
+    count: int = 1
+
+
+@dataclass
+class Change:
+    """A call that changes weights: `what` it is, at which line, after how many passes."""
+
+    what: str
+    line: str
+    passes: int
+
+
+@dataclass
+class Worker:
+    """A loader's worker that draws random numbers: their kind, and the state it began with."""
+
+    rank: int
+    number: int
+    kind: str
+    state: int
+
+
+@dataclass
+class Rank:
+    """What a rank reports. `unseen` has a sentence for each look that failed, by its name."""
+
+    rank: int
+    world: int
+    local: int
+    host: str = ""
+    backend: str = ""
+    asked: int = 20  # steps to watch
+    passes: int = 0
+    is_over: bool = False  # whether the script has ended
+    optimizers: list[Optimizer] = field(default_factory=list)
+    wrapped: list[Wrapped] = field(default_factory=list)
+    iterations: list[Iteration] = field(default_factory=list)
+    loose: list[Loose] = field(default_factory=list)
+    others: list[Other] = field(default_factory=list)
+    written: list[Written] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+    workers: list[Worker] = field(default_factory=list)
+    sends: dict[str, int] = field(default_factory=dict)  # collectives by when they were called
+    tensor_parallel: bool = False
+    evaluated: bool = False  # whether the model was called in evaluation
+    unseen: dict[str, str] = field(default_factory=dict)
+
+
+def write(rank: Rank, path: Path) -> None:
+    """Write it whole or not at all."""
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(asdict(rank)))
+    part.replace(path)
+
+
+def read(path: Path) -> Rank:
+    """What `write` wrote."""
+    raw = json.loads(path.read_text())
+    lists = {
+        "wrapped": Wrapped, "iterations": Iteration, "loose": Loose, "others": Other,
+        "written": Written, "changes": Change, "workers": Worker,
+    }  # fmt: skip
+    found = {name: [kind(**each) for each in raw[name]] for name, kind in lists.items()}
+    optimizers = [_optimizer(each) for each in raw["optimizers"]]
+    return Rank(**raw | found | {"optimizers": optimizers})
+
+
+def _optimizer(raw: dict) -> Optimizer:
+    return Optimizer(**raw | {"watched": [_step(each) for each in raw["watched"]]})
+
+
+def _step(raw: dict) -> Step:
+    return Step(**raw | {"latest": [_pass(each) for each in raw["latest"]]})
+
+
+def _pass(raw: dict) -> Pass:
+    parts = raw["parts"]
+    return Pass(**raw | {"parts": parts and [Part(**each) for each in parts]})

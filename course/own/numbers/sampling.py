@@ -1,0 +1,49 @@
+"""On a rank: some values of a tensor, to compare it between ranks without reading all of it."""
+
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+MOST, ALL = 48, 4800  # values of a tensor, and of all tensors of an optimizer
+
+
+def share(parameters: int) -> int:
+    """How many values to look at of each of so many."""
+    return max(4, min(MOST, ALL // max(1, parameters)))
+
+
+def local(tensor: Tensor) -> Tensor:
+    """A rank's own part of it, where it is a part of a larger one (DTensor)."""
+    own = getattr(tensor, "to_local", None)
+    return own() if own else tensor
+
+
+def values(tensor: Tensor, count: int) -> Tensor:
+    """Up to `count` values that lie evenly apart: a view, so that it costs next to nothing."""
+    tensor = local(tensor.detach())
+    if tensor.layout is not torch.strided or tensor.is_complex():
+        return tensor.new_zeros(0)
+    if not tensor.is_contiguous():
+        tensor = tensor.contiguous()
+    apart = max(1, tensor.numel() // count) | 1  # odd, or it would meet one column of a matrix
+    return tensor.as_strided((min(count, -(-tensor.numel() // apart)),), (apart,))
+
+
+def together(tensors: Sequence[Tensor]) -> Tensor:
+    """A copy of all of them in one, in 32 bits, still where they are."""
+    if not tensors:
+        return torch.zeros(0)
+    return torch.cat(list(tensors)).to(torch.float32, copy=True)
+
+
+def checksums(flat: np.ndarray, counts: Sequence[int]) -> list[int]:
+    """One for each of the parts that follow one another."""
+    raw, found, start = memoryview(flat.tobytes()), [], 0
+    for count in counts:
+        end = start + count * flat.itemsize
+        found.append(zlib.crc32(raw[start:end]))
+        start = end
+    return found

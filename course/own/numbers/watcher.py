@@ -1,0 +1,283 @@
+"""On a rank: take in what the script does with its numbers, step by step."""
+
+import weakref
+from collections.abc import Callable
+from contextlib import ExitStack
+
+import torch
+from torch import Tensor, nn
+from torch.optim.optimizer import (
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
+
+from course.core import interceptor
+from course.own.numbers import graph, sampling
+from course.own.numbers.clipping import Clipping
+from course.own.numbers.fence import Fence
+from course.own.numbers.files import Files
+from course.own.numbers.loading import Loading
+from course.own.numbers.messages import Messages
+from course.own.numbers.models import SEARCHED, Models
+from course.own.numbers.optimizers import EACH, Entry, Hooked, Watched, finish
+from course.own.numbers.record import Change, Loose, Optimizer, Pass, Rank, Step
+from course.own.numbers.schedules import Schedules, note_rate
+from course.own.watch.lines import Lines
+
+INITS = tuple(name for name in vars(nn.init) if name.endswith("_") and name[0] != "_")
+PASSES = 32  # that are kept of a step
+FEW = 200  # changes of weights that are kept
+
+
+class Watcher:
+    """Between the script and a `Rank`, until each optimizer has taken `count` steps.
+
+    What costs next to nothing goes on to the end of the script: loaders, files, rates.
+    """
+
+    def __init__(self, report: Rank, count: int, lines: Lines, loading: Loading, fence: Fence,
+                 full: Callable[[], None]) -> None:  # fmt: skip
+        self.report, self._count, self._lines, self._fence = report, count, lines, fence
+        self._full, self.is_full = full, False
+        self._models = Models(report, lines, fence, self._is_early)
+        self._loading, self._files = loading, Files(report, lines, fence)
+        self._messages = Messages(report, lines, fence, self._phase)
+        self._hooked = Hooked(self._got)
+        self._optimizers: dict[int, Watched] = {}  # by identity
+        self._made_at: dict[int, tuple[weakref.ref, str, int]] = {}
+        self._places: dict[int, tuple[Watched, int]] = {}  # by parameter
+        self._loose: dict[int, Loose] = {}
+        self._values: list[tuple] = []  # passes whose numbers are not read yet
+        self._schedules = Schedules(lines, fence)
+        self._clipping = Clipping(lines, fence, self._optimizers)
+        self._depth = 0  # of steps of optimizers inside one another
+        self._born = 0  # parameters made before the first optimizer
+        self._window, self._all = ExitStack(), ExitStack()
+
+    # -- hooks -------------------------------------------------------------------------------------
+
+    def install(self) -> None:
+        """Begin."""
+        self._models.install(self._between)
+        self._messages.install(self._between, self._window.enter_context)
+        self._between(self._backward, ("backward",), torch.autograd)
+        self._clipping.install(self._between)
+        self._between(self._change, INITS, nn.init)
+        self._between(self._change, ("apply", "load_state_dict"), nn.Module)
+        self._on(self._all, self._make, ("__init__",), torch.optim.Optimizer)
+        self._schedules.install(lambda *each: self._on(self._all, *each))
+        self._loading.install(lambda *each: self._on(self._all, *each))
+        self._files.install(lambda *each: self._on(self._all, *each), self._all.enter_context)
+        for register, hook in (
+            (register_optimizer_step_pre_hook, self._before_step),
+            (register_optimizer_step_post_hook, self._after_step),
+        ):
+            self._all.callback(register(hook).remove)
+
+    def _between(self, around: Callable, names: tuple[str, ...], *homes: object) -> None:
+        self._on(self._window, around, names, *homes)
+
+    @staticmethod
+    def _on(stack: ExitStack, around: Callable, names: tuple[str, ...], *homes: object) -> None:
+        stack.enter_context(interceptor.intercepted(around, names, *([homes] if homes else [])))
+
+    def close(self) -> None:
+        """End the window of steps: what costs something is taken away."""
+        if not self.is_full:
+            self.is_full = True
+            self._hooked.remove()
+            self._models.remove()
+            self._window.close()
+            models = self._models
+            for each, other in models.others.items():
+                other.trains = models.first_weights[each] in self._places
+            self.report.others = list(models.others.values())
+            self.report.loose = list(self._loose.values())
+            self._models.roots.clear()
+            for each in self._optimizers.values():
+                each.clear()
+                each.views, each.places = [], []
+
+    def end(self) -> None:
+        """End all of it."""
+        self.close()
+        self._files.remove()
+        self._all.close()
+
+    def _is_early(self) -> bool:
+        return not any(each.report.steps >= SEARCHED for each in self._optimizers.values())
+
+    def _phase(self) -> str:
+        """What goes on, for the count of messages."""
+        models = self._models
+        if models.in_backward:
+            return "backward"
+        return "step" if self._depth else "forward" if models.is_inside else "between"
+
+    # -- backward passes and what comes after them -------------------------------------------------
+
+    def _backward(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+        if not self._fence.is_ours or self._models.in_backward:
+            return real(*args, **kwargs)
+        pass_, self._models.pass_ = self._models.pass_, Pass()
+        handles: list = []
+        with self._fence.around("backward passes"):
+            self._begin_pass(pass_)
+        parts = None
+        with self._fence.around("what one target counts"):
+            parts = graph.reductions(graph.root(args, kwargs), handles.append)
+        self._models.in_backward = True
+        try:
+            return real(*args, **kwargs)
+        finally:
+            self._models.in_backward = False
+            for handle in handles:
+                handle.remove()
+            with self._fence.around("what one target counts"):
+                self._end_pass(pass_, parts, graph.root(args, kwargs))
+
+    def _begin_pass(self, pass_: Pass) -> None:
+        self.report.passes += 1
+        self._messages.order += pass_.syncs
+        pass_.line, pass_.scaled = self._lines.here(), self._clipping.scaled
+        self._loading.trained()
+        if self.report.passes <= EACH or self.report.passes % EACH == 0:
+            for root in self._models.roots.values():
+                if (module := root.module()) is not None:
+                    self._hooked.add(list(module.parameters()))
+        for each in self._optimizers.values():
+            self._settle(each)
+        if self._depth:
+            for each in self._optimizers.values():
+                each.closure |= each.inside
+
+    def _end_pass(self, pass_: Pass, parts: list | None, root: Tensor | None) -> None:
+        pending = [root.detach()] if root is not None and root.numel() == 1 else []
+        for each in self._optimizers.values():
+            if each.got or each.report.sharded:
+                each.first = each.gradients() if each.report.sharded and each.is_whole else None
+                if len(each.passes) < PASSES:
+                    each.passes.append(pass_)
+        self._values.append((pass_, parts, pending))
+
+    def _read(self) -> None:
+        """Read the numbers of the passes, once they can be had without waiting for a device."""
+        for pass_, parts, loss in self._values:
+            pass_.loss = float(loss[0]) if loss else None
+            if parts is not None and all(each.factor is not None for each in parts):
+                pass_.parts = [graph.part(each) for each in parts]
+        self._values.clear()
+
+    def _got(self, parameter: nn.Parameter, gradient: Tensor) -> None:
+        known = self._places.get(id(parameter))
+        if known is not None:
+            watched, place = known
+            watched.got.add(place)
+            if not watched.is_whole:  # most steps, in which this must cost nothing
+                return
+        with self._fence.around("own gradient"):
+            if known is None:
+                self._note_loose(parameter)
+            else:
+                new = sampling.values(gradient, watched.share).clone()
+                old = parameter.grad
+                old = None if old is None else sampling.values(old, watched.share).clone()
+                watched.entries.append(Entry(place, new, old))
+
+    def _note_loose(self, parameter: nn.Parameter) -> None:
+        known = self._loose.get(id(parameter))
+        if known is None and self._optimizers:
+            models = self._models
+            root = next((r for r in models.roots.values() if id(parameter) in r.parameters), None)
+            if root is None:
+                return
+            made = models.made.get(id(parameter), "")
+            late = list(models.made).index(id(parameter)) >= self._born if made else False
+            missing = [each for each in root.parameters if each not in self._places]
+            known = Loose(
+                root.parameters[id(parameter)], made, 0, late, len(root.parameters), len(missing)
+            )
+            self._loose[id(parameter)] = known
+        if known is not None:
+            known.passes += 1
+
+    def _change(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+        if self._fence.is_ours and len(self.report.changes) < FEW:
+            with self._fence.around("lines"):
+                if line := self._lines.here():
+                    self.report.changes.append(Change(name, line, self.report.passes))
+        return real(*args, **kwargs)
+
+    # -- optimizers --------------------------------------------------------------------------------
+
+    def _make(self, name: str, real: Callable, args: tuple, kwargs: dict) -> None:
+        real(*args, **kwargs)
+        if self._fence.is_ours:
+            with self._fence.around("lines"):
+                self._born = self._born or len(self._models.made)
+                place = len(self._made_at)
+                self._made_at[id(args[0])] = weakref.ref(args[0]), self._lines.here(), place
+                self._know(args[0])
+
+    def _know(self, optimizer: torch.optim.Optimizer) -> Watched:
+        watched = self._optimizers.get(id(optimizer))
+        if watched is None:
+            made = self._made_at.get(id(optimizer))
+            report = Optimizer(type(optimizer).__name__, made[1] if made else "")
+            watched = self._optimizers[id(optimizer)] = Watched(optimizer, report)
+        return watched
+
+    def _settle(self, watched: Watched) -> None:
+        before = len(watched.parameters)
+        watched.settle(self._models.name, self._models.made_at)
+        if len(watched.parameters) != before:
+            for place, parameter in enumerate(watched.parameters):
+                self._places[id(parameter)] = watched, place
+            self._hooked.add(watched.parameters)
+
+    def _before_step(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
+        self._depth += 1
+        if self._depth > 1 or not self._fence.is_ours:  # of one that shares out its work
+            return
+        with self._fence.around("steps"):
+            watched = self._know(optimizer)
+            self._loading.trained()  # also after the window, in which a backward pass says so
+            note_rate(watched)
+            if not self.is_full:
+                self._settle(watched)
+                watched.inside = True
+                watched.look_first()
+                if watched.is_whole and (watched.entries or watched.report.sharded):
+                    watched.used = watched.gradients()
+                watched.before = watched.weights()
+
+    def _after_step(self, optimizer: torch.optim.Optimizer, *_: object) -> None:
+        self._depth -= 1
+        if self._depth or not self._fence.is_ours:
+            return
+        with self._fence.around("steps"):
+            self._take_step(self._know(optimizer))
+
+    def _take_step(self, watched: Watched) -> None:
+        report = watched.report
+        watched.inside = False
+        if not self.is_full and len(report.watched) < self._count:
+            self._read()
+            rates, settings = watched.settings()
+            step = Step(
+                self.report.passes, self._messages.order, self._lines.here(), rates, settings,
+                [], [], True, watched.passes, clips=watched.clips, early_clip=watched.early_clip,
+                pending=self._messages.take_pending(), schedules=self._schedules.count,
+                schedule_line=self._schedules.line, closure=watched.closure,
+            )  # fmt: skip
+            finish(watched, step)
+            report.watched.append(step)
+            if report not in self.report.optimizers:
+                self.report.optimizers.append(report)
+        self._schedules.count = 0
+        self._clipping.begin_step()
+        report.steps += 1
+        watched.clear()
+        if not self.is_full and len(report.watched) >= self._count:
+            self.close()
+            self._full()

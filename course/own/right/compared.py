@@ -1,0 +1,172 @@
+"""One optimizer on all ranks: its steps beside one another, and what became of each gradient."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from course.own.numbers.record import Optimizer, Step
+from course.own.right.thresholds import DISTINCT, EXACT, HALF, NEAR
+
+MEAN, OWN, APART, OTHER, NONE, BROKEN = "mean", "own", "apart", "other", "none", "not finite"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a gradient is at one place, on all ranks.
+
+    ``mean``: equal on all ranks, and `factors` times the mean of their own. ``own``: each rank has
+    its own, times its factor. ``apart``: unequal, and neither. ``other``: equal, and not the mean.
+    ``none``: there is none. `residuals` say how far each rank is from a multiple of the mean.
+    """
+
+    name: str
+    factors: tuple[float, ...] = ()
+    residuals: tuple[float, ...] = ()
+    distinct: bool = False  # whether the ranks' own gradients differ
+
+    @property
+    def factor(self) -> float:
+        """That of the first rank."""
+        return self.factors[0] if self.factors else 1.0
+
+
+def kind(own: np.ndarray, now: np.ndarray) -> Kind:
+    """Compare the ranks' own gradients with what there is now; a row for each rank."""
+    if not (np.isfinite(own).all() and np.isfinite(now).all()):
+        return Kind(BROKEN)
+    size = np.linalg.norm(own, axis=1)
+    if not size.any() or not now.size:
+        return Kind(NONE)
+    distinct = bool(np.abs(own - own[0]).max() > DISTINCT * np.abs(own).max())
+    mean = own.mean(0)
+    multiples = [_multiple(each, mean) for each in now]
+    factors, residuals = zip(*multiples, strict=True)
+    if np.abs(now - now[0]).max() <= EXACT * np.abs(now).max():
+        name = MEAN if residuals[0] < NEAR and now.any() else OTHER
+        return Kind(name, factors, residuals, distinct)
+    multiples = [_multiple(each, mine) for each, mine in zip(now, own, strict=True)]
+    if distinct and all(residual < NEAR for _, residual in multiples):
+        return Kind(OWN, tuple(factor for factor, _ in multiples), residuals, distinct)
+    return Kind(APART, factors, residuals, distinct)
+
+
+def _multiple(now: np.ndarray, of: np.ndarray) -> tuple[float, float]:
+    """Which multiple of `of` it is, and how far it is from that, relative to its size."""
+    square, size = float(of @ of), float(np.linalg.norm(now))
+    factor = float(now @ of) / square if square else 0.0
+    return factor, float(np.linalg.norm(now - factor * of)) / size if size else 0.0
+
+
+class Compared:
+    """An optimizer of the script on all ranks, `number` in the order in which they step."""
+
+    def __init__(self, number: int, each: Sequence[Optimizer], ranks: Sequence[int]) -> None:
+        self.number, self.each, self.ranks = number, each, ranks
+
+    @property
+    def names(self) -> list[str]:
+        """Of its parameters."""
+        plain = self.each[0].names
+        return [name or f"parameter {place}" for place, name in enumerate(plain)]
+
+    @cached_property
+    def skip(self) -> tuple[int, int] | None:
+        """The first step that a rank did not take with the others, from 1, and that rank's place.
+
+        DDP's averages and collectives are the same on all ranks, so they say which steps belong
+        together. Ranks that only end earlier have skipped nothing.
+        """
+        steps = [each.watched for each in self.each]
+        key = "order" if steps[0] and any(step.order for step in steps[0]) else "passes"
+        for number, row in enumerate(zip(*steps, strict=False)):
+            orders = [getattr(step, key) for step in row]
+            if len(set(orders)) > 1:
+                return number + 1, int(np.argmax(orders))
+        return None
+
+    @cached_property
+    def steps(self) -> list[tuple[Step, ...]]:
+        """The steps that all ranks have taken together."""
+        rows = list(zip(*[each.watched for each in self.each], strict=False))
+        return rows[: self.skip[0] - 1] if self.skip else rows
+
+    @cached_property
+    def whole(self) -> list[tuple[int, tuple[Step, ...]]]:
+        """Those whose gradients were looked at, with their numbers."""
+        return [
+            (number, row)
+            for number, row in enumerate(self.steps, 1)
+            if all(step.gradients for step in row) and not any(step.closure for step in row)
+        ]
+
+    def parts(self, flat: np.ndarray) -> Iterator[np.ndarray]:
+        """What is of each parameter, in samples of all of them."""
+        counts = self.each[0].counts
+        for start, end in pairwise(np.cumsum([0, *counts])):
+            yield flat[..., start:end]
+
+    def samples(self, row: Sequence[Step], place: str) -> np.ndarray:
+        """The samples of a place, a row for each rank, without what was there before the step."""
+        found = np.stack([step.samples(place) for step in row])
+        if place in ("first", "used"):
+            found = found - np.stack([step.samples("base") for step in row])
+        return found
+
+    @cached_property
+    def kinds(self) -> list[tuple[int, list[Kind], list[Kind]]]:
+        """For each whole step, and each parameter: what its gradient was first, and when used."""
+        found = []
+        for number, row in self.whole:
+            own = list(self.parts(self.samples(row, "own")))
+            places = [list(self.parts(self.samples(row, place))) for place in ("first", "used")]
+            first, used = (
+                [kind(o, n) for o, n in zip(own, place, strict=True)] for place in places
+            )
+            found.append((number, first, used))
+        return found
+
+    def mostly(self, name: str) -> list[int]:
+        """The parameters whose used gradient is of this kind in most steps that it has one in."""
+        found = []
+        for place in range(len(self.names)):
+            kinds = [used[place] for _, _, used in self.kinds if used[place].name != NONE]
+            fitting = [each for each in kinds if each.name == name]
+            if kinds and len(fitting) > HALF * len(kinds) and all(e.distinct for e in fitting):
+                found.append(place)
+        return found
+
+    @cached_property
+    def has(self) -> list[int]:
+        """The parameters that have had a gradient."""
+        return [
+            place
+            for place in range(len(self.names))
+            if any(used[place].name != NONE for _, _, used in self.kinds)
+        ]
+
+    @cached_property
+    def starts_equal(self) -> bool:
+        """Whether the weights are equal before the first step."""
+        return bool(self.steps) and len({tuple(step.before) for step in self.steps[0]}) == 1
+
+    @cached_property
+    def meets(self) -> list[int]:
+        """The steps before which weights became equal that were not: the ranks average those."""
+        found = []
+        for number, (last, now) in enumerate(zip(self.steps, self.steps[1:], strict=False), 2):
+            apart = len({tuple(step.after) for step in last}) > 1
+            if apart and len({tuple(step.before) for step in now}) == 1:
+                found.append(number)
+        return found
+
+    @cached_property
+    def shard_factors(self) -> list[tuple[int, list[float]]]:
+        """By what each rank has scaled its shard of the gradients, in the steps looked at."""
+        return [
+            (number, [step.scale for step in row])
+            for number, row in enumerate(self.steps, 1)
+            if all(step.scale for step in row)
+        ]

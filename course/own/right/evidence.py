@@ -1,0 +1,105 @@
+"""What all ranks report, put together: what belongs to what, and what ties the ranks."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from course.own.numbers.record import Iteration, Pass, Rank, Step
+from course.own.right.compared import MEAN, OTHER, Compared
+from course.own.right.thresholds import HALF
+
+
+class Evidence:
+    """The reports of all ranks, in order."""
+
+    def __init__(self, ranks: Sequence[Rank]) -> None:
+        self.ranks = sorted(ranks, key=lambda rank: rank.rank)
+        self.count = len(self.ranks)
+        self.numbers = [rank.rank for rank in self.ranks]
+
+    @cached_property
+    def optimizers(self) -> list[Compared]:
+        """Those that all ranks have alike."""
+        found = []
+        for number, each in enumerate(zip(*[r.optimizers for r in self.ranks], strict=False)):
+            if len({(tuple(one.shapes), tuple(one.counts)) for one in each}) == 1:
+                found.append(Compared(number, each, self.numbers))
+        return found
+
+    @property
+    def steps(self) -> int:
+        """How many steps of the first optimizer all ranks have taken while they were watched."""
+        return len(self.optimizers[0].steps) if self.optimizers else 0
+
+    @cached_property
+    def is_split(self) -> str:
+        """Why weights and samples cannot be compared; "" if they can.
+
+        Each rank has a part of the model, so equal samples are right and weights differ.
+        """
+        first = self.ranks[0]
+        if any(rank.tensor_parallel for rank in self.ranks):
+            return "the layers are split over the ranks"
+        if any(rank.sends.get("point") for rank in self.ranks) and not first.wrapped:
+            return "the ranks pass on activations, as in a pipeline"
+        passes = sum(len(step.latest) for one in self.optimizers for step in one.each[0].watched)
+        if not first.wrapped and first.sends.get("forward", 0) > HALF * max(1, passes):
+            return "the ranks talk while they compute forward, as if each had a part of the model"
+        if len({len(rank.optimizers) for rank in self.ranks}) > 1 or (
+            len(self.optimizers) < len(first.optimizers)
+        ):
+            return "the ranks have different models or optimizers"
+        return ""
+
+    @cached_property
+    def is_sharded(self) -> bool:
+        """Whether each rank keeps a shard of the weights (`fully_shard`)."""
+        return any(one.each[0].sharded for one in self.optimizers)
+
+    @cached_property
+    def averages(self) -> bool:
+        """Whether gradients were seen to be combined."""
+        return any(one.mostly(MEAN) or one.mostly(OTHER) for one in self.optimizers)
+
+    @cached_property
+    def averages_weights(self) -> bool:
+        """Whether weights become equal again between steps, as in local SGD."""
+        return any(one.meets for one in self.optimizers)
+
+    @cached_property
+    def is_tied(self) -> bool:
+        """Whether something ties the ranks, so that they should do alike."""
+        if self.is_split:
+            return False
+        return bool(self.ranks[0].wrapped) or self.is_sharded or self.averages
+
+    @property
+    def pairs(self) -> Iterator[tuple[int, int]]:
+        """All pairs of places of ranks."""
+        for first in range(self.count):
+            for second in range(first + 1, self.count):
+                yield first, second
+
+    def training(self, place: int) -> list[Iteration]:
+        """The passes over a loader that fed the training of a rank."""
+        return [each for each in self.ranks[place].iterations if each.batches]
+
+    def loader(self) -> Iteration | None:
+        """The pass that fed the first steps of the first rank."""
+        return next(iter(self.training(0)), None)
+
+    def passes(self, row: Sequence[Step]) -> list[tuple[Pass, ...]]:
+        """The backward passes of a step, those of all ranks beside one another."""
+        return list(zip(*[step.latest for step in row], strict=False))
+
+    def unseen(self, look: str) -> str:
+        """Why a look failed, on the first rank on which it did; "" if it did not."""
+        return next((rank.unseen[look] for rank in self.ranks if look in rank.unseen), "")
+
+
+def odd_one(values: Sequence[object], ranks: Sequence[int]) -> int | None:
+    """The rank whose value is unlike all others; of two ranks, none can be told."""
+    for place, value in enumerate(values):
+        others = [each for at, each in enumerate(values) if at != place]
+        if len(others) > 1 and len(set(others)) == 1 and value != others[0]:
+            return ranks[place]
+    return None

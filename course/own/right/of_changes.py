@@ -1,0 +1,153 @@
+"""What happens to gradients between backward and step: clipped too early, or unlike on a rank."""
+
+from collections.abc import Callable, Iterator
+
+from course.own.finding import Finding
+from course.own.right import table
+from course.own.right.compared import APART, BROKEN, MEAN, NONE, OTHER, OWN, Compared, Kind
+from course.own.right.evidence import Evidence
+from course.own.right.of_gradients import why_no_gradients
+from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
+from course.own.right.thresholds import FACTOR, HALF, NEAR
+
+Result = Iterator[Finding | Row]
+
+
+def between(run: Evidence) -> Result:
+    """Does anything change gradients on one rank, or clip before it may?"""
+    found = None
+    for one in run.optimizers:
+        found = found or _early_clip(run, one) or _clips_before(run, one) or _changed(run, one)
+    if found or (run.is_sharded and (found := _shards_scaled(run))):
+        yield Row(table.BETWEEN, DIFFERS, found.says)
+        yield found
+    elif not any(one.kinds for one in run.optimizers):
+        yield Row(table.BETWEEN, NOT_SEEN, why_no_gradients(run))
+    elif run.averages:
+        yield Row(table.BETWEEN, EQUAL, "gradients change alike on all ranks, if at all")
+    else:
+        yield Row(table.BETWEEN, NOT_SEEN, "no gradient was seen to be averaged")
+
+
+def _early_clip(run: Evidence, one: Compared) -> Finding | None:
+    lines = [step.early_clip for row in one.steps for step in row]
+    if sum(map(bool, lines)) <= HALF * max(1, len(lines)):
+        return None
+    where = next(filter(None, lines))
+    return Finding(
+        "clip",
+        f"The gradients are clipped at {where} while the scaler's factor is still in them, so "
+        "their norm is far above the limit in every step.",
+        "Call scaler.unscale_(optimizer) before you clip.",
+        "05", None, 1, where,
+    )  # fmt: skip
+
+
+def _clips_before(run: Evidence, one: Compared) -> Finding | None:
+    """Each rank clips its own gradient, and these are combined then."""
+    clipped = changed = 0
+    where = ""
+    for (_, first, used), (_, row) in zip(one.kinds, one.whole, strict=True):
+        places = [p for p in one.has if first[p].name != NONE]
+        if not row[0].clips or not places:
+            continue
+        clipped += 1
+        if all(first[p].name == OWN and used[p].name in (MEAN, OTHER) for p in places):
+            where = row[0].clips[0]
+            changed += any(
+                used[p].name == OTHER or abs(used[p].factor - 1) > FACTOR for p in places
+            )
+    if not changed or changed <= HALF * clipped:
+        return None
+    return Finding(
+        "clip",
+        f"Each rank clips its own gradient at {where}, and the average comes after that: the ranks"
+        " are weighted by their norms, and the average is shorter than the limit.",
+        "Average the gradients first, then clip.",
+        "03", None, 1, where,
+    )  # fmt: skip
+
+
+def _changed(run: Evidence, one: Compared) -> Finding | None:
+    """The gradients are equal at first, or should be, and one rank changes its own."""
+    found: list[tuple[int, list[int]]] = []
+    looked = 0
+    for number, first, used in one.kinds:
+        places = [p for p in one.has if used[p].name not in (NONE, BROKEN)]
+        apart = [p for p in places if used[p].name == APART and used[p].distinct]
+        averaged = [p for p in places if first[p].name in (MEAN, OTHER)]
+        looked += bool(places)
+        if not apart:
+            continue
+        ranks = _who(apart, first, used, run.count)
+        if ranks and (averaged or _others_have_the_mean(apart, used)):
+            found.append((number, ranks))
+    if len(found) < 2 or len(found) <= HALF * looked:
+        return None
+    number, ranks = found[0]
+    rank = run.numbers[ranks[0]] if len(ranks) == 1 else None
+    row = dict(one.whole)[number]
+    clips = [step.clips for step in row]
+    on = f"on rank {rank}" if rank is not None else "on each rank in another way"
+    if any(clips):
+        where = next(each[0] for each in clips if each)
+        return Finding(
+            "clip",
+            f"The gradients are clipped {on} (at {where}) after they were averaged, so the ranks "
+            "use different ones.",
+            "Clip on all ranks, by the same limit.",
+            "04c", rank, number, where,
+        )  # fmt: skip
+    return Finding(
+        "changed gradient",
+        f"The gradients are changed {on} after they were averaged, before {row[0].line}: the ranks"
+        " use different ones, and their weights part.",
+        "Change gradients on all ranks alike, or before they are averaged.",
+        "04c", rank, number, row[0].line,
+    )  # fmt: skip
+
+
+def _who(places: list[int], first: list[Kind], used: list[Kind], count: int) -> list[int]:
+    """The places of the ranks whose gradient is no longer what it was, or not what others have."""
+    wrong: set[int] = set()
+    for place in places:
+        now, then = used[place], first[place]
+        for rank in range(count):
+            begun = then.factors[rank] if then.name == MEAN else 1.0
+            if now.residuals[rank] > NEAR or abs(now.factors[rank] - begun) > FACTOR:
+                wrong.add(rank)
+    return sorted(wrong) if len(wrong) < count or count == 2 else list(range(count))
+
+
+def _others_have_the_mean(places: list[int], used: list[Kind]) -> bool:
+    """Whether at least one rank uses the mean, so that the ranks do average."""
+    return all(
+        any(r <= NEAR and abs(f - 1) <= FACTOR
+            for r, f in zip(used[p].residuals, used[p].factors, strict=True))
+        for p in places
+    )  # fmt: skip
+
+
+def _shards_scaled(run: Evidence) -> Finding | None:
+    """Each rank scales its shard by a factor of its own: the norm was not that of all shards."""
+    for one in run.optimizers:
+        unlike, lines, numbers = 0, [], []
+        for number, row in one.shard_factors:
+            if max(row) > (1 + FACTOR) * min(row):
+                unlike += 1
+                numbers.append(number)
+                lines += [line for step in one.steps[number - 1] for line in step.clips]
+        if unlike > 1 and unlike > HALF * len(one.shard_factors):
+            where = next(iter(lines), one.steps[numbers[0] - 1][0].line)
+            return Finding(
+                "clip",
+                "Each rank scales its shard of the gradients by a factor of its own: the norm was "
+                "that of the shard, not that of the whole gradient.",
+                "Use torch.nn.utils.clip_grad_norm_ on the sharded parameters themselves, which "
+                "takes the norm over all ranks.",
+                "10b", None, numbers[0], where,
+            )  # fmt: skip
+    return None
+
+
+RULES: tuple[Callable[[Evidence], Result], ...] = (between,)

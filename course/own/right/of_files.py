@@ -1,0 +1,70 @@
+"""What is outside of the numbers: files, and random numbers; and what is not looked at at all."""
+
+import os
+from collections.abc import Callable, Iterator
+
+from course.own.finding import Finding
+from course.own.right import table
+from course.own.right.evidence import Evidence
+from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
+from course.own.right.thresholds import HALF
+
+Result = Iterator[Finding | Row]
+
+
+def files(run: Evidence) -> Result:
+    """Do several ranks overwrite the same file?"""
+    writers: dict[tuple[str, str], dict[int, str]] = {}
+    for rank in run.ranks:
+        for each in rank.written:
+            writers.setdefault((rank.host, each.path), {})[rank.rank] = each.line
+    shared = {path: ranks for (_, path), ranks in writers.items() if len(ranks) > 1}
+    if not shared:
+        one = any(rank.written for rank in run.ranks)
+        says = "each file is written by one rank" if one else "no file was overwritten"
+        yield Row(table.FILES, EQUAL if one else NOT_SEEN, says)
+        return
+    path, ranks = next(iter(shared.items()))
+    name = os.path.basename(path)
+    told = " and ".join(str(rank) for rank in sorted(ranks))
+    where = next(iter(ranks.values()))
+    yield Row(table.FILES, DIFFERS, f"{name} by ranks {told}")
+    yield Finding(
+        "same file",
+        f"Ranks {told} all write {name} (at {where}): the last one wins, and two at once may mix "
+        "what they write.",
+        "Let rank 0 write it, or put the rank into the name.",
+        "04", None, None, where,
+    )  # fmt: skip
+
+
+def noise(run: Evidence) -> Result:
+    """Do models of several ranks draw the same random numbers?"""
+    rows = [p for one in run.optimizers for row in one.steps for p in run.passes(row)]
+    drawn = [[each.noise for each in passes] for passes in rows]
+    drawn = [each for each in drawn if all(each)]
+    same = [each for each in drawn if len(set(each)) == 1]
+    if not drawn:
+        yield Row(table.NOISE, NOT_SEEN, "no model drew random numbers on the CPU")
+    elif len(same) <= HALF * len(drawn):
+        yield Row(table.NOISE, DIFFERS, "each rank draws its own")
+    else:
+        yield Row(table.NOISE, EQUAL, "the ranks draw the same, such as for dropout")
+        if not run.is_split:
+            yield Finding(
+                "noise",
+                "The ranks draw the same random numbers in the model, so dropout hides the same "
+                "places on each. Many scripts do, and it costs little.",
+                "If you want other noise on each rank, seed with seed + rank after the model is "
+                "built.",
+                "04c", None, 1, rows[0][0].called, note=True,
+            )  # fmt: skip
+
+
+def unlooked(run: Evidence) -> Result:
+    """What is not looked at."""
+    yield Row(table.EVALUATION, NOT_SEEN, "`right` does not look at what an evaluation adds up")
+    yield Row(table.RESUME, NOT_SEEN, "`right` does not look at what a checkpoint lacks")
+
+
+RULES: tuple[Callable[[Evidence], Result], ...] = (files, noise, unlooked)

@@ -1,0 +1,193 @@
+"""What becomes of each rank's gradient: is it averaged, and did it begin at zero?"""
+
+from collections.abc import Callable, Iterator
+
+from course.core import words
+from course.own.finding import Finding
+from course.own.right import table
+from course.own.right.compared import MEAN, OTHER, OWN, Compared
+from course.own.right.evidence import Evidence
+from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
+from course.own.right.thresholds import HALF
+
+Result = Iterator[Finding | Row]
+
+
+def own(run: Evidence) -> Result:
+    """Does each rank compute a gradient of its own?"""
+    kinds = [used[p] for one in run.optimizers for _, _, used in one.kinds for p in one.has]
+    if not kinds:
+        yield Row(table.OWN, NOT_SEEN, why_no_gradients(run))
+    elif any(each.distinct for each in kinds):
+        yield Row(table.OWN, DIFFERS, "each rank computes one of its own, as it must")
+    else:
+        yield Row(table.OWN, EQUAL, "bit by bit: the ranks do the same work")
+
+
+def why_no_gradients(run: Evidence) -> str:
+    """Why the gradients of no step were compared."""
+    if run.is_sharded:
+        return "fully_shard keeps gradients of its own, which no hook sees"
+    if run.is_split:
+        return run.is_split
+    if any(step.closure for one in run.optimizers for row in one.steps for step in row):
+        return "the optimizer computes its gradients itself, in a closure"
+    return run.unseen("own gradient") or "no step with gradients was seen"
+
+
+def averaged(run: Evidence) -> Result:
+    """Is the gradient that an optimizer uses the mean of the ranks' own?"""
+    if run.is_split or run.is_sharded or not any(one.kinds for one in run.optimizers):
+        yield Row(table.USED, NOT_SEEN, why_no_gradients(run))
+        return
+    if pending := _not_waited_for(run):
+        yield Row(table.USED, DIFFERS, "the messages were not waited for")
+        yield Finding(
+            "not averaged",
+            f"The optimizer uses the gradients before they have arrived: nothing waits for the "
+            f"message that begins at {pending}.",
+            "Keep what the call with async_op=True returns, and call its wait() before the step.",
+            "02", None, 1, pending,
+        )  # fmt: skip
+        return
+    for one in run.optimizers:
+        alone = one.mostly(OWN)
+        if alone and (found := _not_averaged(run, one, alone)):
+            names = some([one.names[place] for place in alone])
+            yield Row(table.USED, DIFFERS, f"each rank uses its own of {names}")
+            yield found
+            return
+    if run.averages_weights:
+        yield Row(table.USED, NOT_SEEN, "the ranks average their weights instead, now and then")
+    elif any(one.mostly(MEAN) for one in run.optimizers):
+        yield Row(table.USED, EQUAL, _says_mean(run))
+    elif any(one.mostly(OTHER) for one in run.optimizers):
+        yield Row(table.USED, NOT_SEEN, "equal on all ranks, but combined in another way")
+    elif all(not used[p].distinct for o in run.optimizers for _, _, used in o.kinds for p in o.has):
+        yield Row(table.USED, NOT_SEEN, "the ranks' own gradients are equal, so it does not show")
+    else:
+        yield Row(table.USED, NOT_SEEN, "the ranks' gradients are not combined in a known way")
+
+
+def _says_mean(run: Evidence) -> str:
+    factors = {round(factor, 2) for one in run.optimizers for factor in _factors(one)}
+    times = (
+        "" if factors <= {1.0} else f", times {', '.join(f'{each:g}' for each in sorted(factors))}"
+    )
+    return f"on all ranks{times}"
+
+
+def _factors(one: Compared) -> list[float]:
+    return [first[p].factor for _, first, _ in one.kinds for p in one.has if first[p].name == MEAN]
+
+
+def _not_waited_for(run: Evidence) -> str:
+    if run.ranks[0].wrapped:
+        return ""
+    for one in run.optimizers:
+        lines = [row[0].pending for row in one.steps]
+        if sum(map(bool, lines)) > HALF * len(lines):
+            return next(filter(None, lines))
+    return ""
+
+
+def _not_averaged(run: Evidence, one: Compared, alone: list[int]) -> Finding | None:
+    """Why the gradients of these parameters are each rank's own; None if they may be."""
+    if run.averages_weights:
+        return None
+    names = some([one.names[place] for place in alone])
+    steps = f"{len(one.kinds)} of {len(one.kinds)} steps looked at"
+    wraps = run.ranks[0].wrapped
+    ignored = {name for each in wraps for name in each.ignored}
+    if all(one.names[place] in ignored for place in alone):
+        return None
+    if len(alone) < len(one.has):
+        if not one.starts_equal:
+            return None
+        where = one.each[0].made[alone[0]] or one.each[0].made_at
+        return Finding(
+            "not averaged",
+            f"The gradients of {names} are not averaged, those of the others are: each rank trains "
+            f"its own {words.plural(len(alone), 'tensor')} of them.",
+            "Put all that is trained into the model that DDP wraps, or average the rest as well.",
+            "03", None, 1, where,
+        )  # fmt: skip
+    passes = [each for _, row in one.whole for each in row[0].latest]
+    bypassed = next((each.bypassed for each in passes if each.bypassed), "")
+    line = passes[-1].line if passes else ""
+    inside = {name for each in wraps for name in each.names}
+    if wraps and (bypassed or any(one.names[place] in inside for place in alone)):
+        if bypassed:
+            return Finding(
+                "not averaged",
+                f"No gradient is averaged in {steps}: the model is called at {bypassed} past DDP, "
+                "on the module inside, so DDP never learns of the backward pass. Each rank trains "
+                "a model of its own.",
+                "Call the wrapped model itself, model(...), not model.module or a part of it. If "
+                "you need more than one method, put the loss into the module's forward.",
+                "03", None, 1, bypassed,
+            )  # fmt: skip
+        if passes and not any(each.syncs for each in passes):
+            return Finding(
+                "not averaged",
+                f"No gradient is averaged in {steps}: DDP's no_sync was on in every forward pass, "
+                "or the model was not called through DDP.",
+                "Leave the last pass before the step, forward and backward, outside of no_sync.",
+                "03b", None, 1, passes[-1].called or line,
+            )  # fmt: skip
+        return Finding(
+            "not averaged",
+            f"No gradient is averaged in {steps}, though the model is in DDP.",
+            "Call the model through DDP, and step the optimizer of its own parameters.",
+            "03", None, 1, line,
+        )  # fmt: skip
+    if not one.starts_equal or (wraps and not run.averages):
+        return None
+    sent = sum(run.ranks[0].sends.get(kind, 0) for kind in ("backward", "between", "step"))
+    says = (
+        "The ranks send messages, but each optimizer uses its rank's own gradients"
+        if sent
+        else f"Nothing was averaged in the {len(one.steps)} steps watched: the ranks began with "
+        "equal weights, and each uses its own gradients"
+    )
+    return Finding(
+        "not averaged",
+        f"{says}, so each rank trains a model of its own.",
+        "Wrap the model in DDP, or all-reduce each gradient and divide by the world size before "
+        "the step.",
+        "02", None, 1, line,
+    )  # fmt: skip
+
+
+def zeroed(run: Evidence) -> Result:
+    """Are the gradients zero when a step begins?"""
+    looked = False
+    for one in run.optimizers:
+        dirty: list[set[int]] = []
+        for _, row in one.whole[1:]:
+            looked = True
+            dirty.append({
+                place for place, step in enumerate(row)
+                if sum(not each for each in step.clean) > HALF * max(1, sum(step.got))
+            })  # fmt: skip
+        ranks = [p for p in range(run.count) if sum(p in d for d in dirty) > HALF * len(dirty)]
+        if ranks:
+            one_rank = run.numbers[ranks[0]] if len(ranks) == 1 else None
+            on = "" if one_rank is None else f" on rank {one_rank}"
+            where = one.steps[0][ranks[0]].line
+            yield Row(table.ZERO, DIFFERS, f"those of the step before are still there{on}")
+            yield Finding(
+                "not zeroed",
+                f"The gradients are not zero when a step begins{on}: each step also uses those of "
+                "all steps before it.",
+                "Call optimizer.zero_grad() once per step, on all ranks.",
+                "00", one_rank, 2, where,
+            )  # fmt: skip
+            return
+    if looked:
+        yield Row(table.ZERO, EQUAL, "on all ranks")
+    else:
+        yield Row(table.ZERO, NOT_SEEN, why_no_gradients(run))
+
+
+RULES: tuple[Callable[[Evidence], Result], ...] = (own, averaged, zeroed)

@@ -1,0 +1,155 @@
+"""What one target counts in the gradient, by the graphs of the losses."""
+
+from collections.abc import Callable, Iterator
+
+from course.own.finding import Finding
+from course.own.numbers.record import Pass, Step
+from course.own.right import table
+from course.own.right.compared import MEAN, OTHER, Compared
+from course.own.right.evidence import Evidence
+from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
+from course.own.right.thresholds import FACTOR, HALF, UNEVEN
+
+Result = Iterator[Finding | Row]
+UNREAD = "the losses could not be read, or have several parts"
+
+
+def targets(run: Evidence) -> Result:
+    """Does each target count as much as any other, and do all together count once?"""
+    one = next((each for each in run.optimizers if each.steps), None)
+    if one is None or run.is_split:
+        yield Row(table.TARGET, NOT_SEEN, run.is_split or "no step of an optimizer was seen")
+        return
+    if not run.is_sharded and not (one.mostly(MEAN) or one.mostly(OTHER)):
+        yield Row(table.TARGET, NOT_SEEN, "the gradients were not seen to be averaged")
+        return
+    if found := _factor(run, one):
+        yield Row(table.TARGET, DIFFERS, found.says)
+        yield found
+        return
+    weights = [(n, _weights(row)) for n, row in enumerate(one.steps, 1)]
+    weights = [(n, each) for n, each in weights if each]
+    if len(weights) <= HALF * len(one.steps):
+        yield Row(table.TARGET, NOT_SEEN, UNREAD)
+        return
+    uneven = [
+        (n, each) for n, each in weights if max(map(max, each)) > UNEVEN * min(map(min, each))
+    ]
+    if len(uneven) <= HALF * len(weights):
+        yield Row(table.TARGET, EQUAL, "as much on each rank and in each pass")
+        return
+    number, each = uneven[0]
+    row = one.steps[number - 1]
+    terms = [[p.parts[0].terms for p in step.latest if p.parts] for step in row]
+    told = "; ".join(
+        f"rank {rank}: {', '.join(map(str, counts))}"
+        for rank, counts in zip(run.numbers, terms, strict=True)
+    )
+    times = max(map(max, each)) / min(map(min, each))
+    line = row[0].latest[-1].called or row[0].latest[-1].line
+    yield Row(table.TARGET, DIFFERS, f"up to {times:.1f} times as much, in step {number}")
+    yield Finding(
+        "mean of means",
+        f"Each rank and each pass divides by its own number of targets (in step {number}, {told}), "
+        f"and the means are averaged: a target of one counts up to {times:.1f} times one of "
+        "another.",
+        "Sum the losses, and divide by the number of targets of all ranks and passes, times the "
+        "number of ranks, since DDP divides by it.",
+        "04c", None, number, line,
+    )  # fmt: skip
+
+
+def _weights(row: tuple[Step, ...]) -> list[list[float]]:
+    """What a target counts in each pass of each rank; none if one could not be read."""
+    found = [[_weight(each) for each in step.latest] for step in row]
+    flat = [weight for each in found for weight in each]
+    return found if flat and all(flat) and all(found) else []
+
+
+def _weight(each: Pass) -> float:
+    """Of a target; 0 if the loss was not read, or is made of unlike parts."""
+    if not each.parts:
+        return 0.0
+    first = each.parts[0]
+    same = all(part.name == first.name and part.terms == first.terms for part in each.parts)
+    return first.weight if same and len(each.parts) == 1 and first.terms else 0.0
+
+
+def _factor(run: Evidence, one: Compared) -> Finding | None:
+    """Whether the gradients are N times, 1/N or k times those of the mean, and why."""
+    if not one.kinds:
+        return None
+    factors = [
+        first[p].factor for _, first, _ in one.kinds for p in one.mostly(MEAN)
+        if first[p].name == MEAN and first[p].distinct
+    ]  # fmt: skip
+    if not factors:
+        return None
+    middle = sorted(factors)[len(factors) // 2]
+    alike = sum(_near(each, middle) for each in factors) > 0.9 * len(factors)
+    total, passes, line = _total(one)
+    count = run.count
+    where = one.steps[0][0].line
+    if not alike:
+        return None
+    if _near(middle, count) and _near(total, 1):
+        return Finding(
+            "factor",
+            f"The gradients are added, not averaged: they are {count} times those of the mean over "
+            "all samples, as if the learning rate were so much larger.",
+            "Divide by the world size after the all-reduce, or divide the loss by it.",
+            "02", None, 1, where,
+        )  # fmt: skip
+    if _near(middle, 1 / count) and not _near(total, count):
+        return Finding(
+            "factor",
+            f"The gradients are averaged, and divided by the world size once more: they are 1/"
+            f"{count} of the mean over all samples.",
+            "Divide once: DDP and ReduceOp.AVG do it already.",
+            "03", None, 1, where,
+        )  # fmt: skip
+    if _near(middle, 1) and passes > 1 and _near(total, passes) and _fed_anew(one):
+        return Finding(
+            "factor",
+            f"The losses of the {passes} passes of a step are added, not averaged: the gradient is "
+            f"{passes} times that of the mean over all samples. One process would do the same.",
+            f"Divide the loss of each pass by {passes}.",
+            "03b", None, 1, line,
+        )  # fmt: skip
+    return None
+
+
+def _near(value: float, other: float) -> bool:
+    return abs(value - other) <= FACTOR * abs(other)
+
+
+def _total(one: Compared) -> tuple[float, int, str]:
+    """What all targets of a step count together on a rank, in how many passes, of which line.
+
+    0 where the losses were not read, are scaled, come from several lines, or are not means.
+    """
+    totals, counts, lines = [], set(), set()
+    for row in one.steps:
+        for step in row:
+            if not step.latest or any(p.scaled or not _weight(p) for p in step.latest):
+                return 0.0, 0, ""
+            totals.append(sum(_weight(p) * p.parts[0].terms for p in step.latest))
+            counts.add(len(step.latest))
+            lines |= {p.line for p in step.latest}
+    if not totals or len(counts) > 1 or len(lines) > 1:
+        return 0.0, 0, ""
+    middle = sorted(totals)[len(totals) // 2]
+    return middle, counts.pop(), lines.pop()
+
+
+def _fed_anew(one: Compared) -> bool:
+    """Whether the passes of a step have samples of their own: they are parts of one batch."""
+    for row in one.steps:
+        for step in row:
+            fed = [tuple(each.rows) for each in step.latest]
+            if not all(fed) or len(set(fed)) < len(fed):
+                return False
+    return True
+
+
+RULES: tuple[Callable[[Evidence], Result], ...] = (targets,)

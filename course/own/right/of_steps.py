@@ -1,0 +1,237 @@
+"""What happens step by step: who steps, with which numbers, and whether weights stay equal."""
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from course.core import words
+from course.own.finding import Finding
+from course.own.numbers.record import Step
+from course.own.right import table
+from course.own.right.compared import Compared
+from course.own.right.evidence import Evidence, odd_one
+from course.own.right.of_gradients import why_no_gradients
+from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
+from course.own.right.thresholds import ALIVE, EXACT, HALF
+
+Result = Iterator[Finding | Row]
+
+
+def taken(run: Evidence) -> Result:
+    """Does each rank take a step when the others do?"""
+    if not run.is_tied or not run.steps:
+        yield Row(table.STEPS, NOT_SEEN, _why(run))
+        return
+    for one in run.optimizers:
+        if one.skip:
+            number, place = one.skip
+            rank = run.numbers[place]
+            other = one.each[0 if place else 1].watched
+            line = other[min(number, len(other)) - 1].line
+            yield Row(table.STEPS, DIFFERS, f"rank {rank} leaves out step {number}")
+            yield Finding(
+                "skipped step",
+                f"Rank {rank} does not take step {number} (at {line}), which the others take: from "
+                "there on its weights are one step behind.",
+                "Decide on all ranks alike: all-reduce the flag (with MAX) that skips a step.",
+                "04c", rank, number, line,
+            )  # fmt: skip
+            return
+    yield Row(table.STEPS, EQUAL, f"all ranks take the same {words.plural(run.steps, 'step')}")
+
+
+def _why(run: Evidence) -> str:
+    if not run.steps:
+        return "no step of an optimizer was seen"
+    return run.is_split or "nothing was seen that ties the ranks"
+
+
+def finite(run: Evidence) -> Result:
+    """Are all gradients finite?"""
+    looked = False
+    for one in run.optimizers:
+        for number, row in enumerate(one.steps, 1):
+            looked = True
+            bad = [
+                any(p.loss is not None and not math.isfinite(p.loss) for p in step.latest)
+                or not _is_finite(step)
+                for step in row
+            ]
+            broken = any(not step.finite for step in row)
+            if not any(bad) and not broken:
+                continue
+            ranks = [rank for rank, each in zip(run.numbers, bad, strict=True) if each]
+            rank = ranks[0] if len(ranks) == 1 else None
+            line = next((p.line for step in row for p in step.latest), "")
+            on = f"of rank {rank}" if rank is not None else "of the ranks"
+            yield Row(table.FINITE, DIFFERS, f"since step {number}")
+            yield Finding(
+                "non-finite",
+                f"The loss or the gradient {on} is not finite in step {number}, and the step is "
+                "taken all the same. An average with it is not finite on any rank.",
+                "Find the sample that does it; clamp what is divided by, and let all ranks leave "
+                "out such a step together.",
+                "04c", rank, number, line,
+            )  # fmt: skip
+            return
+    if looked:
+        yield Row(table.FINITE, EQUAL, "all losses and weights are finite")
+    else:
+        yield Row(table.FINITE, NOT_SEEN, "no step of an optimizer was seen")
+
+
+def _is_finite(step: Step) -> bool:
+    return "own" not in step.gradients or bool(np.isfinite(step.samples("own")).all())
+
+
+def weights(run: Evidence) -> Result:
+    """Are the weights equal after each step?"""
+    if run.is_split or run.is_sharded or not run.steps:
+        yield Row(table.AFTER, NOT_SEEN, why_no_gradients(run))
+        return
+    if run.averages_weights:
+        meets = next(one.meets for one in run.optimizers if one.meets)
+        yield Row(table.AFTER, EQUAL, f"the ranks average them, first before step {meets[0]}")
+        return
+    if not run.is_tied:
+        yield Row(table.AFTER, NOT_SEEN, "nothing was seen that ties the ranks")
+        return
+    for one in run.optimizers:
+        for number, row in enumerate(one.steps, 1):
+            if names := _apart(one, row):
+                yield Row(table.AFTER, DIFFERS, f"since step {number}: {names}")
+                yield _drift(run, one, number, names)
+                return
+    yield Row(table.AFTER, EQUAL, f"in all {words.plural(run.steps, 'step')}")
+
+
+def _apart(one: Compared, row: tuple) -> str:
+    marks = list(zip(*[step.after for step in row], strict=True))
+    places = [place for place, each in enumerate(marks) if len(set(each)) > 1]
+    norms = list(zip(*[step.norms for step in row], strict=False))
+    places += [
+        place for place, each in enumerate(norms)
+        if place not in places and max(each) - min(each) > EXACT * max(map(abs, each))
+    ]  # fmt: skip
+    return some([one.names[place] for place in places])
+
+
+def _drift(run: Evidence, one: Compared, number: int, names: str) -> Finding:
+    row = one.steps[number - 1]
+    equal_before = len({tuple(step.before) for step in row}) == 1
+    moment = "in the step itself" if equal_before else "between two steps"
+    if number == 1 and not equal_before:
+        moment = "before the first step"
+    rank = odd_one([tuple(step.after) for step in row], run.numbers)
+    return Finding(
+        "drift",
+        f"The weights are no longer equal after step {number} ({names}), and nothing else that was "
+        f"looked at explains it: they part {moment}.",
+        "Look for what changes weights on one rank alone; lab 04c has an instrument that finds "
+        "the moment.",
+        "04c", rank, number, row[0].line,
+    )  # fmt: skip
+
+
+def buffers(run: Evidence) -> Result:
+    """Are the buffers equal when a step begins, where they are saved or used to evaluate?"""
+    wraps = [each for rank in run.ranks for each in rank.wrapped]
+    rows = [row for one in run.optimizers for row in one.steps]
+    marks = [[p.buffers for step in row for p in step.latest[:1]] for row in rows]
+    marks = [each for each in marks if len(each) == run.count and any(each)]
+    if any(each.buffers for each in wraps) and not marks:
+        yield Row(table.BUFFERS, EQUAL, "DDP sends rank 0's before each pass")
+        return
+    if not marks or not run.is_tied:
+        yield Row(table.BUFFERS, NOT_SEEN, "the model has none" if not marks else _why(run))
+        return
+    apart = [each for each in marks if len(set(each)) > 1]
+    if len(apart) <= HALF * len(marks):
+        yield Row(table.BUFFERS, EQUAL, "when a step begins")
+        return
+    yield Row(table.BUFFERS, DIFFERS, "when a step begins")
+    if any(rank.evaluated or rank.written for rank in run.ranks):
+        where = wraps[0].made_at if wraps else rows[0][0].latest[0].called
+        yield Finding(
+            "buffers",
+            "The ranks' buffers (such as the statistics of batch norm) differ, and the model is "
+            "evaluated or saved with them: each rank has another result, and rank 0's is kept.",
+            "Let DDP broadcast buffers, use SyncBatchNorm, or average the buffers before you "
+            "evaluate or save.",
+            "04c", None, 2, where,
+        )  # fmt: skip
+
+
+def loose(run: Evidence) -> Result:
+    """Does a parameter get gradients that no optimizer uses?"""
+    if not run.steps:
+        yield Row(table.LOOSE, NOT_SEEN, "no step of an optimizer was seen")
+        return
+    rank = run.ranks[0]
+    kept = [each for each in rank.loose if each.passes >= ALIVE]
+    kept = [each for each in kept if each.missing < each.of]  # else its model is not trained
+    late = [each for each in kept if each.late]
+    few = [each for each in kept if each.missing <= HALF * each.of]
+    if found := late or few:
+        names = ", ".join(f"`{each.name}`" for each in found[:3])
+        where = found[0].made_at or run.optimizers[0].each[0].made_at
+        made = " They were made after the optimizer." if late else ""
+        yield Row(table.LOOSE, DIFFERS, names)
+        yield Finding(
+            "never updated",
+            f"{names} {'get' if len(found) > 1 else 'gets'} gradients in each pass, and no "
+            f"optimizer has {'them' if len(found) > 1 else 'it'}, so nothing is learned there."
+            f"{made}",
+            "Build the whole model first and the optimizer after it, or add the parameters with "
+            "optimizer.add_param_group.",
+            "04c", None, None, where,
+        )  # fmt: skip
+    elif kept:
+        yield Row(table.LOOSE, NOT_SEEN, "most of a model gets gradients that are not used")
+    else:
+        yield Row(table.LOOSE, EQUAL, "all that get gradients are in an optimizer")
+
+
+def schedule(run: Evidence) -> Result:
+    """Does a schedule step once for each step, and end not before the training?"""
+    for one in run.optimizers:
+        first = one.each[0]
+        steps = [row[0] for row in one.steps]
+        counts = sorted(step.schedules for step in steps[1:])
+        middle = counts[len(counts) // 2] if counts else 0
+        passes = sorted(len(step.latest) for step in steps[1:])
+        each = passes[len(passes) // 2] if passes else 0
+        if middle > 1 and middle == each:
+            where = next(step.schedule_line for step in steps if step.schedule_line)
+            yield Row(table.SCHEDULE, DIFFERS, f"{middle} steps for each of the optimizer's")
+            yield Finding(
+                "schedule",
+                f"The schedule takes {middle} steps for each step of the optimizer, one per "
+                "backward pass: the rate falls so many times too fast.",
+                "Call scheduler.step() where optimizer.step() is called.",
+                "04c", None, None, where,
+            )  # fmt: skip
+            return
+        if first.zero_rates >= ALIVE and first.zero_from + first.zero_rates > first.steps:
+            line = next((s.schedule_line for s in steps if s.schedule_line), first.made_at)
+            yield Row(table.SCHEDULE, DIFFERS, f"the rate is 0 from step {first.zero_from} on")
+            yield Finding(
+                "schedule",
+                f"The learning rate is 0 from step {first.zero_from} on, and {first.steps} steps "
+                f"were taken: the last {first.zero_rates} change nothing. accelerate steps a "
+                "prepared schedule once for each process.",
+                "Make the schedule as long as it is stepped: with accelerate, times the number of "
+                "processes, or pass step_scheduler_with_optimizer=False and step it yourself.",
+                "07b", None, first.zero_from, line,
+            )  # fmt: skip
+            return
+    if any(step.schedules for one in run.optimizers for row in one.steps for step in row):
+        yield Row(table.SCHEDULE, EQUAL, "in step with the optimizer so far")
+    else:
+        yield Row(table.SCHEDULE, NOT_SEEN, "no schedule stepped")
+
+
+RULES: tuple[Callable[[Evidence], Result], ...] = (
+    taken, finite, weights, buffers, loose, schedule,
+)  # fmt: skip

@@ -1,0 +1,13 @@
+"""All numbers by which `right` decides; how.md says in a table what each is for."""
+
+HALF = 0.5  # of the steps: what is seen in fewer is chance, such as a last batch
+EXACT = 1e-5  # of a gradient: equal on two ranks
+DISTINCT = 1e-3  # of a gradient: two ranks' own that differ by more are not the same work
+NEAR = 2e-2  # of a gradient: what 16 bits lose on the way
+FACTOR = 2e-2  # of a factor: from N, from 1/N, from k
+UNEVEN = 1.25  # times: targets that count so much more than others
+SAME = 0.9  # of the samples of a step
+OFTEN = 0.8  # of the steps, in which ranks draw the same
+ENOUGH = 8  # samples that two ranks have in common
+ALIVE = 3  # gradients that a parameter must have got, steps that a rate must have been 0
+SINCE = 2  # steps in which the mode or the precision differs

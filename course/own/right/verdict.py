@@ -1,0 +1,124 @@
+"""All that was found, causes before consequences, and the table of all that was compared."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from course.core import CourseError
+from course.own.finding import Finding
+from course.own.numbers.record import Rank
+from course.own.right import (
+    of_changes,
+    of_data,
+    of_files,
+    of_gradients,
+    of_losses,
+    of_starts,
+    of_steps,
+    table,
+)
+from course.own.right.evidence import Evidence
+from course.own.right.table import NOT_SEEN, Row
+
+RULES = (
+    *of_starts.RULES, *of_data.RULES, *of_gradients.RULES, *of_changes.RULES, *of_losses.RULES,
+    *of_steps.RULES, *of_files.RULES,
+)  # fmt: skip
+# What can be found, causes before consequences, and what it is.
+KNOWN = {
+    "start": "the weights differ when training starts",
+    "other model": "a model that is only asked, such as a teacher, differs",
+    "mode": "ranks train in different modes, or in evaluation",
+    "precision": "ranks compute in different precision",
+    "settings": "an optimizer's settings differ, but for the rate",
+    "learning rate": "the rates differ",
+    "same data": "ranks compute on the same samples",
+    "repeated data": "samples come several times in an epoch",
+    "part of the data": "an epoch leaves out samples",
+    "changed gradient": "a rank changes its gradient after the average",
+    "not averaged": "a rank uses its own gradient",
+    "not zeroed": "the gradients of the step before are still there",
+    "factor": "the gradients are a multiple of the mean",
+    "mean of means": "targets count unequally",
+    "non-finite": "a loss or a gradient is not finite",
+    "clip": "gradients are clipped too early, or unlike",
+    "skipped step": "a rank leaves out a step",
+    "never updated": "a parameter is in no optimizer",
+    "schedule": "a schedule is too fast",
+    "drift": "weights part, and the reason is not seen",
+    "order of epochs": "epochs have the same order, or ranks another one",
+    "buffers": "buffers differ, and are evaluated or saved",
+    "same file": "several ranks write one file",
+    "noise": "ranks draw the same random numbers (a note)",
+}
+# What makes weights differ, so that no drift is left to explain.
+PARTS_WEIGHTS = (
+    "start", "settings", "learning rate", "not averaged", "changed gradient", "non-finite", "clip",
+    "skipped step", "not zeroed", "mode",
+)  # fmt: skip
+# What shows in an average that is none, or in steps that do not belong together.
+NEEDS_AVERAGES = {"not averaged": ("mean of means", "factor", "not zeroed", "clip")}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The `findings`, the one that matters first, and the `rows` of the table."""
+
+    findings: list[Finding]
+    rows: list[Row]
+    ranks: list[int] = field(default_factory=list)
+    steps: int = 0
+
+
+def of(ranks: Sequence[Rank]) -> Verdict:
+    """The verdict on what the ranks report; raises `CourseError` where that is too little."""
+    _demand(ranks)
+    run = Evidence(ranks)
+    rows: dict[str, Row] = {}
+    findings: list[Finding] = []
+    for rule in RULES:
+        for each in rule(run):
+            if isinstance(each, Row):
+                rows[each.row] = each
+            else:
+                findings.append(each)
+    for name in table.ORDER:
+        rows.setdefault(name, Row(name, NOT_SEEN, "nothing of it was seen"))
+    ordered = sorted(_causes(findings), key=_place)
+    return Verdict(ordered, [rows[name] for name in table.ORDER], run.numbers, run.steps)
+
+
+def _causes(findings: list[Finding]) -> list[Finding]:
+    """Without what another finding explains."""
+    what = {each.what for each in findings}
+    gone = {"drift"} if what & set(PARTS_WEIGHTS) else set()
+    for cause, consequences in NEEDS_AVERAGES.items():
+        gone |= set(consequences) if cause in what else set()
+    return [each for each in findings if each.what not in gone]
+
+
+def _place(finding: Finding) -> tuple[bool, int]:
+    """Where it comes: a rate that differs later is no cause of what was there before."""
+    place = list(KNOWN).index(finding.what)
+    if finding.what == "learning rate" and (finding.step or 1) > 1:
+        place = list(KNOWN).index("skipped step")
+    return finding.note, place
+
+
+def _demand(ranks: Sequence[Rank]) -> None:
+    if not ranks:
+        raise CourseError("No rank came to its end, so nothing was seen of any step.")
+    world = max(rank.world for rank in ranks)
+    if world < 2:
+        raise CourseError(
+            "This was one process, so there is nothing to compare. Start at least two, with "
+            "torchrun --nproc-per-node 2."
+        )
+    if len(ranks) < world:
+        raise CourseError(
+            f"{len(ranks)} of {world} ranks have reported, and `right` compares all of them."
+        )
+    if not all(rank.backend for rank in ranks):
+        raise CourseError(
+            "The script never called torch.distributed.init_process_group: its ranks know nothing "
+            "of one another, so nothing ties them."
+        )

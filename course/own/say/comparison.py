@@ -1,0 +1,129 @@
+"""What `right` answers: what is wrong, in words, and the table of what was compared."""
+
+import html
+from dataclasses import replace
+from pathlib import Path
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+from course.core import CourseError, words
+from course.own.finding import Finding
+from course.own.numbers import record
+from course.own.numbers.record import Rank
+from course.own.right import verdict
+from course.own.right.table import DIFFERS, MUST_DIFFER, NOT_SEEN, Row
+from course.own.say import report
+
+if TYPE_CHECKING:
+    from course.launch import Run
+
+WIDTH = 100
+NAME, STATE = 36, 10  # columns of the table
+
+
+def comparison(folder: Path, is_end: bool = False) -> "Comparison | None":
+    """The answer as soon as all ranks of this machine have reported to a folder; None before.
+
+    At the end of a run, it rests on the ranks that have reported until then, if any has. Raises
+    `CourseError` where they saw too little to judge by.
+    """
+    ranks = [record.read(path) for path in sorted(folder.glob("rank*.json"))]
+    if not ranks or (not is_end and len(ranks) < ranks[0].local):
+        return None
+    return Comparison(ranks)
+
+
+def compared(run: "Run", folder: Path) -> "Comparison | None":
+    """The answer to a run that has ended; None if the script failed before enough was seen.
+
+    Raises `CourseError` where it went well, and cannot be judged.
+    """
+    try:
+        return comparison(folder, is_end=True)
+    except CourseError:
+        if run.ok:
+            raise
+        return None
+
+
+class Comparison:
+    """The verdict on what the ranks report; a terminal shows its text, a notebook a table.
+
+    Raises `CourseError` where the reports are too few to judge by.
+    """
+
+    def __init__(self, ranks: list[Rank]) -> None:
+        self.verdict = verdict.of(ranks)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What was found, the one that matters first at the beginning."""
+        return self.verdict.findings
+
+    @property
+    def rows(self) -> list[Row]:
+        """What was compared."""
+        return self.verdict.rows
+
+    @property
+    def title(self) -> str:
+        """The answer in a sentence."""
+        steps = words.plural(self.verdict.steps, "step")
+        faults = [finding for finding in self.findings if not finding.note]
+        if not self.verdict.steps:
+            return "No step of an optimizer was seen, so nothing of one was compared."
+        if not faults:
+            return f"Nothing wrong was seen in the {steps} watched."
+        return f"Wrong: {faults[0].what}, in the {steps} watched."
+
+    def plain(self) -> dict:
+        """As JSON, but for the findings, which all tools write alike."""
+        return {
+            "ranks": len(self.verdict.ranks),
+            "steps": self.verdict.steps,
+            "rows": [row.plain() for row in self.rows],
+        }
+
+    def __str__(self) -> str:
+        told = report.text([_with_place(finding) for finding in self.findings])
+        head = f"{self.title} What was compared on {words.plural(len(self.verdict.ranks), 'rank')}:"
+        return "\n".join(filter(None, [told, head, *[_line(row) for row in self.rows]]))
+
+    def __repr__(self) -> str:
+        return f"<Comparison: {self.title}>"
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return {"text/html": self._html(), "text/plain": str(self)}
+
+    def _html(self) -> str:
+        told = "".join(
+            f"<p><b>{html.escape(each.what.capitalize())}.</b> {html.escape(each.says)} "
+            f"<i>Cure:</i> {html.escape(each.cure)}</p>"
+            for each in map(_with_place, self.findings)
+        )
+        rows = "".join(
+            f"<tr><td style='text-align:left'>{html.escape(row.row)}</td><td>{state(row)}</td>"
+            f"<td style='text-align:left'>{html.escape(row.says)}</td></tr>"
+            for row in self.rows
+        )
+        return f"{told}<p>{html.escape(self.title)}</p><table>{rows}</table>"
+
+
+def state(row: Row) -> str:
+    """Its state as the table shows it."""
+    if row.row in MUST_DIFFER and row.state != NOT_SEEN:
+        return "differs ✓" if row.state == DIFFERS else "equal ✗"
+    return row.state
+
+
+def _with_place(finding: Finding) -> Finding:
+    """With its line in the sentence, if that does not say it."""
+    if not finding.where or finding.where in finding.says:
+        return finding
+    return replace(finding, says=f"{finding.says} See {finding.where}.")
+
+
+def _line(row: Row) -> str:
+    head = f"  {row.row:{NAME}}{state(row):{STATE}}"
+    lines = wrap(row.says, WIDTH - len(head), break_long_words=False) or [""]
+    return "\n".join([head + lines[0], *[" " * len(head) + each for each in lines[1:]]])

@@ -1,0 +1,37 @@
+"""Planted scripts on warm ranks, and what `right` answers of them."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from course.checks.runner.on_ranks import await_warm_ranks
+from course.launch import warm_up
+from course.own import NUMBERS, Comparison, compared, watched
+
+PLANTS = Path(__file__).with_name("plants")
+
+Judge = Callable[..., Comparison]
+
+
+@pytest.fixture(scope="session")
+def warm_ranks() -> None:
+    """A warm server that has imported all."""
+    warm_up()
+    await_warm_ranks()
+
+
+@pytest.fixture
+def judge(warm_ranks: None) -> Judge:
+    """What `right` answers of a script."""
+
+    def ask(script: Path, *words: str, count: int = 2) -> Comparison:
+        ranks = ["torchrun", "--standalone", "--nproc-per-node", str(count)]
+        with watched(20, looks_at=NUMBERS) as one:
+            run = one.run([*ranks, str(script), *words])
+            assert run.ok, run.text(run.first_failed)
+            answer = compared(run, one.folder)
+        assert answer is not None
+        return answer
+
+    return ask

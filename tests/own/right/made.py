@@ -1,0 +1,120 @@
+"""Made-up reports of ranks: a small descent is simulated, and one thing in it is wrong.
+
+Own gradients are random, the used one is what the fault makes of them, and the weights follow.
+"""
+
+import zlib
+from collections.abc import Callable
+
+import numpy as np
+
+from course.own.finding import Finding
+from course.own.numbers.record import (
+    Iteration,
+    Optimizer,
+    Other,
+    Part,
+    Pass,
+    Rank,
+    Step,
+    Wrapped,
+    Written,
+)
+from course.own.right import verdict
+
+NAMES, COUNTS = ["body.weight", "head.weight"], [48, 32]
+STEPS, BATCH = 12, 8
+LINE = "train.py:30"
+Fault = Callable[[int, int, dict], None]  # of a rank, a step, and what happens in it
+
+
+def marks(weights: np.ndarray) -> list[int]:
+    """A checksum for each parameter."""
+    parts = np.split(weights.astype(np.float32), np.cumsum(COUNTS)[:-1])
+    return [zlib.crc32(part.tobytes()) for part in parts]
+
+
+def ranks(count: int = 2, fault: Fault | None = None, passes: int = 1, ddp: bool = True,
+          equal_start: bool = True) -> list[Rank]:  # fmt: skip
+    """What so many ranks report of a training in which `fault` changes something.
+
+    It is called for each rank and step with the step's ``own`` gradients of all ranks, the ``used``
+    one of this rank, ``first``, ``base``, and the `Step` under ``step``; it may change any of them.
+    """
+    random = np.random.default_rng(0)
+    made = [_rank(number, count, ddp) for number in range(count)]
+    start = random.normal(size=sum(COUNTS))
+    weights = [start.copy() if equal_start else random.normal(size=len(start)) for _ in made]
+    for number in range(1, STEPS + 1):
+        own = random.normal(size=(count, sum(COUNTS)))
+        for place, rank in enumerate(made):
+            step = Step(
+                number * passes, number, LINE, [0.1], "momentum=0", marks(weights[place]), [], True
+            )
+            step.latest = [_pass(place, number, each, passes) for each in range(passes)]
+            step.got = step.clean = [True, True]
+            happens = {"own": own, "first": own.mean(0), "used": own.mean(0), "step": step,
+                       "base": np.zeros(sum(COUNTS)), "weights": weights[place]}  # fmt: skip
+            if fault:
+                fault(place, number, happens)
+            weights[place] = happens["weights"] - step.rates[0] * happens["used"]
+            step.after = marks(weights[place])
+            step.norms = [float(np.linalg.norm(weights[place]))] * 2
+            step.keep("own", happens["own"][place])
+            for each in ("first", "used", "base"):
+                step.keep(each, happens[each] + (happens["base"] if each != "base" else 0))
+            rank.optimizers[0].watched.append(step)
+        rank.optimizers[0].steps = number
+    for rank, first in zip(made, weights, strict=True):
+        rank.optimizers[0].steps = STEPS
+        for each in rank.wrapped:
+            each.first = each.then = each.then or marks(first * 0)
+    return made
+
+
+def _rank(number: int, count: int, ddp: bool) -> Rank:
+    shapes = [f"[{each}]" for each in COUNTS]
+    optimizer = Optimizer("SGD", "train.py:20", NAMES, shapes, ["train.py:10"] * 2, COUNTS)
+    rank = Rank(number, count, count, "here", "gloo", optimizers=[optimizer], is_over=True)
+    rank.passes = STEPS
+    rank.wrapped = [Wrapped("train.py:19", NAMES, marks(np.zeros(sum(COUNTS))))] if ddp else []
+    return rank
+
+
+def _pass(rank: int, step: int, each: int, passes: int) -> Pass:
+    rows = [zlib.crc32(f"{rank} {step} {each} {row}".encode()) for row in range(BATCH)]
+    part = Part("NllLoss", BATCH, 1 / BATCH / passes)
+    return Pass("train.py:29", "train.py:28", rows, "training", "float32", True, parts=[part],
+                loss=1.0)  # fmt: skip
+
+
+def iteration(rank: int, epoch: int = 0, **more: object) -> Iteration:
+    """A pass over a loader with a DistributedSampler, whose samples no other rank has."""
+    rows = [
+        [zlib.crc32(f"{rank} {epoch} {batch} {row}".encode()) for row in range(BATCH)]
+        for batch in range(4)
+    ]
+    plain = {"kind": "DistributedSampler",
+             "length": 1000, "epoch": epoch, "seed": 0, "rank": rank, "replicas": 2,
+             "shuffles": True, "batches": 4, "rows": rows, "opened_at": "train.py:25"}  # fmt: skip
+    return Iteration(1, 2, made_at="train.py:15", **plain | more)
+
+
+def other(checksum: int, **more: object) -> Other:
+    """A teacher that is called without gradients."""
+    return Other("Linear", "train.py:27", "train.py:12", checksum, **more)
+
+
+def written(path: str) -> Written:
+    """A file that was overwritten."""
+    return Written(path, "train.py:40")
+
+
+def faults(ranks: list[Rank]) -> list[Finding]:
+    """What is found, without notes."""
+    return [each for each in verdict.of(ranks).findings if not each.note]
+
+
+def named(ranks: list[Rank]) -> list[tuple[str, int | None]]:
+    """Their names and ranks."""
+    return [(each.what, each.rank) for each in faults(ranks)]

@@ -1,0 +1,20 @@
+"""The page that says how `right` decides has all its numbers, and each threshold is used."""
+
+import re
+from pathlib import Path
+
+from course.own.right import thresholds
+
+ROOM = Path(thresholds.__file__).parent
+NAMES = {name for name in vars(thresholds) if name.isupper()}
+
+
+def test_the_table_has_every_threshold() -> None:
+    rows = re.findall(r"^\| ((?:`[A-Z]+`(?:, )?)+) \|", (ROOM / "how.md").read_text(), re.MULTILINE)
+    assert sorted(re.findall("[A-Z]+", " ".join(rows))) == sorted(NAMES)
+
+
+def test_every_threshold_is_used() -> None:
+    code = " ".join(path.read_text() for path in ROOM.glob("of_*.py"))
+    code += (ROOM / "compared.py").read_text() + (ROOM / "evidence.py").read_text()
+    assert [name for name in sorted(NAMES) if not re.search(rf"\b{name}\b", code)] == []

@@ -1,0 +1,61 @@
+"""What watches a rank's numbers leaves the script as it is, whatever happens to the watcher."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from course.own.numbers import record
+
+# Trains, and prints each loss and the end of a weight to the last bit.
+TRAINS = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(8, 16), nn.Dropout(0.1), nn.Linear(16, 4))
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+for step in range(12):
+    loss = model(torch.randn(4, 8)).square().mean()
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+    optimizer.step()
+    optimizer.zero_grad()
+    print(loss.item().hex(), model[0].weight.sum().item().hex())
+"""
+WATCHES = """
+import os, sys
+from pathlib import Path
+os.environ |= {"RANK": "0", "WORLD_SIZE": "1"}
+from course.own.numbers import observer
+observer.observe(Path(sys.argv[1]), 5, sys.argv[0])
+"""
+BREAKS = """
+from course.own.numbers import graph, models, optimizers, sampling, watcher
+def fails(*args, **kwargs):
+    raise RuntimeError("a look that fails")
+sampling.together = sampling.values = graph.reductions = models._modes = fails
+"""
+
+
+def printed(tmp_path: Path, *parts: str) -> str:
+    """What a script of these parts prints."""
+    script = tmp_path / "train.py"
+    script.write_text("".join(parts))
+    command = [sys.executable, str(script), str(tmp_path)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.slow
+def test_the_numbers_are_the_same_bit_for_bit_with_and_without_a_broken_watcher(
+    tmp_path: Path,
+) -> None:
+    alone = printed(tmp_path, TRAINS)
+    assert len(alone.splitlines()) == 12
+    assert printed(tmp_path, WATCHES, TRAINS) == alone
+    seen = record.read(tmp_path / "rank0.json")
+    assert not seen.unseen and len(seen.optimizers[0].watched) == 5
+    assert seen.optimizers[0].steps == 12 and seen.is_over
+    assert printed(tmp_path, WATCHES, BREAKS, TRAINS) == alone
+    seen = record.read(tmp_path / "rank0.json")
+    assert "RuntimeError: a look that fails" in seen.unseen.values()

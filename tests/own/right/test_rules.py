@@ -1,0 +1,264 @@
+"""Each rule on made-up reports: what it names, on which rank, and where it says nothing."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from own.right import made
+from own.right.made import faults, named
+from own.right.wrong import (
+    added,
+    alone,
+    bfloat,
+    buffers,
+    clips_alone,
+    clips_before,
+    clips_scaled,
+    divided_twice,
+    drifts,
+    evaluates,
+    infinite,
+    keeps,
+    later_rate,
+    loud,
+    never_waits,
+    rate,
+    same_rows,
+    setting,
+    skips,
+    some,
+    too_fast,
+    undivided,
+    unequal_targets,
+)
+
+from course.core import CourseError
+from course.own.numbers.record import Loose, Part, Rank
+from course.own.right import table, verdict
+from course.own.right.table import NOT_SEEN
+from course.own.right.verdict import Verdict
+
+
+def state(found: Verdict, row: str) -> str:
+    """Of a row of the table."""
+    return next(each.state for each in found.rows if each.row == row)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("passes", [1, 2])
+def test_a_right_training_has_no_finding_and_a_whole_table(count: int, passes: int) -> None:
+    found = verdict.of(made.ranks(count, passes=passes))
+    assert found.findings == []
+    assert [row.row for row in found.rows] == list(table.ORDER)
+    states = {row.row: row.state for row in found.rows}
+    assert states[table.USED] == states[table.AFTER] == states[table.TARGET] == "equal"
+    assert states[table.OWN] == states[table.SAMPLES] == "differs"
+    assert states[table.EVALUATION] == states[table.RESUME] == NOT_SEEN
+    assert all(row.says for row in found.rows)
+
+
+# The fault, how the training is made, what is named first, on which rank.
+FAULTS = [
+    (alone, {}, "not averaged", None),
+    (alone, {"ddp": False}, "not averaged", None),
+    (some, {}, "not averaged", None),
+    (some, {"ddp": False}, "not averaged", None),
+    (never_waits, {"ddp": False}, "not averaged", None),
+    (added, {}, "factor", None),
+    (added, {"ddp": False, "count": 3}, "factor", None),
+    (divided_twice, {"count": 3}, "factor", None),
+    (undivided, {"passes": 2}, "factor", None),
+    (undivided, {"passes": 4, "ddp": False}, "factor", None),
+    (loud, {}, "changed gradient", 1),
+    (loud, {"count": 3}, "changed gradient", 1),
+    (clips_alone, {}, "clip", 1),
+    (clips_before, {"ddp": False}, "clip", None),
+    (clips_scaled, {}, "clip", None),
+    (keeps, {}, "not zeroed", None),
+    (keeps, {"ddp": False}, "not zeroed", None),
+    (rate, {}, "learning rate", None),
+    (later_rate, {"count": 3}, "learning rate", 1),
+    (setting, {"ddp": False}, "settings", None),
+    (evaluates, {"count": 3}, "mode", 1),
+    (evaluates, {}, "mode", 1),
+    (bfloat, {}, "precision", None),
+    (same_rows, {"count": 3}, "same data", None),
+    (infinite, {}, "non-finite", 1),
+    (skips, {}, "skipped step", 1),
+    (skips, {"ddp": False, "count": 3}, "skipped step", 1),
+    (drifts, {}, "drift", None),
+    (drifts, {"count": 3}, "drift", 1),
+    (unequal_targets, {}, "mean of means", None),
+    (too_fast, {"passes": 2}, "schedule", None),
+]
+
+
+@pytest.mark.parametrize(("fault", "how", "what", "rank"), FAULTS)
+def test_a_fault_is_named_first(fault: made.Fault, how: dict, what: str, rank: int | None) -> None:
+    found = faults(made.ranks(fault=fault, **how))
+    assert (found[0].what, found[0].rank) == (what, rank)
+    assert found[0].says.endswith(".") and found[0].cure.endswith(".") and found[0].where
+    assert "drift" not in [each.what for each in found[1:]]
+
+
+def test_weights_that_differ_at_the_start_come_before_all_else() -> None:
+    found = named(made.ranks(fault=unequal_targets, ddp=False, equal_start=False))
+    assert found[0] == ("start", None) and ("mean of means", None) in found
+
+
+def test_what_nothing_ties_is_not_compared() -> None:
+    """Ranks that begin with unlike weights and average nothing may each have their own model."""
+    found = verdict.of(made.ranks(fault=alone, ddp=False, equal_start=False))
+    assert found.findings == []
+    assert state(found, table.START) == state(found, table.AFTER) == NOT_SEEN
+
+
+@pytest.mark.parametrize("sends", [{"point": 40}, {"forward": 40}])
+def test_a_model_that_is_split_over_the_ranks_is_not_compared(sends: dict) -> None:
+    ranks = [replace(each, sends=sends) for each in made.ranks(fault=same_rows, ddp=False)]
+    found = verdict.of(ranks)
+    assert found.findings == [] and state(found, table.SAMPLES) == NOT_SEEN
+
+
+def test_ranks_that_average_their_weights_now_and_then_are_right() -> None:
+    def local(rank: int, step: int, happens: dict) -> None:
+        alone(rank, step, happens)
+        if step == 7:  # all ranks begin it with the same weights
+            happens["weights"] = np.zeros(sum(made.COUNTS))
+            happens["step"].before = made.marks(happens["weights"])
+
+    found = verdict.of(made.ranks(fault=local, ddp=False))
+    assert found.findings == []
+    assert state(found, table.USED) == NOT_SEEN and state(found, table.AFTER) == "equal"
+
+
+def test_a_few_uneven_batches_are_no_fault() -> None:
+    def last(rank: int, step: int, happens: dict) -> None:
+        if step > 9:
+            unequal_targets(rank, step, happens)
+
+    assert named(made.ranks(fault=last)) == []
+
+
+def test_a_sum_that_the_loss_has_divided_is_right() -> None:
+    def divided(rank: int, step: int, happens: dict) -> None:
+        added(rank, step, happens)
+        happens["step"].latest[0].parts = [Part("NllLoss", 8, 1 / 16)]
+
+    assert named(made.ranks(fault=divided, ddp=False)) == []
+
+
+def test_a_sum_of_losses_that_could_not_be_read_is_not_judged() -> None:
+    def unread(rank: int, step: int, happens: dict) -> None:
+        added(rank, step, happens)
+        happens["step"].latest[0].parts = None
+
+    found = verdict.of(made.ranks(fault=unread, ddp=False))
+    assert found.findings == [] and state(found, table.TARGET) == NOT_SEEN
+
+
+def test_several_losses_of_one_batch_may_be_added() -> None:
+    """As a GAN adds what it makes of real and of made-up samples, in two lines."""
+
+    def two_lines(rank: int, step: int, happens: dict) -> None:
+        undivided(rank, step, happens)
+        happens["step"].latest[1].line = "train.py:31"
+
+    def one_batch(rank: int, step: int, happens: dict) -> None:
+        undivided(rank, step, happens)
+        happens["step"].latest[1].rows = happens["step"].latest[0].rows
+
+    assert named(made.ranks(fault=two_lines, passes=2)) == []
+    assert named(made.ranks(fault=one_batch, passes=2)) == []
+
+
+def test_sixteen_bits_on_the_way_are_no_fault() -> None:
+    def rounds(rank: int, step: int, happens: dict) -> None:
+        happens["used"] = happens["first"] = happens["used"] * (1 + 0.004 * (-1) ** np.arange(80))
+
+    assert named(made.ranks(fault=rounds)) == []
+
+
+def test_a_rank_that_ends_earlier_has_skipped_nothing() -> None:
+    ranks = made.ranks()
+    del ranks[0].optimizers[0].watched[-3:]
+    assert named(ranks) == []
+
+
+def test_buffers_count_where_they_are_kept() -> None:
+    ranks = made.ranks(fault=buffers, ddp=False)
+    assert named(ranks) == []
+    ranks[0].evaluated = True
+    assert named(ranks) == [("buffers", None)]
+
+
+def test_a_teacher_must_be_the_same_on_all_ranks() -> None:
+    ranks = made.ranks(3)
+    for number, each in enumerate(ranks):
+        each.others = [made.other(7 if number < 2 else 8)]
+    assert named(ranks) == [("other model", 2)]
+    for each in ranks:
+        each.others[0].trains = True  # the model itself, which is evaluated
+    assert named(ranks) == []
+
+
+def test_parameters_that_no_optimizer_has() -> None:
+    def with_loose(**more: object) -> list[Rank]:
+        ranks = made.ranks()
+        loose = Loose("head.bias", "train.py:11", 12, late=False, of=4, missing=1)
+        for each in ranks:
+            each.loose = [replace(loose, **more)]
+        return ranks
+
+    assert named(with_loose()) == [("never updated", None)]
+    assert named(with_loose(late=True, missing=3)) == [("never updated", None)]
+    assert named(with_loose(missing=3)) == []  # a body that is left as it is, on purpose
+    assert named(with_loose(missing=4)) == []  # a network that only measures, such as a teacher
+    assert named(with_loose(passes=2)) == []
+
+
+def test_a_rate_of_zero_to_the_end() -> None:
+    ranks = made.ranks()
+    for each in ranks:
+        each.optimizers[0].zero_from, each.optimizers[0].zero_rates = 8, 5
+    assert named(ranks) == [("schedule", None)]
+    for each in ranks:
+        each.optimizers[0].zero_rates = 1  # the last step of a schedule
+    assert named(ranks) == []
+
+
+def test_noise_is_a_note() -> None:
+    def draws(rank: int, step: int, happens: dict) -> None:
+        happens["step"].latest[0].noise = step
+
+    found = verdict.of(made.ranks(fault=draws)).findings
+    assert [(each.what, each.note) for each in found] == [("noise", True)]
+
+
+def test_shards_that_are_scaled_each_by_its_own_norm() -> None:
+    def shards(rank: int, step: int, happens: dict) -> None:
+        happens["step"].scale = 0.25 if rank else 0.22
+        happens["step"].clips = ["train.py:31"]
+
+    ranks = made.ranks(fault=shards, ddp=False)
+    for each in ranks:
+        each.optimizers[0].sharded = True
+        for step in each.optimizers[0].watched:
+            step.gradients = {}
+    assert named(ranks) == [("clip", None)]
+
+
+def test_too_few_ranks_are_said_so() -> None:
+    with pytest.raises(CourseError, match="one process"):
+        verdict.of(made.ranks(1))
+    with pytest.raises(CourseError, match="1 of 2 ranks have reported"):
+        verdict.of(made.ranks(2)[:1])
+    with pytest.raises(CourseError, match="No rank"):
+        verdict.of([])
+
+
+def test_every_finding_has_a_place_in_the_order_and_a_test() -> None:
+    planted = {what for _, _, what, _ in FAULTS}
+    above = {"start", "buffers", "other model", "never updated", "order of epochs", "same file",
+             "part of the data", "repeated data", "noise"}  # fmt: skip
+    assert planted | above == set(verdict.KNOWN)

@@ -1,0 +1,53 @@
+"""`right` as one types it: the script's own output, the answer, the exit code, the JSON."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.launching import clean_environment
+
+from course.core import ROOT
+from course.own.right import table
+from course.own.right.verdict import KNOWN
+
+STRANGERS = Path(__file__).with_name("strangers")
+PAGE = (ROOT / "course" / "own" / "right" / "how.md").read_text(encoding="utf-8")
+RANKS = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+
+
+def typed(folder: Path, *words: str) -> subprocess.CompletedProcess:
+    """Type a command of Python's in a folder."""
+    env = clean_environment() | {"OMP_NUM_THREADS": "1"}
+    return subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True)
+
+
+@pytest.mark.slow
+@pytest.mark.rest
+@pytest.mark.timeout(400)
+def test_the_answer_on_the_page_is_what_is_answered(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text((STRANGERS / "unwrapped_forward.py").read_text())
+    alone = typed(tmp_path, *RANKS, "train.py")
+    command = (sys.executable, "-m", "course", "right", "--json", "right.json", "--")
+    done = typed(tmp_path, *command, *RANKS, "train.py")
+    assert done.returncode == 3, done.stderr
+    assert sorted(done.stdout.splitlines()) == sorted(alone.stdout.splitlines())
+    shown = re.search(r"^\$ python -m course right .*?\n(.*?)^```$", PAGE, re.M | re.S)[1]
+    whole, *rows = [part.strip("\n") for part in shown.split("  ...\n")]
+    assert whole in done.stderr and all(row in done.stderr for row in rows)
+    assert done.stderr.count("Not averaged:") == 1  # nothing new was seen at the end
+
+    found = json.loads((tmp_path / "right.json").read_text())
+    assert (found["tool"], found["ranks"], found["steps"]) == ("right", 2, 20)
+    first = found["findings"][0]
+    assert (first["what"], first["rank"], first["step"]) == ("not averaged", None, 1)
+    assert set(first) == {"what", "rank", "step", "where", "says", "cure", "lab", "note"}
+    assert [row["row"] for row in found["rows"]] == list(table.ORDER)
+    assert {row["state"] for row in found["rows"]} == {"equal", "differs", "not seen"}
+
+
+def test_its_help_lists_what_it_can_name(tmp_path: Path) -> None:
+    done = typed(tmp_path, sys.executable, "-m", "course", "right", "--help")
+    assert [name for name in KNOWN if name not in done.stdout] == []
