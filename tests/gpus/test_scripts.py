@@ -53,6 +53,7 @@ SMALL = {
     "11_splitting/train_split.py": "",
     "11b_pipelines/pipeline_times.py": "--microbatches 2",
     "11b_pipelines/three_ways.py": "--mesh 1 2 1 --steps 1",
+    "13b_experts/train_experts.py": "--steps 2",
 }
 LEFT_OUT = {
     "04_ddp_in_practice/doomed.py": "the trainer, which runs above, killed on purpose",
