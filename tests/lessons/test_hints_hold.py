@@ -172,6 +172,12 @@ WARNINGS = [
     ("common_weights", "If all of these are zero", "0/0 in the first round"),
     ("common_weights", "by it into a *new* tensor", "It sums in the state's own tensor"),
     ("common_weights", "let the loop begin again", "A failed round is the end"),
+    ("my_router", "undo the flattening, then the transposition", "It puts the answers back"),
+    ("my_router", "All-reduce the counts over `group`", "It counts for all ranks there are"),
+    ("my_dispatch", "with the two lists exchanged", "Gradients leave with the sizes"),
+    ("my_dispatch", "Multiply by `weight`", "The results are not weighted"),
+    ("my_expert_gradients", "If `grad` is None, make it zeros", "An expert without a token is"),
+    ("my_expert_gradients", "in both cases", "The copies divide by their own number"),
 ]
 
 
