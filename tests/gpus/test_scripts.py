@@ -55,6 +55,7 @@ SMALL = {
     "11b_pipelines/three_ways.py": "--mesh 1 2 1 --steps 1",
     "13_long_sequences/long_compare.py": "--length 64",
     "13_long_sequences/train_long.py": "",
+    "13b_experts/train_experts.py": "--steps 2",
 }
 LEFT_OUT = {
     "04_ddp_in_practice/doomed.py": "the trainer, which runs above, killed on purpose",

@@ -182,6 +182,12 @@ WARNINGS = [
     ),
     ("split_sequence", "divided by the count of all ranks", "It divides by its own count"),
     ("split_sequence", "DDP will divide by the number of ranks", "It forgets that DDP divides"),
+    ("my_router", "undo the flattening, then the transposition", "It puts the answers back"),
+    ("my_router", "All-reduce the counts over `group`", "It counts for all ranks there are"),
+    ("my_dispatch", "with the two lists exchanged", "Gradients leave with the sizes"),
+    ("my_dispatch", "Multiply by `weight`", "The results are not weighted"),
+    ("my_expert_gradients", "If `grad` is None, make it zeros", "An expert without a token is"),
+    ("my_expert_gradients", "in both cases", "The copies divide by their own number"),
 ]
 
 

@@ -1,0 +1,1 @@
+"""Checks of lab 13b: experts on several ranks."""

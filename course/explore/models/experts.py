@@ -1,0 +1,69 @@
+"""Tokens that choose one expert each, on ranks that hold two: who computes how many, who drops."""
+
+import math
+import random
+from collections import Counter
+from dataclasses import dataclass
+
+from course.core import CourseError
+
+RANKS, HELD, TOKENS = 4, 2, 12  # experts that a rank holds, tokens that it has of its own
+EXPERTS = RANKS * HELD
+NO_LIMIT = 8.0  # the capacity factor with which an expert takes every token
+
+
+@dataclass(frozen=True)
+class Flow:
+    """The choices of all tokens: ``chosen[rank][token]`` is an expert, ``kept`` has its room."""
+
+    chosen: tuple[tuple[int, ...], ...]
+    kept: tuple[tuple[bool, ...], ...]
+    room: int  # tokens of each rank that an expert takes
+
+    def rows(self, rank: int, expert: int) -> tuple[int, int]:
+        """Return how many tokens of a rank the expert takes, and how many it drops."""
+        choices = zip(self.chosen[rank], self.kept[rank], strict=True)
+        taken = [kept for choice, kept in choices if choice == expert]
+        return sum(taken), len(taken) - sum(taken)
+
+    def computed(self, rank: int) -> int:
+        """Return the rows that the experts of a rank compute, whoever has sent them."""
+        held = range(rank * HELD, (rank + 1) * HELD)
+        return sum(self.rows(sender, expert)[0] for sender in range(RANKS) for expert in held)
+
+    @property
+    def dropped(self) -> int:
+        """The tokens for which no expert has room."""
+        return sum(not kept for each in self.kept for kept in each)
+
+    @property
+    def slowdown(self) -> float:
+        """The time of the layer in units of an even load: all ranks wait for the busiest."""
+        return max(map(self.computed, range(RANKS))) / TOKENS
+
+
+def flow(popular: float = 0.0, factor: float = NO_LIMIT, seed: int = 2) -> Flow:
+    """Let the share `popular` (0 to 1) of all tokens choose expert 0, the rest evenly all of them.
+
+    An expert takes `factor` times an even load of each rank's tokens, rounded up, in their order.
+    Raises `CourseError` for impossible numbers.
+    """
+    if not 0 <= popular <= 1 or factor <= 0:
+        raise CourseError("The share of the popular expert is 0 to 1, and the factor above 0.")
+    draw = random.Random(seed)
+    most, room = round(popular * TOKENS), math.ceil(factor * TOKENS / EXPERTS)
+    chosen, kept = [], []
+    for rank in range(RANKS):
+        begin = rank * (TOKENS - EXPERTS)  # so that all experts get equally many of all ranks
+        others = [(begin + index) % EXPERTS for index in range(TOKENS)]
+        draw.shuffle(others)
+        drawn = draw.sample(range(TOKENS), TOKENS)[:most]  # a larger share has the same tokens too
+        choices = [0 if token in drawn else other for token, other in enumerate(others)]
+        seen: Counter[int] = Counter()
+        taken = []
+        for choice in choices:
+            seen[choice] += 1
+            taken.append(seen[choice] <= room)
+        chosen.append(tuple(choices))
+        kept.append(tuple(taken))
+    return Flow(tuple(chosen), tuple(kept), room)
