@@ -51,6 +51,16 @@ CODE = {
     "_exit": ("os", DOC, "Python's library reference"),
     "_engine_run_backward": ("torch.autograd.graph", LESS, "what a rank's stack calls backward"),
     "_sync_buffers": (DDP, LESS, "when DDP sends its buffers"),
+    # own/fit
+    "_subclasses": ("torch", R, "tensors without memory"),
+    "_internal": ("torch.testing", R, "a group of ranks that are not there"),
+    "_local_scalar_dense": ("torch.ops.aten", R, "what Tensor.item runs"),
+    "_compute_bucket_assignment_by_size": ("torch.distributed", R, "DDP's buckets"),
+    "_DisableTorchDispatch": ("torch._C", R, "to read a value past a dispatch mode"),
+    "_get_dispatch_mode": ("torch._C", R, "whether tensors without memory are being made"),
+    "_TorchDispatchModeKey": ("torch._C", R, "the same"),
+    "_cdata": ("torch.UntypedStorage", R, "which memory a tensor has"),
+    "_local_tensor": ("", LESS, "which part of a split tensor lies here; on an object of torch's"),
     # checks
     "_world": (C10D, R, "the process groups that there are"),
     "_object_to_tensor": (C10D, R, "the bytes of an object that travels"),

@@ -1,13 +1,11 @@
 """What `fit` answers: for each number of GPUs and each size, whether it fits; then what would."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from course.core import words
-from course.own.fit import beside
-from course.own.fit.stage import NotFollowed, Rehearsal, Stage
+from course.own.fit.result import Advice, Result, Run
+from course.own.fit.stage import NotFollowed, Stage
 
 if TYPE_CHECKING:
     from course.drawing import Picture
@@ -16,77 +14,8 @@ SMALLER = 3  # how many smaller batches are tried, each half of the one before
 LARGER = 2  # how often the largest batch is rehearsed before it is believed
 
 
-@dataclass(frozen=True)
-class Run:
-    """A rehearsal on GPUs of one size in bytes."""
-
-    rehearsal: Rehearsal
-    memory: int
-
-    @property
-    def peak(self) -> int:
-        """The bytes that each GPU must have: the tensors at their most, and what lies beside."""
-        return self.rehearsal.account.peak + beside.nbytes(self.rehearsal.ranks)
-
-    @property
-    def fits(self) -> bool:
-        """Whether it fits."""
-        return self.peak <= self.memory
-
-    @property
-    def by(self) -> dict[str, int]:
-        """The bytes of each kind at the peak; what is not of tensors counts as other."""
-        found = dict(self.rehearsal.account.by)
-        found["other"] += beside.nbytes(self.rehearsal.ranks)
-        return found
-
-    def plain(self) -> dict:
-        """As JSON."""
-        return {
-            "gpus": self.rehearsal.ranks,
-            "memory_bytes": self.memory,
-            "fits": self.fits,
-            "peak_bytes": self.peak,
-            "at": self.rehearsal.account.at,
-            "by": self.by,
-        }
-
-
-@dataclass(frozen=True)
-class Advice:
-    """A change that was rehearsed, and the bytes that each GPU needs then."""
-
-    do: str
-    peak: int
-
-    def plain(self) -> dict:
-        """As JSON."""
-        return {"do": self.do, "peak_bytes": self.peak}
-
-
-@dataclass
-class Answer:
-    """The runs by GPUs and sizes; advice for `target`, the one that is to be made to fit."""
-
-    runs: list[Run]
-    target: Run | None = None
-    advice: list[Advice] = field(default_factory=list)
-    largest: tuple[int, Run] | None = None  # the largest batch of loaders that fits, and its run
-
-    @cached_property
-    def rehearsals(self) -> list[Rehearsal]:
-        """One for each number of GPUs."""
-        return list({run.rehearsal.ranks: run.rehearsal for run in self.runs}.values())
-
-    @property
-    def assumed(self) -> list[str]:
-        """The lines whose values were assumed."""
-        return sorted({line for each in self.rehearsals for line in each.assumed})
-
-    @property
-    def notes(self) -> list[str]:
-        """What makes the answer less sure."""
-        return sorted({note for each in self.rehearsals for note in each.notes})
+class Answer(Result):
+    """A result for people: as text, and in a notebook as a picture."""
 
     @property
     def picture(self) -> "Picture":
@@ -94,14 +23,6 @@ class Answer:
         from course.own.fit import picture  # not needed in a terminal, and slow to import
 
         return picture.draw(self)
-
-    def plain(self) -> dict:
-        """As JSON."""
-        return {
-            "runs": [run.plain() for run in self.runs],
-            "advice": [each.plain() for each in self.advice],
-            "assumed": self.assumed,
-        }
 
     def __str__(self) -> str:
         from course.own.fit import text

@@ -14,8 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
+from course.core import insides
+from course.own.fit.torch_insides import tree_leaves
 from course.own.watch.lines import Lines
 
 # The first that applies is what a storage is for.
@@ -97,7 +98,7 @@ class Ledger(TorchDispatchMode):
 
     def resize(self, storage: torch.UntypedStorage) -> None:
         """A storage has another size than before."""
-        number = self._numbers.get(storage._cdata)
+        number = self._numbers.get(insides.inside(storage, "_cdata"))
         if number is not None:
             known = self.record.storages[number]
             self.record.events.append((number, storage.nbytes() - known.nbytes))
@@ -149,7 +150,7 @@ class Ledger(TorchDispatchMode):
             storage = tensor.untyped_storage()
         except NotImplementedError:  # it has none, like a sparse tensor
             return None
-        key = storage._cdata
+        key = insides.inside(storage, "_cdata")
         if key in self._numbers:
             return self._numbers[key]
         record, number = self.record, len(self.record.storages)

@@ -1,22 +1,18 @@
 """The memory over the steps, stacked by kind: a panel for each number of GPUs, sizes as lines."""
 
-from typing import TYPE_CHECKING
-
 from course.core import words
 from course.drawing import Picture, palette, svg
 from course.own.fit.ledger import KINDS
+from course.own.fit.result import Result
+from course.own.fit.stage import Rehearsal
 from course.own.fit.text import card
-
-if TYPE_CHECKING:
-    from course.own.fit.answer import Answer
-    from course.own.fit.stage import Rehearsal
 
 LEFT, TOP, HEIGHT, GAP = 84, 96, 110, 58
 RIGHT = svg.WIDTH - 40
 COLOURS = {kind: palette.rank_colour(index) for index, kind in enumerate(KINDS)}
 
 
-def draw(answer: "Answer") -> Picture:
+def draw(answer: Result) -> Picture:
     """A panel for each rehearsal, all on one scale."""
     found = answer.rehearsals
     highest = max(max(run.peak for run in answer.runs), *_near(answer))
@@ -37,7 +33,7 @@ def draw(answer: "Answer") -> Picture:
     )
 
 
-def _title(answer: "Answer") -> str:
+def _title(answer: Result) -> str:
     fitting = [run for run in answer.runs if run.fits]
     if not fitting:
         return "It fits on none of these GPUs"
@@ -46,13 +42,13 @@ def _title(answer: "Answer") -> str:
     return f"It fits on {gpus} of {card(least.memory)}"
 
 
-def _near(answer: "Answer") -> list[int]:
+def _near(answer: Result) -> list[int]:
     """The sizes that a scale should show: those not far above what is needed."""
     peak = max(run.peak for run in answer.runs)
     return [run.memory for run in answer.runs if run.memory <= 3 * peak] or [0]
 
 
-def _panel(answer: "Answer", found: "Rehearsal", top: float, highest: int) -> list[str]:
+def _panel(answer: Result, found: Rehearsal, top: float, highest: int) -> list[str]:
     bottom = top + HEIGHT
     scale = HEIGHT / highest
     series = found.account.series

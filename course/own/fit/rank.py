@@ -9,14 +9,13 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.distributed import checkpoint, device_mesh
 from torch.distributed import distributed_c10d as c10d
-from torch.testing._internal.distributed.fake_pg import FakeStore
 from torch.utils.data import DataLoader
 
 from course.own.fit import reducer
 from course.own.fit.ledger import Ledger
+from course.own.fit.torch_insides import FakeStore, parse_to, unset_fake_temporarily
 from course.pretended import pretend_torch_cuda
 
 
@@ -156,7 +155,7 @@ def _install_moves(ledger: Ledger) -> None:
         if args and isinstance(args[0], int):  # the index of a GPU
             args = (torch.device("cuda", args[0]), *args[1:])
         copy = kwargs.pop("copy", False)
-        device, dtype, _, _ = torch._C._nn._parse_to(*args, **kwargs)
+        device, dtype, _, _ = parse_to(*args, **kwargs)
         if device is None or device.type != "cuda":
             return to(self, *args, copy=copy, **kwargs)
         there = hasattr(self, "_local_tensor") or ledger.lies_on_gpu(self)

@@ -13,6 +13,8 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.nn.parallel import distributed
 
+from course.own.fit.torch_insides import bucket_assignment
+
 
 class Bucket:
     """A bucket as a communication hook sees it, like `dist.GradBucket`."""
@@ -99,7 +101,7 @@ class Reducer:
             return False
         self._may_rebuild = False
         tensors = [self._parameters[index] for index in self._order]
-        indices, _ = dist._compute_bucket_assignment_by_size(
+        indices, _ = bucket_assignment(
             tensors, self._limits, [self._sparse[index] for index in self._order], self._order
         )
         self._make(indices)
@@ -184,7 +186,7 @@ def _register(reducer: Reducer, state: Any, hook: Callable) -> None:
 def _broadcast(group: Any, tensors: list[Tensor], size: int, source: int = 0) -> None:
     """As in C++: flat copies of some tensors, of at most `size` bytes or one tensor, at a time."""
     limit = [size] * len(tensors)
-    indices, _ = dist._compute_bucket_assignment_by_size(tensors, limit[:1])
+    indices, _ = bucket_assignment(tensors, limit[:1])
     with torch.no_grad():
         for members in indices:
             flat = torch.cat([tensors[index].reshape(-1) for index in members])

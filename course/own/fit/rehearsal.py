@@ -17,21 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import (
-    DataDependentOutputException,
-    DynamicOutputShapeException,
-    UnsupportedFakeTensorException,
-    UnsupportedOperatorException,
-)
 
 from course.own.fit import account, rank, values
 from course.own.fit.changes import Changes
 from course.own.fit.ledger import Ledger
 from course.own.fit.moments import Enough, Moments
+from course.own.fit.torch_insides import NOT_FOLLOWED, DynamicOutputShapeException
 from course.own.watch.lines import Lines
 
-NOT_FOLLOWED = (DataDependentOutputException, DynamicOutputShapeException,
-                UnsupportedFakeTensorException, UnsupportedOperatorException)  # fmt: skip
 PR_SET_PDEATHSIG = 1
 NO_DATA = ("data is not allocated", "no storage", "meta tensor", "FakeTensor")
 

@@ -1,14 +1,11 @@
 """The answer of `fit` in words."""
 
 from textwrap import wrap
-from typing import TYPE_CHECKING
 
 from course.core import words
 from course.own.fit import beside
 from course.own.fit.ledger import KINDS
-
-if TYPE_CHECKING:
-    from course.own.fit.answer import Answer, Run
+from course.own.fit.result import Result, Run
 
 WIDTH = 100
 COUNTED = {
@@ -21,7 +18,7 @@ COUNTED = {
 }
 
 
-def text(answer: "Answer") -> str:
+def text(answer: Result) -> str:
     """All of it, in lines of at most `WIDTH` characters."""
     lines = [*map(_verdict, answer.runs), "", *_table(answer)]
     paragraphs = [*_advice(answer), *_doubts(answer)]
@@ -42,7 +39,7 @@ def card(nbytes: int) -> str:
     return f"{words.significant(nbytes / words.GIB)} GiB"
 
 
-def _verdict(run: "Run") -> str:
+def _verdict(run: Run) -> str:
     size = card(run.memory)
     gpus = words.plural(run.rehearsal.ranks, "GPU")
     room = abs(run.memory - run.peak)
@@ -51,7 +48,7 @@ def _verdict(run: "Run") -> str:
     return f"does not fit  {gpus} of {size}: {gib(run.peak)} each, missing {gib(room)}"
 
 
-def _table(answer: "Answer") -> list[str]:
+def _table(answer: Result) -> list[str]:
     """The bytes by kind at the peak, for each number of GPUs, and where each comes from."""
     found = answer.rehearsals
     head = "".join(f"{words.plural(each.ranks, 'GPU'):>13}" for each in found)
@@ -73,7 +70,7 @@ def _table(answer: "Answer") -> list[str]:
     return lines
 
 
-def _advice(answer: "Answer") -> list[str]:
+def _advice(answer: Result) -> list[str]:
     lines = []
     if answer.target:
         size = card(answer.target.memory)
@@ -93,7 +90,7 @@ def _advice(answer: "Answer") -> list[str]:
     return lines
 
 
-def _doubts(answer: "Answer") -> list[str]:
+def _doubts(answer: Result) -> list[str]:
     """What the answer rests on, and what it leaves out."""
     lines = list(answer.notes)
     if answer.assumed:

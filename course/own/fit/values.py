@@ -5,13 +5,20 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake_temporarily
-from torch.utils._pytree import tree_leaves
 
+from course.own.fit.torch_insides import (
+    FAKE_MODE,
+    FakeTensor,
+    FakeTensorMode,
+    dispatch_mode,
+    tree_leaves,
+    unset_fake_temporarily,
+    value_of,
+    without_dispatch,
+)
 from course.own.watch.lines import OURS, Lines
 
 SAMPLERS = "torch/utils/data/"
-aten = torch.ops.aten
 # The value that a test of all numbers of a healthy training has.
 HEALTHY = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False}
 FILLED = {"zeros": 0, "ones": 1, "zeros_like": 0, "ones_like": 1, "new_zeros": 0, "new_ones": 1}
@@ -56,7 +63,7 @@ class Values:
         constant = getattr(tensor, "constant", None)
         if not isinstance(tensor, FakeTensor) or constant is not None:
             with unset_fake_temporarily():
-                return aten._local_scalar_dense(tensor if constant is None else constant)
+                return value_of(tensor if constant is None else constant)
         known = getattr(tensor, "known", None)
         if known is None:
             self._assume()
@@ -89,7 +96,7 @@ class Values:
             def ask(self: Tensor, *args: Any, **kwargs: Any) -> Any:
                 if isinstance(self, FakeTensor):
                     self = filled(self)
-                with unset_fake_temporarily(), torch._C._DisableTorchDispatch():
+                with unset_fake_temporarily(), without_dispatch():
                     return real(self, *args, **kwargs)
 
             return ask
@@ -102,7 +109,7 @@ class Values:
 
 def without_data(tensor: Tensor) -> Tensor:
     """A weight that was read from a file, as a tensor without memory."""
-    found = torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE)
+    found = dispatch_mode(FAKE_MODE)
     if found is None or isinstance(tensor, FakeTensor):
         return tensor
     return found.from_tensor(tensor)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from course.own.fit import answer, beside
+from course.own.fit import answer, beside, result
 from course.own.fit.account import Account
 from course.own.fit.ledger import KINDS
 from course.own.fit.stage import NotFollowed, Rehearsal
@@ -90,4 +90,4 @@ def test_to_the_byte(peak: int) -> None:
     made = Made().rehearse(1)
     exact = made.account.peak + beside.nbytes(1)
     account = replace(made.account, peak=made.account.peak + peak)
-    assert answer.Run(replace(made, account=account), exact).fits is (peak == 0)
+    assert result.Run(replace(made, account=account), exact).fits is (peak == 0)

@@ -1,0 +1,88 @@
+"""The outcome of rehearsals as plain data: for each number of GPUs and each size, what it takes."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from course.own.fit import beside
+from course.own.fit.stage import Rehearsal
+
+
+@dataclass(frozen=True)
+class Run:
+    """A rehearsal on GPUs of one size in bytes."""
+
+    rehearsal: Rehearsal
+    memory: int
+
+    @property
+    def peak(self) -> int:
+        """The bytes that each GPU must have: the tensors at their most, and what lies beside."""
+        return self.rehearsal.account.peak + beside.nbytes(self.rehearsal.ranks)
+
+    @property
+    def fits(self) -> bool:
+        """Whether it fits."""
+        return self.peak <= self.memory
+
+    @property
+    def by(self) -> dict[str, int]:
+        """The bytes of each kind at the peak; what is not of tensors counts as other."""
+        found = dict(self.rehearsal.account.by)
+        found["other"] += beside.nbytes(self.rehearsal.ranks)
+        return found
+
+    def plain(self) -> dict:
+        """As JSON."""
+        return {
+            "gpus": self.rehearsal.ranks,
+            "memory_bytes": self.memory,
+            "fits": self.fits,
+            "peak_bytes": self.peak,
+            "at": self.rehearsal.account.at,
+            "by": self.by,
+        }
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A change that was rehearsed, and the bytes that each GPU needs then."""
+
+    do: str
+    peak: int
+
+    def plain(self) -> dict:
+        """As JSON."""
+        return {"do": self.do, "peak_bytes": self.peak}
+
+
+@dataclass
+class Result:
+    """The runs by GPUs and sizes; advice for `target`, the one that is to be made to fit."""
+
+    runs: list[Run]
+    target: Run | None = None
+    advice: list[Advice] = field(default_factory=list)
+    largest: tuple[int, Run] | None = None  # the largest batch of loaders that fits, and its run
+
+    @cached_property
+    def rehearsals(self) -> list[Rehearsal]:
+        """One for each number of GPUs."""
+        return list({run.rehearsal.ranks: run.rehearsal for run in self.runs}.values())
+
+    @property
+    def assumed(self) -> list[str]:
+        """The lines whose values were assumed."""
+        return sorted({line for each in self.rehearsals for line in each.assumed})
+
+    @property
+    def notes(self) -> list[str]:
+        """What makes the answer less sure."""
+        return sorted({note for each in self.rehearsals for note in each.notes})
+
+    def plain(self) -> dict:
+        """As JSON."""
+        return {
+            "runs": [run.plain() for run in self.runs],
+            "advice": [each.plain() for each in self.advice],
+            "assumed": self.assumed,
+        }

@@ -1,0 +1,30 @@
+"""What a rehearsal needs of torch's insides; if a release lacks one of them, a sentence says so."""
+
+import torch
+import torch.distributed as dist
+
+from course.core import insides
+
+_C = insides.inside(torch, "_C")
+_FAKE = insides.module("torch._subclasses.fake_tensor")
+
+FakeTensor = insides.inside(_FAKE, "FakeTensor")
+FakeTensorMode = insides.inside(_FAKE, "FakeTensorMode")
+unset_fake_temporarily = insides.inside(_FAKE, "unset_fake_temporarily")
+DynamicOutputShapeException = insides.inside(_FAKE, "DynamicOutputShapeException")
+NOT_FOLLOWED = (
+    DynamicOutputShapeException,
+    insides.inside(_FAKE, "DataDependentOutputException"),
+    insides.inside(_FAKE, "UnsupportedFakeTensorException"),
+    insides.inside(_FAKE, "UnsupportedOperatorException"),
+)
+FakeStore = insides.inside(
+    insides.module("torch.testing._internal.distributed.fake_pg"), "FakeStore"
+)
+tree_leaves = insides.inside(insides.module("torch.utils._pytree"), "tree_leaves")
+value_of = insides.inside(torch.ops.aten, "_local_scalar_dense")  # what `.item()` runs
+parse_to = insides.inside(insides.inside(_C, "_nn"), "_parse_to")  # the arguments of `Tensor.to`
+bucket_assignment = insides.inside(dist, "_compute_bucket_assignment_by_size")  # DDP's
+without_dispatch = insides.inside(_C, "_DisableTorchDispatch")
+dispatch_mode = insides.inside(_C, "_get_dispatch_mode")
+FAKE_MODE = insides.inside(_C, "_TorchDispatchModeKey").FAKE
