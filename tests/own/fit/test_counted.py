@@ -55,7 +55,6 @@ def compare(found: dict) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 def test_two_scripts_each_time() -> None:
     found = counted("2", EACH_TIME)
     assert len(found) == len(EACH_TIME)
@@ -64,8 +63,7 @@ def test_two_scripts_each_time() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.rest
-@pytest.mark.timeout(900)
+@pytest.mark.sampled
 @pytest.mark.parametrize("script", OTHERS, ids=lambda path: path.stem)
 def test_the_others_on_one_and_two_ranks(script: Path) -> None:
     found = counted("1,2", [script])
@@ -75,8 +73,7 @@ def test_the_others_on_one_and_two_ranks(script: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.rest
-@pytest.mark.timeout(900)
+@pytest.mark.sampled
 @pytest.mark.parametrize("script", EACH_TIME, ids=lambda path: path.stem)
 def test_four_ranks(script: Path) -> None:
     (found,) = counted("4", [script])

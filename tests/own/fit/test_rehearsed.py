@@ -8,7 +8,7 @@ import pytest
 from course.core import CourseError
 from course.own import fit_answer
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 
 TRAINS = """import torch
 from torch import nn

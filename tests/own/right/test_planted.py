@@ -9,7 +9,7 @@ from course.own.right.table import NOT_SEEN
 
 PLANTS = Path(__file__).with_name("plants")
 STRANGERS = Path(__file__).with_name("strangers")
-pytestmark = [pytest.mark.slow, pytest.mark.rest]
+pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
 # The script, its fault, the ranks; what is named, on which rank, and the text at its line.
 PLANTED = [

@@ -26,7 +26,6 @@ def typed(folder: Path, *words: str) -> subprocess.CompletedProcess:
 
 @pytest.mark.slow
 @pytest.mark.rest
-@pytest.mark.timeout(400)
 def test_the_answer_on_the_page_is_what_is_answered(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text((STRANGERS / "unwrapped_forward.py").read_text())
     alone = typed(tmp_path, *RANKS, "train.py")
