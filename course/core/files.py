@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]  # the folder that holds course/, labs/ and solutions/
-RUNS = Path("course-runs")  # what runs write, in the current folder; `runs` may be the user's
+RUNS = Path("course-runs")  # where runs write, below the current folder; `runs` may be a user's
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -28,8 +28,8 @@ class Channel:
         """Wait for bytes, return the messages that they complete.
 
         Which kinds of `Message` they are depends on who is at the other end: see `messages`.
-        Raises `EOFError` at the end, and for bytes that are no message: who sends such is not, or
-        no longer, one of ours.
+        Raises `EOFError` at the end, and for bytes that are no message: such a sender
+        is not, or is no longer, one of our processes.
         """
         try:
             data = self._socket.recv(1 << 16)

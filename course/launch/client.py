@@ -59,9 +59,8 @@ def launch(
     limit does not count the time in which the machine was busy with other things. `env` adds to
     the environment. `place` is where it runs, if not here: `Here(host)` for another network, or a
     `Sandbox`. `module_folder` is for a script that runs another: the folder from which that one
-    imports. An
-    interrupt ends the run, then `Interrupted` is raised; so does `stop`, for a launch in a thread,
-    where no interrupt arrives. Raises `CourseError` where nothing can be started.
+    imports. An interrupt ends the run, then `Interrupted` is raised; so does `stop`, for a launch
+    in a thread, where no interrupt arrives. Raises `CourseError` where nothing can be started.
     """
     preflight.check(words)
     folder = run_folder.new(words)

@@ -26,7 +26,7 @@ OWN = os.path.dirname(__file__) + os.sep
 
 
 def possible() -> bool:
-    """Whether a fork can be as a new interpreter here: on Linux, where this Python has `END`."""
+    """Whether a fork can stand in for a new interpreter: on Linux, if this Python has `END`."""
     return sys.platform == "linux" and all(hasattr(home, name) for home, name in END)
 
 

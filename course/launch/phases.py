@@ -38,7 +38,7 @@ class Phases:
             self._until = until
 
     def ask(self, reason: Reason, now: float) -> bool:
-        """Whether a run that should end for this reason has to be asked to: not twice."""
+        """Begin to end the run for this reason; False if it is ending already."""
         if self.phase != Phase.RUNNING:
             return False
         self.phase, self.reason, self._until = Phase.ASKED, reason, now + GRACE_S

@@ -22,7 +22,7 @@ class Sandbox:
     """Where `launch` runs a command whose script is a learner's.
 
     It has files ``rank0`` and so on, in the folder `outside` of this process, and inside in the
-    folder `inside`. Only through these anything comes out, but for what is printed.
+    folder `inside`. Apart from printed output, these files are the only way out.
     """
 
     inside = Path(isolation.LETTERS)

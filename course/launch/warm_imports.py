@@ -1,6 +1,7 @@
 """In the warm server: what it imports before it forks, and the environment that this takes.
 
-Also the rule by which a run is told that cannot use it, since a variable was read too early.
+Also how to recognise a run that needs new interpreters: it changes a variable that was already
+read.
 """
 
 import atexit
@@ -48,9 +49,9 @@ THEN = (
 
 
 def make_no_table_that_nobody_reads() -> None:
-    """At the end of a process, write of torch's compiler how long it took where a log takes it.
+    """Let torch make its table of compile times at exit only if its log shows it.
 
-    torch makes a table for its log whether or not the log takes it: 3 ms of each rank.
+    Otherwise torch makes the table in any case, which takes each rank 3 ms.
     """
     compiler: Any = sys.modules.get(COMPILER)
     if write := getattr(compiler, "dump_compile_times", None):

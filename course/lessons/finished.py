@@ -44,7 +44,7 @@ class Course:
 
 
 def faults(root: Path, every: Sequence[Lesson], wanted: Collection[Lesson]) -> list[str]:
-    """What the wanted ones of all lessons lack, as ``course/lessons/NAME.md:LINE: reason``."""
+    """What each wanted lesson lacks, as ``course/lessons/NAME.md:LINE: reason``."""
     page = root / "labs" / "glossary.md"
     text = page.read_text(encoding="utf-8") if page.is_file() else ""
     terms = frozenset(map(place, TERM.findall(text)))
@@ -191,7 +191,7 @@ def _importable(lesson: Lesson, _: Course) -> Iterator[Fault]:
 
 
 def _group_outlives_models(lesson: Lesson, _: Course) -> Iterator[Fault]:
-    """Freed after its group, a DDP model can hang over Gloo (pytorch/pytorch issue 56297).
+    """A DDP model that is freed after its group can hang over Gloo (pytorch/pytorch issue 56297).
 
     It then destroys the group, which joins its threads, and keeps Python's lock meanwhile; a thread
     that just then frees a tensor of the last collective waits for the lock.

@@ -1,4 +1,4 @@
-"""What a lesson must keep to: a rule names line and reason, and all faults are reported at once.
+"""The rules for a lesson. Each fault has its line and reason; all are reported together.
 
 Without these, a lesson is not built. What a *finished* lab has besides is in `finished`.
 """

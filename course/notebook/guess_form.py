@@ -41,7 +41,7 @@ class GuessForm(anywidget.AnyWidget):
     said = traitlets.Unicode().tag(sync=True)  # instead of the field; "" shows the field
     change = traitlets.Unicode().tag(sync=True)  # what brings the field back; "" for nothing
     fault = traitlets.Unicode().tag(sync=True)
-    stored = traitlets.Unicode().tag(sync=True)  # what the run showed, for who has no kernel
+    stored = traitlets.Unicode().tag(sync=True)  # what the run showed, where there is no kernel
     turn = traitlets.Int().tag(sync=True)  # grows with each reply, also where it is the same again
 
     def __init__(self, guess: Guess) -> None:

@@ -1,4 +1,4 @@
-"""Help for who is stuck in an exercise: a fuller hint, the solution, a fresh start, what changed.
+"""Help for a learner who is stuck: a fuller hint, the solution, a fresh start, what changed.
 
 All of it comes from the lessons, which lie in the installed package too.
 """

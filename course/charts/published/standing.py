@@ -20,7 +20,7 @@ def neighbours(at: float, value: float, published: Sequence[Curve]) -> dict[str,
 
 
 def stands(name: str, at: float, value: float, published: Sequence[Curve]) -> str:
-    """A sentence: `name` has `value` at `at`, the next published figures and the highest have ...
+    """A sentence that compares `value` with the nearest published figures and the highest.
 
     `value` is in the unit of the lines. Raises `CourseError` if it is not above 0, or if no line
     has a figure near `at`.

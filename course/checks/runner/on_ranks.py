@@ -63,15 +63,16 @@ def on_ranks(
     """Call ``function(*args, **kwargs)`` on `world_size` ranks; return the results by rank.
 
     The ranks are joined in a Gloo group first, unless the function is to do that (`join` False).
-    A process that is `alone` cannot join one: no launcher tells it where. That takes half the time.
+    `alone` starts one plain process, which cannot join a group; it starts in half the time.
 
     `function` is at the top of its module; `src` is first on its import path. Results are plain
     data, tensors and `Call`s: what a rank hands over is read without executing any of it.
     `printed`, if given, is called with each line that the ranks print, and its rank. With a
     `sandbox`, all of this runs in there. With a `salt` the ranks are new interpreters that make
     with it the hashes of text; without one, ranks forked from a warm server share its salt.
-    Raises `Rejected` where a rank fails, `Deadlock` after `limit` seconds (in which the machine had
-    time for the ranks), `Unwritten` where a TODO is open, `NotJudged` where no rank came so far.
+    Raises `Rejected` where a rank fails, `Deadlock` after `limit` seconds (not counting
+    time spent waiting for a core), `Unwritten` where a TODO is open, `NotJudged` where no rank came
+    so far.
     """
     call = (_module(function), function.__qualname__, args, kwargs, str(src), join and not alone)
     with _call_files(sandbox, world_size) as (outside, inside):

@@ -1,4 +1,4 @@
-"""Whether code leaves as they are the functions with which its results are compared.
+"""Does a learner's code leave alone the functions that compare its results?
 
 A script that puts its own in the place of `torch.equal` would pass whatever it computes.
 """

@@ -1,6 +1,7 @@
 """What a teacher should look at in a script, before believing that it is honest.
 
-No script needs any of it to solve an exercise. To find it is no proof, and not to find it neither.
+No script needs any of it to solve an exercise. Finding it proves nothing, and
+neither does not finding it.
 """
 
 import ast

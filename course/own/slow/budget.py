@@ -89,7 +89,7 @@ class Budget:
         return share.mean(self.rounds, lambda each: fmean(s.own[kind] for s in each.shares))
 
     def price(self, traffic: str) -> float:
-        """What such messages take where no rank waits for another."""
+        """What such messages cost by themselves, without waiting for a late rank."""
         return share.mean(self.rounds, lambda each: each.price(traffic))
 
     def waited(self, index: int, *traffic: str) -> float:

@@ -62,14 +62,14 @@ class Cause:
 
     @property
     def matters(self) -> bool:
-        """Whether it costs enough to come first, and to be a finding that is more than a note."""
+        """Whether it costs enough to come first, and to count as a fault rather than a note."""
         if not self.is_fact and self.share * self.budget.net_s < TINY:
             return False
         return self.share >= (CROWDED if self.needs_cores and self.budget.is_starved else MATTERS)
 
     @property
     def title(self) -> str:
-        """It in a line: 'straggler, rank 1: 70 % of a step'."""
+        """The cause in one line: 'straggler, rank 1: 70 % of a step'."""
         rank = "" if self.rank is None else f", rank {self.rank}"
         return f"{self.cause}{rank}: {percent(self.share)} of a step"
 
@@ -99,7 +99,7 @@ class Cause:
 
     @property
     def finding(self) -> Finding:
-        """It in the form that all questions share; a note where it costs little."""
+        """The cause in the form that all questions share; a note where it costs little."""
         about = (self.says, self.cure, self.lab, self.rank)
         return Finding(self.cause, *about, where=self.line, note=not self.matters)
 

@@ -9,7 +9,10 @@ from course.own.watch.timeline import OWN
 
 @dataclass(frozen=True)
 class Late:
-    """The late rank, by its place; the kind of work that it has most more of; the steps without."""
+    """The late rank, by its place; the kind of work in which it exceeds the others most.
+
+    `even` has the steps with that excess removed.
+    """
 
     index: int
     kind: str

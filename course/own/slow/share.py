@@ -35,7 +35,7 @@ class Round:
     weight: float = 1.0
 
     def price(self, traffic: str) -> float:
-        """What such messages take where no rank waits for another: the last one waits least."""
+        """What such a message costs by itself: the wait of the rank that waits least."""
         return min(share.waits[traffic] for share in self.shares)
 
     @property

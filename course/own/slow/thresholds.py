@@ -15,8 +15,8 @@ NEARLY_ALL = 0.8  # of a step is computing, or "nothing is wrong" is not said
 
 # Who is late.
 LEAST = 0.05  # of a step: what is smaller is chance
-STEADY = 0.8  # of all that the last rank is later, in steps in which it is this one
-PART = 0.2  # of what it has more of most: so much of another kind of work counts, too
+STEADY = 0.8  # of the total lateness falls in steps where this rank is last
+PART = 0.2  # of its largest excess: another kind of work with as much counts, too
 IN_TURNS = 0.3  # of a step, where each time another rank is late
 ALONE = 0.9  # of a kind of work, or several ranks have it
 

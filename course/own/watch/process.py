@@ -2,7 +2,7 @@
 
 A rank is known by its environment, or by the group that it joins: children of `mp.spawn` have no
 environment of their own. The launcher, workers of loaders and other programs that a rank starts
-come through here as well, and are left alone or never counted.
+come through here as well; they are not watched, or not counted as ranks.
 """
 
 import atexit

@@ -5,7 +5,7 @@ from course.own.slow.cause import OwnWork
 
 
 class Copies(OwnWork):
-    """The GPU waits for them."""
+    """The GPU waits for copies."""
 
     cause = kind = "copies"
     about = "the device waits for copies from the host"

@@ -8,7 +8,7 @@ SHARED = "ZeroRedundancyOptimizer"
 
 
 class Optimizer(OwnWork):
-    """It takes long."""
+    """The step of the optimizer takes long."""
 
     cause = kind = "optimizer"
     about = "the optimizer's step takes long"

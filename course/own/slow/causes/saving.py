@@ -4,7 +4,7 @@ from course.own.slow.cause import OwnWork
 
 
 class Saving(OwnWork):
-    """Ranks write files, or wait for one that does."""
+    """Ranks write files, or wait for a rank that does."""
 
     cause = kind = "saving"
     about = "ranks wait while one saves"

@@ -21,7 +21,7 @@ ALIKE = (
 
 
 class Straggler(Cause):
-    """The others wait for it: nearly always for the same rank, or for one after another."""
+    """The others wait for one rank: nearly always for the same, or for one after another."""
 
     cause = "straggler"
     about = "one rank is later than the others, which wait for it"
