@@ -45,7 +45,8 @@ def test_what_fits_needs_no_advice_but_the_largest_batch() -> None:
 
 def test_what_does_not_fit_is_tried_with_changes() -> None:
     stage = Made()
-    found = answer.answer(stage, [1, 4], [5 * GIB])
+    memory = 3 * GIB + beside.nbytes(4)  # room for 4 samples
+    found = answer.answer(stage, [1, 4], [memory])
     assert [run.fits for run in found.runs] == [False, False]
     assert found.target.rehearsal.ranks == 4
     first_words = [each.do.split()[0] for each in found.advice]
