@@ -21,7 +21,7 @@ from course.core.files import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
-LAB, NEW = "00_start_here", "13_my_lab"
+LAB, NEW = "00_start_here", "14_my_lab"
 TOOL = "tests/tools/new_exercise.py"
 
 

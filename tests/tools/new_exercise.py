@@ -5,7 +5,7 @@
 The frame is a whole exercise, only a dull one: its solution passes its check, its wrong answer is
 rejected, its other right answer passes. So each part can be replaced while all tests stay green.
 
-A lab that does not exist yet is begun: `LAB=13_my_lab`.
+A lab that does not exist yet is begun: `LAB=14_my_lab`.
 """
 
 import argparse
@@ -241,7 +241,7 @@ def _new_number(lesson: str, every: list[Lesson]) -> str:
         there = ", ".join(lab.name for lab in every)
         raise CourseError(
             f"There is no lab {lesson!r}; there is {there}. "
-            "A new one has a number of its own, as in `13_my_lab`."
+            "A new one has a number of its own, as in `14_my_lab`."
         )
     return match["number"]
 
