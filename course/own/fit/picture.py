@@ -7,7 +7,7 @@ from course.own.fit.result import Result
 from course.own.fit.stage import Rehearsal
 from course.own.fit.text import card
 
-LEFT, TOP, HEIGHT, GAP = 84, 96, 110, 58
+LEFT, TOP, HEIGHT, GAP = 84, 112, 110, 58
 RIGHT = svg.WIDTH - 40
 COLOURS = {kind: palette.rank_colour(index) for index, kind in enumerate(KINDS)}
 

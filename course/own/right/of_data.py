@@ -287,7 +287,7 @@ def of_epochs(run: Evidence) -> Result:
             )  # fmt: skip
             return
     if len(shuffled) > 1:
-        yield Row(table.EPOCHS, DIFFERS, "each epoch has its own order, as it should")
+        yield Row(table.EPOCHS, DIFFERS, "each epoch has its own order, as it must")
     else:
         yield Row(table.EPOCHS, NOT_SEEN, "no second epoch with a DistributedSampler began")
 

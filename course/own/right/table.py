@@ -33,7 +33,7 @@ ORDER = (
     START, MODE, PRECISION, SETTINGS, RATE, SAMPLES, OWN, USED, TARGET, ZERO, BETWEEN, STEPS, AFTER,
     OTHERS, BUFFERS, LOOSE, FINITE, EPOCHS, SHARE, SCHEDULE, NOISE, EVALUATION, FILES, RESUME,
 )  # fmt: skip
-MUST_DIFFER = (SAMPLES, OWN)  # on several ranks that share out one batch
+MUST_DIFFER = (SAMPLES, OWN, EPOCHS)  # between ranks that share out a batch; between epochs
 
 
 @dataclass(frozen=True)
