@@ -12,6 +12,13 @@ from course.given.partial_attention import Partial, attend
 from course.given.sent import Traffic
 
 SAMPLES, HEADS, LENGTH, WIDTH = 2, 3, 24, 5  # 24 tokens: 1, 2, 3 and 4 ranks can hold two pieces
+# By the number of ranks, for each rank: where its two pieces begin in zigzag.
+STARTS = {
+    1: [(0, 12)],
+    2: [(0, 18), (6, 12)],
+    3: [(0, 20), (4, 16), (8, 12)],
+    4: [(0, 21), (3, 18), (6, 15), (9, 12)],
+}
 IN_ORDER, ZIGZAG = "in order", "zigzag"  # in order, some ranks have nothing to compute in a round
 RESULTS = ("output", "gradient of q", "gradient of k", "gradient of v")
 
@@ -26,8 +33,9 @@ def places(ranks: int, order: str = ZIGZAG) -> Tensor:
     """Where the tokens of each rank stand: in zigzag, two pieces from both ends of the sequence."""
     if order == IN_ORDER:
         return torch.arange(LENGTH).view(ranks, -1)
-    pieces = torch.arange(LENGTH).chunk(2 * ranks)
-    return torch.stack([torch.cat([pieces[rank], pieces[-1 - rank]]) for rank in range(ranks)])
+    piece = LENGTH // (2 * ranks)
+    starts = STARTS[ranks]
+    return torch.tensor([[start + n for start in two for n in range(piece)] for two in starts])
 
 
 def merged(scale: float) -> list[tuple[list[Tensor], list[Tensor]]]:
