@@ -215,16 +215,19 @@ def schedule(run: Evidence) -> Result:
             return
         if first.zero_rates >= ALIVE and first.zero_from + first.zero_rates > first.steps:
             line = next((s.schedule_line for s in steps if s.schedule_line), first.made_at)
-            yield Row(table.SCHEDULE, DIFFERS, f"the rate is 0 from step {first.zero_from} on")
-            yield Finding(
-                "schedule",
+            says = (
                 f"The learning rate is 0 from step {first.zero_from} on, and {first.steps} steps "
-                f"were taken: the last {first.zero_rates} change nothing. accelerate steps a "
-                "prepared schedule once for each process.",
-                "Make the schedule as long as it is stepped: with accelerate, times the number of "
-                "processes, or pass step_scheduler_with_optimizer=False and step it yourself.",
-                "07b", None, first.zero_from, line,
-            )  # fmt: skip
+                f"were taken: the last {first.zero_rates} change nothing."
+            )
+            cure = "Make the schedule as long as the training."
+            if not middle:  # no step of the script's own
+                says += " accelerate steps a prepared schedule once for each process."
+                cure = (
+                    "Make the schedule as long as it is stepped: times the number of processes; or "
+                    "pass step_scheduler_with_optimizer=False and step it yourself."
+                )
+            yield Row(table.SCHEDULE, DIFFERS, f"the rate is 0 from step {first.zero_from} on")
+            yield Finding("schedule", says, cure, "07b", None, first.zero_from, line)
             return
     if any(step.schedules for one in run.optimizers for row in one.steps for step in row):
         yield Row(table.SCHEDULE, EQUAL, "in step with the optimizer so far")

@@ -32,7 +32,7 @@ REPORTED = [
     ("unwrapped_forward", "not averaged", "policy.head(policy.body(good))"),
     ("worker_seeds", "same data", "DataLoader("),
     ("token_mean", "mean of means", "model(tokens)"),
-    ("scheduler_too_fast", "schedule", ".step()"),
+    ("scheduler_too_fast", "schedule", "LinearLR("),
 ]
 
 
