@@ -22,7 +22,7 @@ from course.launch import warm_up
 HERE = Path(__file__).parent
 LABS = sorted(HERE.glob("labs/*.ipynb"))
 TIMEOUT_S = 1000  # of a test or a cell, which may wait with patience more than once
-DAYS, CI_DAYS = 12, 3  # within which each sampled test runs, in `make test` and in CI
+DAYS, CI_DAYS = 12, 6  # within which each sampled test runs, in `make test` and in CI
 DAY = date.fromisoformat(os.environ.get("COURSE_SAMPLE") or date.today().isoformat())
 ORDER = os.environ.get("COURSE_ORDER")  # a seed: files in another order, see tests/tools/steady.py
 WITH_DEV = all(map(find_spec, ["hypothesis", "pytest_timeout", "xdist"]))
