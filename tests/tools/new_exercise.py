@@ -190,8 +190,8 @@ this order:
    PYTHONPATH=tests .venv/bin/python tests/tools/change_solutions.py build/changes {name}
 6. make notebooks ARGS={lesson}, which runs the lab; then `minutes` in the lesson's header, if
    `make quick` says that they have changed, and `make prose ARGS={lesson}`.
-7. .venv/bin/python -m course build --check: it must print nothing. Step 6 also rebuilds
-   images/labs_map.svg and labs/start.ipynb: commit them.
+7. make notebooks ARGS=start: its stored outputs count the labs and exercises. Step 6 also rebuilds
+   images/labs_map.svg: commit both. Then .venv/bin/python -m course build --check prints nothing.
 """
 
 
