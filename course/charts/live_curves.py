@@ -93,7 +93,7 @@ def _result(rows: list[Row]) -> Row:
 def _title(rows: list[Row], result: Row, done: bool) -> str:
     """How far it is, what came out, and the newest values of each plot, as many as there is room.
 
-    Where ranks differ, these are the lowest and the highest, or one that is no finite number.
+    Where ranks differ, these are the lowest and the highest, or one that is not finite.
     """
     if not rows:
         return "Running"

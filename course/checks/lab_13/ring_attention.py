@@ -16,7 +16,7 @@ MERGE = (
     "Both sums are relative to the largest score of their own part. "
     "By what must each be multiplied to be relative to the largest of both?"
 )
-OVERFLOW = "exp(100) is infinite in float32: relative to which score is no exponential above 1?"
+OVERFLOW = "exp(100) is infinite in float32: relative to which score are all exponentials ≤ 1?"
 ROUND = (
     "After `step` passes, a rank holds the keys of the rank that is `step` places before it. "
     "Which row of `places` is theirs?"

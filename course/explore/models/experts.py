@@ -27,7 +27,7 @@ class Flow:
         return sum(taken), len(taken) - sum(taken)
 
     def computed(self, rank: int) -> int:
-        """Return the rows that the experts of a rank compute, whoever has sent them."""
+        """Return the rows that the experts of a rank compute, from all ranks."""
         held = range(rank * HELD, (rank + 1) * HELD)
         return sum(self.rows(sender, expert)[0] for sender in range(RANKS) for expert in held)
 
