@@ -57,8 +57,6 @@ CODE = {
     "_local_scalar_dense": ("torch.ops.aten", R, "what Tensor.item runs"),
     "_compute_bucket_assignment_by_size": ("torch.distributed", R, "DDP's buckets"),
     "_DisableTorchDispatch": ("torch._C", R, "to read a value past a dispatch mode"),
-    "_get_dispatch_mode": ("torch._C", R, "whether tensors without memory are being made"),
-    "_TorchDispatchModeKey": ("torch._C", R, "the same"),
     "_cdata": ("torch.UntypedStorage", R, "which memory a tensor has"),
     "_local_tensor": ("", LESS, "which part of a split tensor lies here; on an object of torch's"),
     # checks

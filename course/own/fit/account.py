@@ -13,14 +13,13 @@ POINTS = 300  # of the memory over the steps
 class Account:
     """The memory of one rank, in bytes.
 
-    `by` has the bytes of each kind at the peak, `most` the most of each at any time. `at` is the
-    line that asked for the last piece, in `step`, from 1, while the script was in `moment`.
+    `by` has the bytes of each kind at the peak. `at` is the line that asked for the last piece, in
+    `step`, from 1, while the script was in `moment`.
     `series` has points of time, counted in steps, each with the bytes by kind.
     """
 
     peak: int
     by: dict[str, int]
-    most: dict[str, int]
     at: str
     step: int
     moment: str
@@ -37,7 +36,6 @@ def add_up(record: Record) -> Account:
     """The account of a run; where it uses a GPU, only what lies there counts."""
     counts = [each.on_gpu or not record.uses_gpu for each in record.storages]
     held: Counter[str] = Counter()
-    most: Counter[str] = Counter()
     by: dict[str, int] = {}
     total = peak = at = 0
     when = 0
@@ -47,7 +45,6 @@ def add_up(record: Record) -> Account:
         if counts[number]:
             kind = record.storages[number].kind
             held[kind] += change
-            most[kind] = max(most[kind], held[kind])
             total += change
             if total > peak:
                 peak, at, when, by = total, number, index, dict(held)
@@ -57,7 +54,6 @@ def add_up(record: Record) -> Account:
     return Account(
         peak,
         {kind: by.get(kind, 0) for kind in KINDS},
-        {kind: most[kind] for kind in KINDS},
         record.storages[at].line if record.storages else "",
         1 + bisect_right(record.steps, when),
         record.moments[bisect_right(moments, when) - 1][1] if record.moments else "",

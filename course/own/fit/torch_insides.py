@@ -26,5 +26,3 @@ value_of = insides.inside(torch.ops.aten, "_local_scalar_dense")  # what `.item(
 parse_to = insides.inside(insides.inside(_C, "_nn"), "_parse_to")  # the arguments of `Tensor.to`
 bucket_assignment = insides.inside(dist, "_compute_bucket_assignment_by_size")  # DDP's
 without_dispatch = insides.inside(_C, "_DisableTorchDispatch")
-dispatch_mode = insides.inside(_C, "_get_dispatch_mode")
-FAKE_MODE = insides.inside(_C, "_TorchDispatchModeKey").FAKE

@@ -7,10 +7,8 @@ import torch
 from torch import Tensor
 
 from course.own.fit.torch_insides import (
-    FAKE_MODE,
     FakeTensor,
     FakeTensorMode,
-    dispatch_mode,
     tree_leaves,
     unset_fake_temporarily,
     value_of,
@@ -105,14 +103,6 @@ class Values:
             setattr(Tensor, name, asked(getattr(Tensor, name)))
         Tensor.__format__ = _formatted(Tensor.__format__)
         torch.utils.swap_tensors = _swapped(torch.utils.swap_tensors)
-
-
-def without_data(tensor: Tensor) -> Tensor:
-    """A weight that was read from a file, as a tensor without memory."""
-    found = dispatch_mode(FAKE_MODE)
-    if found is None or isinstance(tensor, FakeTensor):
-        return tensor
-    return found.from_tensor(tensor)
 
 
 def mode() -> FakeTensorMode:

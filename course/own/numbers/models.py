@@ -56,8 +56,7 @@ class Models:
         self.others: dict[int, Other] = {}  # that were called without gradients
         self.first_weights: dict[int, int] = {}  # of these
         self.pass_ = Pass()  # what is known of the next backward pass
-        self.in_backward = self.inside_optimizer = False
-        self.syncs = 0  # backward passes that DDP averaged
+        self.in_backward = False
         self._depth = 0
         self._inside_ddp: set[int] = set()  # modules inside of a model in DDP
         self._wrapped: dict[int, Wrapped] = {}

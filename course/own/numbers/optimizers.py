@@ -87,11 +87,6 @@ class Watched:
             self.views = [sampling.values(each, self.share) for each in self.parameters]
         return sampling.together(self.views)
 
-    def take(self, entry: Entry) -> None:
-        """A parameter has got a gradient."""
-        self.got.add(entry.place)
-        self.entries.append(entry)
-
     def look_first(self) -> None:
         """Before the gradients are unscaled, clipped or used."""
         if self.first is None and self.is_whole and self.entries:

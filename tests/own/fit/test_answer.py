@@ -29,7 +29,7 @@ class Made:
         by = dict.fromkeys(KINDS, 0) | {"weights": weights, "activations": activations}
         series = [(0.0, by), (1.0, by), (3.0, by)]
         peak = weights + activations
-        account = Account(peak, by, by, "train.py:41", 2, "backward", series, 3, True)
+        account = Account(peak, by, "train.py:41", 2, "backward", series, 3, True)
         made = [each for each in ("batch", "autocast", "shard") if each in changes]
         return Rehearsal(ranks, account, ["train.py:57"], [], made, self.batch)
 
