@@ -27,8 +27,9 @@ def adopt_orphans() -> None:
 
 def end_with_parent() -> None:
     """Have this process killed when its parent ends, even while it is stopped (prctl(2), Linux)."""
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)
+    if sys.platform == "linux":
+        pr_set_pdeathsig = 1
+        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)
 
 
 def let_others_look_inside(they_may: bool) -> None:

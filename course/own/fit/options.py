@@ -4,18 +4,13 @@ import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
 
-from course.core import CourseError, words, write_whole
+from course.core import words, write_whole
 from course.own.fit import answer, command, stage
 from course.own.fit.answer import Answer
+from course.own.say.options import Parser
 
 GPUS, MEMORY = "1,2,4,8", "24,80"
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise CourseError(f"{self.prog}: {message}. It is used so: {self.usage}")
 
 
 def fit_answer(argv: Sequence[str], prog: str) -> Answer:
@@ -32,7 +27,7 @@ def fit_answer(argv: Sequence[str], prog: str) -> Answer:
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         prog=prog,
         usage=f"{prog} [--gpus 1,2,4,8] [--memory 24,80] [--json FILE] -- torchrun ... SCRIPT.py",
         description="Rehearse your own training, unchanged, for some steps on tensors without "

@@ -4,20 +4,19 @@ Each line of its input is a request as JSON, and each line of its output the acc
 is none.
 """
 
-import ctypes
 import json
 import os
 import runpy
-import signal
 import sys
 import tempfile
 import traceback
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from course.launch import process_tree
 from course.own.fit import account, rank, values
 from course.own.fit.changes import Changes
 from course.own.fit.ledger import Ledger
@@ -25,7 +24,6 @@ from course.own.fit.moments import Enough, Moments
 from course.own.fit.torch_insides import NOT_FOLLOWED, DynamicOutputShapeException
 from course.own.watch.lines import Lines
 
-PR_SET_PDEATHSIG = 1
 NO_DATA = ("data is not allocated", "no storage", "meta tensor", "FakeTensor")
 
 
@@ -40,7 +38,7 @@ def forked(request: dict) -> dict:
     with tempfile.TemporaryFile("w+") as answer, tempfile.TemporaryFile("w+") as output:
         child = os.fork()
         if not child:
-            _end_with_parent()
+            process_tree.end_with_parent()
             os.dup2(output.fileno(), 1)
             os.dup2(output.fileno(), 2)
             json.dump(rehearse(request), answer)
@@ -56,12 +54,6 @@ def forked(request: dict) -> dict:
         return {"failed": f"The rehearsal ended with exit code {code}.", "output": tail}
     found = json.loads(text)
     return found | {"output": tail} if "failed" in found else found
-
-
-def _end_with_parent() -> None:
-    """No rehearsal outlives the process that asked for it (prctl(2), Linux alone)."""
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def rehearse(request: dict, ranks_are_real: bool = False) -> dict:

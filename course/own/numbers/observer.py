@@ -7,11 +7,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from course.own.numbers import record
 from course.own.numbers.fence import Fence
 from course.own.numbers.loading import Loading
 from course.own.numbers.record import Rank, Worker
 from course.own.numbers.watcher import Watcher
+from course.own.watch import timeline
 from course.own.watch.lines import Lines
 
 
@@ -29,7 +29,7 @@ def observe(folder: Path, steps: int, script: str) -> Callable[[], None]:
         if report.backend or "RANK" in os.environ:
             report.local = int(os.environ.get("LOCAL_WORLD_SIZE", report.world))
             report.workers = _workers(folder, report.rank)
-            record.write(report, folder / f"rank{report.rank}.json")
+            timeline.write(report, folder / f"rank{report.rank}.json")
 
     def end() -> None:
         if os.getpid() == fence.process and not report.is_over:

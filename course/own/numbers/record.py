@@ -2,7 +2,7 @@
 
 import json
 from base64 import b64decode, b64encode
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -228,15 +228,8 @@ class Rank:
     unseen: dict[str, str] = field(default_factory=dict)
 
 
-def write(rank: Rank, path: Path) -> None:
-    """Write it whole or not at all."""
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(asdict(rank)))
-    part.replace(path)
-
-
 def read(path: Path) -> Rank:
-    """What `write` wrote."""
+    """What `timeline.write` wrote."""
     raw = json.loads(path.read_text())
     lists = {
         "wrapped": Wrapped, "iterations": Iteration, "loose": Loose, "others": Other,

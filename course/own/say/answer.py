@@ -31,10 +31,10 @@ def answer(folder: Path, is_end: bool = False) -> "Answer | None":
     At the end of a run, it rests on the ranks that have reported until then, if any has. Raises
     `CourseError` where they saw too little to judge by.
     """
-    files = sorted(folder.glob("rank*.json"))
-    if not files or (not is_end and len(files) < timeline.read(files[0]).local):
+    if not (is_end or timeline.all_have_reported(folder)):
         return None
-    return Answer(reports(folder))
+    ranks = reports(folder)
+    return Answer(ranks) if ranks else None
 
 
 def answered(run: "Run", ranks: list[Rank]) -> "Answer | None":

@@ -13,6 +13,7 @@ from course.own.numbers.record import Rank
 from course.own.right import verdict
 from course.own.right.table import DIFFERS, MUST_DIFFER, NOT_SEEN, Row
 from course.own.say import report
+from course.own.watch import timeline
 
 if TYPE_CHECKING:
     from course.launch import Run
@@ -27,10 +28,10 @@ def comparison(folder: Path, is_end: bool = False) -> "Comparison | None":
     At the end of a run, it rests on the ranks that have reported until then, if any has. Raises
     `CourseError` where they saw too little to judge by.
     """
-    ranks = [record.read(path) for path in sorted(folder.glob("rank*.json"))]
-    if not ranks or (not is_end and len(ranks) < ranks[0].local):
+    if not (is_end or timeline.all_have_reported(folder)):
         return None
-    return Comparison(ranks)
+    ranks = [record.read(path) for path in sorted(folder.glob("rank*.json"))]
+    return Comparison(ranks) if ranks else None
 
 
 def compared(run: "Run", folder: Path) -> "Comparison | None":

@@ -11,7 +11,9 @@ from course.own.slow.causes import KNOWN
 from course.own.slow.thresholds import FEWEST
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
+    """One whose errors are a sentence, in a notebook too."""
+
     def error(self, message: str) -> NoReturn:
         raise CourseError(f"{self.prog}: {message}. It is used so: {self.usage}")
 
@@ -56,7 +58,7 @@ def _listed(title: str, known: dict[str, str]) -> str:
 
 
 def _parser(prog: str, description: str, epilog: str, steps: str) -> argparse.ArgumentParser:
-    made = _Parser(
+    made = Parser(
         prog=prog,
         usage=f"{prog} [--steps N] [--stop] [--json FILE] -- torchrun ... SCRIPT.py ...",
         description=description,

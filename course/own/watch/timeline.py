@@ -3,6 +3,7 @@
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(slots=True)
@@ -171,10 +172,10 @@ class Rank:
     on_gpu: list[Step] = field(default_factory=list)  # what it did in `recorded` (`devices`)
 
 
-def write(rank: Rank, path: Path) -> None:
-    """Write it whole or not at all."""
+def write(report: Any, path: Path) -> None:
+    """Write a dataclass whole or not at all; a folder that has gone is not made again."""
     part = path.with_suffix(".part")
-    part.write_text(json.dumps(asdict(rank)))
+    part.write_text(json.dumps(asdict(report)))
     part.replace(path)
 
 
@@ -185,9 +186,10 @@ def read(path: Path) -> Rank:
     return Rank(**raw | steps | {"script": _script(raw["script"])})
 
 
-def local(path: Path) -> int:
-    """How many ranks of this machine there are, as a report of one of them says."""
-    return json.loads(path.read_text())["local"]
+def all_have_reported(folder: Path) -> bool:
+    """Whether all ranks of this machine have written their reports, by what one of them says."""
+    files = list(folder.glob("rank*.json"))
+    return bool(files) and len(files) == json.loads(files[0].read_text())["local"]
 
 
 def _script(raw: dict) -> Script:

@@ -99,7 +99,7 @@ class Watched:
 
     def _look(self) -> None:
         while not self._over.wait(LOOK_S):
-            self._stopped = self._may_stop and _all_have_reported(self.folder)
+            self._stopped = self._may_stop and timeline.all_have_reported(self.folder)
             if self._stopped or self._patience.look():
                 self._stop.set()
                 return
@@ -123,8 +123,3 @@ def watch_ranks(
     """
     with watched(steps, stop) as one:
         return one.run(words, watch), reports(one.folder)
-
-
-def _all_have_reported(folder: Path) -> bool:
-    files = list(folder.glob("rank*.json"))
-    return bool(files) and len(files) == timeline.local(files[0])
