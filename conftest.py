@@ -1,8 +1,8 @@
 """How tests and notebooks run: limits, workers, what `make test` leaves to `make test-rest`.
 
 A test file says next to its imports what it is: `slow` (`make quick` leaves it out), `rest` (left
-to `make test-rest`), or `sampled`: each day another part of it runs in `make test`, and in CI a
-larger one. Blank labs are sampled in CI, too.
+to `make test-rest` and CI), or `sampled`: each day another part of it runs, in `make test` and in
+CI. Blank labs are both.
 """
 
 import gc
@@ -22,7 +22,7 @@ from course.launch import warm_up
 HERE = Path(__file__).parent
 LABS = sorted(HERE.glob("labs/*.ipynb"))
 TIMEOUT_S = 1000  # of a test or a cell, which may wait with patience more than once
-DAYS, CI_DAYS = 12, 6  # within which each sampled test runs, in `make test` and in CI
+DAYS = 12  # within which each sampled test runs
 DAY = date.fromisoformat(os.environ.get("COURSE_SAMPLE") or date.today().isoformat())
 ORDER = os.environ.get("COURSE_ORDER")  # a seed: files in another order, see tests/tools/steady.py
 WITH_DEV = all(map(find_spec, ["hypothesis", "pytest_timeout", "xdist"]))
@@ -63,14 +63,13 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.rest)  # the solved twin of each runs
     if is_blank or item.get_closest_marker("sampled"):
         place = LABS.index(item.path) if is_blank else zlib.crc32(item.nodeid.encode())
-        for mark in left_out(place, DAY):
-            item.add_marker(mark)
+        if not has_its_turn(place, DAY):
+            item.add_marker(pytest.mark.another_day)
 
 
-def left_out(place: int, day: date) -> list[str]:
-    """The marks of a sampled test on this day, none when it is its turn in `make test`."""
-    turn = (place + day.toordinal()) % DAYS
-    return ["rest"] * (turn > 0) + ["another_day"] * (turn % CI_DAYS > 0)
+def has_its_turn(place: int, day: date) -> bool:
+    """Whether a sampled test runs on this day."""
+    return (place + day.toordinal()) % DAYS == 0
 
 
 def pytest_collection_finish() -> None:
