@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from course import own
 from course.core import CourseError
 from course.own import session
-from course.own.fit.options import fit_answer
 from course.own.hang import causes
 from course.own.hang.thresholds import PATIENCE_S
 from course.own.hang.verdict import ITSELF, Verdict
@@ -149,8 +149,8 @@ def _last_answer(question: Question, folder: Path, found: Verdict) -> Answer | C
 
 
 def fit(argv: Sequence[str]) -> int:
-    """The command `fit`; returns its exit code."""
-    found = fit_answer(argv, "python -m course fit")
+    """The command `fit`, which alone imports torch; returns its exit code."""
+    found = own.fit_answer(argv, "python -m course fit")
     print(found)
     return 0 if all(run.fits for run in found.runs) else session.FOUND
 

@@ -48,60 +48,44 @@ def test_what_the_labs_need_is_said_in_a_sentence() -> None:
 def test_ranks_import_nothing_of_the_labs_and_an_own_sitecustomize_still_runs(
     tmp_path: Path,
 ) -> None:
+    """Of a rank alone, which fails so that it is looked at."""
     (tmp_path / "sitecustomize.py").write_text(f"{BLOCKED}\nsys.own_one = 'ran'\n")
     asks = (
         "import sys\nassert sys.own_one == 'ran'\nassert 'course.own.watch.entry' not in sys.path\n"
     )
     script = tmp_path / "train.py"
     script.write_text(asks + PLANT.read_text())
-    env = clean_environment() | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    alone = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
+    path = {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
     command = [sys.executable, "-m", "course", "run", "--json", "found.json", "--"]
     done = subprocess.run(
-        [*command, sys.executable, *RANKS, str(script), "unused"],
-        env=env, cwd=tmp_path, capture_output=True, text=True,
+        [*command, sys.executable, str(script), "error"],
+        env=clean_environment() | alone | path, cwd=tmp_path, capture_output=True, text=True,
     )  # fmt: skip
     found = json.loads((tmp_path / "found.json").read_text())
-    assert found["findings"][0]["what"] == "unused parameters", done.stderr
-
-
-@pytest.fixture(scope="module")
-def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an environment that has torch, numpy, psutil and the course alone."""
-    found = install_wheel(tmp_path_factory.mktemp("beside"))
-    link_packages(found, "torch", "numpy", "psutil")
-    return found
-
-
-def ended(python: Path, folder: Path, *words: str) -> subprocess.CompletedProcess:
-    """A command of the course in that environment, at its end."""
-    command = [python, "-m", "course", *words]
-    env = clean_environment()
-    return subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True)
+    assert found["findings"][0]["what"] == "error", done.stderr
+    assert "a bad sample" in found["findings"][0]["says"]
 
 
 @pytest.mark.slow
 @pytest.mark.rest
-def test_a_hang_is_explained_beside_torch_alone(python: Path, tmp_path: Path) -> None:
-    words = ["run", "--quiet", "--patience", "6", "--", str(python), *RANKS]
-    done = ended(python, tmp_path, *words, str(PLANT), "leftover")
+def test_beside_torch_alone(tmp_path: Path) -> None:
+    """One run is watched for its time, and then hangs; the labs say what they need."""
+    python = install_wheel(tmp_path)
+    link_packages(python, "torch", "numpy", "psutil")
+    script = tmp_path / "train.py"
+    script.write_text(
+        PLANT.read_text().replace("range(10)", "range(40)").replace("step == 6", "step == 30")
+    )
+
+    def ended(*words: str) -> subprocess.CompletedProcess:
+        command, env = [python, "-m", "course", *words], clean_environment()
+        return subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True)
+
+    words = ["why", "--patience", "6", "--json", "why.json", "--", str(python), *RANKS]
+    done = ended(*words, str(script), "leftover")
     assert done.returncode == 3 and "Different calls: " in done.stderr, done.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.rest
-def test_slow_steps_are_explained_beside_torch_alone(python: Path, tmp_path: Path) -> None:
-    trains = tmp_path / "trains.py"
-    trains.write_text(PLANT.read_text().replace("range(10)", "range(40)"))
-    words = ["why", "--json", "why.json", "--", str(python), *RANKS, str(trains), "none"]
-    done = ended(python, tmp_path, *words)
     assert json.loads((tmp_path / "why.json").read_text())["why"]["step_s"] > 0, done.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.rest
-@pytest.mark.parametrize("command", ["build", "lab"])
-def test_the_labs_say_what_they_need_beside_torch_alone(
-    python: Path, tmp_path: Path, command: str
-) -> None:
-    done = ended(python, tmp_path, command)
-    assert done.returncode == 2 and "the labs need" in done.stderr, done.stderr
+    for command in ("build", "lab"):
+        done = ended(command)
+        assert done.returncode == 2 and "the labs need" in done.stderr, done.stderr

@@ -1,4 +1,8 @@
-"""Right scripts of many kinds: each question is asked, and none finds anything to cure."""
+"""Right scripts of many kinds: a run of each, of which `run` finds nothing and `why` no fact.
+
+What costs time is not judged here: a busy machine makes any cause of it true. That is judged in
+slow/test_recorded.py, where some of them are.
+"""
 
 from pathlib import Path
 
@@ -13,13 +17,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
 ZOO = Path(__file__).with_name("zoo")
 ALONE = "one_rank"
-PATIENCE_S = 20.0  # far less than a user's, so that a wait is noticed
+FACTS = {"not sharded", "threads", "idle DDP"}  # which no load can feign
 
 
 def watch(name: str, ranks: int) -> tuple[Verdict, list[Rank]]:
     """How a run of such a script ended, and what its ranks report."""
     words = ["torchrun", "--standalone", "--nproc-per-node", str(ranks), str(ZOO / f"{name}.py")]
-    with watched(steps=20, patience=PATIENCE_S) as one:
+    with watched(steps=20) as one:
         run = one.run(words)
         assert run.ok, run.text(run.first_failed)
         return one.verdict(run), reports(one.folder)
@@ -29,9 +33,7 @@ def watch(name: str, ranks: int) -> tuple[Verdict, list[Rank]]:
 def test_nothing_is_found(warm_ranks: None, name: str) -> None:
     verdict, ranks = watch(name, 2)
     assert (verdict.ended, verdict.findings) == (ITSELF, [])
-    answer = Answer(ranks)
-    assert answer.causes[0].cause == "computing"
-    assert [finding for finding in answer.findings if not finding.note] == []
+    assert not FACTS & {cause.cause for cause in Answer(ranks).causes}
 
 
 def test_one_rank_cannot_be_judged(warm_ranks: None) -> None:

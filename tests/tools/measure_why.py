@@ -1,15 +1,24 @@
 """How often is `why` right? ``python tests/tools/measure_why.py [--ranks 2 4] [--busy 2]``.
 
 Runs every planted script and every healthy one, and prints the findings for each.
+
+    PYTHONPATH=tests python tests/tools/measure_why.py --record [NAME ...]
+
+runs those of tests/support/why_runs.py, or the named ones of them, and keeps what their ranks
+report in tests/own/slow/recorded/cpus.json.xz, which the tests judge. The machine must be quiet.
 """
 
 import argparse
+import json
+import lzma
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from support.why_runs import RECORDED, RUNS, Run, is_right, recorded, small
 
 from course.checks.runner.on_ranks import await_warm_ranks
 from course.core import CourseError
@@ -48,9 +57,13 @@ def main() -> None:
     parser.add_argument("--ranks", type=int, nargs="+", default=[2])
     parser.add_argument("--busy", type=int, default=0)
     parser.add_argument("--makes", nargs="+", default=list(MAKES))
+    parser.add_argument("--record", nargs="*", metavar="NAME")
     args = parser.parse_args()
     warm_up()
     await_warm_ranks()
+    if args.record is not None:
+        record(args.record)
+        return
     right = total = 0
     with busy(args.busy), tempfile.TemporaryDirectory() as folder:
         for ranks in args.ranks:
@@ -61,6 +74,29 @@ def main() -> None:
                     mark = "ok   " if good else "WRONG"
                     print(f"{mark} {make:15} {ranks} ranks  {planted:22} {said}", flush=True)
     print(f"{right} of {total}: {right / total:.1%}")
+
+
+def record(names: list[str]) -> None:
+    """Keep what the ranks of these runs report, and of all others what is kept already."""
+    kept = {run.name: recorded()[run.name] for run in RUNS if names and run.name not in names}
+    for run in RUNS:
+        if run.name not in kept:
+            kept[run.name] = reported(run)
+    plain = json.dumps(kept, separators=(",", ":")).encode()
+    RECORDED.write_bytes(lzma.compress(plain, preset=9))
+
+
+def reported(run: Run) -> list[dict]:
+    """What the ranks of a run report; prints whether the cause is found that must be."""
+    with tempfile.TemporaryDirectory() as folder:
+        done, ranks = watch_ranks(run.command(Path(folder)))
+    if not done.ok:
+        raise SystemExit(f"{run.name}: {done.text(done.first_failed)}")
+    answer = Answer(ranks)
+    found = "; ".join(f"{each.cause} {each.share:.2f} {each.where}" for each in answer.causes[:3])
+    mark, away = "ok   " if is_right(run, answer) else "WRONG", answer.verdict.elsewhere
+    print(f"{mark} {run.name:50} {found}  (others {away:.0%})", flush=True)
+    return small(ranks)
 
 
 def asked(make: str, planted: str, ranks: int, folder: str) -> tuple[bool, str]:

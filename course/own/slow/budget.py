@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cached_property
 from statistics import fmean
 
-from course.own.slow import epochs, share
+from course.own.slow import crowd, epochs, share
 from course.own.slow.lateness import Late, Turns, late, turns
 from course.own.slow.share import TRAFFIC, Round, Share
 from course.own.slow.thresholds import MEETS, STARVED
@@ -83,6 +83,11 @@ class Budget:
     def is_starved(self) -> bool:
         """Whether ranks waited for a core most of the time."""
         return self.net_s < STARVED * self.step_s
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether the machine may feign what needs cores: ranks starved, or others had many."""
+        return self.is_starved or crowd.had_cores(self.ranks)
 
     def mean_own(self, kind: str) -> float:
         """What one kind of work takes, the mean over ranks."""

@@ -34,7 +34,7 @@ class Cause:
     is_fact: ClassVar[bool] = False  # true whatever the rest takes, and cured before the rest
     is_always_shown: ClassVar[bool] = False  # most of it cannot be seen
     needs_all: ClassVar[bool] = False  # it compares ranks, so all must have reported
-    needs_cores: ClassVar[bool] = False  # a machine that starves the ranks may feign it
+    needs_cores: ClassVar[bool] = False  # a crowded machine may feign it
 
     def __init_subclass__(cls) -> None:
         if cls.cause:
@@ -65,7 +65,7 @@ class Cause:
         """Whether it costs enough to come first, and to count as a fault rather than a note."""
         if not self.is_fact and self.share * self.budget.net_s < TINY:
             return False
-        return self.share >= (CROWDED if self.needs_cores and self.budget.is_starved else MATTERS)
+        return self.share >= (CROWDED if self.needs_cores and self.budget.is_crowded else MATTERS)
 
     @property
     def title(self) -> str:

@@ -3,11 +3,11 @@
 # How much is enough to judge.
 FEWEST = 3  # steps
 STARVED = 0.4  # of a step is left without waiting for a core
-BUSY = 0.2  # of all cores, that other programs had
+BUSY = 0.2  # of all cores, that other programs had: a crowded machine, as is one that starves
 
 # Which cause is the first, which is shown.
 MATTERS = 0.15  # of a step, or "computing" comes first
-CROWDED = 0.35  # ... on a machine that starves the ranks, for what this may feign
+CROWDED = 0.35  # ... on a crowded machine, for what this may feign
 TINY = 1e-3  # seconds per step: what costs less never comes first
 SHOWN = 0.05  # of a step, or it is not mentioned
 NEAR = 1.5  # times as large, or two causes cannot be told apart by size

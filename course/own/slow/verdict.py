@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from course.core import CourseError, words
-from course.own.slow import openings
+from course.own.slow import crowd, openings
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause, percent
 from course.own.slow.causes import KNOWN
@@ -37,10 +37,7 @@ class Verdict:
     @property
     def elsewhere(self) -> float:
         """The share of the machine that other programs had while the ranks were watched."""
-        ranks = self.budget.ranks
-        longest = max(rank.watched_s for rank in ranks)
-        others = max(rank.busy_s for rank in ranks) - sum(rank.cpu_s for rank in ranks)
-        return max(0.0, others) / (longest * ranks[0].cores) if longest else 0.0
+        return crowd.elsewhere(self.budget.ranks)
 
     @property
     def fine(self) -> list[str]:

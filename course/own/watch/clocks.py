@@ -92,14 +92,25 @@ class Usage:
 
 
 def _counters() -> tuple[float, ...]:
-    return (time.perf_counter(), time.process_time(), _machine_busy(), usage.queued())
+    return (time.perf_counter(), _computed(), _machine_busy(), usage.queued())
+
+
+def _computed() -> float:
+    """Seconds that this process has computed, and those that it started, as a loader's workers."""
+    ended = os.times()
+    below = ended.children_user + ended.children_system + usage.computed_below(os.getpid())
+    return time.process_time() + below
 
 
 def _machine_busy() -> float:
-    """Seconds that the cores of this machine have been busy, all together; 0 outside of Linux."""
+    """Seconds that the cores of this machine have been busy, all together; 0 outside of Linux.
+
+    Those count, too, which a hypervisor has given to other machines.
+    """
     try:
         with open("/proc/stat") as file:
-            user, nice, system, _, _, irq, softirq, *_ = map(int, file.readline().split()[1:])
+            counts = map(int, file.readline().split()[1:9])
+            user, nice, system, _, _, irq, softirq, steal = counts
     except OSError:
         return 0.0
-    return (user + nice + system + irq + softirq) / TICKS
+    return (user + nice + system + irq + softirq + steal) / TICKS

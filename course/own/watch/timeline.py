@@ -161,7 +161,7 @@ class Rank:
     script: Script = field(default_factory=Script)
     loaded: int = 0  # samples in the largest data set that was loaded from
     lines: dict[str, str] = field(default_factory=dict)  # where a kind spent most, by samples
-    cpu_s: float = 0.0  # of this process while it was watched
+    cpu_s: float = 0.0  # of this process, and those below it, while it was watched
     busy_s: float = 0.0  # of all cores of the machine in that time
     queued_s: float = 0.0  # that all threads of the process waited for a core
     watched_s: float = 0.0

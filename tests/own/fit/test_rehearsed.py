@@ -73,6 +73,7 @@ def test_an_unchanged_script_for_gpus(script: Path, tmp_path: Path) -> None:
     assert plain["advice"]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_script_is_one_sentence(script: Path, name: str) -> None:
     text, says = BAD[name]

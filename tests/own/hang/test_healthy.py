@@ -9,7 +9,7 @@ from course.own.hang.verdict import LIMIT
 
 PLANTS = Path(__file__).with_name("plants")
 RANKS = ["torchrun", "--standalone", "--nproc-per-node"]
-pytestmark = [pytest.mark.slow, pytest.mark.rest]
+pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
 
 @pytest.mark.parametrize("kind", ["computes", "loads", "saves", "starts a program"])

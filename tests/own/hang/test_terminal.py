@@ -14,6 +14,9 @@ from support.launching import clean_environment
 from support.ports import free_port
 
 from course.core import ROOT
+from course.own.hang import standing
+from course.own.hang.thresholds import STANDS_S
+from course.own.watch.processes import Processes, Seen
 
 PLANTS = Path(__file__).with_name("plants")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -54,33 +57,44 @@ def test_a_script_is_run_as_alone(typed: object, tmp_path: Path) -> None:
 
 
 def test_a_hang_is_explained_to_people_and_programs(typed: object, tmp_path: Path) -> None:
-    script = str(PLANTS / "with_ddp.py")
-    done = typed("run", "--patience", "5", "--json", "f.json", "--", *RANKS, script, "leftover")
+    """To people as the README shows it."""
+    (tmp_path / "train.py").write_text((PLANTS / "readme.py").read_text())
+    done = typed("run", "--patience", "5", "--json", "f.json", "--", *RANKS, "train.py")
     assert done.returncode == 3 and "\x1b" not in done.stderr
+    shown = re.search(r"^\$ python .*? train.py\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)[1]
+    first, *answer = shown.splitlines()
+    assert first.startswith("The run was ended. No rank has moved for")
     assert "The run was ended. No rank has moved for" in done.stderr
-    assert re.search(r"rank 1 waits in barrier at with_ddp.py:\d+   dist.barrier\(\)", done.stderr)
+    assert "\n".join(answer) in done.stderr
     found = json.loads((tmp_path / "f.json").read_text())
     assert (found["schema"], found["tool"], found["ended"]) == (1, "run", "stood still")
-    assert found["exit_code"] is None and found["command"][-1] == "leftover"
-    assert found["findings"][0]["what"] == "different calls" and found["findings"][0]["lab"]
+    assert found["exit_code"] is None and found["command"][-1] == "train.py"
+    assert found["findings"][0]["what"] == "hidden error" and found["findings"][0]["lab"]
     assert set(found["versions"]) == {"course", "torch", "python"}
 
 
+def is_at_barrier(ranks: list[Seen]) -> bool:
+    """Whether rank 0 waits for rank 1 there."""
+    calls = ranks[0].calls if len(ranks) == 2 else []
+    return bool(calls) and calls[-1].name == "barrier"
+
+
 def test_an_interrupt_says_where_the_ranks_stand(tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "course", "run", "--", *RANKS]
-    command = [*words, str(PLANTS / "with_ddp.py"), "leftover"]
-    told = tmp_path / "told"
-    with told.open("w") as file:
-        run = subprocess.Popen(command, stderr=file, env=clean_environment(), cwd=tmp_path)
-        while "No rank has moved" not in told.read_text():  # for TOLD_S
-            assert run.poll() is None, told.read_text()
-            time.sleep(0.5)
-        run.send_signal(signal.SIGINT)
-        assert run.wait() == 3
-    assert "Interrupted after" in told.read_text()
-    assert "Different calls: The ranks wait in different calls" in told.read_text()
+    words = [sys.executable, "-m", "course", "run", "--keep", "kept", "--", sys.executable]
+    command = [*words, str(PLANTS / "spawned.py"), "sleeps"]
+    env = clean_environment()
+    run = subprocess.Popen(command, stderr=subprocess.PIPE, env=env, cwd=tmp_path, text=True)
+    looks = Processes(tmp_path / "kept")
+    while not is_at_barrier(ranks := looks.ranks()) or standing.stood(ranks) < 2 * STANDS_S:
+        assert run.poll() is None, run.communicate()[1]
+        time.sleep(0.5)
+    run.send_signal(signal.SIGINT)
+    said = run.communicate()[1]
+    assert run.returncode == 3 and "Interrupted after" in said
+    assert "Missing call: Rank 0 waits in barrier" in said
 
 
+@pytest.mark.sampled
 def test_ranks_that_are_too_few_wait_to_join(typed: object, tmp_path: Path) -> None:
     script = tmp_path / "joins.py"
     script.write_text(JOINS)
@@ -95,16 +109,13 @@ def test_ranks_that_are_too_few_wait_to_join(typed: object, tmp_path: Path) -> N
     assert "Not joined: Rank 0 waits in init_process_group at joins.py:3" in done.stderr
 
 
-@pytest.mark.parametrize("fault", ["error", "sleeps"])
-def test_ranks_that_a_script_spawns(typed: object, fault: str) -> None:
-    script = str(PLANTS / "spawned.py")
-    done = typed("run", "--patience", "6", "--", sys.executable, script, fault)
-    if fault == "error":
-        assert done.returncode == 1 and "Rank 1 failed first at spawned.py:" in done.stderr
-    else:
-        assert done.returncode == 3 and "Missing call: Rank 0 waits in barrier" in done.stderr
+@pytest.mark.sampled
+def test_ranks_that_a_script_spawns(typed: object) -> None:
+    done = typed("run", "--", sys.executable, str(PLANTS / "spawned.py"), "error")
+    assert done.returncode == 1 and "Rank 1 failed first at spawned.py:" in done.stderr
 
 
+@pytest.mark.sampled
 def test_commands_of_one_rank_each_are_judged_together(tmp_path: Path) -> None:
     """As srun and mpirun start them."""
     command = [sys.executable, "-m", "course", "run", "--rank", "--patience", "6"]
@@ -126,6 +137,7 @@ def test_commands_of_one_rank_each_are_judged_together(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.sampled
 def test_one_command_for_each_machine(tmp_path: Path) -> None:
     """Two agents of torchrun, which meet at one port, and share a folder."""
     ranks = [
@@ -180,14 +192,3 @@ def test_the_environment_of_the_script_is_the_users(typed: object) -> None:
     assert {name for name in more if not name.startswith("COURSE_")} <= {
         "PYTHONPATH", "TORCH_FR_BUFFER_SIZE", "OMP_NUM_THREADS", "LC_CTYPE",
     }  # fmt: skip
-
-
-@pytest.mark.rest
-def test_the_answer_in_the_readme_is_what_is_answered(typed: object, tmp_path: Path) -> None:
-    script = tmp_path / "train.py"
-    script.write_text((PLANTS / "readme.py").read_text())
-    done = typed("run", "--patience", "5", "--", *RANKS, "train.py")
-    shown = re.search(r"^\$ python .*? train.py\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)[1]
-    first, *answer = shown.splitlines()
-    assert first.startswith("The run was ended. No rank has moved for")
-    assert "\n".join(answer) in done.stderr

@@ -35,7 +35,7 @@ def printed(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.rest
+@pytest.mark.sampled
 def test_the_answer_on_the_page_is_what_is_answered(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text((STRANGERS / "unwrapped_forward.py").read_text())
     alone = typed(tmp_path, *RANKS, *redirected("alone"), "train.py")

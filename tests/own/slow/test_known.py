@@ -4,6 +4,7 @@ import ast
 from pathlib import Path
 
 import pytest
+from support.why_runs import PLANTED
 
 from course.own.slow import causes
 from course.own.slow.cause import Cause
@@ -11,28 +12,18 @@ from course.own.slow.causes import KNOWN
 
 HERE = Path(__file__).parent
 LABS = HERE.parents[2] / "course" / "lessons"
-# The tables of the tests that plant causes, and where in a row the cause stands.
-TABLES = [
-    ("test_watched.py", "FIRST", 2),
-    ("test_watched.py", "NAMED", 2),
-    ("test_cures.py", "PLANTED", 0),
-    ("test_on_an_h200.py", "FOUND", 0),
-]
 
 
-def table(file: str, name: str) -> list | dict:
-    """What a test's file assigns to a name."""
-    for node in ast.parse((HERE / file).read_text()).body:
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == name:
+def on_a_gpu() -> dict[str, tuple]:
+    """What test_on_an_h200.py finds."""
+    for node in ast.parse((HERE / "test_on_an_h200.py").read_text()).body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "FOUND":
             return ast.literal_eval(node.value)
-    raise AssertionError(f"{file} has no {name}")
+    raise AssertionError("test_on_an_h200.py has no FOUND")
 
 
 def test_a_planted_script_names_every_cause() -> None:
-    planted = set()
-    for file, name, place in TABLES:
-        rows = table(file, name)
-        planted |= {row[place] for row in (rows.values() if isinstance(rows, dict) else rows)}
+    planted = {run.cause for run in PLANTED} | {cause for cause, _, _ in on_a_gpu().values()}
     assert planted == set(KNOWN)
 
 

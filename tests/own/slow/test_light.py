@@ -48,3 +48,15 @@ def test_a_module_is_acted_on_when_the_script_imports_it() -> None:
         "assert len(sys.meta_path) == len({id(each) for each in sys.meta_path})\n"
     )
     assert "wave" in loaded(code)
+
+
+@pytest.mark.parametrize("command", ["run", "why", "right"])
+def test_a_command_begins_without_torch(command: str) -> None:
+    """It takes seconds to import, in which the user's own command has not begun."""
+    code = (
+        "import contextlib, sys\nfrom course.own import terminal\n"
+        f"with contextlib.suppress(SystemExit):\n    terminal.{command}(['--help'])\n"
+        "print('torch' in sys.modules)"
+    )
+    done = subprocess.check_output([sys.executable, "-c", code], text=True)
+    assert done.splitlines()[-1] == "False"

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
-KIND, FOLDER, LONG_S = sys.argv[1], sys.argv[2], 12
+KIND, FOLDER, LONG_S = sys.argv[1], sys.argv[2], 8
 dist.init_process_group("gloo")
 end = time.monotonic() + LONG_S
 if dist.get_rank() == 0:

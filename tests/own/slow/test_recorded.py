@@ -1,0 +1,38 @@
+"""What was planted comes first in what the ranks of real runs reported.
+
+recorded/cpus.json.xz: ranks over Gloo on two cores, of which other programs had 56 % to 96 %, on
+2026-11-28. tests/tools/measure_why.py records it again.
+"""
+
+from pathlib import Path
+
+import pytest
+from support import why_runs
+from support.why_runs import OTHERS, PLANTED, RIGHT, RUNS, Run, recorded
+
+from course.own import Answer
+
+
+@pytest.fixture
+def answer(tmp_path: Path) -> object:
+    """What `why` answers to a run that was recorded."""
+    return lambda run: why_runs.answer(run, tmp_path)
+
+
+def test_every_run_is_recorded() -> None:
+    assert set(recorded()) == {run.name for run in RUNS}
+
+
+@pytest.mark.parametrize("run", [*PLANTED, *OTHERS], ids=lambda run: run.name)
+def test_the_cause_is_found(answer: object, run: Run) -> None:
+    found: Answer = answer(run)
+    assert why_runs.is_right(run, found), str(found)
+    assert run.says in " ".join(str(found).split())
+
+
+@pytest.mark.parametrize("run", RIGHT, ids=lambda run: run.name)
+def test_nothing_is_found_in_a_right_script(answer: object, run: Run) -> None:
+    found: Answer = answer(run)
+    assert found.causes[0].cause == "computing"
+    assert run.says in " ".join(str(found).split())
+    assert [each for each in found.findings if not each.note] == []
