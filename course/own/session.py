@@ -10,14 +10,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from course.own import shared
-from course.own.hang import standing, verdict
-from course.own.hang.thresholds import LOOK_S
+from course.own.hang import verdict
+from course.own.hang.patience import Patience
 from course.own.hang.verdict import INTERRUPTED, ITSELF, LIMIT, STOOD, STOPPED, Verdict
 from course.own.say import report
 from course.own.shared import Shared
 from course.own.watch.command import Command, environment, say
-from course.own.watch.patience import Patience
 from course.own.watch.process import TIME
+from course.own.watch.thresholds import LOOK_S
 
 FOUND = 3  # the exit code where something was found
 
@@ -40,9 +40,7 @@ class Session:
     ) -> None:
         self.folder, self.run, self._looks_at = folder, run, looks_at
         self._args, self._steps, self._enough = args, steps, enough
-        self._patience = Patience(
-            folder, standing.stood, self._say, args.patience, args.limit, own=run and run.own
-        )
+        self._patience = Patience(folder, self._say, args.patience, args.limit, own=run and run.own)
         self._stopped = False
 
     @property

@@ -20,9 +20,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import FrameType
 
-from course.own.hang.thresholds import BUSY, LOOK_S, READS
 from course.own.watch import usage
 from course.own.watch.calls import C10D, Calls, of_user
+from course.own.watch.thresholds import BUSY, LOOK_S, READS
 
 DEEP = 100  # frames of a stack that are kept
 ASK = signal.SIGRTMAX - 5  # have the stacks written, whatever Python does

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from course.own.watch.late_import import on_import
 FOLDER = "COURSE_WATCH"  # the folder to which each process writes
 STEPS = "COURSE_WATCH_STEPS"  # for how many steps each rank is watched
 LOOKS_AT = "COURSE_WATCH_LOOKS_AT"  # ... and what of them: TIME for `why`, NUMBERS for `right`
-TIME, NUMBERS = "time", "numbers"
+TIME, NUMBERS = "watch", "numbers"  # the sub-room whose `observer` looks at that
 REPORTS = "COURSE_WATCH_REPORTS"  # the folder for what it has seen of them
 RANK, WORLD = "COURSE_RANK", "COURSE_WORLD"  # which rank it is, where a scheduler started it
 CLAIMED = "COURSE_WATCH_PID"  # the rank from which a process descends
@@ -51,13 +52,9 @@ def _with_torch(folder: Path, rank: int | None) -> None:
             _look(folder, rank)
         _state["calls"].install()
         if (steps := os.environ.get(STEPS)) and _may_be_a_rank(rank):
-            if os.environ.get(LOOKS_AT) == NUMBERS:
-                from course.own.numbers.observer import observe
-            else:
-                from course.own.watch.observer import observe
-
+            observer = import_module(f"course.own.{os.environ.get(LOOKS_AT, TIME)}.observer")
             reports = Path(os.environ.get(REPORTS, folder))
-            _at_end(observe(reports, int(steps), sys.argv[0]))
+            _at_end(observer.observe(reports, int(steps), sys.argv[0]))
         _at_end_of_child()
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import psutil
 
-from course.own.hang.thresholds import BUSY, GONE_S, STALE_S
 from course.own.watch import calls, looks
 from course.own.watch.calls import Call, Record
 from course.own.watch.looks import ASK, Look
+from course.own.watch.thresholds import BUSY, GONE_S, STALE_S
 
 OLD_S = 60.0  # what was written longer ago than the command began is another one's
 

@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 from support.made_looks import computes, rank, waits
 
-from course.own.hang import standing
+from course.own.hang import patience, standing
+from course.own.hang.patience import Patience
 from course.own.hang.thresholds import LATE_S, SPARED, STANDS_S, TOLD_S
-from course.own.watch import patience
-from course.own.watch.patience import Patience
 from course.own.watch.processes import Seen
 
 
@@ -18,7 +17,7 @@ class Run:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, **how: object) -> None:
         self.now, self.said = 1000.0, []
         monkeypatch.setattr(patience.time, "monotonic", lambda: self.now)
-        self.patience = Patience(Path(), standing.stood, self.said.append, **how)
+        self.patience = Patience(Path(), self.said.append, **how)
         self.ranks: list[Seen] = []
         monkeypatch.setattr(self.patience._processes, "ranks", lambda: self.ranks)
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from course.core import Interrupted
 from course.launch import Event, Reason, Run, Serving, launch
-from course.own.hang import standing, verdict
+from course.own.hang import verdict
+from course.own.hang.patience import Patience
 from course.own.hang.thresholds import PATIENCE_S
 from course.own.hang.verdict import INTERRUPTED, ITSELF, LIMIT, STOOD, STOPPED, Verdict
 from course.own.say.answer import reports
 from course.own.watch import timeline
 from course.own.watch.command import environment
-from course.own.watch.patience import Patience
 from course.own.watch.process import TIME
 from course.own.watch.timeline import Rank
 
@@ -31,7 +31,7 @@ def nothing(run: Run, event: Event) -> None:
     """Show nothing of a run."""
 
 
-class Watched:
+class WatchedRun:
     """One run of a command; it is ended when its ranks stand still.
 
     `steps` of each rank are watched, their time or numbers (`looks_at`); with `stop`, the run is
@@ -47,7 +47,7 @@ class Watched:
     ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="course-own-"))
         self._steps, self._may_stop, self._looks_at = steps, stop, looks_at
-        self._patience = Patience(self.folder, standing.stood, print, patience, spares=True)
+        self._patience = Patience(self.folder, print, patience, spares=True)
         self._stop, self._over = threading.Event(), threading.Event()
         self._stopped = False
 
@@ -108,9 +108,9 @@ class Watched:
 @contextmanager
 def watched(
     steps: int = 0, stop: bool = False, patience: float = PATIENCE_S, looks_at: str = TIME
-) -> Iterator[Watched]:
+) -> Iterator[WatchedRun]:
     """One run, whose folder is removed at the end."""
-    with contextlib.closing(Watched(steps, stop, patience, looks_at)) as one:
+    with contextlib.closing(WatchedRun(steps, stop, patience, looks_at)) as one:
         yield one
 
 

@@ -1,20 +1,14 @@
 """Watches a run from outside: is it time to end it, and what was seen last?"""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from course.launch import process_tree
-from course.own.hang.thresholds import (
-    LATE_S,
-    LOOK_S,
-    MOVES_S,
-    SPARED,
-    STANDS_S,
-    TIMES,
-    TOLD_S,
-)
+from course.own.hang import standing
+from course.own.hang.thresholds import LATE_S, MOVES_S, SPARED, STANDS_S, TIMES, TOLD_S
 from course.own.watch.processes import Processes, Seen
+from course.own.watch.thresholds import LOOK_S
 
 SETTLE_S = 3.0  # for a run of which ranks are being ended to end as a whole
 
@@ -22,16 +16,14 @@ SETTLE_S = 3.0  # for a run of which ranks are being ended to end as a whole
 class Patience:
     """Ends a run at its limit, or when it has stood still for `patience` seconds.
 
-    `stood` says for how many seconds no rank has moved. If it `spares`, a limit is put off by the
-    time in which a rank waited for a core. A limit is also put off for a moment while it is not
-    clear whether the run stands. `ranks` are those of the last look; `own` is as `Processes` takes
-    it.
+    If it `spares`, a limit is put off by the time in which a rank waited for a core. A limit is
+    also put off for a moment while it is not clear whether the run stands. `ranks` are those of
+    the last look; `own` is as `Processes` takes it.
     """
 
     def __init__(
         self,
         folder: Path,
-        stood: Callable[[Sequence[Seen]], float],
         tell: Callable[[str], None],
         patience: float,
         limit: float | None = None,
@@ -39,8 +31,8 @@ class Patience:
         own: Path | None = None,
     ) -> None:
         self._processes = Processes(folder, own)
-        self._stood, self._tell = stood, tell
-        self._patience, self.limit, self._spares = patience, limit, spares
+        self._tell, self._patience = tell, patience
+        self.limit, self._spares = limit, spares
         self._began = time.monotonic()
         self._looked = self._fewer = self._spared = 0.0
         self._told = False
@@ -68,7 +60,7 @@ class Patience:
             return False
         self._looked = time.monotonic()
         self._take(self._processes.ranks())
-        stood = self._stood(self.ranks)
+        stood = standing.stood(self.ranks)
         if stood < self._last:  # it went on
             self._longest = max(self._longest, self._last)
         self._last = stood
