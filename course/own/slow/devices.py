@@ -15,10 +15,17 @@ from pathlib import Path
 from course.charts import intervals, traces
 from course.core import CourseError
 from course.own.slow.thresholds import FEWEST
-from course.own.watch.timeline import NOTHING, TOO_SHORT, WAITS, Pass, Rank, Slice, Step
-
-LAUNCHES = ("forward", "backward", "gradients", "optimizer")
-COMPUTES = (*LAUNCHES, "input", "python", "saving")
+from course.own.watch.timeline import (
+    COMPUTING,
+    KERNELS,
+    NOTHING,
+    TOO_SHORT,
+    WAITS,
+    Pass,
+    Rank,
+    Slice,
+    Step,
+)
 
 Stretch = tuple[float, float, traces.Activity | None]
 
@@ -112,7 +119,7 @@ def _busy(activity: traces.Activity, host: Slice, start: float, end: float) -> S
     if activity.is_copy:
         return replace(slice_, kind="copies")
     if not activity.is_message:
-        return replace(slice_, kind=host.kind if host.kind in COMPUTES else "gradients")
+        return replace(slice_, kind=host.kind if host.kind in KERNELS else "gradients")
     if host.kind in WAITS:
         return replace(slice_, name=host.name, nbytes=host.nbytes, within=host.within)
     if "SendRecv" in activity.name:
@@ -122,7 +129,7 @@ def _busy(activity: traces.Activity, host: Slice, start: float, end: float) -> S
 
 def _idle(host: Slice, start: float, end: float) -> Slice:
     """The GPU has nothing to do while the main thread is in a slice of its own."""
-    kind = "launching" if host.kind in LAUNCHES else host.kind
+    kind = "launching" if host.kind in COMPUTING else host.kind
     return replace(host, kind=kind, start=start, end=end, queued=0.0, cpu=0.0, stalled=0.0)
 
 

@@ -13,7 +13,7 @@ from types import CodeType, FrameType
 
 PERIOD_S = 0.02
 OURS = str(Path(__file__).resolve().parents[2]) + os.sep
-COMPUTES = ("forward", "backward", "optimizer")
+PASSES = ("forward", "backward", "optimizer")  # after backward the next batch may be fetched
 LIBRARIES = tuple(
     {os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "purelib")}
 )
@@ -111,7 +111,7 @@ class Sampler:
             iterators = frozenset(self._lines.iterators(frame))
             if kind == "python":
                 self._iterating[line, iterators] += 1
-            elif kind in COMPUTES:
+            elif kind in PASSES:
                 self._loops |= iterators
 
 

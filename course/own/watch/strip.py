@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from course.own.watch.clocks import NetworkQueues, RunQueue
-from course.own.watch.timeline import WAITS, Slice
+from course.own.watch.timeline import COMPUTING, WAITS, Slice
 
-COMPUTES = ("forward", "backward", "gradients", "optimizer")
 SENDS = {*WAITS, "backward"}  # slices in which messages go
 
 
@@ -92,7 +91,7 @@ class Strip:
         """What is left of a slice in which this thread did nothing, while another one sent."""
         sent, self._beside = self._beside, []
         wait = ended.end - ended.start - ended.queued - ended.cpu
-        if ended.kind not in COMPUTES or wait <= 0:
+        if ended.kind not in COMPUTING or wait <= 0:
             return
         ended.end -= wait
         waited = replace(ended, kind="collective", start=ended.end, end=ended.end + wait, cpu=0.0)

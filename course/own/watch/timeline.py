@@ -51,8 +51,17 @@ class Slice:
 # parameters, `python` all that has no other name.
 # On a GPU they are what its kernels are launched for; and it waits for `copies` from the host, or
 # for the Python that is `launching` its kernels.
-OWN = ("input", "forward", "backward", "gradients", "optimizer", "python", "saving")
-OWN += ("search", "copies", "launching")
+COMPUTING = ("forward", "backward", "gradients", "optimizer")
+KERNELS = ("input", *COMPUTING, "python", "saving")  # for which kernels may be launched
+OWN = (*KERNELS, "search", "copies", "launching")
+# The part of a step in which such work lies, if that has another name.
+PARTS = {
+    "gradients": "backward",
+    "python": "outside the step",
+    "saving": "outside the step",
+    "search": "forward",
+    "launching": "launching kernels",
+}
 # Where it waits, for messages and so for other ranks; `tail` is the end of DDP's backward pass.
 WAITS = ("collective", "buffers", "tail")
 # Why it is not known what a rank's GPU did.

@@ -6,8 +6,7 @@ from typing import Self
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause
 from course.own.slow.thresholds import NEARLY_ALL
-
-WORK = ("forward", "backward", "gradients", "optimizer")
+from course.own.watch.timeline import COMPUTING
 
 
 class Computing(Cause):
@@ -21,7 +20,7 @@ class Computing(Cause):
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:
         """It is always there."""
-        yield cls(budget, min(1.0, sum(map(budget.mean_own, WORK)) / budget.net_s))
+        yield cls(budget, min(1.0, sum(map(budget.mean_own, COMPUTING)) / budget.net_s))
 
     @property
     def is_nearly_all(self) -> bool:

@@ -11,7 +11,6 @@ from course.own.slow.thresholds import OVERLAPS, SMALL
 from course.own.slow.traffic import is_sum_in_forward
 from course.own.watch.timeline import ASYNC, Slice
 
-COMPUTES = ("forward", "backward")
 USUAL_CAP = 25 << 20  # bytes of a bucket, as DDP makes them
 FEWER = "take larger batches, and so fewer steps"
 
@@ -184,7 +183,7 @@ def _could_be_begun(budget: Budget) -> float:
     """
     sent = budget.sent("gradients")
     whole = sum(each.seconds for each in sent)
-    late = sum(each.seconds for each in sent if each.within not in COMPUTES)
+    late = sum(each.seconds for each in sent if each.within not in ("forward", "backward"))
     bytes_ = max(rank.gradients for rank in budget.ranks)
     largest = max(rank.largest for rank in budget.ranks)
     return (late / whole if whole else 1.0) * (1 - largest / max(1, bytes_))

@@ -6,14 +6,8 @@ from typing import Self
 from course.own.slow import meetings
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause
+from course.own.watch.timeline import PARTS
 
-PARTS = {
-    "gradients": "backward",
-    "python": "outside the step",
-    "saving": "outside the step",
-    "search": "forward",
-    "launching": "launching kernels",
-}
 ALIKE = (
     "Give all ranks the same work in each step: deal the samples so that their batches are of "
     "equal length, and take equal machines."
@@ -36,10 +30,12 @@ class Straggler(Cause):
         if late:
             rank = budget.ranks[late.index].rank
             line = budget.where(late.kind, index=late.index)
-            yield cls(budget, late.gain / budget.net_s, rank, _part(late.kind), line)
+            yield cls(budget, late.gain / budget.net_s, rank, PARTS.get(late.kind, late.kind), line)
         elif (turns := budget.turns) and not meetings.are_needless(budget):
             line = budget.where(turns.kind)
-            yield cls(budget, turns.gain / budget.net_s, None, _part(turns.kind), line)
+            yield cls(
+                budget, turns.gain / budget.net_s, None, PARTS.get(turns.kind, turns.kind), line
+            )
 
     @property
     def seen(self) -> str:
@@ -65,7 +61,3 @@ class Straggler(Cause):
                 "or fewer workers. Deal the samples so that all ranks load as much in a step."
             )
         return ALIKE
-
-
-def _part(kind: str) -> str:
-    return PARTS.get(kind, kind)
