@@ -20,7 +20,7 @@ LIBRARIES = tuple(
 )
 OWN = str(Path(__file__).parents[1])
 GIVEN = Path(OWN, "given")  # whose functions wait for the other ranks in a learner's place
-ONE_TO_ONE = {"send", "recv"}  # whose partner alone must come
+POINT_TO_POINT = {"send", "recv"}  # whose partner alone must come
 ROOTS = {"broadcast": "src", "scatter": "src", "gather": "dst", "reduce": "dst"}
 
 
@@ -122,7 +122,7 @@ def _diagnosis(run: Run, found: dict[int, Place | None]) -> list[str]:
     if len(waiting) > 1:
         calls = ", ".join(sorted(waiting))
         return [f"The ranks wait in different calls ({calls}): each waits for the others forever."]
-    if elsewhere and not waiting <= ONE_TO_ONE:
+    if elsewhere and not waiting <= POINT_TO_POINT:
         names = ", ".join(f"rank {rank}" for rank in elsewhere)
         rule = "A collective ends when every rank has called it"
         return [f"{rule}, and {names} did not call {waiting.pop()}."]

@@ -7,9 +7,9 @@ from course.own.finding import Finding
 from course.own.hang import of_calls, of_ends, places
 from course.own.hang.causes import finding
 from course.own.hang.places import Place
+from course.own.watch.calls import POINT_TO_POINT
 from course.own.watch.processes import Seen
 
-ONE_TO_ONE = ("send", "recv", "wait")  # whose partner alone must come
 JOINS = "init_process_group"
 
 
@@ -128,7 +128,7 @@ def _different(ranks: Sequence[Seen], where: dict[int, Place | None]) -> Finding
     places_ = [place for place in where.values() if place and place.call]
     if len({(place.call, place.at) for place in places_}) < 2 or len(places_) < len(ranks):
         return None
-    if {place.call for place in places_} <= set(ONE_TO_ONE):
+    if {place.call for place in places_} <= set(POINT_TO_POINT):
         return None
     told = [f"{place.call} at {place.at}" for place in places_]
     calls = list(dict.fromkeys(told))
@@ -149,7 +149,7 @@ def _missing(ranks: Sequence[Seen], where: dict[int, Place | None]) -> Finding |
     what = ", ".join(
         f"rank {rank} {where[rank] or 'is outside of the script'}" for rank in absent[:3]
     )
-    if place.call in ONE_TO_ONE:
+    if place.call in POINT_TO_POINT:
         says = f"{_waiting(waiting, place)} for a partner: {what}."
     else:
         says = (

@@ -3,9 +3,9 @@
 from collections import Counter
 
 from course.own.slow.thresholds import LOSS, OF_GRADIENTS
+from course.own.watch.calls import POINT_TO_POINT
 from course.own.watch.timeline import ASYNC, Rank, Slice
 
-ONE_TO_ONE = ("send", "recv", "batch_isend_irecv", "wait")
 OBJECTS = ("barrier", "object", "monitored")
 
 
@@ -28,7 +28,7 @@ class Traffic:
             return {"tail": "gradients", "buffers": "buffers"}[slice_.kind]
         if _is_talk(slice_):
             return "synchronization"
-        if slice_.name.removesuffix(f", {ASYNC}") in ONE_TO_ONE:
+        if slice_.name.removesuffix(f", {ASYNC}") in POINT_TO_POINT:
             return "messages"
         inside = slice_.within in ("forward", "backward", "optimizer") and slice_.nbytes > LOSS
         return "gradients" if inside or slice_.where in self._senders else "synchronization"

@@ -31,7 +31,10 @@ NAMES = frozenset((
 ))  # fmt: skip
 DEFAULT = "0"  # torch's name for the group of all ranks
 SENT = ("tensor", "input", "input_tensor", "tensor_list", "input_list", "tensors", "output")
-ONE_TO_ONE = ("isend", "irecv", "send", "recv", "send_object_list", "recv_object_list")
+POINT_TO_POINT = (
+    "send", "recv", "isend", "irecv", "send_object_list", "recv_object_list", "batch_isend_irecv",
+    "wait",
+)  # fmt: skip  # whose partner alone must come
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ class Calls:
             shape = f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
         group = getattr(given.get("group"), "group_name", DEFAULT)
         self.number += 1
-        of_all = group == DEFAULT and name not in ONE_TO_ONE
+        of_all = group == DEFAULT and name not in POINT_TO_POINT
         self._order += of_all
         thread = threading.current_thread()
         named = "" if thread is threading.main_thread() else thread.name
