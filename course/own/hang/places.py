@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from course.own.watch.calls import of_user
 from course.own.watch.looks import Thread
 from course.own.watch.processes import Seen
+from course.own.watch.user_files import is_users
 
 FRAME = re.compile(r'\s+File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.*)')
 COMMENT = re.compile(r"\s{2,}#.*")  # behind a line of code
@@ -93,7 +93,7 @@ def place(frames: Sequence[Frame]) -> Place | None:
             call = "backward"
         elif file.endswith("torch/nn/parallel/distributed.py") and function == "_sync_buffers":
             call = "forward"  # DDP's, which first sends rank 0's buffers
-        elif of_user(file):
+        elif is_users(file):
             found = Place(call, file, line, doing=doing)
             if not call and number == 0 and ".wait(" in found.source:
                 return Place("wait", file, line)

@@ -7,7 +7,6 @@ in any traceback, and none in the stack of a rank that waits.
 
 import mmap
 import os
-import re
 import struct
 import sys
 import threading
@@ -17,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
+
+from course.own.watch.user_files import is_users
 
 SLOTS, SLOT = 256, 224  # calls that are kept, and bytes of each
 HEAD = struct.Struct("<QQQ")  # calls and backward passes so far, bytes of DDP's gradients
@@ -144,17 +145,7 @@ def _kind(code: CodeType) -> str:
     file = code.co_filename
     if file.endswith(C10D):
         return "collective" if code.co_name in NAMES else ""
-    return os.path.basename(file) if of_user(file) else ""
-
-
-COURSE = str(Path(__file__).resolve().parents[2]) + os.sep
-LIBRARY = re.compile(r"/(site|dist)-packages/|/lib/python3\.\d+/")
-STDLIB = os.path.dirname(os.__file__) + os.sep
-
-
-def of_user(file: str) -> bool:
-    """Whether a file belongs to no library, as far as its path says."""
-    return not (file.startswith(("<", STDLIB, COURSE)) or LIBRARY.search(file))
+    return os.path.basename(file) if is_users(file) else ""
 
 
 def _before(home: object, name: str, ours: Callable) -> None:

@@ -4,23 +4,19 @@ import contextlib
 import inspect
 import os
 import sys
-import sysconfig
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from types import CodeType, FrameType
 
+from course.own.watch.user_files import is_users
+
 PERIOD_S = 0.02
-OURS = str(Path(__file__).resolve().parents[2]) + os.sep
 PASSES = ("forward", "backward", "optimizer")  # after backward the next batch may be fetched
-LIBRARIES = tuple(
-    {os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "purelib")}
-)
 
 
 class Lines:
-    """Knows the user's own files: those of no library, in the script's folder or the current."""
+    """Knows the script, and the user's files in its folder and in the current one."""
 
     def __init__(self, script: str) -> None:
         self._folder = os.path.dirname(os.path.realpath(script)) + os.sep
@@ -63,11 +59,7 @@ class Lines:
 
     def _name(self, file: str) -> str:
         path = os.path.realpath(file)
-        own = path == self._script or (
-            path.startswith(self._folders)
-            and not path.startswith((*LIBRARIES, OURS))
-            and "site-packages" not in path
-        )
+        own = path == self._script or (path.startswith(self._folders) and is_users(path))
         return path.removeprefix(self._folder) if own and os.path.isfile(path) else ""
 
 

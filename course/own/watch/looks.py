@@ -21,8 +21,9 @@ from pathlib import Path
 from types import FrameType
 
 from course.own.watch import usage
-from course.own.watch.calls import C10D, Calls, of_user
+from course.own.watch.calls import C10D, Calls
 from course.own.watch.thresholds import BUSY, LOOK_S, READS
+from course.own.watch.user_files import is_users
 
 DEEP = 100  # frames of a stack that are kept
 ASK = signal.SIGRTMAX - 5  # have the stacks written, whatever Python does
@@ -225,7 +226,7 @@ def _thrown(error: BaseException) -> Thread:
     """An exception as plain data: what it says, its frames, the user's line."""
     frames = traceback.extract_tb(error.__traceback__, limit=-DEEP)
     stack = [(each.filename, each.lineno or 0, each.name) for each in reversed(frames)]
-    own = next((each for each in stack if of_user(each[0])), None)
+    own = next((each for each in stack if is_users(each[0])), None)
     says = traceback.format_exception_only(type(error), error)[-1].strip()
     return Thread("", stack, says[:2000], f"{os.path.basename(own[0])}:{own[1]}" if own else "")
 
