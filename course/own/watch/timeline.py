@@ -54,8 +54,8 @@ class Slice:
 COMPUTING = ("forward", "backward", "gradients", "optimizer")
 KERNELS = ("input", *COMPUTING, "python", "saving")  # for which kernels may be launched
 OWN = (*KERNELS, "search", "copies", "launching")
-# The part of a step in which such work lies, if that has another name.
-PARTS = {
+# The part of a step in which such work lies.
+PARTS = dict(zip(OWN, OWN, strict=True)) | {
     "gradients": "backward",
     "python": "outside the step",
     "saving": "outside the step",

@@ -6,9 +6,10 @@ from pathlib import Path
 
 COURSE = str(Path(__file__).resolve().parents[2]) + os.sep
 LIBRARY = re.compile(r"/(site|dist)-packages/|/lib/python3\.\d+/")
-STDLIB = os.path.dirname(os.path.realpath(os.__file__)) + os.sep
+STDLIB = os.path.dirname(os.__file__)
+NOT_THE_USERS = ("<", COURSE, STDLIB + os.sep, os.path.realpath(STDLIB) + os.sep)
 
 
 def is_users(file: str) -> bool:
     """Whether a file is the user's own, as far as its path tells."""
-    return not (file.startswith(("<", STDLIB, COURSE)) or LIBRARY.search(file))
+    return not (file.startswith(NOT_THE_USERS) or LIBRARY.search(file))

@@ -30,12 +30,10 @@ class Straggler(Cause):
         if late:
             rank = budget.ranks[late.index].rank
             line = budget.where(late.kind, index=late.index)
-            yield cls(budget, late.gain / budget.net_s, rank, PARTS.get(late.kind, late.kind), line)
+            yield cls(budget, late.gain / budget.net_s, rank, PARTS[late.kind], line)
         elif (turns := budget.turns) and not meetings.are_needless(budget):
             line = budget.where(turns.kind)
-            yield cls(
-                budget, turns.gain / budget.net_s, None, PARTS.get(turns.kind, turns.kind), line
-            )
+            yield cls(budget, turns.gain / budget.net_s, None, PARTS[turns.kind], line)
 
     @property
     def seen(self) -> str:
