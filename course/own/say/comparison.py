@@ -3,7 +3,6 @@
 import html
 from dataclasses import replace
 from pathlib import Path
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from course.core import CourseError, words
@@ -13,12 +12,12 @@ from course.own.numbers.record import Rank
 from course.own.right import verdict
 from course.own.right.table import DIFFERS, MUST_DIFFER, NOT_SEEN, Row
 from course.own.say import report
+from course.own.say.paragraph import paragraph
 from course.own.watch import timeline
 
 if TYPE_CHECKING:
     from course.launch import Run
 
-WIDTH = 100
 NAME, STATE = 36, 10  # columns of the table
 
 
@@ -126,5 +125,4 @@ def _with_place(finding: Finding) -> Finding:
 
 def _line(row: Row) -> str:
     head = f"  {row.row:{NAME}}{state(row):{STATE}}"
-    lines = wrap(row.says, WIDTH - len(head), break_long_words=False) or [""]
-    return "\n".join([head + lines[0], *[" " * len(head) + each for each in lines[1:]]])
+    return paragraph(row.says, head, " " * len(head))

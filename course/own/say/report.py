@@ -5,14 +5,13 @@ import platform
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from textwrap import wrap
 
 from course.core import write_whole
 from course.own.finding import Finding
 from course.own.hang.verdict import Verdict
+from course.own.say.paragraph import paragraph
 
 SCHEMA = 1  # of the JSON; own/hang/how.md, "For programs", says what is in it
-WIDTH = 100
 
 
 def verdict(found: Verdict) -> str:
@@ -28,22 +27,16 @@ def text(findings: Sequence[Finding]) -> str:
 def _paragraph(finding: Finding) -> str:
     lab = f" Lab {finding.lab} teaches it." if finding.lab else ""
     name = finding.what[0].upper() + finding.what[1:]
-    told = [f"{name}: {finding.says}"]
+    sentences = [f"{name}: {finding.says}"]
     if finding.cure:
-        told.append(f"Cure: {finding.cure}{lab}")
-    lines = [
-        line
-        for each in told
-        for line in wrap(each, WIDTH, subsequent_indent="    ", break_on_hyphens=False,
-                         break_long_words=False)
-    ]  # fmt: skip
-    return "\n".join(lines)
+        sentences.append(f"Cure: {finding.cure}{lab}")
+    return "\n".join(map(paragraph, sentences))
 
 
 def write(path: Path, tool: str, command: Sequence[str], findings: Sequence[Finding],
           **more: object) -> None:  # fmt: skip
     """Write them as JSON; `more` is what the tool itself has to say."""
-    told = {
+    report = {
         "schema": SCHEMA,
         "tool": tool,
         "command": list(command),
@@ -52,7 +45,7 @@ def write(path: Path, tool: str, command: Sequence[str], findings: Sequence[Find
         "findings": [finding.plain() for finding in findings],
         **more,
     }  # fmt: skip
-    write_whole(path, json.dumps(told, indent=1) + "\n")
+    write_whole(path, json.dumps(report, indent=1) + "\n")
 
 
 def _version(package: str) -> str | None:

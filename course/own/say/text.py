@@ -1,14 +1,11 @@
 """The verdict in words: ten lines that a newcomer understands."""
 
-from textwrap import wrap
-
 from course.core import words
+from course.own.say.paragraph import paragraph
 from course.own.slow.cause import Cause, percent
 from course.own.slow.causes.computing import Computing
 from course.own.slow.thresholds import BUSY, MATTERS, SHOWN
 from course.own.slow.verdict import Verdict
-
-WIDTH = 100
 
 
 def title(verdict: Verdict) -> str:
@@ -17,15 +14,10 @@ def title(verdict: Verdict) -> str:
 
 
 def text(verdict: Verdict) -> str:
-    """All of it, in lines of at most `WIDTH` characters."""
-    paragraphs = [*_causes(verdict), *_steps(verdict)]
-    paragraphs += [f"Not decided: {sentence}" for sentence in verdict.undecided]
-    lines = [
-        line
-        for paragraph in paragraphs
-        for line in wrap(paragraph, WIDTH, subsequent_indent="    ", break_long_words=False)
-    ]
-    return "\n".join(lines)
+    """Return the whole verdict, a paragraph for each sentence."""
+    sentences = [*_causes(verdict), *_steps(verdict)]
+    sentences += [f"Not decided: {sentence}" for sentence in verdict.undecided]
+    return "\n".join(map(paragraph, sentences))
 
 
 def _causes(verdict: Verdict) -> list[str]:
