@@ -88,7 +88,7 @@ class CourseMagics(Magics):
 
         None where the script has an open TODO.
         """
-        args = options.read(_words(line), options.why("%why"))
+        args = options.read(options.why("%why"), _words(line))
         with watched(args.steps, args.stop) as one:
             run = one.run(args.command, Live(display=CurvesDisplay(), explain=one.verdict))
             answer, verdict = answered(run, reports(one.folder)), one.verdict(run)
@@ -108,7 +108,7 @@ class CourseMagics(Magics):
 
         None where the script has an open TODO.
         """
-        args = options.read(_words(line), options.right("%right"))
+        args = options.read(options.right("%right"), _words(line))
         with watched(args.steps, args.stop, looks_at=NUMBERS) as one:
             run = one.run(args.command, Live(display=CurvesDisplay(), explain=one.verdict))
             answer, verdict = compared(run, one.folder), one.verdict(run)

@@ -42,7 +42,7 @@ def why(argv: Sequence[str]) -> int:
 
     The answer comes as soon as all ranks have seen enough, and again at the end of a long run.
     """
-    args = read(add_common(options.why("python -m course why", f"\n\n{CODES}")), argv)
+    args = options.read(_with_common(options.why("python -m course why", f"\n\n{CODES}")), argv)
     return _ask(Question("why", TIME, answers.answer), args)
 
 
@@ -52,7 +52,7 @@ def right(argv: Sequence[str]) -> int:
     What a script does after the steps that are watched, such as a second epoch or a file, counts in
     the answer at the end.
     """
-    args = read(add_common(options.right("python -m course right", f"\n\n{CODES}")), argv)
+    args = options.read(_with_common(options.right("python -m course right", f"\n\n{CODES}")), argv)
     return _ask(Question("right", NUMBERS, comparison, goes_on=True), args)
 
 
@@ -165,11 +165,11 @@ def _run_options(argv: Sequence[str]) -> argparse.Namespace:
         epilog=f"what it can name:\n{known}\n\n{CODES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    return read(add_common(parser), argv)
+    return options.read(_with_common(parser), argv)
 
 
-def add_common(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """The options that all tools have, and the command."""
+def _with_common(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Add the options that all tools have in a terminal."""
     add = parser.add_argument
     add(
         "--patience",
@@ -179,7 +179,6 @@ def add_common(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
         help="end the run when no rank has moved for so many seconds (default 300)",
     )
     add("--limit", type=_seconds, metavar="S", help="end the run after so many seconds anyway")
-    add("--json", type=Path, metavar="FILE", help="write what was found as JSON too")
     add("--quiet", action="store_true", help="say nothing where nothing was found")
     add("--keep", type=Path, metavar="FOLDER", help="keep what the ranks wrote there")
     add(
@@ -188,21 +187,7 @@ def add_common(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
         help="the command is one rank, as srun, mpirun or torchrun starts each of them",
     )
     add("--folder", type=Path, metavar="FOLDER", help="where the ranks of all machines meet")
-    add("command", nargs=argparse.REMAINDER, help="as you would type it")
     return parser
-
-
-def read(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
-    """The options, and the command without its ``--``; raises `CourseError` if it is missing."""
-    args = parser.parse_args(argv)
-    if args.command[:1] == ["--"]:
-        args.command.pop(0)
-    if not args.command:
-        raise CourseError(
-            f"There is no command: {parser.prog} -- torchrun --standalone --nproc-per-node 2 "
-            "train.py."
-        )
-    return args
 
 
 def _seconds(text: str) -> float:

@@ -18,13 +18,21 @@ class Parser(argparse.ArgumentParser):
         raise CourseError(f"{self.prog}: {message}. It is used so: {self.usage}")
 
 
-def read(argv: Sequence[str], made: argparse.ArgumentParser) -> argparse.Namespace:
-    """The options and the `command`; raises `CourseError` where they cannot be understood."""
-    made.add_argument("--json", type=Path, metavar="FILE", help="write the answer as JSON too")
-    made.add_argument("command", nargs=argparse.REMAINDER, help="what starts your training")
-    options = made.parse_args(argv)
+def read(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
+    """Return the options, and the command without its ``--``.
+
+    Raises `CourseError` if there is no command, or if `Parser` cannot understand the options.
+    """
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the answer as JSON too")
+    parser.add_argument("command", nargs=argparse.REMAINDER, help="what starts your training")
+    options = parser.parse_args(argv)
     if options.command[:1] == ["--"]:
         options.command.pop(0)
+    if not options.command:
+        raise CourseError(
+            f"There is no command: {parser.prog} -- torchrun --standalone --nproc-per-node 2 "
+            "train.py."
+        )
     return options
 
 

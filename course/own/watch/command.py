@@ -59,8 +59,6 @@ class Command:
     """`words` as one types them, and how they ended: `code` is None while they run."""
 
     def __init__(self, words: Sequence[str], env: dict[str, str]) -> None:
-        if not words:
-            raise CourseError("There is no command: put yours behind --.")
         process_tree.adopt_orphans()
         self._folder = env[FOLDER]
         self.began = time.monotonic()
