@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from course.core import CourseError, words
+from course.core import words
 from course.own.finding import Finding
-from course.own.say import text
+from course.own.say import report, text
 from course.own.slow import devices, typical, verdict
 from course.own.slow.cause import Cause
 from course.own.slow.causes.computing import Computing
@@ -38,16 +38,8 @@ def answer(folder: Path, is_end: bool = False) -> "Answer | None":
 
 
 def answered(run: "Run", ranks: list[Rank]) -> "Answer | None":
-    """The answer to a run; None if the script failed before enough was seen.
-
-    Raises `CourseError` where it went well, and cannot be judged.
-    """
-    try:
-        return Answer(ranks)
-    except CourseError:
-        if run.ok:
-            raise
-        return None
+    """Return the answer to a run that has ended, as `report.unless_failed` does."""
+    return report.unless_failed(run, lambda: Answer(ranks))
 
 
 class Answer:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from course.core import CourseError, words
+from course.core import words
 from course.own.finding import Finding
 from course.own.numbers import record
 from course.own.numbers.record import Rank
@@ -34,16 +34,8 @@ def comparison(folder: Path, is_end: bool = False) -> "Comparison | None":
 
 
 def compared(run: "Run", folder: Path) -> "Comparison | None":
-    """The answer to a run that has ended; None if the script failed before enough was seen.
-
-    Raises `CourseError` where it went well, and cannot be judged.
-    """
-    try:
-        return comparison(folder, is_end=True)
-    except CourseError:
-        if run.ok:
-            raise
-        return None
+    """Return the answer to a run that has ended, as `report.unless_failed` does."""
+    return report.unless_failed(run, lambda: comparison(folder, is_end=True))
 
 
 class Comparison:

@@ -2,15 +2,20 @@
 
 import json
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
-from course.core import write_whole
+from course.core import CourseError, write_whole
 from course.own.finding import Finding
 from course.own.hang.verdict import Verdict
 from course.own.say.paragraph import paragraph
 
+if TYPE_CHECKING:
+    from course.launch import Run
+
+Judgement = TypeVar("Judgement")
 SCHEMA = 1  # of the JSON; own/hang/how.md, "For programs", says what is in it
 
 
@@ -31,6 +36,19 @@ def _paragraph(finding: Finding) -> str:
     if finding.cure:
         sentences.append(f"Cure: {finding.cure}{lab}")
     return "\n".join(map(paragraph, sentences))
+
+
+def unless_failed(run: "Run", judge: Callable[[], Judgement]) -> Judgement | None:
+    """Return a judgement on a run; None if the run failed before enough was seen of it.
+
+    Raises `CourseError` if the run went well, and cannot be judged.
+    """
+    try:
+        return judge()
+    except CourseError:
+        if run.ok:
+            raise
+        return None
 
 
 def write(path: Path, tool: str, command: Sequence[str], findings: Sequence[Finding],
