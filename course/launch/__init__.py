@@ -16,33 +16,31 @@ from course.launch.client import launch
 from course.launch.connect import warm_ranks_promised, warm_up
 from course.launch.messages import (
     Done,
-    Ended,
     Event,
-    Exited,
     Lines,
     Logged,
     Note,
     Progress,
+    RankEnded,
+    RankStarted,
     Reason,
+    RunEnded,
     Serving,
-    Started,
 )
 from course.launch.netns import Host
 from course.launch.place import Here
-from course.launch.preflight import KINDS
+from course.launch.preflight import PROGRAMS
 from course.launch.process_tree import kill_tree, still_the_same
 from course.launch.run import ABORTED, RAISED, TRACEBACK, Line, Run, brief
 from course.launch.sandbox import Sandbox
 
 __all__ = [
     "ABORTED",
-    "KINDS",
+    "PROGRAMS",
     "RAISED",
     "TRACEBACK",
     "Done",
-    "Ended",
     "Event",
-    "Exited",
     "Here",
     "Host",
     "Line",
@@ -50,11 +48,13 @@ __all__ = [
     "Logged",
     "Note",
     "Progress",
+    "RankEnded",
+    "RankStarted",
     "Reason",
     "Run",
+    "RunEnded",
     "Sandbox",
     "Serving",
-    "Started",
     "brief",
     "kill_tree",
     "launch",

@@ -19,12 +19,12 @@ from course.launch.channel import Channel
 from course.launch.messages import (
     PATIENCE,
     Done,
-    Ended,
     Event,
     Logged,
     Message,
     Reason,
     Request,
+    RunEnded,
     Serving,
     Stop,
 )
@@ -124,7 +124,7 @@ class _Launch:
                 self._look()
                 if self._takes_too_much():
                     self._place.end(self._supervisor, self._run)
-                    self._take(Ended(Reason.MEMORY, code=1, left=0))
+                    self._take(RunEnded(Reason.MEMORY, code=1, left=0))
                     break
                 if self._stop and self._stop.is_set() and not self._interrupted:
                     raise KeyboardInterrupt
@@ -146,7 +146,7 @@ class _Launch:
                     _send(channel, self._request)
                 else:
                     self._place.end(self._supervisor, self._run)
-                    self._take(Ended(Reason.LOST, code=1, left=0))
+                    self._take(RunEnded(Reason.LOST, code=1, left=0))
         channel.close()
 
     def _overdue(self) -> float:

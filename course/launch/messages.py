@@ -1,9 +1,11 @@
 """In every process: the messages between the processes of a run: who tells whom what, and when.
 
-    kernel     Request, Stop             -> supervisor
-    supervisor Serving ... Ended         -> kernel
-    launcher   StartRank, Note           -> supervisor
-    supervisor RankStarted ... RankEnded -> launcher
+    client      Request, Stop                    -> supervisor
+    supervisor  Serving ... RunEnded             -> client
+    launcher    StartRank, Note                  -> supervisor
+    supervisor  ProcessStarted ... ProcessEnded  -> launcher
+
+To the client a supervisor speaks of ranks, and to the launcher of processes.
 
 A kernel reaches the warm server by connecting to its socket, which forks a supervisor that answers.
 Ranks hear and send nothing: they write to their pipes, which the supervisor reads, and append what
@@ -75,7 +77,7 @@ class Serving:
 
 
 @dataclass(frozen=True)
-class Started:
+class RankStarted:
     """Supervisor to kernel, when a rank has started: its process id, and when it was created."""
 
     rank: int
@@ -105,7 +107,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Exited:
+class RankEnded:
     """Supervisor to kernel, when a rank has ended; a signal is a negative code.
 
     `unresponsive`: it did not end when it was asked to, and the supervisor killed it.
@@ -128,7 +130,7 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Ended:
+class RunEnded:
     """Supervisor to kernel, last: how the run ended, the launcher's exit code, processes left."""
 
     reason: Reason
@@ -163,21 +165,21 @@ class StartRank:
 
 
 @dataclass(frozen=True)
-class RankStarted:
+class ProcessStarted:
     """Supervisor to launcher, the answer to StartRank: the rank's process id."""
 
     pid: int
 
 
 @dataclass(frozen=True)
-class RankRefused:
+class ProcessRefused:
     """Supervisor to launcher, the other answer to StartRank: why the program cannot be started."""
 
     error: str
 
 
 @dataclass(frozen=True)
-class RankEnded:
+class ProcessEnded:
     """Supervisor to launcher, when a rank has ended."""
 
     pid: int
@@ -185,10 +187,10 @@ class RankEnded:
 
 
 # what a watcher is told
-Event = Serving | Started | Lines | Progress | Exited | Note | Ended | Logged | Done
-Message = Request | Stop | Event | StartRank | RankStarted | RankRefused | RankEnded
+Event = Serving | RankStarted | Lines | Progress | RankEnded | Note | RunEnded | Logged | Done
+Message = Request | Stop | Event | StartRank | ProcessStarted | ProcessRefused | ProcessEnded
 
-KINDS = {kind.__name__: kind for kind in get_args(Message)}
+MESSAGES = {kind.__name__: kind for kind in get_args(Message)}
 
 
 def encode(message: Message) -> bytes:
@@ -201,6 +203,6 @@ def decode(line: bytes) -> Message:
     kind, fields = json.loads(line)
     if kind == "Request" and fields["host"]:
         fields["host"] = Host(**fields["host"])
-    if kind == "Ended":
+    if kind == "RunEnded":
         fields["reason"] = Reason(fields["reason"])
-    return KINDS[kind](**fields)
+    return MESSAGES[kind](**fields)

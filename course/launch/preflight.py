@@ -5,14 +5,14 @@ from pathlib import Path
 
 from course.core import CourseError
 
-KINDS = ("torchrun", "accelerate", "python")
+PROGRAMS = ("torchrun", "accelerate", "python")
 
 
 def check(words: list[str]) -> None:
     """Raise `CourseError` for a command that no supervisor need be asked to run."""
-    if not words or words[0] not in KINDS:
+    if not words or words[0] not in PROGRAMS:
         raise CourseError(
-            f"A launch begins with one of {', '.join(KINDS)}; this one begins with {words[:1]}."
+            f"A launch begins with one of {', '.join(PROGRAMS)}; this one begins with {words[:1]}."
         )
     if words[0] == "python":
         script = words[1] if len(words) > 1 else ""

@@ -6,7 +6,7 @@ import sys
 import time
 
 from course.launch.channel import Channel
-from course.launch.messages import Note, RankEnded, RankRefused, RankStarted, StartRank
+from course.launch.messages import Note, ProcessEnded, ProcessRefused, ProcessStarted, StartRank
 
 
 class Ranks:
@@ -16,7 +16,7 @@ class Ranks:
         self._supervisor = supervisor
         self.started = 0  # how many, restarted ones again
         self.codes: dict[int, int] = {}  # exit code by process id
-        self._answers: list[RankStarted | RankRefused] = []
+        self._answers: list[ProcessStarted | ProcessRefused] = []
 
     def start(
         self,
@@ -36,7 +36,7 @@ class Ranks:
         while not self._answers:
             self.update(timeout=None)
         answer = self._answers.pop()
-        if isinstance(answer, RankRefused):
+        if isinstance(answer, ProcessRefused):
             raise OSError(answer.error)
         self.started += 1
         return Process(self, answer.pid)
@@ -50,7 +50,7 @@ class Ranks:
         except EOFError:
             sys.exit("the run's supervisor is gone")
         for message in messages:
-            if isinstance(message, RankEnded):
+            if isinstance(message, ProcessEnded):
                 self.codes[message.pid] = message.code
             else:
                 self._answers.append(message)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from course.core import todo, words
-from course.launch.messages import Ended, Event, Exited, Lines, Logged, Reason, Started
+from course.launch.messages import Event, Lines, Logged, RankEnded, RankStarted, Reason, RunEnded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -152,12 +152,12 @@ class Run:
     def take(self, event: Event) -> None:
         """Record what is told of the run."""
         match event:
-            case Started(rank, pid, created):
+            case RankStarted(rank, pid, created):
                 self.processes[rank] = (pid, created)
                 self._ended.pop(rank, None)  # a restarted rank
             case Lines():
                 self._take_lines(event)
-            case Exited(rank, code, unresponsive):
+            case RankEnded(rank, code, unresponsive):
                 self._ended[rank] = code
                 if unresponsive:
                     self.unresponsive.add(rank)
@@ -165,7 +165,7 @@ class Run:
                     self._troubled.append(rank)
             case Logged(rows):
                 self.rows += rows
-            case Ended(reason, code, left):
+            case RunEnded(reason, code, left):
                 self.reason, self.launcher_code, self.left_behind = reason, code, left
 
     def _take_lines(self, event: Lines) -> None:

@@ -24,18 +24,18 @@ from course.launch import channel, netns, process_tree
 from course.launch.channel import Channel
 from course.launch.messages import (
     PATIENCE,
-    Ended,
     Event,
-    Exited,
     Message,
     Note,
+    ProcessEnded,
+    ProcessRefused,
+    ProcessStarted,
     RankEnded,
-    RankRefused,
     RankStarted,
     Reason,
     Request,
+    RunEnded,
     Serving,
-    Started,
     StartRank,
     Stop,
 )
@@ -197,13 +197,13 @@ class Supervisor:
         try:
             pid = self.processes.start_rank(wanted)
         except OSError as error:
-            self._answer(RankRefused(f"{wanted.argv[0]}: {error.strerror}"))
+            self._answer(ProcessRefused(f"{wanted.argv[0]}: {error.strerror}"))
         else:
             self._started(wanted.rank, pid)
-            self._answer(RankStarted(pid))
+            self._answer(ProcessStarted(pid))
 
     def _started(self, rank: int, pid: int) -> None:
-        self._tell(Started(rank, pid, psutil.Process(pid).create_time()))
+        self._tell(RankStarted(rank, pid, psutil.Process(pid).create_time()))
 
     def _answer(self, message: Message) -> None:
         with contextlib.suppress(OSError):  # the launcher is gone, which `_reap` sees
@@ -223,11 +223,11 @@ class Supervisor:
                 rank = self.processes.ranks.pop(pid)
                 self.pipes.drain(rank)
                 killing = self.phases.phase == Phase.KILLING
-                self._tell(Exited(rank, code, unresponsive=killing and code == -signal.SIGKILL))
+                self._tell(RankEnded(rank, code, unresponsive=killing and code == -signal.SIGKILL))
                 if self.request.kind == "python":
                     self.code = code
                 elif self.processes.channel:
-                    self._answer(RankEnded(pid, code))
+                    self._answer(ProcessEnded(pid, code))
 
     def _tell(self, event: Event) -> None:
         try:
@@ -266,7 +266,7 @@ class Supervisor:
         self.pipes.finish()
         shutil.rmtree(self.temporary, ignore_errors=True)
         self.log.finish()
-        self._tell(Ended(self.phases.reason, self.code, len(left)))
+        self._tell(RunEnded(self.phases.reason, self.code, len(left)))
 
 
 def main() -> None:

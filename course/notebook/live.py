@@ -18,14 +18,14 @@ from course.launch import (
     TRACEBACK,
     Done,
     Event,
-    Exited,
     Line,
     Lines,
     Logged,
     Note,
     Progress,
+    RankEnded,
+    RankStarted,
     Run,
-    Started,
     brief,
 )
 from course.notebook.displays import CurvesDisplay
@@ -73,9 +73,9 @@ class Live:
             case Progress(rank=int()):
                 self._progress[event.rank] = event.text
                 self._draw(run)
-            case Exited(rank, code) if code:
+            case RankEnded(rank, code) if code:
                 self._failed[rank] = code
-            case Started(rank) if rank in self._failed:
+            case RankStarted(rank) if rank in self._failed:
                 self._show_restart(run, rank)
             case Note(text, once):
                 if not (once and text in SAID):

@@ -7,7 +7,7 @@ import pytest
 
 from course.core import RUNS
 from course.launch import stacks
-from course.launch.messages import Exited, Lines, Started
+from course.launch.messages import Lines, RankEnded, RankStarted
 from course.launch.run import ABORTED, Run
 
 TORCH = f"{sysconfig.get_path('purelib')}/torch"
@@ -22,12 +22,12 @@ def run_of(*ranks: str | None) -> Run:
     """
     run = Run(["torchrun", "script.py"], RUNS)
     for rank, frames in enumerate(ranks):
-        run.take(Started(rank, 100 + rank, 0.0))
+        run.take(RankStarted(rank, 100 + rank, 0.0))
         if frames is None:
-            run.take(Exited(rank, 0))
+            run.take(RankEnded(rank, 0))
             continue
         run.take(Lines(rank, "stderr", written(frames)))
-        run.take(Exited(rank, -6))
+        run.take(RankEnded(rank, -6))
     return run
 
 
@@ -184,8 +184,8 @@ def test_all_in_a_call_with_a_root_are_asked_for_it(script: str) -> None:
 
 def test_rank_that_wrote_nothing() -> None:
     run = Run(["torchrun", "script.py"], RUNS)
-    run.take(Started(0, 100, 0.0))
-    run.take(Exited(0, -9))
+    run.take(RankStarted(0, 100, 0.0))
+    run.take(RankEnded(0, -9))
     assert "rank 0 had ended with exit code -9" in stacks.report(run, 5)
 
 
@@ -193,8 +193,8 @@ def test_rank_that_had_to_be_killed_is_not_said_to_have_ended_or_to_be_elsewhere
     script: str,
 ) -> None:
     run = run_of(f"{C10D}:9 all_reduce;{script}:1 f")
-    run.take(Started(1, 101, 0.0))
-    run.take(Exited(1, -9, unresponsive=True))
+    run.take(RankStarted(1, 101, 0.0))
+    run.take(RankEnded(1, -9, unresponsive=True))
     report = stacks.report(run, 5)
     assert "rank 1 did not answer: it was stopped, or it waits inside the system" in report
     assert "had ended" not in report and "did not call" not in report
