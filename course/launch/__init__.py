@@ -1,9 +1,10 @@
 """Run a torchrun, accelerate or python command as supervised ranks: the one way to start them.
 
-A run is made of five kinds of processes, from the notebook down. The docstring of each file says
-which of them runs it; `messages` has what they tell one another.
+A run is made of five kinds of processes, from the client down: a notebook's kernel, or a program
+that calls `launch`. The docstring of each file says which of them runs it; `messages` has what they
+tell one another.
 
-    kernel           client, place, connect, run, stacks, out_of_memory; sandbox, for code that
+    client           client, place, connect, run, stacks, out_of_memory; sandbox, for code that
                      nobody has to trust
     warm server      warm_server, warm_imports, huge_pages: has the libraries, and forks the rest
     supervisor       supervisor, phases, processes, child, shadowed, output: watches over one run,

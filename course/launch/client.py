@@ -1,4 +1,4 @@
-"""In the kernel: run a torchrun, accelerate or python command, and report while it goes on.
+"""In the client: run a torchrun, accelerate or python command, and report while it goes on.
 
 `launch` is the one way in which the course starts ranks: the magics, the checks and the tests all
 come through here.

@@ -1,4 +1,4 @@
-"""In the kernel: reach a supervisor for a run.
+"""In the client: reach a supervisor for a run.
 
 It is forked from the warm server where there is one, else it is a new process.
 """

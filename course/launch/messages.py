@@ -7,9 +7,9 @@
 
 To the client a supervisor speaks of ranks, and to the launcher of processes.
 
-A kernel reaches the warm server by connecting to its socket, which forks a supervisor that answers.
+A client reaches the warm server by connecting to its socket, which forks a supervisor that answers.
 Ranks hear and send nothing: they write to their pipes, which the supervisor reads, and append what
-they log to the run's metrics file, which the kernel reads.
+they log to the run's metrics file, which the client reads.
 """
 
 import json
@@ -30,17 +30,17 @@ class Reason(StrEnum):
     LIMIT = "limit"  # the time limit came
     STOPPED = "stopped"  # the user interrupted it
     LAUNCHER = "launcher"  # the launcher was killed
-    CLIENT = "client"  # the kernel hung up or died; nobody is left to hear of it
-    LOST = "lost"  # the supervisor was killed; the kernel says so to itself
-    MEMORY = "memory"  # what ran in a sandbox took too much memory; the kernel says so to itself
+    CLIENT = "client"  # it hung up or died; no process is left to hear of it
+    LOST = "lost"  # the supervisor was killed; the client says so to itself
+    MEMORY = "memory"  # what ran in a sandbox took too much memory; the client says so to itself
 
 
-# -- kernel -> supervisor --------------------------------------------------------------------------
+# -- client -> supervisor --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Request:
-    """Kernel to supervisor, first and once: what to run.
+    """Client to supervisor, first and once: what to run.
 
     `kind` is torchrun, accelerate or python, `argv` what follows it on the command line, `limit`
     the seconds after which the run is ended, `host` where it runs if not on this machine's network.
@@ -62,15 +62,15 @@ class Request:
 
 @dataclass(frozen=True)
 class Stop:
-    """Kernel to supervisor, when the user interrupts: end the run."""
+    """Client to supervisor, when the user interrupts: end the run."""
 
 
-# -- supervisor -> kernel, and on to whatever watches the run --------------------------------------
+# -- supervisor -> client, and on to whatever watches the run --------------------------------------
 
 
 @dataclass(frozen=True)
 class Serving:
-    """Supervisor to kernel, first: its process id, and when it was created."""
+    """Supervisor to client, first: its process id, and when it was created."""
 
     pid: int
     created: float
@@ -78,7 +78,7 @@ class Serving:
 
 @dataclass(frozen=True)
 class RankStarted:
-    """Supervisor to kernel, when a rank has started: its process id, and when it was created."""
+    """Supervisor to client, when a rank has started: its process id, and when it was created."""
 
     rank: int
     pid: int
@@ -87,7 +87,7 @@ class RankStarted:
 
 @dataclass(frozen=True)
 class Lines:
-    """Supervisor to kernel, as they are written: whole lines of a rank (None: the launcher).
+    """Supervisor to client, as they are written: whole lines of a rank (None: the launcher).
 
     `skipped` lines before these were not sent; they are on disk alone.
     """
@@ -100,7 +100,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Progress:
-    """Supervisor to kernel, a few times a second: a progress bar, a line that has no end yet."""
+    """Supervisor to client, a few times a second: a progress bar, a line that has no end yet."""
 
     rank: int | None
     text: str
@@ -108,7 +108,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class RankEnded:
-    """Supervisor to kernel, when a rank has ended; a signal is a negative code.
+    """Supervisor to client, when a rank has ended; a signal is a negative code.
 
     `unresponsive`: it did not end when it was asked to, and the supervisor killed it.
     """
@@ -120,7 +120,7 @@ class RankEnded:
 
 @dataclass(frozen=True)
 class Note:
-    """Launcher to supervisor to kernel, at any time: something that the learner should know.
+    """Launcher to supervisor to client, at any time: something that the learner should know.
 
     `once`: it is as true of every later run, and need not be read again.
     """
@@ -131,7 +131,7 @@ class Note:
 
 @dataclass(frozen=True)
 class RunEnded:
-    """Supervisor to kernel, last: how the run ended, the launcher's exit code, processes left."""
+    """Supervisor to client, last: how the run ended, the launcher's exit code, processes left."""
 
     reason: Reason
     code: int
@@ -140,14 +140,14 @@ class RunEnded:
 
 @dataclass(frozen=True)
 class Logged:
-    """Kernel to itself, when the ranks have logged more: the new rows of the metrics file."""
+    """Client to itself, when the ranks have logged more: the new rows of the metrics file."""
 
     rows: list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Done:
-    """Kernel to itself, after all else: the run is over and its record complete."""
+    """Client to itself, after all else: the run is over and its record complete."""
 
 
 # -- launcher -> supervisor, and back --------------------------------------------------------------

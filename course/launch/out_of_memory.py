@@ -1,4 +1,4 @@
-"""In the kernel: how many processes the system has killed because memory had run out (Linux).
+"""In the client: how many processes the system has killed because memory had run out (Linux).
 
 The count is that of this process's control group, where there is one, which its ranks share; else
 it is that of the whole machine. Each file has a line `oom_kill COUNT`.

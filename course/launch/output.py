@@ -1,6 +1,6 @@
 """In the supervisor: what processes write, read from their pipes.
 
-Every byte goes to disk; lines go to the kernel within limits.
+Every byte goes to disk; lines go to the client within limits.
 """
 
 import functools
@@ -14,7 +14,7 @@ from pathlib import Path
 from course.launch import run_folder
 from course.launch.messages import Event, Lines, Note, Progress
 
-KEPT_LINES = 5_000  # of each stream sent to the kernel; what comes after stays on disk
+KEPT_LINES = 5_000  # of each stream sent to the client; what comes after stays on disk
 LAST_LINES = 50  # of those not sent, the last are sent at the end: an error is usually there
 KEPT_CHARS = 2_000  # of each line
 PROGRESS_S = 0.25  # how often a progress bar is sent

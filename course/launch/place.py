@@ -1,4 +1,4 @@
-"""In the kernel: where a run takes place, if not in a sandbox: on this machine."""
+"""In the client: where a run takes place, if not in a sandbox: on this machine."""
 
 import os
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""In kernel and launcher: can this command be started? If not, one sentence says why."""
+"""In client and launcher: can this command be started? If not, one sentence says why."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""In the kernel: what a launch did: exit codes, lines by rank, metrics as a table."""
+"""In the client: what a launch did: exit codes, lines by rank, metrics as a table."""
 
 import re
 import shlex

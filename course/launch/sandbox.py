@@ -1,4 +1,4 @@
-"""In the kernel: a place of its own for the ranks of code that nobody has to trust.
+"""In the client: a place of its own for the ranks of code that nobody has to trust.
 
 The warm server runs inside bubblewrap, and so does all that it forks: supervisors, launchers and
 ranks. Outside is only who reads what they say, as plain data.

@@ -1,4 +1,4 @@
-"""In the kernel: where each rank stood when the time limit ended a run.
+"""In the client: where each rank stood when the time limit ended a run.
 
 That is the collective it waits in, and the line that called it. The stacks are written by Python's
 own fault handler (https://docs.python.org/3/library/faulthandler.html) when the supervisor aborts a
