@@ -33,7 +33,7 @@ from course.launch.run import Run
 
 OVERDUE_S = 30.0  # after its limit, a supervisor has ended a run, on a busy machine too
 INTERRUPTED_S = 10.0  # for it to end a run that is interrupted; then it is taken not to answer
-LOOK_S = 0.25  # how often metrics are looked for
+POLL_S = 0.25  # how often metrics are looked for
 # The fault handlers write the stacks of a rank that is ended at the time limit; colours in
 # tracebacks (a kernel asks for them) would hide what `Run.traceback` looks for; torch's profiler
 # need not report that it starts.
@@ -158,7 +158,7 @@ class _Launch:
 
     def _takes_too_much(self) -> bool:
         """Whether the run takes too much memory; asked a few times a second."""
-        if time.monotonic() < self._looked + LOOK_S:
+        if time.monotonic() < self._looked + POLL_S:
             return False
         self._looked = time.monotonic()
         return self._place.too_large
@@ -175,7 +175,7 @@ class _Launch:
 
 
 def _events(supervisor: Channel) -> list[Event]:
-    ready = select.select([supervisor], [], [], LOOK_S)[0]
+    ready = select.select([supervisor], [], [], POLL_S)[0]
     return supervisor.receive() if ready else []
 
 

@@ -26,7 +26,7 @@ from course.launch.channel import Channel
 from course.launch.child import CHANNEL
 from course.launch.rank_handles import Process, Ranks
 
-LOOK_S = 0.02  # how often the launcher of one box's ranks looks whether they have ended
+POLL_S = 0.02  # how often the launcher of one box's ranks looks whether they have ended
 
 
 def serve(supervisor: Channel, argv: list[str]) -> None:
@@ -106,7 +106,7 @@ def _meet_on_this_box(args: Namespace) -> None:
     rendezvous = insides.module("torch.distributed.elastic.rendezvous.dynamic_rendezvous")
     insides.replace_if_there(rendezvous, "_delay", _do_not_wait_at_random)
     # ... or be looked at only every 0.1 s.
-    args.monitor_interval = min(args.monitor_interval, LOOK_S)
+    args.monitor_interval = min(args.monitor_interval, POLL_S)
 
 
 def _do_not_wait_at_random(seconds: float | tuple[float, float]) -> None:

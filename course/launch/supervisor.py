@@ -45,7 +45,7 @@ from course.launch.processes import Processes
 from course.launch.warm_imports import warmth
 
 SETTLE_S = 2.0  # for helpers of the ranks (semaphore trackers, loader workers) to end by themselves
-LOOK_S = 0.5  # how often it is looked whether processes wait for a core
+POLL_S = 0.5  # how often it is looked whether processes wait for a core
 TICK_S = 0.02  # how often ended children are looked for
 
 
@@ -147,7 +147,7 @@ class Supervisor:
         self.pipes.show_progress()
         self._reap()
         now = time.monotonic()
-        if self.request.patient and now > self.looked + LOOK_S:
+        if self.request.patient and now > self.looked + POLL_S:
             self.looked = now
             self._put_the_limit_off()
         if self.phases.over(now) and self.phases.phase == Phase.STACKS:

@@ -30,7 +30,7 @@ from course.launch import (
 )
 from course.notebook.displays import CurvesDisplay
 from course.notebook.run_ending import how_it_ended, story
-from course.own import Verdict
+from course.own import Ending
 
 SHOWN_LINES = 400  # of a run, printed in the notebook; then only the last ones
 LAST_LINES = 10
@@ -49,7 +49,7 @@ class Live:
         limit: float = 0.0,
         display: CurvesDisplay | None = None,
         out: TextIO | None = None,
-        explain: Callable[[Run], Verdict | None] = lambda run: None,
+        explain: Callable[[Run], Ending | None] = lambda run: None,
     ) -> None:
         self._limit, self._display, self._out = limit, display, out
         self._explain = explain

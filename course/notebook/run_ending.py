@@ -5,16 +5,16 @@ import signal
 from course.core import todo, words
 from course.drawing import ansi
 from course.launch import Reason, Run, stacks
-from course.own import Verdict, report
+from course.own import Ending, report
 
 
-def story(run: Run, limit: float, found: Verdict | None = None) -> list[str]:
+def story(run: Run, limit: float, found: Ending | None = None) -> list[str]:
     """How the run ended, in a few sentences; nothing where all is well.
 
     `found` is what was seen of a run whose processes were watched.
     """
     if found and found.lead and run.reason in (Reason.STOPPED, Reason.LIMIT):
-        return [report.verdict(found)]
+        return [report.ending(found)]
     match run.reason:
         case Reason.STOPPED if found:  # enough was seen of it
             return []

@@ -10,15 +10,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from course.own import shared
-from course.own.hang import verdict
+from course.own.hang import ending
+from course.own.hang.ending import INTERRUPTED, ITSELF, LIMIT, STOOD, STOPPED, Ending
 from course.own.hang.patience import Patience
-from course.own.hang.verdict import INTERRUPTED, ITSELF, LIMIT, STOOD, STOPPED, Verdict
 from course.own.say import report
 from course.own.shared import Shared
 from course.own.watch.command import Command, environment, say
 from course.own.watch.process import TIME
-from course.own.watch.thresholds import LOOK_S
 
+POLL_S = 0.5  # how often to check on ranks that other commands have started
 FOUND = 3  # the exit code where something was found
 
 
@@ -52,9 +52,9 @@ class Session:
     def is_whole(self) -> bool:
         """Whether all ranks of a run that several commands share have come."""
         ranks = self._patience.ranks
-        return self.run is None or (bool(ranks) and len(ranks) >= ranks[0].look.world)
+        return self.run is None or (bool(ranks) and len(ranks) >= ranks[0].snapshot.world)
 
-    def finish(self) -> Verdict:
+    def finish(self) -> Ending:
         """Run the command to its end, or end it; say how it ended."""
         rank = shared.rank() if self._args.rank else None
         own = self.run.own if self.run else self.folder
@@ -63,7 +63,7 @@ class Session:
         command.run(self._look)
         if command.code is not None and not command.interrupted and self.judges:
             self._wait_for_others(command)
-        found = self._verdict(command)
+        found = self._ending(command)
         if self.judges:
             self._tell(found)
             if self.run and found.ended != ITSELF:
@@ -87,12 +87,12 @@ class Session:
             while self.run and not command.code:
                 if self._look() or not self._others_live():
                     return
-                time.sleep(LOOK_S)
+                time.sleep(POLL_S)
 
     def _others_live(self) -> bool:
-        return any(seen.alive is not False for seen in self._patience.ranks if not seen.mine)
+        return any(state.alive is not False for state in self._patience.ranks if not state.mine)
 
-    def _verdict(self, command: Command) -> Verdict:
+    def _ending(self, command: Command) -> Ending:
         patience = self._patience
         if command.interrupted:
             ended = INTERRUPTED
@@ -101,15 +101,15 @@ class Session:
         elif patience.over_patience or patience.over_limit:
             ended = STOOD if patience.over_patience else LIMIT
         elif command.code is None:  # another command has ended the run
-            return Verdict(STOPPED, self.run.end if self.run else None)
+            return Ending(STOPPED, self.run.end if self.run else None)
         else:
             ended = ITSELF
             patience.last()
         seconds = self._args.limit if ended == LIMIT else patience.seconds
-        return verdict.of(patience.ranks, ended, command.code, seconds, patience.enough)
+        return ending.of_run(patience.ranks, ended, command.code, seconds, patience.enough)
 
-    def _tell(self, found: Verdict) -> None:
-        if text := report.verdict(found):
+    def _tell(self, found: Ending) -> None:
+        if text := report.ending(found):
             say(f"\n{text}")
         elif not self._args.quiet and found.ended == ITSELF and not self._steps:
             say("\nNo rank stood still, and none failed.")
@@ -119,7 +119,7 @@ class Session:
             say(text)
 
 
-def exit_code(found: Verdict, faults: bool = False) -> int:
+def exit_code(found: Ending, faults: bool = False) -> int:
     """What the tool gives back to the shell; `faults` says whether it found more than `found`."""
     if found.ended in (ITSELF, STOPPED) and found.code:
         return found.code

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course.core import CourseError
-from course.own.watch.processes import Seen
+from course.own.watch.processes import RankState
 
 # Which rank this process is, and of how many, as those who start ranks say it.
 RANKS = (
@@ -67,7 +67,7 @@ class Shared:
     folder: Path
     own: Path
 
-    def judges(self, ranks: Sequence[Seen]) -> bool:
+    def judges(self, ranks: Sequence[RankState]) -> bool:
         """Whether this command has started rank 0, or the first of those that have come."""
         return not ranks or ranks[0].mine
 

@@ -9,8 +9,8 @@ from course.core import CourseError
 from course.own import session
 from course.own.fit.options import fit_answer
 from course.own.hang import causes
+from course.own.hang.ending import ITSELF, Ending
 from course.own.hang.thresholds import PATIENCE_S
-from course.own.hang.verdict import ITSELF, Verdict
 from course.own.say import answer as answers
 from course.own.say import options, report
 from course.own.say.answer import Answer
@@ -132,7 +132,7 @@ class _Early:
         return self._judged and self._stop
 
 
-def _last_answer(question: Question, folder: Path, found: Verdict) -> Answer | Comparison | None:
+def _last_answer(question: Question, folder: Path, found: Ending) -> Answer | Comparison | None:
     """The answer at the end; raises `CourseError` if the run went well and cannot be judged."""
     try:
         answer = question.answer(folder, is_end=True)

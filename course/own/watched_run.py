@@ -10,17 +10,17 @@ from pathlib import Path
 
 from course.core import Interrupted
 from course.launch import Event, Reason, Run, Serving, launch
-from course.own.hang import verdict
+from course.own.hang import ending
+from course.own.hang.ending import INTERRUPTED, ITSELF, LIMIT, STOOD, STOPPED, Ending
 from course.own.hang.patience import Patience
 from course.own.hang.thresholds import PATIENCE_S
-from course.own.hang.verdict import INTERRUPTED, ITSELF, LIMIT, STOOD, STOPPED, Verdict
 from course.own.say.answer import reports
 from course.own.watch import timeline
 from course.own.watch.command import environment
 from course.own.watch.process import TIME
 from course.own.watch.timeline import Rank
 
-LOOK_S = 0.2  # how often to check whether it is enough
+POLL_S = 0.2  # how often to check whether it is enough
 # A fault handler of ours writes the stacks, to a file that is read here.
 ENV = {"PYTHONFAULTHANDLER": ""}
 
@@ -77,7 +77,7 @@ class WatchedRun:
             looker.join()
         return runs[0]
 
-    def verdict(self, run: Run) -> Verdict:
+    def ending(self, run: Run) -> Ending:
         """Why it ended, once it has; what was seen last is what counts."""
         self._over.set()
         patience, seconds = self._patience, run.wall_s
@@ -91,14 +91,14 @@ class WatchedRun:
             ended = ITSELF
             patience.last()
         failed = 0 if run.ok else run.launcher_code or 1
-        return verdict.of(patience.ranks, ended, failed, seconds, patience.enough)
+        return ending.of_run(patience.ranks, ended, failed, seconds, patience.enough)
 
     def close(self) -> None:
         """Remove the folder."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _look(self) -> None:
-        while not self._over.wait(LOOK_S):
+        while not self._over.wait(POLL_S):
             self._stopped = self._may_stop and timeline.all_have_reported(self.folder)
             if self._stopped or self._patience.look():
                 self._stop.set()

@@ -65,8 +65,8 @@ SAMPLES = [
 MODULES = sorted(
     path for path in Path(course.launch.__file__).parent.glob("*.py") if path.name != "__init__.py"
 )
-PROCESSES = r"(every process|kernel|warm server|supervisor|launcher|forked launcher or rank)"
-TOLD_BY = re.compile(r"(Kernel|Supervisor|Launcher) to (itself|kernel|supervisor|launcher)\b")
+PROCESSES = r"(every process|client|warm server|supervisor|launcher|forked launcher or rank)"
+TOLD_BY = re.compile(r"(Client|Supervisor|Launcher) to (itself|client|supervisor|launcher)\b")
 
 
 def test_every_message_has_a_sample() -> None:
@@ -142,7 +142,7 @@ def test_message_says_who_tells_whom(kind: type) -> None:
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: path.stem)
 def test_file_says_which_process_runs_it(module: Path) -> None:
-    """Its docstring begins with it: "In the supervisor: ...", "In kernel and launcher: ..."."""
+    """Its docstring begins with it: "In the supervisor: ...", "In client and launcher: ..."."""
     where = ast.get_docstring(ast.parse(module.read_text())).partition(":")[0]
     names = re.split(r", | and ", where.removeprefix("In ").removeprefix("the ").removeprefix("a "))
     assert where.startswith("In ")

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from course.core import user_files
 from course.own.fit.torch_insides import (
     FakeTensor,
     FakeTensorMode,
@@ -15,7 +16,6 @@ from course.own.fit.torch_insides import (
     without_dispatch,
 )
 from course.own.watch.lines import Lines
-from course.own.watch.user_files import COURSE
 
 SAMPLERS = "torch/utils/data/"
 # The value that a test of all numbers of a healthy training has.
@@ -71,7 +71,7 @@ class Values:
 
     def _assume(self) -> None:
         frame = sys._getframe(1)
-        while frame and frame.f_code.co_filename.startswith(COURSE):
+        while frame and frame.f_code.co_filename.startswith(user_files.COURSE):
             frame = frame.f_back
         if frame and SAMPLERS in frame.f_code.co_filename:
             return  # a seed

@@ -7,8 +7,8 @@ from pathlib import Path
 from course.launch import process_tree
 from course.own.hang import standing
 from course.own.hang.thresholds import LATE_S, MOVES_S, SPARED, STANDS_S, TIMES, TOLD_S
-from course.own.watch.processes import Processes, Seen
-from course.own.watch.thresholds import LOOK_S
+from course.own.watch.processes import Processes, RankState
+from course.own.watch.thresholds import SNAPSHOT_S
 
 SETTLE_S = 3.0  # for a run of which ranks are being ended to end as a whole
 
@@ -37,7 +37,7 @@ class Patience:
         self._looked = self._fewer = self._spared = 0.0
         self._told = False
         self._last = self._longest = 0.0  # how long it stands now, and has stood before
-        self.ranks: list[Seen] = []
+        self.ranks: list[RankState] = []
         self.over_patience = self.over_limit = False
 
     def begin(self, limit: float | None) -> None:
@@ -56,7 +56,7 @@ class Patience:
 
     def look(self) -> bool:
         """Whether the run is to be ended; the files are read twice a second."""
-        if time.monotonic() - self._looked < LOOK_S:
+        if time.monotonic() - self._looked < SNAPSHOT_S:
             return False
         self._looked = time.monotonic()
         self._take(self._processes.ranks())
@@ -69,7 +69,7 @@ class Patience:
         self.over_limit = self.limit is not None and self._is_over(self.limit, stood)
         return self.over_patience or self.over_limit
 
-    def last(self) -> list[Seen]:
+    def last(self) -> list[RankState]:
         """The ranks of a run that has ended by itself."""
         self.ranks = self._processes.ranks()
         return self.ranks
@@ -79,9 +79,8 @@ class Patience:
         if late < 0:
             return False
         if self._spares:
-            waited = [
-                process_tree.waited_for_a_core(seen.look.pid) for seen in self.ranks if seen.alive
-            ]
+            living = [rank.snapshot.pid for rank in self.ranks if rank.alive]
+            waited = map(process_tree.waited_for_a_core, living)
             self._spared = max(self._spared, min(max(waited, default=0.0), SPARED * limit))
             late -= self._spared
         clear = not self.ranks or stood < MOVES_S or stood >= self.enough
@@ -95,10 +94,10 @@ class Patience:
             )
         self._told = stood > TOLD_S
 
-    def _take(self, ranks: list[Seen]) -> None:
+    def _take(self, ranks: list[RankState]) -> None:
         """Keep what was seen while all lived, if they are being ended: that is what counts."""
-        living = {seen.rank for seen in ranks if seen.alive is not False}
-        fewer = {seen.rank for seen in self.ranks if seen.alive is not False} - living
+        living = {state.rank for state in ranks if state.alive is not False}
+        fewer = {state.rank for state in self.ranks if state.alive is not False} - living
         now = time.monotonic()
         self._fewer = (self._fewer or now) if fewer else 0.0
         if not fewer or now - self._fewer > SETTLE_S:

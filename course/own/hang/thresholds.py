@@ -1,6 +1,6 @@
 """The numbers by which `run` decides; how.md lists them, and those of `watch/thresholds.py`."""
 
-LOOKS = 3  # at each rank, before anything is said of it
+SNAPSHOTS = 3  # at each rank, before anything is said of it
 PATIENCE_S = 300.0  # a run that has stood still for so long is ended
 TOLD_S = 30.0  # the user is told of a run that has stood for so long
 MOVES_S = 1.0  # at a limit or an interrupt, a run that has stood for less is working

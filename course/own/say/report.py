@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from course.core import CourseError, write_whole
 from course.own.finding import Finding
-from course.own.hang.verdict import Verdict
+from course.own.hang.ending import Ending
 from course.own.say.paragraph import paragraph
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ Judgement = TypeVar("Judgement")
 SCHEMA = 1  # of the JSON; own/hang/how.md, "For programs", says what is in it
 
 
-def verdict(found: Verdict) -> str:
+def ending(how: Ending) -> str:
     """What `run` says of a run: how it ended, where the ranks stand, and why; or ""."""
-    return "\n".join(filter(None, [found.lead, *found.ranks, text(found.findings)]))
+    return "\n".join(filter(None, [how.lead, *how.ranks, text(how.findings)]))
 
 
 def text(findings: Sequence[Finding]) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-from course.own.watch.user_files import is_users
+from course.core import user_files
 
 SLOTS, SLOT = 256, 224  # calls that are kept, and bytes of each
 HEAD = struct.Struct("<QQQ")  # calls and backward passes so far, bytes of DDP's gradients
@@ -145,7 +145,7 @@ def _kind(code: CodeType) -> str:
     file = code.co_filename
     if file.endswith(C10D):
         return "collective" if code.co_name in NAMES else ""
-    return os.path.basename(file) if is_users(file) else ""
+    return os.path.basename(file) if user_files.is_users(file) else ""
 
 
 def _before(home: object, name: str, ours: Callable) -> None:

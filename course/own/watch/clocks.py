@@ -54,7 +54,7 @@ class NetworkQueues:
         self._files: list[int] = []
 
     def find(self) -> None:
-        """Look for the threads, which start when the ranks join."""
+        """Snapshot for the threads, which start when the ranks join."""
         self.close()
         for thread in Path("/proc/self/task").glob("*"):
             with contextlib.suppress(OSError):

@@ -22,7 +22,7 @@ from course.launch import process_tree
 from course.own.watch.process import FOLDER, LOOKS_AT, RANK, REPORTS, STEPS, TIME, WORLD
 
 ENTRY = Path(__file__).with_name("entry")
-LOOK_S = 0.5  # how often to check what the processes have written
+POLL_S = 0.5  # how often to check what the processes have written
 GRACE_S = 5.0  # from an interrupt until the command is ended
 PASSED_ON = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP, signal.SIGQUIT)
 
@@ -88,7 +88,7 @@ class Command:
             try:
                 while self.code is None and not look():
                     with contextlib.suppress(subprocess.TimeoutExpired):
-                        self._process.wait(LOOK_S)
+                        self._process.wait(POLL_S)
             except KeyboardInterrupt:
                 self.interrupted = True
 

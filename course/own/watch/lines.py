@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from types import CodeType, FrameType
 
-from course.own.watch.user_files import is_users
+from course.core import user_files
 
 PERIOD_S = 0.02
 PASSES = ("forward", "backward", "optimizer")  # after backward the next batch may be fetched
@@ -59,7 +59,7 @@ class Lines:
 
     def _name(self, file: str) -> str:
         path = os.path.realpath(file)
-        own = path == self._script or (path.startswith(self._folders) and is_users(path))
+        own = path == self._script or (path.startswith(self._folders) and user_files.is_users(path))
         return path.removeprefix(self._folder) if own and os.path.isfile(path) else ""
 
 

@@ -65,12 +65,12 @@ def _may_be_a_rank(rank: int | None) -> bool:
 
 def _look(folder: Path, rank: int | None) -> None:
     from course.own.watch.calls import Calls
-    from course.own.watch.looks import Looker
+    from course.own.watch.snapshots import SnapshotWriter
 
     own = folder / f"{os.uname().nodename}-{os.getpid()}"
     own.mkdir(exist_ok=True)
     calls = Calls(own / "calls")
-    looker = Looker(own, calls, rank, _number(WORLD, "WORLD_SIZE") or 1)
+    looker = SnapshotWriter(own, calls, rank, _number(WORLD, "WORLD_SIZE") or 1)
     _state.update(calls=calls, looker=looker)
     looker.start()
     _at_end(lambda: looker.end(_error()))

@@ -8,23 +8,23 @@ from pathlib import Path
 
 import psutil
 
-from course.own.watch import calls, looks
+from course.own.watch import calls, snapshots
 from course.own.watch.calls import Call, Record
-from course.own.watch.looks import ASK, Look
-from course.own.watch.thresholds import BUSY, GONE_S, STALE_S
+from course.own.watch.snapshots import ASK, Snapshot
+from course.own.watch.thresholds import BUSY_CORE, GONE_S, STALE_S
 
 OLD_S = 60.0  # what was written longer ago than the command began is another one's
 
 
 @dataclass
-class Seen:
+class RankState:
     """A rank: its last look, its last calls, and what its fault handler has written.
 
     `terminated` says that it got a SIGTERM; `alive` is None for a process of another machine that
     has not said that it is over.
     """
 
-    look: Look
+    snapshot: Snapshot
     folder: Path = Path()
     record: Record = field(default_factory=Record)
     stacks: str = ""
@@ -35,7 +35,7 @@ class Seen:
     @property
     def rank(self) -> int:
         """Its number."""
-        return self.look.rank or 0
+        return self.snapshot.rank or 0
 
     @property
     def calls(self) -> list[Call]:
@@ -60,54 +60,56 @@ class Processes:
         self._cpu: dict[int, tuple[float, float]] = {}  # by process that keeps Python's lock
         self._idle: dict[int, float] = {}
 
-    def ranks(self) -> list[Seen]:
+    def ranks(self) -> list[RankState]:
         """All ranks that have been seen, in order; of one that was started again, the last.
 
         A command that starts no ranks has one, its script.
         """
-        paths = sorted(self._folder.rglob("look.json"))
-        found = [seen for path in paths if (seen := _read(path)) and seen.look.at > self._since]
-        for seen in found:
-            seen.mine = self._own in seen.folder.parents
-        ranks = [seen for seen in found if seen.look.rank is not None]
-        if not ranks and found:
-            ranks = [min(found, key=lambda each: each.look.began)]
-        latest: dict[int, Seen] = {}
-        for seen in sorted(ranks, key=lambda each: each.look.began):
-            latest[seen.rank] = seen
-        for seen in latest.values():
-            if seen.alive and _stale(seen.look):
-                self._ask(seen.look)
+        paths = sorted(self._folder.rglob("snapshot.json"))
+        states = [state for state in map(_read, paths) if state and state.snapshot.at > self._since]
+        for state in states:
+            state.mine = self._own in state.folder.parents
+        ranks = [state for state in states if state.snapshot.rank is not None]
+        if not ranks and states:
+            ranks = [min(states, key=lambda each: each.snapshot.began)]
+        latest: dict[int, RankState] = {}
+        for state in sorted(ranks, key=lambda each: each.snapshot.began):
+            latest[state.rank] = state
+        for state in latest.values():
+            if state.alive and _stale(state.snapshot):
+                self._ask(state.snapshot)
         return [latest[rank] for rank in sorted(latest)]
 
-    def _ask(self, look: Look) -> None:
+    def _ask(self, snapshot: Snapshot) -> None:
         """Of a process that cannot look at itself, from outside."""
         with contextlib.suppress(psutil.Error, OSError):
-            process = psutil.Process(look.pid)
+            process = psutil.Process(snapshot.pid)
             used = process.cpu_times()
             now, cpu = time.monotonic(), used.user + used.system
-            before, spent = self._cpu.get(look.pid, (now, cpu))
-            if cpu - spent > BUSY * (now - before) > 0:
-                self._idle[look.pid] = now
-            self._cpu[look.pid] = now, cpu
-            silent = time.time() - look.at
-            look.stood += silent
-            look.idle = min(look.idle + silent, now - self._idle.get(look.pid, now - silent))
+            before, spent = self._cpu.get(snapshot.pid, (now, cpu))
+            if cpu - spent > BUSY_CORE * (now - before) > 0:
+                self._idle[snapshot.pid] = now
+            self._cpu[snapshot.pid] = now, cpu
+            silent = time.time() - snapshot.at
+            snapshot.stood += silent
+            snapshot.idle = min(
+                snapshot.idle + silent, now - self._idle.get(snapshot.pid, now - silent)
+            )
             if before == now or now - before > 1:
-                os.kill(look.pid, ASK)
+                os.kill(snapshot.pid, ASK)
 
 
-def _read(path: Path) -> Seen | None:
-    look = looks.read(path)
-    if look is None:
+def _read(path: Path) -> RankState | None:
+    snapshot = snapshots.read(path)
+    if snapshot is None:
         return None
-    return Seen(
-        look,
+    return RankState(
+        snapshot,
         path.parent,
         calls.read(path.with_name("calls")),
         stacks=_text(path.with_name("stacks")),
         terminated=bool(_text(path.with_name("terminated"))),
-        alive=_alive(look),
+        alive=_alive(snapshot),
     )
 
 
@@ -118,15 +120,15 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _alive(look: Look) -> bool | None:
-    if look.ended:
+def _alive(snapshot: Snapshot) -> bool | None:
+    if snapshot.ended:
         return False
-    if look.host != os.uname().nodename:
-        return None if time.time() - look.at < GONE_S else False
+    if snapshot.host != os.uname().nodename:
+        return None if time.time() - snapshot.at < GONE_S else False
     with contextlib.suppress(psutil.NoSuchProcess):
-        return psutil.Process(look.pid).status() != psutil.STATUS_ZOMBIE
+        return psutil.Process(snapshot.pid).status() != psutil.STATUS_ZOMBIE
     return False
 
 
-def _stale(look: Look) -> bool:
-    return look.host == os.uname().nodename and time.time() - look.at > STALE_S
+def _stale(snapshot: Snapshot) -> bool:
+    return snapshot.host == os.uname().nodename and time.time() - snapshot.at > STALE_S

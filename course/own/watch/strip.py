@@ -38,7 +38,7 @@ class Strip:
         self.moment = self._last.wall  # when the current slice began
 
     def find_network(self) -> None:
-        """Look for the threads that send, which start when the ranks join."""
+        """Snapshot for the threads that send, which start when the ranks join."""
         self._network.find()
 
     def begin(self, slice_: Slice, by_script: bool = False) -> None:

@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 
 from course.own.hang import thresholds
-from course.own.watch import thresholds as of_looks
+from course.own.watch import thresholds as of_snapshots
 
 ROOM = Path(thresholds.__file__).parent
-NAMES = {name for name in vars(thresholds) | vars(of_looks) if name.isupper()}
+NAMES = {name for name in vars(thresholds) | vars(of_snapshots) if name.isupper()}
 
 
 def test_the_table_has_every_threshold() -> None:

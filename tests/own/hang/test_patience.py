@@ -1,14 +1,14 @@
-"""When a run is ended: made-up looks, a made-up clock."""
+"""When a run is ended: made-up snapshots, a made-up clock."""
 
 from pathlib import Path
 
 import pytest
-from support.made_looks import computes, rank, waits
+from support.made_snapshots import computes, rank, waits
 
 from course.own.hang import patience, standing
 from course.own.hang.patience import Patience
 from course.own.hang.thresholds import LATE_S, SPARED, STANDS_S, TOLD_S
-from course.own.watch.processes import Seen
+from course.own.watch.processes import RankState
 
 
 class Run:
@@ -18,7 +18,7 @@ class Run:
         self.now, self.said = 1000.0, []
         monkeypatch.setattr(patience.time, "monotonic", lambda: self.now)
         self.patience = Patience(Path(), self.said.append, **how)
-        self.ranks: list[Seen] = []
+        self.ranks: list[RankState] = []
         monkeypatch.setattr(self.patience._processes, "ranks", lambda: self.ranks)
 
     def goes_on(self, seconds: float, stood: float = 0.0) -> bool:

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from course.core import words
 from course.own.finding import Finding
-from course.own.hang import of_ends, of_waiting, standing
+from course.own.hang import failures, standing, standstills
 from course.own.hang.thresholds import MOVES_S
-from course.own.watch.processes import Seen
+from course.own.watch.processes import RankState
 
 # How a run ended.
 ITSELF, STOOD, LIMIT, INTERRUPTED = "by itself", "stood still", "limit", "interrupted"
@@ -15,7 +15,7 @@ STOPPED = "stopped"  # enough has been seen
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Ending:
     """`ended` is how the run ended, `code` its exit code, None where it was ended by us.
 
     `lead` says so in a sentence, and `ranks` has a line for each rank.
@@ -38,9 +38,9 @@ class Verdict:
         return {"ended": self.ended, "exit_code": self.code, "ranks": ranks}
 
 
-def of(
-    ranks: Sequence[Seen], ended: str, code: int | None, seconds: float, enough: float
-) -> Verdict:
+def of_run(
+    ranks: Sequence[RankState], ended: str, code: int | None, seconds: float, enough: float
+) -> Ending:
     """The verdict on a run that has ended with an exit code, or is being ended after `seconds`.
 
     Ranks that have not moved for `enough` seconds stand still.
@@ -48,29 +48,29 @@ def of(
     if ended == ITSELF:
         return _by_itself(ranks, code or 0)
     if ended == STOPPED:
-        return Verdict(ended)
+        return Ending(ended)
     lead = {
         STOOD: "The run was ended.",
         LIMIT: f"The limit of {seconds:g} s ended the run.",
         INTERRUPTED: f"Interrupted after {words.duration(seconds)}.",
     }[ended]
     if not ranks:
-        return Verdict(ended, lead=f"{lead} No rank has been seen.")
+        return Ending(ended, lead=f"{lead} No rank has been seen.")
     stood = standing.stood(ranks)
     if ended != STOOD and stood < MOVES_S:
         lead = f"{lead} The ranks were still working:"
-        return Verdict(ended, lead=lead, ranks=standing.working(ranks))
+        return Ending(ended, lead=lead, ranks=standing.working(ranks))
     if ended != STOOD and stood < enough:
         lead = f"{lead} It is too early to say whether the ranks stand still:"
-        return Verdict(ended, lead=lead, ranks=standing.working(ranks))
+        return Ending(ended, lead=lead, ranks=standing.working(ranks))
     lead = f"{lead} No rank has moved for {words.duration(round(stood))}. Where the ranks stood:"
-    return Verdict(ended, lead=lead, ranks=standing.lines(ranks), findings=_waiting(ranks))
+    return Ending(ended, lead=lead, ranks=standing.lines(ranks), findings=_waiting(ranks))
 
 
-def _waiting(ranks: Sequence[Seen]) -> list[Finding]:
+def _waiting(ranks: Sequence[RankState]) -> list[Finding]:
     """Why; and a sentence on ranks of other machines, of which nothing is seen."""
-    found = of_waiting.found(ranks)
-    world = max(seen.look.world for seen in ranks)
+    found = standstills.findings(ranks)
+    world = max(state.snapshot.world for state in ranks)
     joining = any(one.what == "not joined" for one in found)
     if world > len(ranks) and found and not joining:
         says = f"Only {len(ranks)} of {world} ranks are seen from here: the others may be why."
@@ -78,9 +78,9 @@ def _waiting(ranks: Sequence[Seen]) -> list[Finding]:
     return found
 
 
-def _by_itself(ranks: Sequence[Seen], code: int) -> Verdict:
+def _by_itself(ranks: Sequence[RankState], code: int) -> Ending:
     if not code:
-        return Verdict(ITSELF, 0)
-    found = of_ends.found(ranks)
+        return Ending(ITSELF, 0)
+    found = failures.findings(ranks)
     several = standing.lines(ranks) if len(ranks) > 1 else []
-    return Verdict(ITSELF, code, f"The run failed with exit code {code}.", several, found)
+    return Ending(ITSELF, code, f"The run failed with exit code {code}.", several, found)

@@ -4,7 +4,7 @@ import os
 import re
 from pathlib import Path
 
-COURSE = str(Path(__file__).resolve().parents[2]) + os.sep
+COURSE = str(Path(__file__).resolve().parents[1]) + os.sep
 LIBRARY = re.compile(r"/(site|dist)-packages/|/lib/python3\.\d+/")
 STDLIB = os.path.dirname(os.__file__)
 NOT_THE_USERS = ("<", COURSE, STDLIB + os.sep, os.path.realpath(STDLIB) + os.sep)

@@ -20,10 +20,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import FrameType
 
+from course.core import user_files
 from course.own.watch import usage
 from course.own.watch.calls import C10D, Calls
-from course.own.watch.thresholds import BUSY, LOOK_S, READS
-from course.own.watch.user_files import is_users
+from course.own.watch.thresholds import BUSY_CORE, READS, SNAPSHOT_S
 
 DEEP = 100  # frames of a stack that are kept
 ASK = signal.SIGRTMAX - 5  # have the stacks written, whatever Python does
@@ -34,7 +34,7 @@ POLLS = (0, 0)  # marks the signature of a stack that is in such a loop
 
 
 @dataclass
-class Thread:
+class ThreadStack:
     """A thread: its frames as (file, line, function), the innermost first.
 
     `error` is the exception that it is handling, "" if it handles none, and `error_at` the line of
@@ -48,13 +48,13 @@ class Thread:
 
 
 @dataclass
-class Look:
+class Snapshot:
     """What a process is at one moment; times in seconds.
 
     The main thread has not moved for `stood` seconds: it is in the same calls, and neither began a
     collective nor a backward pass. The process last computed, read or wrote `idle` seconds ago.
-    `looks` counts. `ended` says that the script is over, and `error` by which exception; `unused`
-    names the parameters of which DDP has said that they got no gradient.
+    `count` is the number of snapshots so far. `ended` says that the script is over, and `error` by
+    which exception. `unused` names the parameters that got no gradient, as DDP reports them.
     """
 
     rank: int | None
@@ -63,31 +63,31 @@ class Look:
     pid: int
     began: float
     main: str = ""  # the main thread's number, as the fault handler writes it
-    looks: int = 0
+    count: int = 0
     at: float = 0.0
     stood: float = 0.0
     idle: float = 0.0
     cuda: bool = False
-    threads: list[Thread] = field(default_factory=list)
+    threads: list[ThreadStack] = field(default_factory=list)
     pending: list[str] = field(default_factory=list)  # collectives that torch began and not ended
     ended: bool = False
-    error: Thread | None = None
+    error: ThreadStack | None = None
     unused: list[str] = field(default_factory=list)
 
     @property
-    def main_thread(self) -> Thread | None:
+    def main_thread(self) -> ThreadStack | None:
         """The main thread, if it was seen."""
         return self.threads[0] if self.threads else None
 
 
-class Looker:
+class SnapshotWriter:
     """Looks at this process, and writes to `folder`."""
 
     def __init__(self, folder: Path, calls: Calls, rank: int | None, world: int) -> None:
         self._folder, self._calls = folder, calls
         main = threading.main_thread().ident or 0
         self._main = main
-        self.look = Look(
+        self.snapshot = Snapshot(
             rank, world, os.uname().nodename, os.getpid(), time.time(), main=f"{main:016x}"
         )
         self._place: object = None
@@ -114,25 +114,25 @@ class Looker:
     def end(self, error: BaseException | None) -> None:
         """The script is over: the last look."""
         with self._lock:
-            if self.look.ended:
+            if self.snapshot.ended:
                 return
-            self.look.ended = True
+            self.snapshot.ended = True
             if error is not None:
-                self.look.error = _thrown(error)
-                self.look.unused = _unused(error)
-                self.look.pending = _pending()
+                self.snapshot.error = _thrown(error)
+                self.snapshot.unused = _unused(error)
+                self.snapshot.pending = _pending()
             self._join_in()
             self._write()
 
     def _go_on(self) -> None:
-        while not self.look.ended and os.getpid() == self.look.pid:
-            time.sleep(LOOK_S)
+        while not self.snapshot.ended and os.getpid() == self.snapshot.pid:
+            time.sleep(SNAPSHOT_S)
             with suppress(Exception):  # a failure of ours never reaches the script
                 self._see()
 
     def _see(self) -> None:
         with self._lock:
-            if self.look.ended:
+            if self.snapshot.ended:
                 return
             now = time.monotonic()
             frames = sys._current_frames()
@@ -143,16 +143,17 @@ class Looker:
                 self._place, self._moved = place, now
             if self._works(now, polls=signature[:1] == [POLLS]):
                 self._worked = now
-            look = self.look
-            look.looks += 1
-            look.at, look.stood, look.idle = time.time(), now - self._moved, now - self._worked
-            look.threads = list(self._threads(frames))
+            snapshot = self.snapshot
+            snapshot.count += 1
+            snapshot.at = time.time()
+            snapshot.stood, snapshot.idle = now - self._moved, now - self._worked
+            snapshot.threads = list(self._threads(frames))
             # What torch waits for takes longer to ask, and is asked only of a rank that stands.
-            look.pending = _pending() if look.stood > 2.0 else []
+            snapshot.pending = _pending() if snapshot.stood > 2.0 else []
             self._join_in()
             self._write()
 
-    def _threads(self, frames: dict[int, FrameType]) -> Iterator[Thread]:
+    def _threads(self, frames: dict[int, FrameType]) -> Iterator[ThreadStack]:
         """The main thread, and those others that are in a collective."""
         names = {thread.ident: thread.name for thread in threading.enumerate()}
         errors = sys._current_exceptions()
@@ -161,20 +162,20 @@ class Looker:
             if ident == self._main or any(file.endswith(C10D) for file, _, _ in stack):
                 found = errors.get(ident)
                 error = found[1] if isinstance(found, tuple) else found
-                told = _thrown(error) if error is not None else Thread("", [])
+                raised = _thrown(error) if error is not None else ThreadStack("", [])
                 name = names.get(ident, "a thread")
-                yield Thread(name, stack, told.error, told.error_at)
+                yield ThreadStack(name, stack, raised.error, raised.error_at)
 
     def _works(self, now: float, polls: bool) -> bool:
         """Whether it and those below it have computed, read, written, or waited for a core.
 
         Or whether the main thread has gone to sleep again: a loop may do the rest of its work
-        between two looks, and be at the same instruction in both.
+        between two snapshots, and be at the same instruction in both.
         """
         then, cpu, moved, slept = self._spent
         # On a GPU, to wait computes and sleeps as well.
-        mine = 0.0 if self.look.cuda else usage.computed()
-        sleeps = 0 if self.look.cuda or polls else usage.sleeps()
+        mine = 0.0 if self.snapshot.cuda else usage.computed()
+        sleeps = 0 if self.snapshot.cuda or polls else usage.sleeps()
         self._spent = (
             now,
             mine + usage.computed_below(os.getpid()) + usage.queued(),
@@ -183,7 +184,7 @@ class Looker:
         )
         span = max(1e-3, now - then)
         computed, sent = self._spent[1] - cpu, self._spent[2] - moved
-        return computed > BUSY * span or sent > READS * span or sleeps > slept > 0
+        return computed > BUSY_CORE * span or sent > READS * span or sleeps > slept > 0
 
     def _join_in(self) -> None:
         """Which rank this is, once the script has joined a group; whether it uses a GPU."""
@@ -191,15 +192,15 @@ class Looker:
         if torch is None or not hasattr(torch, "distributed"):
             return
         with suppress(Exception):  # torch is being imported, or the group is going
-            self.look.cuda = torch.cuda.is_initialized()
+            self.snapshot.cuda = torch.cuda.is_initialized()
             if torch.distributed.is_initialized():
-                self.look.rank = torch.distributed.get_rank()
-                self.look.world = torch.distributed.get_world_size()
+                self.snapshot.rank = torch.distributed.get_rank()
+                self.snapshot.world = torch.distributed.get_world_size()
 
     def _write(self) -> None:
-        part = self._folder / "look.part"
-        part.write_text(json.dumps(asdict(self.look)))
-        part.replace(self._folder / "look.json")
+        part = self._folder / "snapshot.part"
+        part.write_text(json.dumps(asdict(self.snapshot)))
+        part.replace(self._folder / "snapshot.json")
 
 
 def _walk(frame: FrameType | None) -> Iterator[tuple[str, int, str]]:
@@ -222,13 +223,14 @@ def _signature(frame: FrameType | None) -> list[tuple[int, int]]:
     return found
 
 
-def _thrown(error: BaseException) -> Thread:
+def _thrown(error: BaseException) -> ThreadStack:
     """An exception as plain data: what it says, its frames, the user's line."""
     frames = traceback.extract_tb(error.__traceback__, limit=-DEEP)
     stack = [(each.filename, each.lineno or 0, each.name) for each in reversed(frames)]
-    own = next((each for each in stack if is_users(each[0])), None)
+    own = next((each for each in stack if user_files.is_users(each[0])), None)
     says = traceback.format_exception_only(type(error), error)[-1].strip()
-    return Thread("", stack, says[:2000], f"{os.path.basename(own[0])}:{own[1]}" if own else "")
+    at = f"{os.path.basename(own[0])}:{own[1]}" if own else ""
+    return ThreadStack("", stack, says[:2000], at)
 
 
 def _unused(error: BaseException) -> list[str]:
@@ -264,12 +266,12 @@ def _pending() -> list[str]:
     return []
 
 
-def read(path: Path) -> Look | None:
+def read(path: Path) -> Snapshot | None:
     """The last look of a process; None if it has written none."""
     try:
         raw = json.loads(path.read_text())
     except (OSError, ValueError):
         return None
-    raw["threads"] = [Thread(**each) for each in raw["threads"]]
-    raw["error"] = Thread(**raw["error"]) if raw["error"] else None
-    return Look(**raw)
+    raw["threads"] = [ThreadStack(**each) for each in raw["threads"]]
+    raw["error"] = ThreadStack(**raw["error"]) if raw["error"] else None
+    return Snapshot(**raw)
