@@ -10,8 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from course.own import shared
-from course.own.hang import ending
-from course.own.hang.ending import INTERRUPTED, ITSELF, LIMIT, STOOD, STOPPED, Ending
+from course.own.hang.ending import INTERRUPTED, ITSELF, LIMIT, STOOD, STOPPED, Ending, ending_of
 from course.own.hang.patience import Patience
 from course.own.say import report
 from course.own.shared import Shared
@@ -63,14 +62,14 @@ class Session:
         command.run(self._look)
         if command.code is not None and not command.interrupted and self.judges:
             self._wait_for_others(command)
-        found = self._ending(command)
+        ending = self._ending(command)
         if self.judges:
-            self._tell(found)
-            if self.run and found.ended != ITSELF:
-                self.run.end_all(exit_code(found))
+            self._tell(ending)
+            if self.run and ending.ended != ITSELF:
+                self.run.end_all(exit_code(ending))
         if command.code is None:
             command.end()
-        return found
+        return ending
 
     def _look(self) -> bool:
         if self.run and self.run.end is not None:
@@ -106,12 +105,12 @@ class Session:
             ended = ITSELF
             patience.last()
         seconds = self._args.limit if ended == LIMIT else patience.seconds
-        return ending.of_run(patience.ranks, ended, command.code, seconds, patience.enough)
+        return ending_of(patience.ranks, ended, command.code, seconds, patience.enough)
 
-    def _tell(self, found: Ending) -> None:
-        if text := report.ending(found):
+    def _tell(self, ending: Ending) -> None:
+        if text := report.ending(ending):
             say(f"\n{text}")
-        elif not self._args.quiet and found.ended == ITSELF and not self._steps:
+        elif not self._args.quiet and ending.ended == ITSELF and not self._steps:
             say("\nNo rank stood still, and none failed.")
 
     def _say(self, text: str) -> None:
@@ -119,13 +118,13 @@ class Session:
             say(text)
 
 
-def exit_code(found: Ending, faults: bool = False) -> int:
-    """What the tool gives back to the shell; `faults` says whether it found more than `found`."""
-    if found.ended in (ITSELF, STOPPED) and found.code:
-        return found.code
-    if found.faults or faults:
+def exit_code(ending: Ending, faults: bool = False) -> int:
+    """The exit code of the tool; with `faults`, it found something besides what `ending` has."""
+    if ending.ended in (ITSELF, STOPPED) and ending.code:
+        return ending.code
+    if ending.faults or faults:
         return FOUND
-    return 130 if found.ended == INTERRUPTED else 0
+    return 130 if ending.ended == INTERRUPTED else 0
 
 
 def _words(args: argparse.Namespace) -> list[str]:
@@ -149,8 +148,8 @@ def folder(args: argparse.Namespace) -> Iterator[tuple[Path, Shared | None]]:
         args.keep.mkdir(parents=True, exist_ok=True)
         yield args.keep.resolve(), None
     else:
-        found = Path(tempfile.mkdtemp(prefix="course-run-"))
+        temporary = Path(tempfile.mkdtemp(prefix="course-run-"))
         try:
-            yield found, None
+            yield temporary, None
         finally:
-            shutil.rmtree(found, ignore_errors=True)
+            shutil.rmtree(temporary, ignore_errors=True)

@@ -31,10 +31,10 @@ def run(argv: Sequence[str]) -> int:
     args = _run_options(argv)
     with session.folder(args) as (folder, run):
         one = Session(args, folder, run)
-        found = one.finish()
+        ending = one.finish()
     if args.json and one.judges:
-        report.write(args.json, "run", args.command, found.findings, **found.plain())
-    return exit_code(found)
+        report.write(args.json, "run", args.command, ending.findings, **ending.plain())
+    return exit_code(ending)
 
 
 def why(argv: Sequence[str]) -> int:
@@ -75,24 +75,24 @@ def _ask(question: Question, args: argparse.Namespace) -> int:
         one = Session(
             args, folder, run, args.steps, lambda: one.is_whole and early.look(), question.looks_at
         )
-        found = one.finish()
+        ending = one.finish()
         answer = None
         if one.judges:
             answer = None if question.goes_on else early.answer
-            answer = answer or _last_answer(question, folder, found) or early.answer
+            answer = answer or _last_answer(question, folder, ending) or early.answer
         if (
             answer
-            and not found.findings
+            and not ending.findings
             and early.is_new(answer)
             and not (args.quiet and not answer.findings)
         ):
             say(f"\n{answer}")  # after a failure or a hang, that is the last word
     if args.json and one.judges:
-        findings = [*found.findings, *(answer.findings if answer else [])]
-        more = found.plain() | _more(question, answer.plain() if answer else {})
+        findings = [*ending.findings, *(answer.findings if answer else [])]
+        more = ending.plain() | _more(question, answer.plain() if answer else {})
         report.write(args.json, question.tool, args.command, findings, **more)
     faults = answer is not None and any(not one.note for one in answer.findings)
-    return exit_code(found, faults)
+    return exit_code(ending, faults)
 
 
 def _more(question: Question, plain: dict) -> dict:
@@ -132,15 +132,15 @@ class _Early:
         return self._judged and self._stop
 
 
-def _last_answer(question: Question, folder: Path, found: Ending) -> Answer | Comparison | None:
+def _last_answer(question: Question, folder: Path, ending: Ending) -> Answer | Comparison | None:
     """The answer at the end; raises `CourseError` if the run went well and cannot be judged."""
     try:
         answer = question.answer(folder, is_end=True)
     except CourseError:
-        if found.code or found.findings:
+        if ending.code or ending.findings:
             return None
         raise
-    if answer is None and found.ended == ITSELF and not found.code:
+    if answer is None and ending.ended == ITSELF and not ending.code:
         raise CourseError(
             f"No rank has told anything: `{question.tool}` watches Python scripts that use torch. "
             "Does the command start Python with -I, -E or -S?"
@@ -150,9 +150,9 @@ def _last_answer(question: Question, folder: Path, found: Ending) -> Answer | Co
 
 def fit(argv: Sequence[str]) -> int:
     """The command `fit`; returns its exit code."""
-    found = fit_answer(argv, "python -m course fit")
-    print(found)
-    return 0 if all(run.fits for run in found.runs) else session.FOUND
+    answer = fit_answer(argv, "python -m course fit")
+    print(answer)
+    return 0 if all(run.fits for run in answer.runs) else session.FOUND
 
 
 def _run_options(argv: Sequence[str]) -> argparse.Namespace:

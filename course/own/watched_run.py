@@ -10,15 +10,14 @@ from pathlib import Path
 
 from course.core import Interrupted
 from course.launch import Event, Reason, Run, Serving, launch
-from course.own.hang import ending
-from course.own.hang.ending import INTERRUPTED, ITSELF, LIMIT, STOOD, STOPPED, Ending
+from course.own.hang.ending import INTERRUPTED, ITSELF, LIMIT, STOOD, STOPPED, Ending, ending_of
 from course.own.hang.patience import Patience
 from course.own.hang.thresholds import PATIENCE_S
 from course.own.say.answer import reports
 from course.own.watch import timeline
 from course.own.watch.command import environment
 from course.own.watch.process import TIME
-from course.own.watch.timeline import Rank
+from course.own.watch.timeline import RankReport
 
 POLL_S = 0.2  # how often to check whether it is enough
 # A fault handler of ours writes the stacks, to a file that is read here.
@@ -91,7 +90,7 @@ class WatchedRun:
             ended = ITSELF
             patience.last()
         failed = 0 if run.ok else run.launcher_code or 1
-        return ending.of_run(patience.ranks, ended, failed, seconds, patience.enough)
+        return ending_of(patience.ranks, ended, failed, seconds, patience.enough)
 
     def close(self) -> None:
         """Remove the folder."""
@@ -116,7 +115,7 @@ def watched(
 
 def watch_ranks(
     words: list[str], steps: int = 20, stop: bool = False, watch: Watch = nothing
-) -> tuple[Run, list[Rank]]:
+) -> tuple[Run, list[RankReport]]:
     """Run a command for `why`, and return the run with what its ranks report.
 
     Each rank is watched for `steps` steps after a warm-up. With `stop` the run is then ended.

@@ -81,7 +81,7 @@ def asked(make: str, planted: str, ranks: int, folder: str) -> tuple[bool, str]:
     )
     late = first.cause != "straggler" or (first.rank == 1 and first.where.split()[0] in planted)
     found = "; ".join(f"{each.cause} {each.share:.2f}" for each in answer.causes[:3])
-    away = answer.verdict.elsewhere
+    away = answer.diagnosis.elsewhere
     return first.cause in names and late, f"{found}  (others {away:.0%})"
 
 

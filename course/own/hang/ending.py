@@ -38,7 +38,7 @@ class Ending:
         return {"ended": self.ended, "exit_code": self.code, "ranks": ranks}
 
 
-def of_run(
+def ending_of(
     ranks: Sequence[RankState], ended: str, code: int | None, seconds: float, enough: float
 ) -> Ending:
     """The verdict on a run that has ended with an exit code, or is being ended after `seconds`.
@@ -69,18 +69,18 @@ def of_run(
 
 def _waiting(ranks: Sequence[RankState]) -> list[Finding]:
     """Why; and a sentence on ranks of other machines, of which nothing is seen."""
-    found = standstills.findings(ranks)
+    findings = standstills.findings(ranks)
     world = max(state.snapshot.world for state in ranks)
-    joining = any(one.what == "not joined" for one in found)
-    if world > len(ranks) and found and not joining:
+    joining = any(one.what == "not joined" for one in findings)
+    if world > len(ranks) and findings and not joining:
         says = f"Only {len(ranks)} of {world} ranks are seen from here: the others may be why."
-        found.append(Finding("unseen ranks", says, note=True))
-    return found
+        findings.append(Finding("unseen ranks", says, note=True))
+    return findings
 
 
 def _by_itself(ranks: Sequence[RankState], code: int) -> Ending:
     if not code:
         return Ending(ITSELF, 0)
-    found = failures.findings(ranks)
+    findings = failures.findings(ranks)
     several = standing.lines(ranks) if len(ranks) > 1 else []
-    return Ending(ITSELF, code, f"The run failed with exit code {code}.", several, found)
+    return Ending(ITSELF, code, f"The run failed with exit code {code}.", several, findings)

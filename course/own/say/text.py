@@ -4,25 +4,25 @@ from course.core import words
 from course.own.say.paragraph import paragraph
 from course.own.slow.cause import Cause, percent
 from course.own.slow.causes.computing import Computing
+from course.own.slow.diagnosis import Diagnosis
 from course.own.slow.thresholds import BUSY, MATTERS, SHOWN
-from course.own.slow.verdict import Verdict
 
 
-def title(verdict: Verdict) -> str:
+def title(diagnosis: Diagnosis) -> str:
     """The first cause in a line: 'straggler, rank 1: 70 % of a step'."""
-    return verdict.first.title if verdict.first else "undecided"
+    return diagnosis.first.title if diagnosis.first else "undecided"
 
 
-def text(verdict: Verdict) -> str:
+def text(diagnosis: Diagnosis) -> str:
     """Return the whole verdict, a paragraph for each sentence."""
-    sentences = [*_causes(verdict), *_steps(verdict)]
-    sentences += [f"Not decided: {sentence}" for sentence in verdict.undecided]
+    sentences = [*_causes(diagnosis), *_steps(diagnosis)]
+    sentences += [f"Not decided: {sentence}" for sentence in diagnosis.undecided]
     return "\n".join(map(paragraph, sentences))
 
 
-def _causes(verdict: Verdict) -> list[str]:
+def _causes(diagnosis: Diagnosis) -> list[str]:
     """The cause to cure first, and its cure; then what else was seen."""
-    first, *rest = verdict.causes or [None]
+    first, *rest = diagnosis.causes or [None]
     lines = []
     if isinstance(first, Computing):
         lines.append(f"{first.title}. {_about_computing(first, rest)}")
@@ -35,8 +35,8 @@ def _causes(verdict: Verdict) -> list[str]:
         if isinstance(first, Computing) and costs[0].share >= SHOWN:
             lines.append(_cure(costs[0]))
     lines += [f"Also seen: {each.says} {each.cure}" for each in rest if not each.share]
-    if verdict.fine:
-        lines.append(f"Below {percent(SHOWN)} of a step, so fine: {', '.join(verdict.fine)}.")
+    if diagnosis.fine:
+        lines.append(f"Below {percent(SHOWN)} of a step, so fine: {', '.join(diagnosis.fine)}.")
     return lines
 
 
@@ -53,53 +53,53 @@ def _cure(cause: Cause) -> str:
 
 
 def _in_short(cause: Cause) -> str:
-    return ", ".join(filter(None, [cause.title, cause.place]))
+    return ", ".join(filter(None, [cause.title, cause.location]))
 
 
-def _steps(verdict: Verdict) -> list[str]:
+def _steps(diagnosis: Diagnosis) -> list[str]:
     """What the figures rest on."""
-    budget = verdict.budget
-    steps = words.plural(len(budget.rounds), "step")
+    budget = diagnosis.budget
+    steps = words.plural(len(budget.times), "step")
     ranks = words.plural(len(budget.ranks), "rank")
     if budget.missing:
         ranks += f" of {budget.ranks[0].local}"
     lines = [
         f"A step takes {words.duration(budget.step_s)}, the mean of {steps} on {ranks}"
-        f"{_apart(verdict)}."
+        f"{_apart(diagnosis)}."
     ]
-    if verdict.opening and verdict.opening.says not in verdict.first.says:
+    if diagnosis.opening and diagnosis.opening.says not in diagnosis.first.says:
         lines.append(
-            f"An epoch has a slow beginning: {verdict.opening.says}. That is "
-            f"{percent(verdict.opening.share)} of all time."
+            f"An epoch has a slow beginning: {diagnosis.opening.says}. That is "
+            f"{percent(diagnosis.opening.share)} of all time."
         )
     if budget.watching_s >= SHOWN * budget.step_s:
         lines.append(
             f"Watching itself took at least {words.duration(budget.watching_s)} of each step, "
             "which no figure counts."
         )
-    if verdict.elsewhere > BUSY:
+    if diagnosis.elsewhere > BUSY:
         lines.append(
-            f"Other programs kept {percent(verdict.elsewhere)} of this machine's cores busy: "
+            f"Other programs kept {percent(diagnosis.elsewhere)} of this machine's cores busy: "
             "close them and ask again, if the answer is close."
         )
     return lines
 
 
-def _apart(verdict: Verdict) -> str:
+def _apart(diagnosis: Diagnosis) -> str:
     """What of the time by the clock is left out of all figures, and what recording takes."""
-    if verdict.unrecorded_s:
-        before = words.duration(verdict.unrecorded_s)
+    if diagnosis.unrecorded_s:
+        before = words.duration(diagnosis.unrecorded_s)
         return f" while torch.profiler recorded the GPUs; before it did, {before}"
-    if verdict.blind:
+    if diagnosis.blind:
         return ", by the clock of the Python that feeds the GPUs"
-    lost = lost_s(verdict)
+    lost = lost_s(diagnosis)
     if not lost:
         return ""
     return f"; for {words.duration(lost)} of it ranks waited for a core, which no share counts"
 
 
-def lost_s(verdict: Verdict) -> float:
+def lost_s(diagnosis: Diagnosis) -> float:
     """Seconds per step that no share counts, since ranks waited for a core; 0 if they are few."""
-    budget = verdict.budget
+    budget = diagnosis.budget
     lost = budget.step_s - budget.net_s
-    return 0.0 if verdict.blind or lost < MATTERS * budget.step_s else lost
+    return 0.0 if diagnosis.blind or lost < MATTERS * budget.step_s else lost

@@ -13,31 +13,31 @@ from dataclasses import replace
 from functools import cached_property
 from statistics import fmean
 
-from course.own.slow import epochs, share
+from course.own.slow import epochs, step_times
 from course.own.slow.lateness import Late, Turns, late, turns
-from course.own.slow.share import TRAFFIC, Round, Share
+from course.own.slow.step_times import TRAFFIC, RankTimes, StepTimes
 from course.own.slow.thresholds import MEETS, STARVED
 from course.own.slow.traffic import Traffic
-from course.own.watch.timeline import Ddp, Pass, Rank, Script, Slice, Step
+from course.own.watch.timeline import Ddp, Pass, RankReport, Script, Slice, Step
 
 
 class Budget:
-    """The steps of all ranks: for each the share of every rank, and the slices behind it."""
+    """The steps of all ranks: for each the times of every rank, and the slices behind them."""
 
-    def __init__(self, ranks: list[Rank]) -> None:
+    def __init__(self, ranks: list[RankReport]) -> None:
         self.ranks = ranks
         self.weights = epochs.weights(ranks)
         self._traffic = Traffic(ranks)
         cut = [[_cut(step, rank.iterating) for step in self.of_rank(rank)] for rank in ranks]
         self.sliced = list(zip(*cut, strict=True))  # tails are cut off from backward
-        self.rounds = [
-            Round([self._share(slices) for slices in step], weight)
+        self.times = [
+            StepTimes([self._times(slices) for slices in step], weight)
             for step, weight in zip(self.sliced, self.weights, strict=True)
         ]
         if all(rank.device != "cuda" for rank in ranks):
-            share.cap(self.rounds)
+            step_times.cap(self.times)
 
-    def of_rank(self, rank: Rank) -> list[Step]:
+    def of_rank(self, rank: RankReport) -> list[Step]:
         """The steps of a rank that are judged: those that every rank was watched in."""
         return rank.steps[: len(self.weights)]
 
@@ -77,7 +77,7 @@ class Budget:
     @cached_property
     def net_s(self) -> float:
         """The mean length of a step without waiting for a core."""
-        return share.length(self.rounds)
+        return step_times.length(self.times)
 
     @property
     def is_starved(self) -> bool:
@@ -86,40 +86,40 @@ class Budget:
 
     def mean_own(self, kind: str) -> float:
         """What one kind of work takes, the mean over ranks."""
-        return share.mean(self.rounds, lambda each: fmean(s.own[kind] for s in each.shares))
+        return step_times.mean(self.times, lambda each: fmean(s.own[kind] for s in each.ranks))
 
     def price(self, traffic: str) -> float:
         """What such messages cost by themselves, without waiting for a late rank."""
-        return share.mean(self.rounds, lambda each: each.price(traffic))
+        return step_times.mean(self.times, lambda each: each.price(traffic))
 
     def waited(self, index: int, *traffic: str) -> float:
         """How long a rank waits for others, in all messages or in these."""
 
-        def beyond(each: Round) -> float:
-            waits = each.shares[index].waits
+        def beyond(each: StepTimes) -> float:
+            waits = each.ranks[index].waits
             return sum(waits[name] - each.price(name) for name in traffic or TRAFFIC)
 
-        return share.mean(self.rounds, beyond)
+        return step_times.mean(self.times, beyond)
 
     # -- what lies behind them ---------------------------------------------------------------------
 
     @cached_property
     def late(self) -> Late | None:
         """The rank that the others nearly always wait for."""
-        return late(self.rounds)
+        return late(self.times)
 
     @cached_property
     def turns(self) -> Turns | None:
         """The lateness of ranks that are late in turns, where the others wait for them."""
-        lateness = None if self.late else turns(self.rounds)
+        lateness = None if self.late else turns(self.times)
         wait = fmean(self.waited(index) for index in range(len(self.ranks)))
         return lateness if lateness and wait >= MEETS * lateness.gain else None
 
     @property
-    def even(self) -> list[Round]:
+    def even(self) -> list[StepTimes]:
         """The steps as if no rank were late."""
         lateness = self.late or self.turns
-        return lateness.even if lateness else self.rounds
+        return lateness.even if lateness else self.times
 
     @property
     def passes(self) -> list[Pass]:
@@ -164,8 +164,8 @@ class Budget:
         """What a wait is for, one of `TRAFFIC`, but for ``early``."""
         return self._traffic.of(slice_)
 
-    def _share(self, slices: list[Slice]) -> Share:
-        mine = Share()
+    def _times(self, slices: list[Slice]) -> RankTimes:
+        mine = RankTimes()
         for slice_ in slices:
             if slice_.kind in mine.own:
                 mine.own[slice_.kind] += slice_.seconds

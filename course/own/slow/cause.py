@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 from course.core import words
 from course.own.finding import Finding
 from course.own.slow.budget import Budget
-from course.own.slow.share import length, without
+from course.own.slow.step_times import length, without
 from course.own.slow.thresholds import ALONE, CROWDED, MATTERS, TINY
 
 
@@ -74,7 +74,7 @@ class Cause:
         return f"{self.cause}{rank}: {percent(self.share)} of a step"
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Where it lies: the part of the step, and the line of the user's."""
         part = "" if self.where == self.line else self.where
         if part and not part.startswith("outside"):
@@ -94,7 +94,7 @@ class Cause:
     @property
     def says(self) -> str:
         """All of it but the cure."""
-        head = ", ".join(filter(None, [self.title, self.place]))
+        head = ", ".join(filter(None, [self.title, self.location]))
         return f"{head}. {self.seen[0].upper()}{self.seen[1:]}. {self.gain}".strip()
 
     @property
@@ -133,17 +133,17 @@ class OwnWork(Cause):
     @classmethod
     def gain_s(cls, budget: Budget) -> float:
         """Seconds per step; what a late rank has more of is the straggler's."""
-        rounds = budget.even
+        times = budget.even
         if cls.is_chance_once:
-            most = max(rounds, key=lambda each: max(share.own[cls.kind] for share in each.shares))
-            rounds = [each for each in rounds if each is not most]
-        return length(rounds) - length(without(rounds, cls.kind))
+            most = max(times, key=lambda each: max(share.own[cls.kind] for share in each.ranks))
+            times = [each for each in times if each is not most]
+        return length(times) - length(without(times, cls.kind))
 
     @classmethod
     def whose(cls, budget: Budget) -> int | None:
         """The rank that has nearly all of it, None where several have it."""
-        shares = [[each.weight * s.own[cls.kind] for s in each.shares] for each in budget.even]
-        totals = [sum(column) for column in zip(*shares, strict=True)]
+        ranks_ = [[each.weight * s.own[cls.kind] for s in each.ranks] for each in budget.even]
+        totals = [sum(column) for column in zip(*ranks_, strict=True)]
         most = max(range(len(totals)), key=totals.__getitem__)
         alone = len(totals) > 1 and totals[most] > ALONE * sum(totals)
         return budget.ranks[most].rank if alone else None

@@ -22,7 +22,7 @@ from course.own.watch.timeline import (
     TOO_SHORT,
     WAITS,
     Pass,
-    Rank,
+    RankReport,
     Slice,
     Step,
 )
@@ -30,7 +30,7 @@ from course.own.watch.timeline import (
 Stretch = tuple[float, float, traces.Activity | None]
 
 
-def see(rank: Rank, trace: Path) -> None:
+def see(rank: RankReport, trace: Path) -> None:
     """Tell a rank what its GPU did in the steps that were recorded, or why that is not known."""
     if rank.device != "cuda" or rank.blind:
         return

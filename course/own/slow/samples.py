@@ -6,7 +6,7 @@ from statistics import fmean
 from course.own.slow.budget import Budget
 from course.own.slow.thresholds import ENOUGH, SAME
 from course.own.slow.traffic import is_sum_in_forward
-from course.own.watch.timeline import Rank
+from course.own.watch.timeline import RankReport
 
 
 def are_same(budget: Budget) -> bool | None:
@@ -49,21 +49,21 @@ def _same(budget: Budget, what: str) -> bool:
 def _alike(budget: Budget, what: str) -> bool:
     """The same in nearly every step."""
     drawn = [[getattr(step, what) for step in budget.of_rank(rank)] for rank in budget.ranks]
-    shares = []
+    ranks_ = []
     for one, other in combinations(drawn, 2):
         both = [set(a) == set(b) for a, b in zip(one, other, strict=True) if a and b]
-        shares += [fmean(both)] if both else []
-    return bool(shares) and min(shares) >= SAME
+        ranks_ += [fmean(both)] if both else []
+    return bool(ranks_) and min(ranks_) >= SAME
 
 
-def _from_all(one: Rank, other: Rank, what: str) -> bool:
+def _from_all(one: RankReport, other: RankReport, what: str) -> bool:
     """Whether two ranks have as many samples of an epoch in common as if both drew from all."""
     mine, theirs = _epoch(one, what), _epoch(other, what)
     expected = len(mine) * len(theirs) / max(one.loaded, 1)
     return one.loaded > 0 and expected >= ENOUGH and len(mine & theirs) >= expected / 2
 
 
-def _epoch(rank: Rank, what: str) -> set[int]:
+def _epoch(rank: RankReport, what: str) -> set[int]:
     """The samples that a rank drew in the longest part of an epoch that was watched."""
     opens = [n for n, step in enumerate(rank.steps) if step.opens]
     bounds = [-1, *opens, len(rank.steps)]

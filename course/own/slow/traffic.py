@@ -4,7 +4,7 @@ from collections import Counter
 
 from course.own.slow.thresholds import LOSS, OF_GRADIENTS
 from course.own.watch.calls import POINT_TO_POINT
-from course.own.watch.timeline import ASYNC, Rank, Slice
+from course.own.watch.timeline import ASYNC, RankReport, Slice
 
 OBJECTS = ("barrier", "object", "monitored")
 
@@ -12,7 +12,7 @@ OBJECTS = ("barrier", "object", "monitored")
 class Traffic:
     """Knows the lines that send gradients: in a step, at least a share of all their bytes."""
 
-    def __init__(self, ranks: list[Rank]) -> None:
+    def __init__(self, ranks: list[RankReport]) -> None:
         sent: Counter[str] = Counter()
         steps = [step for rank in ranks for step in rank.steps]
         for step in steps:

@@ -76,8 +76,8 @@ def plain(stretches: dict[int, list[Stretch]]) -> dict[str, list[dict]]:
 
 def _last(budget: Budget, number: int, index: int) -> int | None:
     """The rank that has most to do in a step; None if it is this one."""
-    shares = budget.rounds[number].shares
-    last = max(range(len(shares)), key=lambda rank: shares[rank].work)
+    ranks_ = budget.times[number].ranks
+    last = max(range(len(ranks_)), key=lambda rank: ranks_[rank].work)
     return None if last == index else budget.ranks[last].rank
 
 
@@ -97,8 +97,8 @@ def _stretches(
             Stretch(kind, slice_.start, cut, slice_.where),
             Stretch("waiting for a core", cut, slice_.end, slice_.where),
         ]
-    mine = sum(budget.rounds[number].shares[index].waits.values())
-    share = 1 - budget.rounds[number].prices / mine if mine else 0.0
+    mine = sum(budget.times[number].ranks[index].waits.values())
+    share = 1 - budget.times[number].prices / mine if mine else 0.0
     cut = slice_.start + share * (slice_.end - slice_.start)
     return [
         Stretch("waiting", slice_.start, cut, slice_.where, last),

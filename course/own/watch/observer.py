@@ -22,7 +22,7 @@ def observe(folder: Path, steps: int, script: str) -> Callable[[], None]:
     """
     process = os.getpid()
     world = int(os.environ.get("WORLD_SIZE", "1"))
-    report = timeline.Rank(int(os.environ.get("RANK", "0")), world, 1)
+    report = timeline.RankReport(int(os.environ.get("RANK", "0")), world, 1)
     trace = folder / f"gpu-of-{process}.json"
 
     def end() -> None:

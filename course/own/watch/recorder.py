@@ -9,7 +9,7 @@ from course.own.watch.clocks import Usage
 from course.own.watch.gpus import Recording
 from course.own.watch.lines import Kind, Lines, Sampler
 from course.own.watch.strip import Strip, again
-from course.own.watch.timeline import Pass, Rank, Slice, Step
+from course.own.watch.timeline import Pass, RankReport, Slice, Step
 
 WARM_UP = 5  # steps: DDP rebuilds its buckets in the second, loaders start, memory is allocated
 RARELY = 4  # steps from one whose model's input is looked at to the next
@@ -24,7 +24,12 @@ class Recorder(Kind):
     """
 
     def __init__(
-        self, report: Rank, count: int, lines: Lines, gpu: Recording, on_end: Callable[[], None]
+        self,
+        report: RankReport,
+        count: int,
+        lines: Lines,
+        gpu: Recording,
+        on_end: Callable[[], None],
     ) -> None:
         self.report, self.lines, self.active = report, lines, True
         self.steps: list[Step] = []

@@ -152,7 +152,7 @@ class Script:
 
 
 @dataclass
-class Rank:
+class RankReport:
     """All that one rank reports; the recorder fills it in as it goes."""
 
     rank: int
@@ -188,11 +188,11 @@ def write(report: Any, path: Path) -> None:
     part.replace(path)
 
 
-def read(path: Path) -> Rank:
+def read(path: Path) -> RankReport:
     """What `write` wrote."""
     raw = json.loads(path.read_text())
     steps = {name: [_step(each) for each in raw[name]] for name in ("steps", "recorded")}
-    return Rank(**raw | steps | {"script": _script(raw["script"])})
+    return RankReport(**raw | steps | {"script": _script(raw["script"])})
 
 
 def all_have_reported(folder: Path) -> bool:

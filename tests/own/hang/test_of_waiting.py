@@ -118,7 +118,7 @@ def test_on_gpus_the_last_call_counts_and_is_said() -> None:
 @pytest.mark.parametrize("ended", [LIMIT, INTERRUPTED])
 def test_ranks_that_have_just_moved_are_not_accused(ended: str) -> None:
     ranks = [rank(0, waits("backward", 30), stood=0.3), rank(1, computes(41), stood=0.2)]
-    found = ending.of_run(ranks, ended, None, 8.0, 3.0)
+    found = ending.ending_of(ranks, ended, None, 8.0, 3.0)
     assert "still working" in found.lead and found.findings == []
 
 
@@ -136,13 +136,13 @@ def test_a_rank_that_computes_backward_on_cpus_works() -> None:
 
 def test_a_stand_is_only_clear_after_longer_than_those_before() -> None:
     ranks = [rank(0, waits("barrier", 30), stood=4.0), rank(1, computes(41), stood=4.0)]
-    assert ending.of_run(ranks, LIMIT, None, 8.0, 9.0).findings == []
-    assert ending.of_run(ranks, LIMIT, None, 8.0, 3.0).findings != []
+    assert ending.ending_of(ranks, LIMIT, None, 8.0, 9.0).findings == []
+    assert ending.ending_of(ranks, LIMIT, None, 8.0, 3.0).findings != []
 
 
 def test_ranks_of_another_machine_are_said_to_be_unseen() -> None:
     ranks = [rank(n, waits("barrier", 30), 4) for n in range(2)]
-    found = ending.of_run(ranks, STOOD, None, 400.0, 3.0).findings
+    found = ending.ending_of(ranks, STOOD, None, 400.0, 3.0).findings
     assert found[-1].note and "Only 2 of 4 ranks are seen" in found[-1].says
 
 

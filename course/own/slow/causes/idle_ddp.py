@@ -36,7 +36,7 @@ class IdleDdp(Cause):
     @property
     def seen(self) -> str:
         """Whether passes went past it, or were told to be quiet."""
-        steps = words.plural(len(self.budget.rounds), "step")
+        steps = words.plural(len(self.budget.times), "step")
         if any(ddp.quiet for ddp in self.budget.ddp):
             return f"DDP sent no gradient in {steps}: every forward pass was inside no_sync()"
         made = self.budget.ddp[0].made_at

@@ -64,7 +64,7 @@ class Input(OwnWork):
             return (
                 "Do once, and keep, what the data set and the sampler do whenever an epoch begins."
             )
-        if loader.opened * 2 > len(self.budget.rounds):
+        if loader.opened * 2 > len(self.budget.times):
             return (
                 "The loader is started again for each batch, as by `next(iter(loader))`: keep one "
                 "iterator for the whole epoch, and call `next` on that."

@@ -15,7 +15,7 @@ Seconds = dict[str, float]
 
 
 @dataclass
-class Share:
+class RankTimes:
     """One step of one rank: seconds of its `own` work by kind, and of its `waits` by traffic."""
 
     own: Seconds = field(default_factory=lambda: dict.fromkeys(OWN, 0.0))
@@ -26,17 +26,21 @@ class Share:
         """All its own work."""
         return sum(self.own.values())
 
+    def with_own(self, kind: str, seconds: float) -> "RankTimes":
+        """The same rank with other seconds of one kind of work."""
+        return replace(self, own=self.own | {kind: seconds})
+
 
 @dataclass
-class Round:
+class StepTimes:
     """One step of all ranks, and its weight in a mean (`epochs`)."""
 
-    shares: list[Share]
+    ranks: list[RankTimes]
     weight: float = 1.0
 
     def price(self, traffic: str) -> float:
         """What such a message costs by itself: the wait of the rank that waits least."""
-        return min(share.waits[traffic] for share in self.shares)
+        return min(mine.waits[traffic] for mine in self.ranks)
 
     @property
     def prices(self) -> float:
@@ -45,74 +49,60 @@ class Round:
 
     def spread(self, kind: str = "") -> float:
         """How far the rank with most work, or with most of a kind, is above the mean."""
-        work = [share.own[kind] if kind else share.work for share in self.shares]
+        work = [mine.own[kind] if kind else mine.work for mine in self.ranks]
         return max(work) - fmean(work)
 
     def others(self, rank: int, kind: str) -> float:
         """What the ranks but one typically have of a kind of work."""
-        return median_low([share.own[kind] for n, share in enumerate(self.shares) if n != rank])
+        return median_low([mine.own[kind] for n, mine in enumerate(self.ranks) if n != rank])
 
 
-def mean(rounds: list[Round], of: Callable[[Round], float]) -> float:
+def mean(times: list[StepTimes], of: Callable[[StepTimes], float]) -> float:
     """The mean of something over rounds, each with its weight."""
-    return fmean(map(of, rounds), [each.weight for each in rounds])
+    return fmean(map(of, times), [each.weight for each in times])
 
 
-def length(rounds: list[Round]) -> float:
+def length(times: list[StepTimes]) -> float:
     """The mean step: the most work of a rank, and the price of the messages."""
-    return mean(rounds, lambda each: max(share.work for share in each.shares) + each.prices)
+    return mean(times, lambda each: max(mine.work for mine in each.ranks) + each.prices)
 
 
-def without(rounds: list[Round], kind: str) -> list[Round]:
+def without(times: list[StepTimes], kind: str) -> list[StepTimes]:
     """The same if no rank had any work of a kind."""
     return [
-        Round([replace(share, own=share.own | {kind: 0.0}) for share in each.shares], each.weight)
-        for each in rounds
+        replace(each, ranks=[mine.with_own(kind, 0.0) for mine in each.ranks]) for each in times
     ]
 
 
-def evened(rounds: list[Round], rank: int, kind: str) -> list[Round]:
+def evened(times: list[StepTimes], rank: int, kind: str) -> list[StepTimes]:
     """The same if a rank had no more work of a kind than the others."""
-    return [
-        Round(
-            [
-                replace(
-                    share, own=share.own | {kind: min(share.own[kind], each.others(rank, kind))}
-                )
-                if number == rank
-                else share
-                for number, share in enumerate(each.shares)
-            ],
-            each.weight,
-        )
-        for each in rounds
-    ]
+    changed = []
+    for each in times:
+        ranks, late = list(each.ranks), each.ranks[rank]
+        ranks[rank] = late.with_own(kind, min(late.own[kind], each.others(rank, kind)))
+        changed.append(replace(each, ranks=ranks))
+    return changed
 
 
-def levelled(rounds: list[Round], kind: str) -> list[Round]:
+def levelled(times: list[StepTimes], kind: str) -> list[StepTimes]:
     """The same if in each step all ranks had as much work of a kind: the mean of what they had."""
-    return [
-        Round(
-            [
-                replace(share, own=share.own | {kind: fmean(s.own[kind] for s in each.shares)})
-                for share in each.shares
-            ],
-            each.weight,
-        )
-        for each in rounds
-    ]
+    changed = []
+    for each in times:
+        seconds = fmean(mine.own[kind] for mine in each.ranks)
+        changed.append(replace(each, ranks=[mine.with_own(kind, seconds) for mine in each.ranks]))
+    return changed
 
 
-def cap(rounds: list[Round]) -> None:
+def cap(times: list[StepTimes]) -> None:
     """Take from every rank's waits what gradients took in a step beyond `USUAL` times the median.
 
     On CPUs, cores carry the messages: now and then these must wait for a core, for many times as
     long as they take, and no thread of the script's shows it.
     """
-    prices = [each.price("gradients") for each in rounds]
+    prices = [each.price("gradients") for each in times]
     if not any(prices):
         return
     ceiling = USUAL * median(filter(None, prices))
-    for each, price in zip(rounds, prices, strict=True):
-        for share in each.shares:
-            share.waits["gradients"] -= max(0.0, price - ceiling)
+    for each, price in zip(times, prices, strict=True):
+        for mine in each.ranks:
+            mine.waits["gradients"] -= max(0.0, price - ceiling)

@@ -8,13 +8,13 @@ from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause, percent
 from course.own.slow.causes import KNOWN
 from course.own.slow.causes.computing import Computing
-from course.own.slow.share import mean
+from course.own.slow.step_times import mean
 from course.own.slow.thresholds import FEWEST, MATTERS, NEAR, SHOWN
-from course.own.watch.timeline import Rank
+from course.own.watch.timeline import RankReport
 
 
 @dataclass
-class Verdict:
+class Diagnosis:
     """What was found. The first of `causes` is the one to cure first."""
 
     causes: list[Cause]
@@ -54,7 +54,7 @@ class Verdict:
         return [name for name in names if name not in at_fault | absent]
 
 
-def of(ranks: list[Rank]) -> Verdict:
+def diagnose(ranks: list[RankReport]) -> Diagnosis:
     """The verdict on what the ranks report; raises `CourseError` where that is too little."""
     ranks = sorted(ranks, key=lambda rank: rank.rank)
     _demand(ranks)
@@ -65,7 +65,7 @@ def of(ranks: list[Rank]) -> Verdict:
         unrecorded_s = budget.step_s
         budget = Budget([replace(rank, steps=rank.on_gpu) for rank in ranks])
     ordered = _ordered(budget, blind)
-    return Verdict(ordered, budget, blind, unrecorded_s, _undecided(budget, ordered, blind))
+    return Diagnosis(ordered, budget, blind, unrecorded_s, _undecided(budget, ordered, blind))
 
 
 def _ordered(budget: Budget, blind: str) -> list[Cause]:
@@ -79,13 +79,13 @@ def _ordered(budget: Budget, blind: str) -> list[Cause]:
     if blind:
         return causes
     causes = [each for each in causes if each.share >= SHOWN or each.is_always_shown]
-    causes.sort(key=_place)
+    causes.sort(key=_sort_key)
     if not any(each.matters for each in causes):
         causes[:0] = Computing.evidence(budget)
     return causes
 
 
-def _place(cause: Cause) -> tuple[bool, bool, float]:
+def _sort_key(cause: Cause) -> tuple[bool, bool, float]:
     """Where it comes; what is seen of some causes is the least, so they come before their like."""
     weight = NEAR if cause.is_always_shown else 1.0
     return not (cause.is_fact and cause.matters), not cause.matters, -weight * cause.share
@@ -95,7 +95,7 @@ def _can_be_judged(kind: type[Cause], budget: Budget) -> bool:
     return not (kind.needs_all and budget.missing)
 
 
-def _demand(ranks: list[Rank]) -> None:
+def _demand(ranks: list[RankReport]) -> None:
     if not ranks:
         raise CourseError("No rank came to its end, so nothing was seen of any step.")
     first = ranks[0]
@@ -145,8 +145,8 @@ def _undecided(budget: Budget, causes: list[Cause], blind: str) -> list[str]:
             "at work. Larger batches, torch.compile or CUDA graphs need fewer launches: try one."
         )
     pairs = mean(
-        budget.rounds,
-        lambda each: sum(s.waits["messages"] for s in each.shares) / len(each.shares),
+        budget.times,
+        lambda each: sum(s.waits["messages"] for s in each.ranks) / len(each.ranks),
     )
     share = pairs / (budget.net_s + pairs)
     if share >= MATTERS:
