@@ -13,7 +13,7 @@ from course.own import shared
 from course.own.hang.ending import INTERRUPTED, ITSELF, LIMIT, STOOD, STOPPED, Ending, ending_of
 from course.own.hang.patience import Patience
 from course.own.say import report
-from course.own.shared import Shared
+from course.own.shared import SharedFolder
 from course.own.watch.command import Command, environment, say
 from course.own.watch.process import TIME
 
@@ -32,7 +32,7 @@ class Session:
         self,
         args: argparse.Namespace,
         folder: Path,
-        run: Shared | None,
+        run: SharedFolder | None,
         steps: int = 0,
         enough: Callable[[], bool] = lambda: False,
         looks_at: str = TIME,
@@ -136,13 +136,13 @@ def _words(args: argparse.Namespace) -> list[str]:
 
 
 @contextmanager
-def folder(args: argparse.Namespace) -> Iterator[tuple[Path, Shared | None]]:
+def folder(args: argparse.Namespace) -> Iterator[tuple[Path, SharedFolder | None]]:
     """Where the processes write; and how that is shared, where several commands make one run."""
     if args.rank:
         shared.rank()  # says in one sentence what is missing
     if args.rank or args.folder:
         at = args.keep or args.folder or shared.default_folder()
-        with shared.joined(at, keep=bool(args.keep)) as run:
+        with shared.join(at, keep=bool(args.keep)) as run:
             yield run.folder, run
     elif args.keep:
         args.keep.mkdir(parents=True, exist_ok=True)

@@ -61,7 +61,7 @@ def default_folder() -> Path:
 
 
 @dataclass(frozen=True)
-class Shared:
+class SharedFolder:
     """The `folder` of a run, and that of this command's `own` ranks in it."""
 
     folder: Path
@@ -86,11 +86,11 @@ class Shared:
 
 
 @contextmanager
-def joined(folder: Path, keep: bool) -> Iterator[Shared]:
+def join(folder: Path, keep: bool) -> Iterator[SharedFolder]:
     """Share a folder; the last process to leave removes it, unless it is to be kept."""
     own = folder / f"{os.uname().nodename}-{os.getpid()}"
     own.mkdir(parents=True, exist_ok=True)
-    shared = Shared(folder.resolve(), own.resolve())
+    shared = SharedFolder(folder.resolve(), own.resolve())
     (own / "here").touch()
     try:
         yield shared
@@ -100,7 +100,7 @@ def joined(folder: Path, keep: bool) -> Iterator[Shared]:
             _leave(shared)
 
 
-def _leave(shared: Shared) -> None:
+def _leave(shared: SharedFolder) -> None:
     """Remove the folder once no command is in it; one that was killed is waited for in vain."""
     late = time.monotonic() + LEFT_S
     while time.monotonic() < late:

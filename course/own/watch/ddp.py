@@ -18,7 +18,7 @@ from course.own.watch.recorder import Recorder
 from course.own.watch.timeline import Pass
 
 NS = 1e-9
-RARELY = 100  # passes from one that DDP times to the next, as torch sets it
+TORCH_RATE = 100  # passes: DDP times one of this many, unless told otherwise
 
 
 @dataclass
@@ -30,7 +30,7 @@ class _Model:
     ended: int = 0
 
 
-class Ddp:
+class DdpHooks:
     """Watches every DDP module of the script, and asks it for the times of each of its passes."""
 
     def __init__(self, recorder: Recorder) -> None:
@@ -49,7 +49,7 @@ class Ddp:
         """End: DDP times itself as rarely as before."""
         for model in self._models.values():
             if _reports(model.module):
-                model.module._set_ddp_runtime_logging_sample_rate(RARELY)
+                model.module._set_ddp_runtime_logging_sample_rate(TORCH_RATE)
         self._models.clear()
 
     def _make(self, name: str, real: Callable, args: tuple, kwargs: dict) -> None:

@@ -20,10 +20,10 @@ from torch.optim.optimizer import (
 
 from course.core import interceptor
 from course.own.watch import samples
-from course.own.watch.ddp import Ddp
+from course.own.watch.ddp import DdpHooks
 from course.own.watch.gpus import Recording
 from course.own.watch.late_import import on_import
-from course.own.watch.loaders import Loaders
+from course.own.watch.loaders import LoaderHooks
 from course.own.watch.recorder import Recorder
 from course.own.watch.timeline import ASYNC, WAITS
 
@@ -52,7 +52,7 @@ class Hooks:
 
     def __init__(self, recorder: Recorder, recording: Recording) -> None:
         self._recorder, self._recording = recorder, recording
-        self._ddp, self._loaders = Ddp(recorder), Loaders(recorder)
+        self._ddp, self._loaders = DdpHooks(recorder), LoaderHooks(recorder)
         self._all = ExitStack()
         self._roots: dict[int, nn.Module] = {}
         self._buffers: set[int] = set()  # where those of the roots lie in memory

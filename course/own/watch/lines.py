@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import CodeType, FrameType
 
 from course.core import user_files
@@ -64,15 +64,15 @@ class Lines:
 
 
 class Sampler:
-    """Looks fifty times a second at which line a thread is, by what kind of work.
+    """Samples the line of a thread fifty times a second, by the kind of its work.
 
-    `kind` says what the thread is doing at the moment. Each look takes some 0.1 ms.
+    `kind` returns what the thread is doing at the moment. Each sample takes some 0.1 ms.
     Batches need not come from a DataLoader, so `stop` also returns the share of ``python`` in which
     an iterator was asked for something. An iterator in which a model computes, too, is the loop of
     a training.
     """
 
-    def __init__(self, lines: Lines, thread: int, kind: "Kind") -> None:
+    def __init__(self, lines: Lines, thread: int, kind: Callable[[], str]) -> None:
         self._lines, self._thread, self._kind = lines, thread, kind
         self._ended = threading.Event()
         self._seen: dict[str, Counter[str]] = {}
@@ -98,16 +98,10 @@ class Sampler:
     def _sample(self) -> None:
         while not self._ended.wait(PERIOD_S):
             frame = sys._current_frames().get(self._thread)
-            kind, line = self._kind.kind, self._lines.of(frame)
+            kind, line = self._kind(), self._lines.of(frame)
             self._seen.setdefault(kind, Counter())[line] += 1
             iterators = frozenset(self._lines.iterators(frame))
             if kind == "python":
                 self._iterating[line, iterators] += 1
             elif kind in PASSES:
                 self._loops |= iterators
-
-
-class Kind:
-    """What a thread is doing."""
-
-    kind = "python"

@@ -13,7 +13,7 @@ from course.own.watch.recorder import Recorder
 PLAIN = (RandomSampler, SequentialSampler)  # what a loader takes if it is given no sampler
 
 
-class Loaders:
+class LoaderHooks:
     """Watches every DataLoader of the script."""
 
     def __init__(self, recorder: Recorder) -> None:

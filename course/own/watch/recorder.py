@@ -7,17 +7,17 @@ from contextlib import contextmanager
 from course.own.watch import gpus
 from course.own.watch.clocks import Usage
 from course.own.watch.gpus import Recording
-from course.own.watch.lines import Kind, Lines, Sampler
-from course.own.watch.strip import Strip, again
+from course.own.watch.lines import Lines, Sampler
+from course.own.watch.slices import Slices, again
 from course.own.watch.timeline import Pass, RankReport, Slice, Step
 
 WARM_UP = 5  # steps: DDP rebuilds its buckets in the second, loaders start, memory is allocated
-RARELY = 4  # steps from one whose model's input is looked at to the next
+COMPARE_EVERY = 4  # steps: in one of this many, what a model is called with is looked at
 IN_VAIN = 12  # backward passes without an optimizer's step: then these end a step
 CLOCKS = ("optimizer", "backward", "loader")  # what may end a step, the best first
 
 
-class Recorder(Kind):
+class Recorder:
     """Takes in what the hooks see, fills in `report`, and ends by itself after `count` steps.
 
     `on_end` is then called, once. Only the thread that made it is watched.
@@ -41,10 +41,10 @@ class Recorder(Kind):
         # gradients after it.
         self._base = "python"
         self._stack: list[Slice] = []  # what goes on around the current slice
-        self._strip = Strip(lines.here)
-        self._step = Step(self._strip.moment, 0.0)
+        self._slices = Slices(lines.here)
+        self._step = Step(self._slices.moment, 0.0)
         self._epochs: dict[int, Step] = {}  # by iterator: the step in which it was started
-        self._sampler = Sampler(lines, self._thread, self)
+        self._sampler = Sampler(lines, self._thread, lambda: self.kind)
         self._usage: Usage | None = None
 
     # -- what the hooks see ------------------------------------------------------------------------
@@ -52,7 +52,7 @@ class Recorder(Kind):
     @property
     def kind(self) -> str:
         """What the thread is doing."""
-        return self._strip.now.kind
+        return self._slices.now.kind
 
     @property
     def warm(self) -> bool:
@@ -70,7 +70,7 @@ class Recorder(Kind):
 
     def beside(self, name: str, nbytes: int) -> None:
         """Another thread begins to send a message, for which this one may wait."""
-        self._strip.beside(name, nbytes)
+        self._slices.beside(name, nbytes)
 
     @property
     def outside(self) -> bool:
@@ -84,7 +84,7 @@ class Recorder(Kind):
         if self.outside:
             if not self._stack:
                 self._base = "forward"
-            self._strip.begin(Slice("forward", 0, 0), by_script=True)
+            self._slices.begin(Slice("forward", 0, 0), by_script=True)
 
     @contextmanager
     def backward(self) -> Iterator[None]:
@@ -94,12 +94,12 @@ class Recorder(Kind):
             yield
             return
         if self._stack and self.kind == "forward":  # in a closure, from which the optimizer goes on
-            self._strip.begin(Slice("optimizer", 0, 0), by_script=True)
+            self._slices.begin(Slice("optimizer", 0, 0), by_script=True)
         elif self._base != "forward":
-            self._strip.call_it_forward()
+            self._slices.call_it_forward()
         self._base = "gradients"
         with self.during("backward"):
-            self._strip.turn += 1
+            self._slices.turn += 1
             yield
         self.turn("backward")
 
@@ -122,7 +122,7 @@ class Recorder(Kind):
     @property
     def compares(self) -> bool:
         """Whether to look at what a model is called with: in some of the steps with a loader."""
-        return bool(self._step.rows) and len(self.steps) % RARELY == 0
+        return bool(self._step.rows) and len(self.steps) % COMPARE_EVERY == 0
 
     def fed(self, rows: list[int]) -> None:
         """The script has called a model with samples of these checksums."""
@@ -170,22 +170,22 @@ class Recorder(Kind):
         """It begins within what is being done."""
         if slice_.kind in ("input", "optimizer"):
             self._base = "python"
-        self._stack.append(self._strip.now)
+        self._stack.append(self._slices.now)
         slice_.within = slice_.within or self.kind
-        self._strip.begin(slice_, by_script=True)
+        self._slices.begin(slice_, by_script=True)
 
     def leave(self) -> None:
         """What was entered last is over."""
         if self._stack and self.active:
             outer = self._stack.pop()
-            self._strip.begin(again(outer) if self._stack else Slice(self._base, 0, 0))
+            self._slices.begin(again(outer) if self._stack else Slice(self._base, 0, 0))
 
     def _end_step(self) -> None:
-        goes_on = again(self._strip.now) if self._stack else Slice(self._base, 0, 0)
-        self._strip.begin(goes_on)
-        self._step.slices, self._step.end = self._strip.cut(), self._strip.moment
+        goes_on = again(self._slices.now) if self._stack else Slice(self._base, 0, 0)
+        self._slices.begin(goes_on)
+        self._step.slices, self._step.end = self._slices.cut(), self._slices.moment
         self.steps.append(self._step)
-        self._step = Step(self._strip.moment, 0.0)
+        self._step = Step(self._slices.moment, 0.0)
         self.report.seen += 1
         if self.report.seen == WARM_UP:
             self._begin_to_watch()
@@ -207,7 +207,7 @@ class Recorder(Kind):
 
     def _begin_to_watch(self) -> None:
         self.steps = []
-        self._strip.find_network()
+        self._slices.find_network()
         self._sampler.start()
         self._usage = Usage()
 
@@ -222,7 +222,7 @@ class Recorder(Kind):
             vars(report).update(self._usage.so_far())
             report.steps, report.recorded = self.steps[self._timed], self.steps[self._recorded]
         self._gpu.end()
-        self._strip.close()
+        self._slices.close()
         self._on_end()
 
 

@@ -11,7 +11,7 @@ from course.own.watch.timeline import COMPUTING, WAITS, Slice
 SENDS = {*WAITS, "backward"}  # slices in which messages go
 
 
-class _Look(NamedTuple):
+class _Clocks(NamedTuple):
     """The clocks at one moment, in seconds."""
 
     wall: float
@@ -20,7 +20,7 @@ class _Look(NamedTuple):
     network: list[tuple[float, float]]  # of each thread that sends: waited for a core, and ran
 
 
-class Strip:
+class Slices:
     """The slices of the current step; `here` names the line of the user's that is being executed.
 
     `turn` counts the backward passes of the step. What looking at the clocks takes lies between
@@ -28,13 +28,13 @@ class Strip:
     """
 
     def __init__(self, here: Callable[[], str]) -> None:
-        self.slices: list[Slice] = []
+        self._ended: list[Slice] = []
         self.turn = 0
         self.now = Slice("python", 0.0, 0.0)
         self._here = here
         self._beside: list[Slice] = []  # messages of other threads in this slice
         self._queue, self._network = RunQueue(), NetworkQueues()
-        self._last = self._look()
+        self._last = self._read_clocks()
         self.moment = self._last.wall  # when the current slice began
 
     def find_network(self) -> None:
@@ -44,7 +44,7 @@ class Strip:
     def begin(self, slice_: Slice, by_script: bool = False) -> None:
         """End the current slice and begin another one, `by_script` if a line of the user's did."""
         sends = self.now.kind in SENDS or slice_.kind in SENDS
-        ended, before, after = self.now, self._last, self._look(sends)
+        ended, before, after = self.now, self._last, self._read_clocks(sends)
         ended.start, ended.end, ended.turn = before.wall, after.wall, self.turn
         ended.queued = min(after.queued - before.queued, ended.end - ended.start)
         ended.cpu = after.cpu - before.cpu
@@ -52,7 +52,7 @@ class Strip:
             both = zip(after.network, before.network, strict=True)
             gone = [(late[0] - early[0], late[1] - early[1]) for late, early in both]
             ended.stalled, ended.sent = max(gone, default=(0.0, 0.0))
-        self.slices.append(ended)
+        self._ended.append(ended)
         if self._beside:
             self._cut_wait(ended)
         if by_script and slice_.kind != "watching":
@@ -62,7 +62,7 @@ class Strip:
 
     def cut(self) -> list[Slice]:
         """End a step here: its slices; the next step begins with the same kind."""
-        slices, self.slices, self.turn = self.slices, [], 0
+        slices, self._ended, self.turn = self._ended, [], 0
         return slices
 
     def beside(self, name: str, nbytes: int) -> None:
@@ -71,7 +71,7 @@ class Strip:
 
     def call_it_forward(self) -> None:
         """No module was called in this step: what came before backward was a hand-made forward."""
-        for slice_ in (self.now, *reversed(self.slices)):
+        for slice_ in (self.now, *reversed(self._ended)):
             if slice_.kind in ("input", "backward", "optimizer"):
                 break
             if slice_.kind in ("python", "gradients"):
@@ -82,10 +82,10 @@ class Strip:
         self._queue.close()
         self._network.close()
 
-    def _look(self, sends: bool = True) -> _Look:
+    def _read_clocks(self, sends: bool = True) -> _Clocks:
         wall = time.perf_counter()
         network = self._network.seconds() if sends else self._last.network
-        return _Look(wall, self._queue.seconds(), time.thread_time(), network)
+        return _Clocks(wall, self._queue.seconds(), time.thread_time(), network)
 
     def _cut_wait(self, ended: Slice) -> None:
         """What is left of a slice in which this thread did nothing, while another one sent."""
@@ -98,7 +98,7 @@ class Strip:
         waited.queued, waited.within = 0.0, ended.kind
         waited.name = max(sent, key=lambda each: each.nbytes).name
         waited.nbytes = sum(each.nbytes for each in sent) // len(sent)
-        self.slices.append(waited)
+        self._ended.append(waited)
 
 
 def again(outer: Slice) -> Slice:
