@@ -1,4 +1,4 @@
-"""All that can be said of a run: the causes, what is fine, and what the evidence cannot decide."""
+"""The diagnosis of a run: its causes, what is fine, and what the evidence cannot decide."""
 
 from dataclasses import dataclass, field, replace
 
@@ -15,7 +15,7 @@ from course.own.watch.timeline import RankReport
 
 @dataclass
 class Diagnosis:
-    """What was found. The first of `causes` is the one to cure first."""
+    """The result. The first of `causes` is the one to cure first."""
 
     causes: list[Cause]
     budget: Budget
@@ -30,7 +30,7 @@ class Diagnosis:
 
     @property
     def opening(self) -> openings.Opening | None:
-        """What the beginning of an epoch takes, if it takes much of all time."""
+        """The beginning of an epoch, if it takes much of all time."""
         opening = None if self.blind else openings.opening(self.budget)
         return opening if opening and opening.share >= MATTERS else None
 
@@ -44,7 +44,7 @@ class Diagnosis:
 
     @property
     def fine(self) -> list[str]:
-        """What was looked at, and takes little."""
+        """The names of what was examined and takes little."""
         if self.blind:
             return []
         at_fault = {cause.fine for cause in self.causes}
@@ -55,7 +55,7 @@ class Diagnosis:
 
 
 def diagnose(ranks: list[RankReport]) -> Diagnosis:
-    """The verdict on what the ranks report; raises `CourseError` where that is too little."""
+    """Judge by what the ranks report; raises `CourseError` if that is too little."""
     ranks = sorted(ranks, key=lambda rank: rank.rank)
     _demand(ranks)
     budget, unrecorded_s = Budget(ranks), 0.0
@@ -86,7 +86,7 @@ def _ordered(budget: Budget, blind: str) -> list[Cause]:
 
 
 def _sort_key(cause: Cause) -> tuple[bool, bool, float]:
-    """Where it comes; what is seen of some causes is the least, so they come before their like."""
+    """Facts first, then by cost; causes that are seen only in part come before others as large."""
     weight = NEAR if cause.is_always_shown else 1.0
     return not (cause.is_fact and cause.matters), not cause.matters, -weight * cause.share
 

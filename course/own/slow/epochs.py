@@ -12,7 +12,7 @@ from course.own.watch.timeline import RankReport
 
 
 def openings(ranks: list[RankReport]) -> list[bool]:
-    """For each step that all ranks were watched in, whether a rank began an epoch in it."""
+    """Whether a rank began an epoch, for each step in which all ranks were watched."""
     count = min(len(rank.steps) for rank in ranks)
     return [any(rank.steps[n].opens for rank in ranks) for n in range(count)]
 
@@ -35,7 +35,7 @@ def weights(ranks: list[RankReport]) -> list[float]:
 def epoch(ranks: list[RankReport]) -> float:
     """The steps of an epoch: as many as from one beginning to the next, or as the loader has.
 
-    It is 0 where neither is known.
+    It is 0 if neither is known.
     """
     begun = [n for n, opens in enumerate(openings(ranks)) if opens]
     if len(begun) > 1:

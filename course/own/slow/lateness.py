@@ -1,4 +1,4 @@
-"""Which rank the others wait for, because it has more to do than they."""
+"""The rank for which the others wait, because it has more to do than they."""
 
 from dataclasses import dataclass
 
@@ -58,7 +58,7 @@ class Turns:
 
 
 def turns(times: list[StepTimes]) -> Turns | None:
-    """None where no rank is late by much."""
+    """Ranks that are late in turns; None if none is late by much."""
     counted = without(times, "saving")
     gain = mean(counted, lambda each: each.spread())
     if gain < IN_TURNS * length(times):

@@ -18,7 +18,7 @@ class Opening:
 
     @property
     def says(self) -> str:
-        """It in half a sentence."""
+        """The comparison in half a sentence."""
         often = words.plural(round(self.steps), "step")
         first, other = words.duration(self.first_s), words.duration(self.other_s)
         return f"the first of {often} takes {first}, any other {other}"
@@ -31,7 +31,7 @@ class Opening:
 
 
 def opening(budget: Budget) -> Opening | None:
-    """None if no epoch began in the steps that count."""
+    """The first steps of epochs and the others; None if no epoch began in the steps that count."""
     first, others = _parted(budget)
     steps = epochs.epoch(budget.ranks)
     if not first or not others or steps <= 1:

@@ -1,6 +1,6 @@
 """On a rank: a record of the last collectives and backward passes, which outlives the process.
 
-It is a file in memory (mmap): what was written is there even after SIGKILL. A call is recorded from
+The record is a file in memory (mmap), so what was written is there even after SIGKILL. A call is recorded from
 within torch's own function, by a helper that the function calls first. So there is no frame of ours
 in any traceback, and none in the stack of a rank that waits.
 """
@@ -71,7 +71,7 @@ class Calls:
         self._own: dict[CodeType, str] = {}
 
     def install(self) -> None:
-        """Begin; needs torch, which has been imported."""
+        """Begin to record; torch must have been imported."""
         from torch import autograd
         from torch.distributed import distributed_c10d
         from torch.nn.parallel import DistributedDataParallel
@@ -81,7 +81,7 @@ class Calls:
         _before(DistributedDataParallel, "_build_params_for_reducer", self._wrapped)
 
     def _called(self, *_: object) -> None:
-        """The caller of the helper is a collective, or something like `get_rank`."""
+        """Record the helper's caller if it is a collective, and not something like `get_rank`."""
         frame = sys._getframe(2)
         if frame.f_code.co_name not in NAMES or os.getpid() != self.process:
             return
@@ -111,7 +111,7 @@ class Calls:
         self._count()
 
     def _wrapped(self, ddp: Any, *_: object) -> None:
-        """A module is wrapped by DDP: how much its gradients are."""
+        """Note the size of the gradients of a module that DDP wraps."""
         if not self.gradients and os.getpid() == self.process:
             mine = [each for each in ddp.module.parameters() if each.requires_grad]
             self.gradients = sum(each.numel() * each.element_size() for each in mine)
@@ -141,7 +141,7 @@ class Calls:
 
 
 def _kind(code: CodeType) -> str:
-    """The name of a file of the user's; "collective" for one of torch's; "" for other code."""
+    """The name of a user's file; "collective" for one of torch's collectives; "" for other code."""
     file = code.co_filename
     if file.endswith(C10D):
         return "collective" if code.co_name in NAMES else ""
@@ -149,10 +149,10 @@ def _kind(code: CodeType) -> str:
 
 
 def _before(home: object, name: str, ours: Callable) -> None:
-    """Have `ours` called, with the same arguments, before a function of a module.
+    """Call `ours`, with the same arguments, before a function of a module.
 
-    Only functions will do that raise nothing and wait for nothing, or our frame would be seen.
-    A torch without that name is left alone.
+    The function must raise nothing and wait for nothing, or our frame would show. A torch without
+    that name is left alone.
     """
     real = getattr(home, name, None)
     if real is None:
@@ -177,7 +177,7 @@ class Record:
 
 
 def read(path: Path) -> Record:
-    """The record of a process; an empty one if it has none."""
+    """Read the record of a process; an empty one if it has written none."""
     try:
         data = path.read_bytes()
     except OSError:

@@ -29,7 +29,7 @@ class Lines:
         return self.of(sys._getframe(1))
 
     def of(self, frame: FrameType | None) -> str:
-        """The innermost line of the user's from a frame outwards."""
+        """The innermost line of the user's, from a frame outwards."""
         while frame is not None:
             if name := self._file(frame.f_code):
                 return f"{name}:{frame.f_lineno}"
@@ -42,7 +42,7 @@ class Lines:
 
     @staticmethod
     def iterators(frame: FrameType | None) -> Iterator[CodeType]:
-        """The code of all iterators that are being asked for their next item."""
+        """The code of all iterators whose next item is being computed."""
         while frame is not None:
             code, caller = frame.f_code, frame.f_back
             generator = code.co_flags & inspect.CO_GENERATOR and not code.co_name.startswith("<")
@@ -67,9 +67,9 @@ class Sampler:
     """Samples the line of a thread fifty times a second, by the kind of its work.
 
     `kind` returns what the thread is doing at the moment. Each sample takes some 0.1 ms.
-    Batches need not come from a DataLoader, so `stop` also returns the share of ``python`` in which
-    an iterator was asked for something. An iterator in which a model computes, too, is the loop of
-    a training.
+    Batches need not come from a DataLoader, so `stop` also returns the share of ``python`` that was
+    spent in iterators. An iterator in which a model computes is the training loop, and does not
+    count.
     """
 
     def __init__(self, lines: Lines, thread: int, kind: Callable[[], str]) -> None:
@@ -81,11 +81,11 @@ class Sampler:
         self._sampler = threading.Thread(target=self._sample, daemon=True)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Begin to sample."""
         self._sampler.start()
 
     def stop(self) -> tuple[dict[str, str], float]:
-        """End, and return for each kind the line that was seen most, and the share of python."""
+        """End, and return each kind's most frequent line, and the share of python in iterators."""
         self._ended.set()
         self._sampler.join()
         iterating = {key: count for key, count in self._iterating.items() if key[1] - self._loops}

@@ -1,8 +1,8 @@
 """On a rank: twice a second, where its threads stand, and how long the main one has stood there.
 
-A thread of its own looks, and writes what it sees to a file. It is no `threading.Thread`, since the
-script would find that among its own. Where it cannot run, because C code keeps Python's lock, the
-fault handler writes the stacks when the process gets the signal `ASK`.
+A separate thread takes the snapshots and writes them to a file. It is no `threading.Thread`, because
+the script would find that among its own. If C code keeps Python's lock, the thread cannot run; then
+the fault handler writes the stacks when the process gets the signal `ASK`.
 """
 
 import _thread
@@ -26,8 +26,8 @@ from course.own.watch.calls import C10D, Calls
 from course.own.watch.thresholds import BUSY_CORE, READS, SNAPSHOT_S
 
 DEEP = 100  # frames of a stack that are kept
-ASK = signal.SIGRTMAX - 5  # have the stacks written, whatever Python does
-# A loop in one of these waits and looks again: it has not moved.
+ASK = signal.SIGRTMAX - 5  # has the stacks written, whatever Python does
+# A loop in one of these files only waits and checks again: it has not moved.
 WAITING = ("dataloader.py", "threading.py", "queue.py", "selectors.py", "subprocess.py")
 WAITING += ("connection.py", "popen_fork.py", "synchronize.py")
 POLLS = (0, 0)  # marks the signature of a stack that is in such a loop
@@ -49,7 +49,7 @@ class ThreadStack:
 
 @dataclass
 class Snapshot:
-    """What a process is at one moment; times in seconds.
+    """The state of a process at one moment; times in seconds.
 
     The main thread has not moved for `stood` seconds: it is in the same calls, and neither began a
     collective nor a backward pass. The process last computed, read or wrote `idle` seconds ago.
@@ -81,7 +81,7 @@ class Snapshot:
 
 
 class SnapshotWriter:
-    """Looks at this process, and writes to `folder`."""
+    """Takes snapshots of this process, and writes them to `folder`."""
 
     def __init__(self, folder: Path, calls: Calls, rank: int | None, world: int) -> None:
         self._folder, self._calls = folder, calls
@@ -98,21 +98,21 @@ class SnapshotWriter:
     def start(self) -> None:
         """Begin, and have the fault handler write to a file of ours if the script has no other.
 
-        It also notes a SIGTERM, by which launchers end the other ranks after a failure: a rank that
-        is gone without one was first.
+        It also notes a SIGTERM, with which launchers end the other ranks after a failure: a rank
+        that has ended without one was the first.
         """
         stacks = open(self._folder / "stacks", "w")  # noqa: SIM115  # as long as the process lives
         if not faulthandler.is_enabled():
             faulthandler.enable(stacks)
         faulthandler.register(ASK, stacks)
         if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
-            asked = open(self._folder / "terminated", "w")  # noqa: SIM115
-            faulthandler.register(signal.SIGTERM, asked, all_threads=False, chain=True)
+            terminated = open(self._folder / "terminated", "w")  # noqa: SIM115
+            faulthandler.register(signal.SIGTERM, terminated, all_threads=False, chain=True)
         self._see()
         _thread.start_new_thread(self._go_on, ())
 
     def end(self, error: BaseException | None) -> None:
-        """The script is over: the last look."""
+        """Take the last snapshot, because the script is over."""
         with self._lock:
             if self.snapshot.ended:
                 return
@@ -148,7 +148,7 @@ class SnapshotWriter:
             snapshot.at = time.time()
             snapshot.stood, snapshot.idle = now - self._moved, now - self._worked
             snapshot.threads = list(self._threads(frames))
-            # What torch waits for takes longer to ask, and is asked only of a rank that stands.
+            # To read what torch waits for takes longer, so it is read only on a rank that stands.
             snapshot.pending = _pending() if snapshot.stood > 2.0 else []
             self._join_in()
             self._write()
@@ -167,10 +167,10 @@ class SnapshotWriter:
                 yield ThreadStack(name, stack, raised.error, raised.error_at)
 
     def _works(self, now: float, polls: bool) -> bool:
-        """Whether it and those below it have computed, read, written, or waited for a core.
+        """Whether this process and those below it have computed, read, written or waited for a core.
 
-        Or whether the main thread has gone to sleep again: a loop may do the rest of its work
-        between two snapshots, and be at the same instruction in both.
+        It also works if the main thread has gone to sleep again: a loop may do the rest of its
+        work between two snapshots, and be at the same instruction in both.
         """
         then, cpu, moved, slept = self._spent
         # On a GPU, to wait computes and sleeps as well.
@@ -187,7 +187,7 @@ class SnapshotWriter:
         return computed > BUSY_CORE * span or sent > READS * span or sleeps > slept > 0
 
     def _join_in(self) -> None:
-        """Which rank this is, once the script has joined a group; whether it uses a GPU."""
+        """Note the rank, once the script has joined a group, and whether it uses a GPU."""
         torch = sys.modules.get("torch")
         if torch is None or not hasattr(torch, "distributed"):
             return
@@ -212,7 +212,7 @@ def _walk(frame: FrameType | None) -> Iterator[tuple[str, int, str]]:
 
 
 def _signature(frame: FrameType | None) -> list[tuple[int, int]]:
-    """Where a stack stands, to compare; without what it does inside of a loop that waits."""
+    """The instructions at which a stack stands, without those inside of a loop that only waits."""
     found: list[tuple[int, int]] = []
     while frame is not None:
         if os.path.basename(frame.f_code.co_filename) in WAITING:
@@ -224,7 +224,7 @@ def _signature(frame: FrameType | None) -> list[tuple[int, int]]:
 
 
 def _thrown(error: BaseException) -> ThreadStack:
-    """An exception as plain data: what it says, its frames, the user's line."""
+    """An exception as plain data: its message, its frames, and the user's line."""
     frames = traceback.extract_tb(error.__traceback__, limit=-DEEP)
     stack = [(each.filename, each.lineno or 0, each.name) for each in reversed(frames)]
     own = next((each for each in stack if user_files.is_users(each[0])), None)
@@ -256,9 +256,9 @@ def _unused(error: BaseException) -> list[str]:
 def _pending() -> list[str]:
     """The last collectives that this torch has begun and not ended, by its flight recorder."""
     dump = getattr(sys.modules.get("torch._C._distributed_c10d"), "_dump_fr_trace_json", None)
-    with suppress(Exception):  # torch promises neither the name nor what it gives
-        told = json.loads(dump())
-        waiting = [each for each in told["entries"] if not each["retired"]]
+    with suppress(Exception):  # torch promises neither the name nor what it returns
+        trace = json.loads(dump())
+        waiting = [each for each in trace["entries"] if not each["retired"]]
         return [
             f"{each['profiling_name'].rpartition(':')[2]} of {each['input_sizes']}"
             for each in waiting[:3]
@@ -267,7 +267,7 @@ def _pending() -> list[str]:
 
 
 def read(path: Path) -> Snapshot | None:
-    """The last look of a process; None if it has written none."""
+    """Read the last snapshot of a process; None if it has written none."""
     try:
         raw = json.loads(path.read_text())
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Nothing is wrong: what is left is what the ranks are there for."""
+"""Nothing is wrong: the ranks spend their time on the model."""
 
 from collections.abc import Iterator
 from typing import Self
@@ -10,7 +10,7 @@ from course.own.watch.timeline import COMPUTING
 
 
 class Computing(Cause):
-    """The first cause where no other costs much."""
+    """The first cause if no other costs much."""
 
     cause = "computing"
     about = "the ranks compute most of the time"
@@ -19,7 +19,7 @@ class Computing(Cause):
 
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:
-        """It is always there."""
+        """Always found, with the share of a step that is computing."""
         yield cls(budget, min(1.0, sum(map(budget.mean_own, COMPUTING)) / budget.net_s))
 
     @property
@@ -29,5 +29,5 @@ class Computing(Cause):
 
     @property
     def gain(self) -> str:
-        """Nothing can be gained here."""
+        """Empty: nothing can be gained here."""
         return ""

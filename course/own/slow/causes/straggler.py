@@ -15,7 +15,7 @@ ALIKE = (
 
 
 class Straggler(Cause):
-    """The others wait for one rank: nearly always for the same, or for one after another."""
+    """The ranks wait for one rank: nearly always for the same, or for each in turn."""
 
     cause = "straggler"
     about = "one rank is later than the others, which wait for it"
@@ -25,7 +25,7 @@ class Straggler(Cause):
 
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:
-        """One rank, or ranks in turns where they meet for the gradients anyway."""
+        """Found for one late rank, or for ranks late in turns if they meet for gradients anyway."""
         late = budget.late
         if late:
             rank = budget.ranks[late.index].rank
@@ -37,14 +37,14 @@ class Straggler(Cause):
 
     @property
     def seen(self) -> str:
-        """Whether it is always the same."""
+        """Whether it is always the same rank."""
         if self.rank is None:
             return "in each step the others wait for one rank, each time for another"
         return self.about
 
     @property
     def cure(self) -> str:
-        """By the part of the step in which it is late."""
+        """Depends on the part of the step in which the rank is late."""
         if self.rank is None:
             return ALIKE
         if self.where == "outside the step":
