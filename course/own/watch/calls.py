@@ -1,8 +1,8 @@
 """On a rank: a record of the last collectives and backward passes, which outlives the process.
 
-The record is a file in memory (mmap), so what was written is there even after SIGKILL. A call is recorded from
-within torch's own function, by a helper that the function calls first. So there is no frame of ours
-in any traceback, and none in the stack of a rank that waits.
+The record is a file in memory (mmap), so what was written is there even after SIGKILL. A call is
+recorded from within torch's own function, by a helper that the function calls first. So no
+traceback has a frame of ours, nor has the stack of a rank that waits.
 """
 
 import mmap

@@ -26,7 +26,8 @@ def ahead_of_calendar() -> float:
 class RunQueue:
     """Seconds for which the thread that made it was ready to run, and waited for a core.
 
-    Linux counts them for each thread (Documentation/scheduler/sched-stats.rst); elsewhere they are 0.
+    Linux counts them for each thread (Documentation/scheduler/sched-stats.rst). Elsewhere they
+    are 0.
     """
 
     def __init__(self) -> None:
@@ -55,7 +56,7 @@ class NetworkQueues:
         self._files: list[int] = []
 
     def find(self) -> None:
-        """Snapshot for the threads, which start when the ranks join."""
+        """Find the threads, which start when the ranks join."""
         self.close()
         for thread in Path("/proc/self/task").glob("*"):
             with contextlib.suppress(OSError):

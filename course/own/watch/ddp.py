@@ -101,7 +101,7 @@ class DdpHooks:
             return real(*args, **kwargs)
 
     def _search(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
-        """Time a reducer's search, which starts from the outputs; without any, it does not search."""
+        """Time a reducer's search, which starts from the outputs; without any it is left out."""
         if not args[-1]:
             return real(*args, **kwargs)
         with self._recorder.during("search"):

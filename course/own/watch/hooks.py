@@ -45,7 +45,7 @@ SAVES = {
     "safetensors.torch": (
         "save_file",
         "serialize_file",
-    ),  # the second for a script that holds the first
+    ),  # save_file calls the second
 }
 FRAMEWORKS = {"transformers.trainer": "Trainer", "accelerate.optimizer": "accelerate"}
 

@@ -1,4 +1,4 @@
-"""In the process that watches: what the ranks of a command have written so far."""
+"""In the process that watches a command: read what its ranks have written so far."""
 
 import contextlib
 import os
@@ -13,15 +13,15 @@ from course.own.watch.calls import Call, Record
 from course.own.watch.snapshots import ASK, Snapshot
 from course.own.watch.thresholds import BUSY_CORE, GONE_S, STALE_S
 
-OLD_S = 60.0  # what was written longer ago than the command began is another one's
+OLD_S = 60.0  # what is older than the command by more than this belongs to another one
 
 
 @dataclass
 class RankState:
-    """A rank: its last look, its last calls, and what its fault handler has written.
+    """The state of a rank: its last snapshot, its last calls, and its fault handler's stacks.
 
-    `terminated` says that it got a SIGTERM; `alive` is None for a process of another machine that
-    has not said that it is over.
+    `terminated` says that it got a SIGTERM. `alive` is None for a process of another machine that
+    has not reported its end.
     """
 
     snapshot: Snapshot
@@ -30,28 +30,28 @@ class RankState:
     stacks: str = ""
     terminated: bool = False
     alive: bool | None = True
-    mine: bool = True  # whether the command that is watched from here has started it
+    mine: bool = True  # whether a command that is watched from here has started the rank
 
     @property
     def rank(self) -> int:
-        """Its number."""
+        """The rank's number."""
         return self.snapshot.rank or 0
 
     @property
     def calls(self) -> list[Call]:
-        """Its last collectives, the oldest first."""
+        """The rank's last collectives, the oldest first."""
         return self.record.calls
 
     @property
     def passes(self) -> int:
-        """The backward passes that it has begun."""
+        """The number of backward passes that the rank has begun."""
         return self.record.passes
 
 
 class Processes:
     """Reads the folder of a command again and again.
 
-    Where several commands share a folder, each starts some ranks, ours those below `own`.
+    If several commands share a folder, each starts some ranks, and ours are those below `own`.
     """
 
     def __init__(self, folder: Path, own: Path | None = None) -> None:
@@ -61,7 +61,7 @@ class Processes:
         self._idle: dict[int, float] = {}
 
     def ranks(self) -> list[RankState]:
-        """All ranks that have been seen, in order; of one that was started again, the last.
+        """All ranks that have written anything, in order; of a restarted rank, the last process.
 
         A command that starts no ranks has one, its script.
         """
@@ -77,11 +77,11 @@ class Processes:
             latest[state.rank] = state
         for state in latest.values():
             if state.alive and _stale(state.snapshot):
-                self._ask(state.snapshot)
+                self._bring_up_to_date(state.snapshot)
         return [latest[rank] for rank in sorted(latest)]
 
-    def _ask(self, snapshot: Snapshot) -> None:
-        """Of a process that cannot look at itself, from outside."""
+    def _bring_up_to_date(self, snapshot: Snapshot) -> None:
+        """Bring up to date, from outside, the snapshot of a process that cannot take one."""
         with contextlib.suppress(psutil.Error, OSError):
             process = psutil.Process(snapshot.pid)
             used = process.cpu_times()

@@ -1,4 +1,4 @@
-"""On a rank: what its main thread does, step by step."""
+"""On a rank: record what its main thread does, step by step."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -37,8 +37,8 @@ class Recorder:
         self._timed, self._recorded = slice(count), slice(0)  # of `steps`
         self._thread = threading.get_ident()
         self._turns = dict.fromkeys(CLOCKS, 0)
-        # What is done when nothing in particular is: python; forward before a backward pass, and
-        # gradients after it.
+        # The kind of work when nothing in particular is done: python, but forward before a backward
+        # pass, and gradients after it.
         self._base = "python"
         self._stack: list[Slice] = []  # what goes on around the current slice
         self._slices = Slices(lines.here)
@@ -65,22 +65,22 @@ class Recorder:
         return self.active and threading.get_ident() == self._thread
 
     def during(self, kind: str, name: str = "", nbytes: int = 0, within: str = "") -> "During":
-        """While it is entered, this kind of thing is done; `within` is where it was begun."""
+        """Inside the `with`, the thread does this kind of work, begun `within` another kind."""
         return During(self, Slice(kind, 0, 0, name=name, nbytes=nbytes, within=within))
 
     def beside(self, name: str, nbytes: int) -> None:
-        """Another thread begins to send a message, for which this one may wait."""
+        """Note that another thread begins to send a message, for which this one may wait."""
         self._slices.beside(name, nbytes)
 
     @property
     def outside(self) -> bool:
-        """Whether nothing in particular is being done, or an optimizer has called a closure."""
+        """Whether the thread does nothing in particular, or an optimizer has called a closure."""
         if not self.listening:
             return False
         return self.kind == "optimizer" if self._stack else self._base != "forward"
 
     def forward(self) -> None:
-        """A model is called: all up to the backward pass is forward."""
+        """Note that a model is called: everything up to the backward pass is forward."""
         if self.outside:
             if not self._stack:
                 self._base = "forward"
@@ -88,7 +88,7 @@ class Recorder:
 
     @contextmanager
     def backward(self) -> Iterator[None]:
-        """While it is entered, a backward pass goes on."""
+        """Inside the `with`, a backward pass goes on."""
         self._end_if_full()
         if not self.listening:
             yield
@@ -104,15 +104,16 @@ class Recorder:
         self.turn("backward")
 
     def opened(self, iterator: object, samples: int) -> None:
-        """A loader was started, on so many samples of all ranks together (0: not known)."""
+        """Note that a loader was started, on this many samples of all ranks (0: unknown)."""
         if self.listening:
             self._epochs[id(iterator)] = self._step
             self.report.loaded = max(self.report.loaded, samples)
 
     def drew(self, iterator: object, rows: list[int]) -> None:
-        """A loader has given a batch of samples with these checksums.
+        """Note that a loader has given a batch of samples with these checksums.
 
-        If it was started in an earlier step, it feeds the steps, and an epoch began in that one.
+        If the loader was started in an earlier step, it feeds the steps, and an epoch began in
+        that one.
         """
         self._step.rows += rows
         self._step.draws += 1
@@ -125,23 +126,23 @@ class Recorder:
         return bool(self._step.rows) and len(self.steps) % COMPARE_EVERY == 0
 
     def fed(self, rows: list[int]) -> None:
-        """The script has called a model with samples of these checksums."""
+        """Note that the script has called a model with samples of these checksums."""
         self._step.fed += rows
 
     def chose(self, indices: list[int]) -> None:
-        """A loader will fetch the samples whose indices have these checksums."""
+        """Note that a loader will fetch the samples whose indices have these checksums."""
         if self.listening:
             self._step.indices += indices
 
     def passed(self, pass_: Pass) -> None:
-        """DDP has reported how its last backward pass went, perhaps one of the step before."""
+        """Note DDP's report on its last backward pass, perhaps one of the step before."""
         for step in (self._step, *self.steps[-1:]):
             if step.start <= pass_.start:
                 step.passes.append(pass_)
                 return
 
     def turn(self, clock: str) -> None:
-        """One of `CLOCKS` has come round: a step ends if this is the one that ends steps."""
+        """Note that one of `CLOCKS` has come round; if this is the one that ends steps, end one."""
         if clock == "loader":
             self._end_if_full()
         if not self.listening:
@@ -167,7 +168,7 @@ class Recorder:
     # -- slices and steps --------------------------------------------------------------------------
 
     def enter(self, slice_: Slice) -> None:
-        """It begins within what is being done."""
+        """Begin a slice within the current one."""
         if slice_.kind in ("input", "optimizer"):
             self._base = "python"
         self._stack.append(self._slices.now)
@@ -175,7 +176,7 @@ class Recorder:
         self._slices.begin(slice_, by_script=True)
 
     def leave(self) -> None:
-        """What was entered last is over."""
+        """End the slice that was entered last."""
         if self._stack and self.active:
             outer = self._stack.pop()
             self._slices.begin(again(outer) if self._stack else Slice(self._base, 0, 0))
@@ -193,9 +194,9 @@ class Recorder:
             self.steps = self.steps[-1:]
 
     def _end_if_full(self) -> None:
-        """End where nothing goes through a list of hooks, from which ours are then taken away.
+        """End if enough steps were recorded; called when torch runs none of its lists of hooks.
 
-        What DDP reports of the last step comes one step late.
+        The hooks are then removed from these lists. DDP reports on the last step one step late.
         """
         if not self.listening or not self.warm or len(self.steps) <= self._count:
             return
@@ -212,7 +213,7 @@ class Recorder:
         self._usage = Usage()
 
     def stop(self) -> None:
-        """End watching; the second time does nothing."""
+        """End the watching; the second call does nothing."""
         if not self.active:
             return
         self.active = False
@@ -227,7 +228,7 @@ class Recorder:
 
 
 class During:
-    """A part of the work of the thread that is watched; no generator, which takes longer."""
+    """A part of the watched thread's work; a class, because a generator takes longer."""
 
     __slots__ = ("_entered", "_recorder", "_slice")
 

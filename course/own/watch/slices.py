@@ -1,4 +1,4 @@
-"""On a rank: what its main thread does, as slices of time that follow one another without a gap."""
+"""On a rank: its main thread's work, as slices of time that follow one another without a gap."""
 
 import time
 from collections.abc import Callable
@@ -23,8 +23,8 @@ class _Clocks(NamedTuple):
 class Slices:
     """The slices of the current step; `here` names the line of the user's that is being executed.
 
-    `turn` counts the backward passes of the step. What looking at the clocks takes lies between
-    two slices, and belongs to none.
+    `turn` counts the backward passes of the step. The time that reading the clocks takes lies
+    between two slices, and belongs to none.
     """
 
     def __init__(self, here: Callable[[], str]) -> None:
@@ -38,11 +38,11 @@ class Slices:
         self.moment = self._last.wall  # when the current slice began
 
     def find_network(self) -> None:
-        """Snapshot for the threads that send, which start when the ranks join."""
+        """Find the threads that send, which start when the ranks join."""
         self._network.find()
 
     def begin(self, slice_: Slice, by_script: bool = False) -> None:
-        """End the current slice and begin another one, `by_script` if a line of the user's did."""
+        """End the current slice and begin another; `by_script`: a line of the user's causes it."""
         sends = self.now.kind in SENDS or slice_.kind in SENDS
         ended, before, after = self.now, self._last, self._read_clocks(sends)
         ended.start, ended.end, ended.turn = before.wall, after.wall, self.turn
@@ -61,16 +61,16 @@ class Slices:
         self._last = after._replace(wall=time.perf_counter())
 
     def cut(self) -> list[Slice]:
-        """End a step here: its slices; the next step begins with the same kind."""
+        """End a step here, and return its slices; the next step begins with the same kind."""
         slices, self._ended, self.turn = self._ended, [], 0
         return slices
 
     def beside(self, name: str, nbytes: int) -> None:
-        """Another thread begins to send a message, for which this one may wait."""
+        """Note that another thread begins to send a message, for which this one may wait."""
         self._beside.append(Slice("collective", 0, 0, name=name, nbytes=nbytes))
 
     def call_it_forward(self) -> None:
-        """No module was called in this step: what came before backward was a hand-made forward."""
+        """Call what came before backward a forward pass: it used no module, but was one."""
         for slice_ in (self.now, *reversed(self._ended)):
             if slice_.kind in ("input", "backward", "optimizer"):
                 break
@@ -88,7 +88,7 @@ class Slices:
         return _Clocks(wall, self._queue.seconds(), time.thread_time(), network)
 
     def _cut_wait(self, ended: Slice) -> None:
-        """What is left of a slice in which this thread did nothing, while another one sent."""
+        """Cut off the end of a slice, in which this thread waited while another one sent."""
         sent, self._beside = self._beside, []
         wait = ended.end - ended.start - ended.queued - ended.cpu
         if ended.kind not in COMPUTING or wait <= 0:
@@ -102,5 +102,5 @@ class Slices:
 
 
 def again(outer: Slice) -> Slice:
-    """A slice that goes on after another one was within it."""
+    """The rest of a slice, after another one that lay within it."""
     return Slice(outer.kind, 0.0, 0.0, 0.0, outer.where, outer.name, outer.nbytes, outer.within)

@@ -1,8 +1,8 @@
 """On a rank: twice a second, where its threads stand, and how long the main one has stood there.
 
-A separate thread takes the snapshots and writes them to a file. It is no `threading.Thread`, because
-the script would find that among its own. If C code keeps Python's lock, the thread cannot run; then
-the fault handler writes the stacks when the process gets the signal `ASK`.
+A separate thread takes the snapshots and writes them to a file. It is no `threading.Thread`,
+because the script would find that among its own. If C code keeps Python's lock, the thread cannot
+run; then the fault handler writes the stacks when the process gets the signal `ASK`.
 """
 
 import _thread
@@ -167,7 +167,7 @@ class SnapshotWriter:
                 yield ThreadStack(name, stack, raised.error, raised.error_at)
 
     def _works(self, now: float, polls: bool) -> bool:
-        """Whether this process and those below it have computed, read, written or waited for a core.
+        """Whether this process or one below it has computed, read, written or waited for a core.
 
         It also works if the main thread has gone to sleep again: a loop may do the rest of its
         work between two snapshots, and be at the same instruction in both.
