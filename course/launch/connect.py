@@ -1,6 +1,6 @@
 """In the client: reach a supervisor for a run.
 
-It is forked from the warm server where there is one, else it is a new process.
+It is forked from the warm server if there is one; otherwise it is a new process.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""In every process: the messages between the processes of a run: who tells whom what, and when.
+"""In every process: the messages between the processes of a run: sender, receiver and moment.
 
     client      Request, Stop                    -> supervisor
     supervisor  Serving ... RunEnded             -> client
@@ -8,8 +8,8 @@
 To the client a supervisor speaks of ranks, and to the launcher of processes.
 
 A client reaches the warm server by connecting to its socket, which forks a supervisor that answers.
-Ranks hear and send nothing: they write to their pipes, which the supervisor reads, and append what
-they log to the run's metrics file, which the client reads.
+Ranks receive and send no messages: they write to their pipes, which the supervisor reads, and
+append what they log to the run's metrics file, which the client reads.
 """
 
 import json
@@ -110,7 +110,7 @@ class Progress:
 class RankEnded:
     """Supervisor to client, when a rank has ended; a signal is a negative code.
 
-    `unresponsive`: it did not end when it was asked to, and the supervisor killed it.
+    `unresponsive`: it did not end on request, and the supervisor killed it.
     """
 
     rank: int
@@ -122,7 +122,7 @@ class RankEnded:
 class Note:
     """Launcher to supervisor to client, at any time: something that the learner should know.
 
-    `once`: it is as true of every later run, and need not be read again.
+    `once`: it holds for every later run as well, and need not be shown again.
     """
 
     text: str
@@ -186,7 +186,7 @@ class ProcessEnded:
     code: int
 
 
-# what a watcher is told
+# what `watch` of a launch is called with
 Event = Serving | RankStarted | Lines | Progress | RankEnded | Note | RunEnded | Logged | Done
 Message = Request | Stop | Event | StartRank | ProcessStarted | ProcessRefused | ProcessEnded
 

@@ -10,7 +10,7 @@ from course.launch.messages import Note, ProcessEnded, ProcessRefused, ProcessSt
 
 
 class Ranks:
-    """The supervisor as the launcher sees it: starts ranks and tells how they ended."""
+    """The supervisor as the launcher sees it: it starts ranks and reports their ends."""
 
     def __init__(self, supervisor: Channel) -> None:
         self._supervisor = supervisor
@@ -42,7 +42,7 @@ class Ranks:
         return Process(self, answer.pid)
 
     def update(self, timeout: float | None) -> None:
-        """Take in what the supervisor says within `timeout` seconds (None: until it speaks)."""
+        """Take in the supervisor's messages; wait `timeout` seconds at most (None: until one comes)."""
         if not select.select([self._supervisor], [], [], timeout)[0]:
             return
         try:
@@ -56,7 +56,7 @@ class Ranks:
                 self._answers.append(message)
 
     def note(self, text: str, once: bool = False) -> None:
-        """Tell the learner something about the launch; `once`: it is as true of later ones."""
+        """Send the learner a note on the launch; `once`: it holds for later launches as well."""
         self._supervisor.send(Note(text, once))
 
 

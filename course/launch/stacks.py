@@ -1,7 +1,7 @@
 """In the client: where each rank stood when the time limit ended a run.
 
-That is the collective it waits in, and the line that called it. The stacks are written by Python's
-own fault handler (https://docs.python.org/3/library/faulthandler.html) when the supervisor aborts a
+That is the collective in which it waited, and the line that called it. Python's own fault handler
+(https://docs.python.org/3/library/faulthandler.html) writes the stacks when the supervisor aborts a
 rank.
 """
 
@@ -18,7 +18,7 @@ ROOTS = {"broadcast": "src", "scatter": "src", "gather": "dst", "reduce": "dst"}
 
 
 def call_sites(run: Run, src: Path | None = None) -> dict[int, CallSite | None]:
-    """Where each rank that was aborted stood (None where its stack leads through no script).
+    """The call site of each rank that was aborted (None if its stack leads through no script).
 
     With `src`, no file is read but those in that folder: a rank may write any name there.
     """
