@@ -1,4 +1,4 @@
-"""One command in a terminal, from its start to the last word on how it ended."""
+"""One command in a terminal, from its start to the last word on its ending."""
 
 import argparse
 import shutil
@@ -18,14 +18,14 @@ from course.own.watch.command import Command, environment, say
 from course.own.watch.process import TIME
 
 POLL_S = 0.5  # how often to check on ranks that other commands have started
-FOUND = 3  # the exit code where something was found
+FOUND = 3  # the exit code if something was found
 
 
 class Session:
-    """A command as `args` have it; what its processes see goes to `folder`.
+    """The command in `args`; what its processes record goes to `folder`.
 
-    `steps` of each rank are watched, their time or numbers (`looks_at`). `enough` says whether the
-    run is to be ended, asked again and again.
+    `steps` of each rank are watched, their time or numbers (`looks_at`). `enough`, called again
+    and again, says whether to end the run.
     """
 
     def __init__(
@@ -44,22 +44,22 @@ class Session:
 
     @property
     def judges(self) -> bool:
-        """Whether it is for this command to say something of the run."""
+        """Whether this command is the one that reports on the run."""
         return self.run is None or self.run.judges(self._patience.ranks)
 
     @property
     def is_whole(self) -> bool:
-        """Whether all ranks of a run that several commands share have come."""
+        """Whether all ranks have come, if several commands share the run."""
         ranks = self._patience.ranks
         return self.run is None or (bool(ranks) and len(ranks) >= ranks[0].snapshot.world)
 
     def finish(self) -> Ending:
-        """Run the command to its end, or end it; say how it ended."""
+        """Run the command to its end, or end it; report how it ended."""
         rank = shared.rank() if self._args.rank else None
         own = self.run.own if self.run else self.folder
         env = environment(own, self._steps, rank, self.folder, self._looks_at)
         command = Command(_words(self._args), env)
-        command.run(self._look)
+        command.run(self._is_over)
         if command.code is not None and not command.interrupted and self.judges:
             self._wait_for_others(command)
         ending = self._ending(command)
@@ -71,20 +71,20 @@ class Session:
             command.end()
         return ending
 
-    def _look(self) -> bool:
+    def _is_over(self) -> bool:
         if self.run and self.run.end is not None:
             return True
-        over = self._patience.look()
+        over = self._patience.is_over()
         if not self.judges:
             return False
         self._stopped = self._enough()
         return self._stopped or over
 
     def _wait_for_others(self, command: Command) -> None:
-        """Ranks that other commands have started may still run, or hang."""
+        """Wait while ranks that other commands have started still run, or hang."""
         with suppress(KeyboardInterrupt):
             while self.run and not command.code:
-                if self._look() or not self._others_live():
+                if self._is_over() or not self._others_live():
                     return
                 time.sleep(POLL_S)
 
@@ -128,7 +128,7 @@ def exit_code(ending: Ending, faults: bool = False) -> int:
 
 
 def _words(args: argparse.Namespace) -> list[str]:
-    """The command; with --rank, a script is run by this Python."""
+    """The words of the command; with --rank, this Python runs a script."""
     first = args.command[0]
     if args.rank and (first.endswith(".py") or first == "-m"):
         return [sys.executable, *args.command]
@@ -137,7 +137,7 @@ def _words(args: argparse.Namespace) -> list[str]:
 
 @contextmanager
 def folder(args: argparse.Namespace) -> Iterator[tuple[Path, SharedFolder | None]]:
-    """Where the processes write; and how that is shared, where several commands make one run."""
+    """The folder for what the processes write, and its sharing if several commands make one run."""
     if args.rank:
         shared.rank()  # says in one sentence what is missing
     if args.rank or args.folder:

@@ -1,4 +1,4 @@
-"""What the tools are in a terminal: the commands, and the options that all of them have."""
+"""The tools as commands in a terminal, and the options that all of them have."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -58,9 +58,9 @@ def right(argv: Sequence[str]) -> int:
 
 @dataclass(frozen=True)
 class Question:
-    """What a tool asks of steps: what is looked at, and who answers by what the ranks report.
+    """A question about steps: what to watch (`looks_at`), and the function that answers it.
 
-    `goes_on` says whether more is seen after the steps that are watched.
+    `goes_on` says whether ranks still record something after the steps that are watched.
     """
 
     tool: str
@@ -73,7 +73,12 @@ def _ask(question: Question, args: argparse.Namespace) -> int:
     with session.folder(args) as (folder, run):
         early = _Early(question, folder, args.stop, args.quiet)
         one = Session(
-            args, folder, run, args.steps, lambda: one.is_whole and early.look(), question.looks_at
+            args,
+            folder,
+            run,
+            args.steps,
+            lambda: one.is_whole and early.is_over(),
+            question.looks_at,
         )
         ending = one.finish()
         answer = None
@@ -86,7 +91,7 @@ def _ask(question: Question, args: argparse.Namespace) -> int:
             and early.is_new(answer)
             and not (args.quiet and not answer.findings)
         ):
-            say(f"\n{answer}")  # after a failure or a hang, that is the last word
+            say(f"\n{answer}")  # unless a failure or a hang has had the last word
     if args.json and one.judges:
         findings = [*ending.findings, *(answer.findings if answer else [])]
         more = ending.plain() | _more(question, answer.plain() if answer else {})
@@ -96,37 +101,37 @@ def _ask(question: Question, args: argparse.Namespace) -> int:
 
 
 def _more(question: Question, plain: dict) -> dict:
-    """What of an answer stands in the JSON beside its findings."""
+    """The part of an answer that the JSON has in addition to its findings."""
     if question.looks_at == TIME:
         return {"why": plain or None}
     return plain or {"ranks": 0, "steps": 0, "rows": []}
 
 
 class _Early:
-    """The answer while the run goes on, said once; with `stop`, it ends the run."""
+    """The answer while the run goes on, printed once; with `stop`, it ends the run."""
 
     def __init__(self, question: Question, folder: Path, stop: bool, quiet: bool) -> None:
         self._question, self._folder, self._stop, self._quiet = question, folder, stop, quiet
         self._judged = False
-        self._text = ""  # what was said
+        self._text = ""  # the answer that was printed
         self.answer: Answer | Comparison | None = None
 
     def is_new(self, answer: Answer | Comparison) -> bool:
-        """Whether it was not said already; where no more is seen, it is said again at the end."""
+        """Whether an answer differs from the printed one, or is to be printed again at the end."""
         return not self._question.goes_on or self._text != str(answer)
 
-    def _may_say(self, answer: Answer | Comparison) -> bool:
+    def _may_print(self, answer: Answer | Comparison) -> bool:
         return not self._stop and bool(answer.findings or not self._quiet)
 
-    def look(self) -> bool:
-        """Whether the run is to be ended."""
+    def is_over(self) -> bool:
+        """Answer if the ranks have reported; whether the run is to be ended."""
         if not self._judged:
             try:
                 self.answer = self._question.answer(self._folder)
                 self._judged = self.answer is not None
-            except CourseError:  # too little was seen, which the end says
+            except CourseError:  # the reports are too few, as the end will say
                 self._judged = True
-            if self.answer and self._may_say(self.answer):
+            if self.answer and self._may_print(self.answer):
                 self._text = str(self.answer)
                 say(f"\n{self._text}\n")
         return self._judged and self._stop

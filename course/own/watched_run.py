@@ -19,7 +19,7 @@ from course.own.watch.command import environment
 from course.own.watch.process import TIME
 from course.own.watch.timeline import RankReport
 
-POLL_S = 0.2  # how often to check whether it is enough
+POLL_S = 0.2  # how often to check whether the run is over
 # A fault handler of ours writes the stacks, to a file that is read here.
 ENV = {"PYTHONFAULTHANDLER": ""}
 
@@ -31,7 +31,7 @@ def nothing(run: Run, event: Event) -> None:
 
 
 class WatchedRun:
-    """One run of a command; it is ended when its ranks stand still.
+    """One run of a command, which is ended when its ranks stand still.
 
     `steps` of each rank are watched, their time or numbers (`looks_at`); with `stop`, the run is
     ended when all have reported. `folder` is there until `close`.
@@ -51,33 +51,34 @@ class WatchedRun:
         self._stopped = False
 
     def run(self, words: list[str], watch: Watch = nothing, limit: float | None = None) -> Run:
-        """To its end, or a limit that does not count the time in which the machine was busy.
+        """Run the command to its end, or to a limit that does not count when the machine was busy.
 
-        `watch` is told of the run as `launch` does. Raises `Interrupted` if the user interrupts.
+        `watch` gets the events of the run, as from `launch`. Raises `Interrupted` if the user
+        interrupts.
         """
         runs: list[Run] = []
 
-        def seen(run: Run, event: Event) -> None:
+        def take(run: Run, event: Event) -> None:
             runs[:] = [run]
             if isinstance(event, Serving):
                 self._patience.begin(limit)
             watch(run, event)
 
         env = environment(self.folder, self._steps, looks_at=self._looks_at) | ENV
-        looker = threading.Thread(target=self._look, daemon=True)
-        looker.start()
+        watcher = threading.Thread(target=self._wait_until_over, daemon=True)
+        watcher.start()
         try:
-            launch(words, seen, env=env, stop=self._stop)
+            launch(words, take, env=env, stop=self._stop)
         except Interrupted:
             if not self._stop.is_set():
                 raise
         finally:
             self._over.set()
-            looker.join()
+            watcher.join()
         return runs[0]
 
     def ending(self, run: Run) -> Ending:
-        """Why it ended, once it has; what was seen last is what counts."""
+        """Why the run ended, once it has, judging by the last snapshots."""
         self._over.set()
         patience, seconds = self._patience, run.wall_s
         if run.reason == Reason.STOPPED and self._stop.is_set():
@@ -96,10 +97,10 @@ class WatchedRun:
         """Remove the folder."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _look(self) -> None:
+    def _wait_until_over(self) -> None:
         while not self._over.wait(POLL_S):
             self._stopped = self._may_stop and timeline.all_have_reported(self.folder)
-            if self._stopped or self._patience.look():
+            if self._stopped or self._patience.is_over():
                 self._stop.set()
                 return
 
@@ -108,7 +109,7 @@ class WatchedRun:
 def watched(
     steps: int = 0, stop: bool = False, patience: float = PATIENCE_S, looks_at: str = TIME
 ) -> Iterator[WatchedRun]:
-    """One run, whose folder is removed at the end."""
+    """Make one run, whose folder is removed at the end."""
     with contextlib.closing(WatchedRun(steps, stop, patience, looks_at)) as one:
         yield one
 

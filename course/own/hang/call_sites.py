@@ -1,4 +1,4 @@
-"""Where a thread stands: the collective that it waits in, and the line of the user's."""
+"""Where the threads of a rank stand: the collective in which each waits, and the user's line."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from course.own.watch.processes import RankState
 from course.own.watch.snapshots import ThreadStack
 
 FATAL = re.compile(r"^Fatal Python error: (.*)$", re.MULTILINE)
-# What a thread does that waits for no rank, by the end of the file and the function's name.
+# What a thread does that waits for no rank, by the end of a file's path and a function's name.
 DOING = (
     ("utils/data/dataloader.py", "_try_get_data", "waits for a worker of its DataLoader"),
     ("subprocess.py", "wait", "waits for a program that it started"),
@@ -70,7 +70,7 @@ def last_dump(state: RankState) -> list[Frame]:
 
 
 def fatal_signal(state: RankState) -> str:
-    """The signal that ended a rank, as its fault handler calls it: "Aborted"; "" if none did."""
+    """The signal that ended a rank, as its fault handler names it: "Aborted"; "" if none did."""
     signals = FATAL.findall(state.stacks)
     return signals[-1] if signals else ""
 

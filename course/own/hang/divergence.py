@@ -1,4 +1,4 @@
-"""Where the ranks' calls begin to differ: which one made more of them, and since which step."""
+"""The step at which the ranks' calls begin to differ, and the rank that made more of them."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ def _key(call: Call | None) -> tuple | None:
 
 
 def _sentence(ranks: Sequence[RankState], passes: int) -> str:
-    """What each rank called after the same backward pass."""
+    """A sentence on what each rank called after the same backward pass."""
     counts = {
         state.rank: Counter(
             (c.name, c.where) for c in state.calls if c.order and c.passes == passes

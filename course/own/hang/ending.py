@@ -1,4 +1,4 @@
-"""What `run` says of a run: how it ended, where the ranks stand, and why."""
+"""The ending of a run: how it ended, where its ranks stood, and why."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ STOPPED = "stopped"  # enough has been seen
 
 @dataclass(frozen=True)
 class Ending:
-    """`ended` is how the run ended, `code` its exit code, None where it was ended by us.
+    """How a run `ended`, with its exit `code`, which is None if the course ended it.
 
     `lead` says so in a sentence, and `ranks` has a line for each rank.
     """
@@ -29,7 +29,7 @@ class Ending:
 
     @property
     def faults(self) -> list[Finding]:
-        """The findings that are no notes."""
+        """The findings that are not notes."""
         return [finding for finding in self.findings if not finding.note]
 
     def plain(self) -> dict:
@@ -41,7 +41,7 @@ class Ending:
 def ending_of(
     ranks: Sequence[RankState], ended: str, code: int | None, seconds: float, enough: float
 ) -> Ending:
-    """The verdict on a run that has ended with an exit code, or is being ended after `seconds`.
+    """Describe a run that has ended with an exit code, or is being ended after `seconds`.
 
     Ranks that have not moved for `enough` seconds stand still.
     """
@@ -68,7 +68,7 @@ def ending_of(
 
 
 def _waiting(ranks: Sequence[RankState]) -> list[Finding]:
-    """Why; and a sentence on ranks of other machines, of which nothing is seen."""
+    """Why the ranks wait, and a note on ranks of other machines, which are not seen from here."""
     findings = standstills.findings(ranks)
     world = max(state.snapshot.world for state in ranks)
     joining = any(one.what == "not joined" for one in findings)

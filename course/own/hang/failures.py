@@ -1,4 +1,4 @@
-"""Why a run has failed: which rank was first, and where."""
+"""Why a run has failed: the rank that failed first, and its line."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from course.own.hang import call_sites, divergence
 from course.own.hang.causes import finding
 from course.own.watch.processes import RankState
 
-# What a rank says because another one has gone.
+# What a rank reports because another one has gone.
 AFTER = re.compile(
     r"Connection (reset|closed|refused)|Broken pipe|Socket closed|Read error|recvValue failed"
     r"|remote process|SignalException|Timed out waiting|wait timeout|Software caused connection"
@@ -18,7 +18,7 @@ AFTER = re.compile(
 
 
 def findings(ranks: Sequence[RankState]) -> list[Finding]:
-    """Why it failed, of the ranks that said so; nothing where none of them did."""
+    """Why the run failed, as far as its ranks show; empty if they show nothing."""
     aborted = [state for state in ranks if call_sites.fatal_signal(state)]
     raised = [state for state in ranks if state.snapshot.error]
     first = min(raised, key=lambda state: (_follows(state), state.snapshot.at), default=None)
@@ -55,7 +55,7 @@ def _raised(state: RankState) -> Finding:
 
 
 def _unused(state: RankState, ranks: Sequence[RankState]) -> Finding | None:
-    """DDP complains of parameters without a gradient: their names in place of their numbers."""
+    """Replace, in DDP's complaint about parameters without a gradient, numbers by names."""
     if not state.snapshot.unused:
         return None
     names = ", ".join(f"`{name}`" for name in state.snapshot.unused[:8])
@@ -75,7 +75,7 @@ def _unused(state: RankState, ranks: Sequence[RankState]) -> Finding | None:
 
 
 def _sizes(state: RankState, ranks: Sequence[RankState]) -> Finding | None:
-    """Gloo ends a rank (SIGABRT) that gets a message larger than the one it waits for."""
+    """Explain a SIGABRT: Gloo ends a rank whose message is larger than the one it waits for."""
     if call_sites.fatal_signal(state) != "Aborted":
         return None
     calls = [f"rank {each.rank} was in {_in(each)}" for each in ranks[:4]]
@@ -92,7 +92,7 @@ def _sizes(state: RankState, ranks: Sequence[RankState]) -> Finding | None:
 
 
 def _in(state: RankState) -> str:
-    """The call that a rank was in, with its size as far as it is known."""
+    """The call that a rank was in, with its size if that is known."""
     site = call_sites.of_rank(state)
     if state.snapshot.error:
         site = call_sites.of_stack(state.snapshot.error.frames)
@@ -112,7 +112,7 @@ def _in(state: RankState) -> str:
 
 
 def _left(gone: RankState, state: RankState) -> Finding:
-    """A rank has come to its end, and another one, which waited for it, has noticed."""
+    """A rank has come to its end, and another rank, which waited for it, has noticed."""
     error = state.snapshot.error
     difference = divergence.first_difference([gone, state])
     site = call_sites.of_stack(error.frames)

@@ -1,4 +1,4 @@
-"""Watches a run from outside: is it time to end it, and what was seen last?"""
+"""Watches a run from outside: decides when to end it, and keeps what its ranks showed last."""
 
 import time
 from collections.abc import Callable
@@ -10,15 +10,15 @@ from course.own.hang.thresholds import LATE_S, MOVES_S, SPARED, STANDS_S, TIMES,
 from course.own.watch.processes import Processes, RankState
 from course.own.watch.thresholds import SNAPSHOT_S
 
-SETTLE_S = 3.0  # for a run of which ranks are being ended to end as a whole
+SETTLE_S = 3.0  # for a run to end as a whole, once its first rank has ended
 
 
 class Patience:
     """Ends a run at its limit, or when it has stood still for `patience` seconds.
 
     If it `spares`, a limit is put off by the time in which a rank waited for a core. A limit is
-    also put off for a moment while it is not clear whether the run stands. `ranks` are those of
-    the last look; `own` is as `Processes` takes it.
+    also put off briefly while it is unclear whether the run stands. `ranks` has their last states;
+    `own` is as `Processes` takes it.
     """
 
     def __init__(
@@ -34,34 +34,34 @@ class Patience:
         self._tell, self._patience = tell, patience
         self.limit, self._spares = limit, spares
         self._began = time.monotonic()
-        self._looked = self._fewer = self._spared = 0.0
+        self._read_at = self._fewer = self._spared = 0.0
         self._told = False
         self._last = self._longest = 0.0  # how long it stands now, and has stood before
         self.ranks: list[RankState] = []
         self.over_patience = self.over_limit = False
 
     def begin(self, limit: float | None) -> None:
-        """Count from now on, until that limit."""
+        """Start the clock now, and set a limit."""
         self.limit, self._began = limit, time.monotonic()
 
     @property
     def seconds(self) -> float:
-        """Since the run began."""
+        """Seconds since the run began."""
         return time.monotonic() - self._began
 
     @property
     def enough(self) -> float:
-        """The seconds after which it is clear that the run stands, by what it did so far."""
+        """The seconds after which a run that stands is clearly stuck, judging by its past."""
         return min(max(STANDS_S, TIMES * self._longest), TOLD_S)
 
-    def look(self) -> bool:
+    def is_over(self) -> bool:
         """Whether the run is to be ended; the files are read twice a second."""
-        if time.monotonic() - self._looked < SNAPSHOT_S:
+        if time.monotonic() - self._read_at < SNAPSHOT_S:
             return False
-        self._looked = time.monotonic()
+        self._read_at = time.monotonic()
         self._take(self._processes.ranks())
         stood = standing.stood(self.ranks)
-        if stood < self._last:  # it went on
+        if stood < self._last:  # the run went on
             self._longest = max(self._longest, self._last)
         self._last = stood
         self._warn(stood)
@@ -70,7 +70,7 @@ class Patience:
         return self.over_patience or self.over_limit
 
     def last(self) -> list[RankState]:
-        """The ranks of a run that has ended by itself."""
+        """Read the ranks of a run that has ended by itself."""
         self.ranks = self._processes.ranks()
         return self.ranks
 
@@ -95,7 +95,7 @@ class Patience:
         self._told = stood > TOLD_S
 
     def _take(self, ranks: list[RankState]) -> None:
-        """Keep what was seen while all lived, if they are being ended: that is what counts."""
+        """Keep the states from before ranks began to end, if they are being ended: those count."""
         living = {state.rank for state in ranks if state.alive is not False}
         fewer = {state.rank for state in self.ranks if state.alive is not False} - living
         now = time.monotonic()

@@ -1,4 +1,4 @@
-"""Whether a run goes on, stands still, or only looks as if it did."""
+"""Whether a run goes on, stands still, or only seems to."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from course.own.watch.processes import RankState
 
 
 def stood(ranks: Sequence[RankState]) -> float:
-    """Seconds for which no rank that lives has moved; 0 while one has hardly been seen."""
+    """Seconds for which no living rank has moved; 0 until each has a few snapshots."""
     living = [state for state in ranks if state.alive is not False]
     if not living or any(state.snapshot.count < SNAPSHOTS for state in living):
         return 0.0
@@ -22,8 +22,8 @@ def stood(ranks: Sequence[RankState]) -> float:
 def rank_stood(state: RankState) -> float:
     """Seconds for which one rank has stood still.
 
-    A rank that waits for others does not move, whatever it spends on waiting; elsewhere one that
-    computes, reads or writes is at work, though it may not leave its line.
+    A rank that waits for others does not move, even if waiting keeps it busy. Elsewhere, a rank
+    that computes, reads or writes is at work, though it may not leave its line.
     """
     snapshot, site = state.snapshot, call_sites.of_rank(state)
     if site and site.call and (site.call != "backward" or snapshot.cuda):
@@ -32,7 +32,7 @@ def rank_stood(state: RankState) -> float:
 
 
 def lines(ranks: Sequence[RankState]) -> list[str]:
-    """A line for each rank: where it stands."""
+    """A line for each rank, with the place where it stands."""
     return [f"  rank {state.rank} {_state(state)}" for state in ranks]
 
 
@@ -58,7 +58,7 @@ def _at(site: CallSite | None) -> str:
 
 
 def working(ranks: Sequence[RankState]) -> list[str]:
-    """A line for each rank of a run that goes on: how far it is, and when it moved last."""
+    """A line for each rank of a run that goes on, with its step and when it last moved."""
     lines_ = []
     for state in ranks:
         passes = f"step {step(state.passes)}, " if state.passes else ""

@@ -15,7 +15,7 @@ Sites = dict[int, CallSite | None]  # by rank
 
 
 def findings(ranks: Sequence[RankState]) -> list[Finding]:
-    """Why it stands, the cause first; for ranks of which those that live have all been standing."""
+    """Why the run stands, the cause first; all living ranks must have been standing."""
     sites = {state.rank: waits(state) for state in ranks}
     for rule in (_hidden, _threads, _not_joined, _ended, _different, _missing, _same, _outside):
         if cause := rule(ranks, sites):
@@ -48,7 +48,7 @@ def waits(state: RankState) -> CallSite | None:
 
 
 def _hidden(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
-    """A rank handles an exception and waits, and another rank waits elsewhere."""
+    """A rank waits while it handles an exception, and another rank waits elsewhere."""
     for state in ranks:
         mine, thread = sites[state.rank], call_sites.with_exception(state)
         elsewhere = any(other and mine and other.at != mine.at for other in sites.values())
@@ -86,7 +86,7 @@ def _threads(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
 
 
 def _orders(ranks: Sequence[RankState]) -> str:
-    """In which order each rank has called last."""
+    """A sentence on the last two calls of each rank, if their order differs."""
     last = {state.rank: [call.name for call in state.calls[-2:]] for state in ranks}
     if len({tuple(names) for names in last.values()}) < 2:
         return ""
@@ -192,7 +192,7 @@ def _outside(ranks: Sequence[RankState], sites: Sites) -> Finding | None:
 
 
 def _later(ranks: Sequence[RankState], sites: Sites) -> list[Finding]:
-    """Of ranks on GPUs, that the line of a stack comes after the call that waits."""
+    """A note for ranks on GPUs: the line of a stack comes after the call that waits."""
     on_gpus = [state for state in ranks if state.snapshot.cuda]
     stands = call_sites.of_rank(on_gpus[0]) if on_gpus else None
     if not stands or stands.call:
@@ -214,7 +214,7 @@ def _stands(rank: int, site: CallSite | None) -> str:
 
 
 def _names(ranks: Sequence[int], begins: bool = False) -> str:
-    """Ranks as one says them: "rank 1", "ranks 1 and 3", "ranks 0 to 6"."""
+    """Ranks in words: "rank 1", "ranks 1 and 3", "ranks 0 to 6"."""
     ranks = sorted(ranks)
     lead = "Rank" if begins else "rank"
     if len(ranks) == 1:
@@ -226,6 +226,6 @@ def _names(ranks: Sequence[int], begins: bool = False) -> str:
 
 
 def _waiting(ranks: Sequence[int], site: CallSite) -> str:
-    """Such ranks, and where they wait: "Ranks 0 and 2 wait in barrier at train.py:30"."""
+    """Ranks and the call in which they wait: "Ranks 0 and 2 wait in barrier at train.py:30"."""
     verb = "waits" if len(ranks) == 1 else "wait"
     return f"{_names(ranks, True)} {verb} in {site.call} at {site.at}"

@@ -1,4 +1,4 @@
-"""What `why` answers: the verdict in words, as a picture, and as plain data."""
+"""The answer of `why`: the diagnosis in words, as a picture, and as plain data."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def reports(folder: Path) -> list[RankReport]:
-    """What the ranks have written to a folder so far."""
+    """Read what the ranks have reported to a folder so far."""
     ranks = [timeline.read(path) for path in sorted(folder.glob("rank*.json"))]
     for rank in ranks:
         devices.see(rank, folder / f"gpu{rank.rank}.json")
@@ -27,10 +27,10 @@ def reports(folder: Path) -> list[RankReport]:
 
 
 def answer(folder: Path, is_end: bool = False) -> "Answer | None":
-    """The answer as soon as all ranks of this machine have reported to a folder; None before.
+    """Answer as soon as all ranks of this machine have reported to a folder; None before that.
 
-    At the end of a run, it rests on the ranks that have reported until then, if any has. Raises
-    `CourseError` where they saw too little to judge by.
+    At the end of a run, the answer rests on the ranks that have reported, if any has. Raises
+    `CourseError` if the reports are too few to judge by.
     """
     if not (is_end or timeline.all_have_reported(folder)):
         return None
@@ -44,9 +44,9 @@ def answered(run: "Run", ranks: list[RankReport]) -> "Answer | None":
 
 
 class Answer:
-    """The verdict on what the ranks report; a terminal shows its text, a notebook a picture.
+    """A diagnosis to show: a terminal prints its text, a notebook draws a picture.
 
-    Raises `CourseError` where the reports are too few to judge by.
+    Raises `CourseError` if the reports are too few to judge by.
     """
 
     def __init__(self, ranks: list[RankReport]) -> None:
@@ -54,12 +54,12 @@ class Answer:
 
     @property
     def causes(self) -> list[Cause]:
-        """What was found, the cause to cure first at the beginning."""
+        """The causes, the one to cure first at the beginning."""
         return self.diagnosis.causes
 
     @property
     def findings(self) -> list[Finding]:
-        """The same for programs, in the form that all questions share; computing is none."""
+        """The causes in the form that all questions share, without computing, which is no fault."""
         return [cause.finding for cause in self.causes if not isinstance(cause, Computing)]
 
     @property

@@ -1,4 +1,4 @@
-"""What one may write after `why` and `right`, in a terminal and in a notebook."""
+"""The options of `why` and `right`, in a terminal and in a notebook."""
 
 import argparse
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from course.own.slow.thresholds import FEWEST
 
 
 class Parser(argparse.ArgumentParser):
-    """One whose errors are a sentence, in a notebook too."""
+    """A parser whose errors are one sentence, in a notebook too."""
 
     def error(self, message: str) -> NoReturn:
         raise CourseError(f"{self.prog}: {message}. It is used so: {self.usage}")
@@ -37,7 +37,7 @@ def read(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Names
 
 
 def why(prog: str, epilog: str = "") -> argparse.ArgumentParser:
-    """The options of `why` alone, without those that every tool has."""
+    """The options of `why`, without those that every tool has."""
     return _parser(
         prog,
         "Run your own training on several ranks, unchanged, and say where the time "
@@ -50,7 +50,7 @@ def why(prog: str, epilog: str = "") -> argparse.ArgumentParser:
 
 
 def right(prog: str, epilog: str = "") -> argparse.ArgumentParser:
-    """The options of `right` alone."""
+    """The options of `right`, without those that every tool has."""
     return _parser(
         prog,
         "Run your own training on several ranks, unchanged, and compare what they compute: "

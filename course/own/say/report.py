@@ -20,7 +20,7 @@ SCHEMA = 1  # of the JSON; own/hang/how.md, "For programs", says what is in it
 
 
 def ending(how: Ending) -> str:
-    """What `run` says of a run: how it ended, where the ranks stand, and why; or ""."""
+    """The text of an ending: how the run ended, where its ranks stood, and why; or ""."""
     return "\n".join(filter(None, [how.lead, *how.ranks, text(how.findings)]))
 
 
@@ -53,7 +53,7 @@ def unless_failed(run: "Run", judge: Callable[[], Judgement]) -> Judgement | Non
 
 def write(path: Path, tool: str, command: Sequence[str], findings: Sequence[Finding],
           **more: object) -> None:  # fmt: skip
-    """Write them as JSON; `more` is what the tool itself has to say."""
+    """Write findings as JSON; `more` is what the tool itself adds."""
     report = {
         "schema": SCHEMA,
         "tool": tool,

@@ -1,4 +1,4 @@
-"""The verdict in words: ten lines that a newcomer understands."""
+"""The diagnosis of `why` in words: ten lines that a newcomer understands."""
 
 from course.core import words
 from course.own.say.paragraph import paragraph
@@ -14,14 +14,14 @@ def title(diagnosis: Diagnosis) -> str:
 
 
 def text(diagnosis: Diagnosis) -> str:
-    """Return the whole verdict, a paragraph for each sentence."""
+    """Return the whole diagnosis, a paragraph for each sentence."""
     sentences = [*_causes(diagnosis), *_steps(diagnosis)]
     sentences += [f"Not decided: {sentence}" for sentence in diagnosis.undecided]
     return "\n".join(map(paragraph, sentences))
 
 
 def _causes(diagnosis: Diagnosis) -> list[str]:
-    """The cause to cure first, and its cure; then what else was seen."""
+    """Sentences on the cause to cure first, with its cure, and then on the others."""
     first, *rest = diagnosis.causes or [None]
     lines = []
     if isinstance(first, Computing):
@@ -57,7 +57,7 @@ def _in_short(cause: Cause) -> str:
 
 
 def _steps(diagnosis: Diagnosis) -> list[str]:
-    """What the figures rest on."""
+    """Sentences on what the figures rest on."""
     budget = diagnosis.budget
     steps = words.plural(len(budget.times), "step")
     ranks = words.plural(len(budget.ranks), "rank")
@@ -86,7 +86,7 @@ def _steps(diagnosis: Diagnosis) -> list[str]:
 
 
 def _apart(diagnosis: Diagnosis) -> str:
-    """What of the time by the clock is left out of all figures, and what recording takes."""
+    """The part of a step that no figure counts, and what recording takes."""
     if diagnosis.unrecorded_s:
         before = words.duration(diagnosis.unrecorded_s)
         return f" while torch.profiler recorded the GPUs; before it did, {before}"

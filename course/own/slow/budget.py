@@ -1,10 +1,10 @@
 """What a step is made of: the work of each rank, and what messages between them take.
 
-No common clock is needed. Where ranks meet, in a message, all leave at about the same time, so the
-one that spends least there came last, and its time is the price of the message itself. What the
-others spend beyond it, they wait for the last one (lab 08). A step then takes as long as the rank
-with the most work of its own, and the price of the messages. All times are without those in which
-a thread waited for a core that other processes had.
+This needs no common clock. If ranks meet in a message, all leave it at about the same time. So the
+rank that spends least there came last, and its time is the price of the message itself. Whatever
+the others spend beyond it, they wait for the last one (lab 08). A step then takes as long as the
+rank with the most work of its own, plus the price of the messages. No time counts in which a thread
+waited for a core that other processes had.
 """
 
 from collections import Counter
@@ -38,29 +38,29 @@ class Budget:
             step_times.cap(self.times)
 
     def of_rank(self, rank: RankReport) -> list[Step]:
-        """The steps of a rank that are judged: those that every rank was watched in."""
+        """The steps of a rank that count: those in which every rank was watched."""
         return rank.steps[: len(self.weights)]
 
     @property
     def script(self) -> Script:
-        """What the script has, as the first rank reports it."""
+        """What the script has, by the first rank's report."""
         return self.ranks[0].script
 
     @property
     def ddp(self) -> list[Ddp]:
-        """The script's DDP modules, as the first rank reports them."""
+        """The script's DDP modules, by the first rank's report."""
         return self.script.ddp
 
     @property
     def missing(self) -> int:
-        """How many ranks did not report, of those on one machine."""
+        """The number of ranks on this machine that did not report."""
         return max(0, self.ranks[0].local - len(self.ranks))
 
     # -- lengths, in seconds per step --------------------------------------------------------------
 
     @property
     def step_s(self) -> float:
-        """The mean length of a step by the clock, without what watching it takes."""
+        """The mean length of a step by the clock, without the time that watching it takes."""
         lengths = [
             fmean(sum(s.end - s.start for s in slices if s.kind != "watching") for slices in step)
             for step in self.sliced
@@ -69,7 +69,7 @@ class Budget:
 
     @property
     def watching_s(self) -> float:
-        """How much longer a step took because it was watched, as far as the recorder knows."""
+        """The time that watching added to a step, as far as the recorder knows."""
         steps = zip(*(self.of_rank(rank) for rank in self.ranks), strict=True)
         by_step = [fmean(step.end - step.start for step in each) for each in steps]
         return fmean(by_step, self.weights) - self.step_s
@@ -85,15 +85,15 @@ class Budget:
         return self.net_s < STARVED * self.step_s
 
     def mean_own(self, kind: str) -> float:
-        """What one kind of work takes, the mean over ranks."""
+        """The mean over ranks of what one kind of work takes."""
         return step_times.mean(self.times, lambda each: fmean(s.own[kind] for s in each.ranks))
 
     def price(self, traffic: str) -> float:
-        """What such messages cost by themselves, without waiting for a late rank."""
+        """The cost of these messages themselves, without the wait for a late rank."""
         return step_times.mean(self.times, lambda each: each.price(traffic))
 
     def waited(self, index: int, *traffic: str) -> float:
-        """How long a rank waits for others, in all messages or in these."""
+        """The time for which a rank waits for others, in all messages or in these."""
 
         def beyond(each: StepTimes) -> float:
             waits = each.ranks[index].waits
@@ -110,7 +110,7 @@ class Budget:
 
     @cached_property
     def turns(self) -> Turns | None:
-        """The lateness of ranks that are late in turns, where the others wait for them."""
+        """The lateness of ranks that are late in turns, if the others wait for them."""
         lateness = None if self.late else turns(self.times)
         wait = fmean(self.waited(index) for index in range(len(self.ranks)))
         return lateness if lateness and wait >= MEETS * lateness.gain else None
@@ -123,13 +123,13 @@ class Budget:
 
     @property
     def passes(self) -> list[Pass]:
-        """What DDP reports of the last backward pass of each step and rank."""
+        """DDP's reports on the last backward pass of each step and rank."""
         steps = [step for rank in self.ranks for step in self.of_rank(rank)]
         return [step.passes[-1] for step in steps if step.passes]
 
     @property
     def averages(self) -> bool:
-        """Whether ranks send one another gradients, in however short a time."""
+        """Whether ranks send one another gradients, however little time that takes."""
         sent = self.slices(("collective", "tail"))
         return any(self.traffic(each) == "gradients" for each in sent)
 
@@ -149,7 +149,7 @@ class Budget:
         return [each for each in waits if self.traffic(each) == traffic]
 
     def where(self, *kinds: str, traffic: str = "", index: int | None = None) -> str:
-        """The line of the user's where most time of these kinds is spent; "" if none is known."""
+        """The user's line that takes most time of these kinds; "" if none is known."""
         lines: Counter[str] = Counter()
         for slice_ in self.slices(kinds, index):
             if slice_.where and (not traffic or self.traffic(slice_) == traffic):
@@ -161,7 +161,7 @@ class Budget:
         return next(sampled, "")
 
     def traffic(self, slice_: Slice) -> str:
-        """What a wait is for, one of `TRAFFIC`, but for ``early``."""
+        """The traffic that a wait is for: one of `TRAFFIC` except ``early``."""
         return self._traffic.of(slice_)
 
     def _times(self, slices: list[Slice]) -> RankTimes:
@@ -175,11 +175,11 @@ class Budget:
 
 
 def _cut(step: Step, iterating: float) -> list[Slice]:
-    """The slices of a step, those cut in two in which a thread did one thing after the other.
+    """The slices of a step; a slice in which a thread did two things in turn is cut in two.
 
     What is left of a backward slice after DDP's last gradient is a tail: there the thread only
     waits for messages. Before that it computes: time in which it did not compute, though it could
-    have, was waiting for a core. A share of python is input, where an iterator gives the batches.
+    have, was waiting for a core. If an iterator gives the batches, a share of python is input.
     """
     parts = []
     for slice_ in step.slices:

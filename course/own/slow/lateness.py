@@ -9,7 +9,7 @@ from course.own.watch.timeline import OWN
 
 @dataclass(frozen=True)
 class Late:
-    """The late rank, by its place; the kind of work in which it exceeds the others most.
+    """The late rank, by its index, and the kind of work in which it exceeds the others most.
 
     `even` has the steps with that excess removed.
     """
@@ -68,12 +68,12 @@ def turns(times: list[StepTimes]) -> Turns | None:
 
 
 def _excess(times: list[StepTimes], index: int, kind: str) -> float:
-    """How much more of a kind of work a rank has than the others."""
+    """The seconds of a kind of work that a rank has more than the others."""
     return mean(times, lambda each: each.ranks[index].own[kind] - each.others(index, kind))
 
 
 def _ahead(times: list[StepTimes], index: int) -> float:
-    """The share of all that the last ranks are later which lies in steps where it is this one."""
+    """The share of the total lateness that lies in steps where this rank is last."""
     ahead = whole = 0.0
     for each in times:
         spread = each.weight * each.spread()

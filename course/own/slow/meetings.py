@@ -1,4 +1,4 @@
-"""Whether ranks that are late in turns meet in each step for nothing."""
+"""Whether ranks that are late in turns meet in each step needlessly."""
 
 from course.own.slow.budget import Budget
 from course.own.slow.step_times import mean

@@ -12,9 +12,9 @@ from course.own.watch.timeline import RankReport
 def are_same(budget: Budget) -> bool | None:
     """Whether ranks draw the same samples; None if nothing that was seen can tell.
 
-    Checksums of what their loaders give must be the same, and the indices that were chosen, where
-    these are known: a data set may hold a sample twice, and ranks may have one each. Where all
-    read the same batch, they may take a share each: then their models are called with others.
+    Checksums of what their loaders give must be the same, and the indices that were chosen, if
+    these are known: a data set may hold a sample twice, and ranks may have one each. If all ranks
+    read the same batch, each may take a share of it: then their models get different samples.
     """
     if _split(budget):
         return None
@@ -33,21 +33,21 @@ def are_same(budget: Budget) -> bool | None:
 
 
 def _split(budget: Budget) -> bool:
-    """Whether ranks share a sample, as where layers are split: then all must draw the same."""
+    """Whether ranks share a sample, as with split layers, so that all must draw the same."""
     sent = budget.slices(["collective"])
     inside = any(is_sum_in_forward(each) for each in sent)
     return inside or any(ddp.ranks < budget.ranks[0].world for ddp in budget.ddp)
 
 
 def _same(budget: Budget, what: str) -> bool:
-    """The same in nearly every step; or in each an order of its own, of all that there is."""
+    """Whether ranks draw the same in nearly every step, or all samples, each in its own order."""
     pairs = list(combinations(budget.ranks, 2))
     from_all = bool(pairs) and all(_from_all(one, other, what) for one, other in pairs)
     return _alike(budget, what) or from_all
 
 
 def _alike(budget: Budget, what: str) -> bool:
-    """The same in nearly every step."""
+    """Whether ranks draw the same in nearly every step."""
     drawn = [[getattr(step, what) for step in budget.of_rank(rank)] for rank in budget.ranks]
     ranks_ = []
     for one, other in combinations(drawn, 2):

@@ -1,4 +1,4 @@
-"""What the ranks do in a step, in seconds, and how long a step would be without some of it."""
+"""The seconds that ranks spend in a step, and the length of a step without some of them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -7,8 +7,8 @@ from statistics import fmean, median, median_low
 from course.own.slow.thresholds import USUAL
 from course.own.watch.timeline import OWN
 
-# What messages are for: the model's gradients and parameters; gradients of passes that take no
-# step; buffers; what the script itself does outside of model and gradients; from one to another.
+# The traffic of messages: the model's gradients and parameters; gradients of passes after which no
+# step is taken; buffers; the script's own messages; messages from one rank to another.
 TRAFFIC = ("gradients", "early", "buffers", "synchronization", "messages")
 
 Seconds = dict[str, float]
@@ -23,7 +23,7 @@ class RankTimes:
 
     @property
     def work(self) -> float:
-        """All its own work."""
+        """All of the rank's own work."""
         return sum(self.own.values())
 
     def with_own(self, kind: str, seconds: float) -> "RankTimes":
@@ -39,26 +39,26 @@ class StepTimes:
     weight: float = 1.0
 
     def price(self, traffic: str) -> float:
-        """What such a message costs by itself: the wait of the rank that waits least."""
+        """The cost of such messages themselves: the wait of the rank that waits least."""
         return min(mine.waits[traffic] for mine in self.ranks)
 
     @property
     def prices(self) -> float:
-        """What all messages take."""
+        """The price of all messages."""
         return sum(self.price(traffic) for traffic in TRAFFIC)
 
     def spread(self, kind: str = "") -> float:
-        """How far the rank with most work, or with most of a kind, is above the mean."""
+        """The seconds by which the rank with most work, or most of a kind, exceeds the mean."""
         work = [mine.own[kind] if kind else mine.work for mine in self.ranks]
         return max(work) - fmean(work)
 
     def others(self, rank: int, kind: str) -> float:
-        """What the ranks but one typically have of a kind of work."""
+        """The typical seconds of a kind of work on the other ranks."""
         return median_low([mine.own[kind] for n, mine in enumerate(self.ranks) if n != rank])
 
 
 def mean(times: list[StepTimes], of: Callable[[StepTimes], float]) -> float:
-    """The mean of something over rounds, each with its weight."""
+    """The mean of something over steps, each with its weight."""
     return fmean(map(of, times), [each.weight for each in times])
 
 
@@ -68,14 +68,14 @@ def length(times: list[StepTimes]) -> float:
 
 
 def without(times: list[StepTimes], kind: str) -> list[StepTimes]:
-    """The same if no rank had any work of a kind."""
+    """The steps as if no rank had any work of a kind."""
     return [
         replace(each, ranks=[mine.with_own(kind, 0.0) for mine in each.ranks]) for each in times
     ]
 
 
 def evened(times: list[StepTimes], rank: int, kind: str) -> list[StepTimes]:
-    """The same if a rank had no more work of a kind than the others."""
+    """The steps as if a rank had no more work of a kind than the others."""
     changed = []
     for each in times:
         ranks, late = list(each.ranks), each.ranks[rank]
@@ -85,7 +85,7 @@ def evened(times: list[StepTimes], rank: int, kind: str) -> list[StepTimes]:
 
 
 def levelled(times: list[StepTimes], kind: str) -> list[StepTimes]:
-    """The same if in each step all ranks had as much work of a kind: the mean of what they had."""
+    """The steps as if all ranks had the same work of a kind in each step: the mean of it."""
     changed = []
     for each in times:
         seconds = fmean(mine.own[kind] for mine in each.ranks)
@@ -94,10 +94,10 @@ def levelled(times: list[StepTimes], kind: str) -> list[StepTimes]:
 
 
 def cap(times: list[StepTimes]) -> None:
-    """Take from every rank's waits what gradients took in a step beyond `USUAL` times the median.
+    """Cut the waits for gradients in a step to `USUAL` times their median, on every rank.
 
-    On CPUs, cores carry the messages: now and then these must wait for a core, for many times as
-    long as they take, and no thread of the script's shows it.
+    On CPUs, cores carry the messages. Now and then these wait for a core many times as long as they
+    take, and no thread of the script shows it.
     """
     prices = [each.price("gradients") for each in times]
     if not any(prices):

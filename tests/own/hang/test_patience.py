@@ -28,7 +28,7 @@ class Run:
             stood += 0.5 * bool(stood)
             self.ranks = [rank(0, waits("barrier", 3), stood=stood)]
             self.ranks += [rank(1, computes(4), stood=stood, idle=1000.0)]
-            if self.patience.look():
+            if self.patience.is_over():
                 return True
         return False
 
@@ -99,5 +99,5 @@ def test_ranks_that_are_being_ended_are_remembered_as_they_stood(
     )
     for _ in range(4):
         run.now += 0.5
-        run.patience.look()
+        run.patience.is_over()
     assert [seen.alive for seen in run.patience.ranks] == [True, True]
