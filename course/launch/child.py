@@ -54,7 +54,7 @@ class Command:
 
     @property
     def script_folder(self) -> str:
-        """The folder of the script of a command that can be forked, and of the modules next to it."""
+        """The folder of the script, if the command can be forked, and of the modules next to it."""
         return os.path.dirname(os.path.realpath(self.argv[2]))
 
     def become(self) -> None:

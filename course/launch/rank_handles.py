@@ -42,7 +42,7 @@ class Ranks:
         return Process(self, answer.pid)
 
     def update(self, timeout: float | None) -> None:
-        """Take in the supervisor's messages; wait `timeout` seconds at most (None: until one comes)."""
+        """Take in messages of the supervisor; wait at most `timeout` seconds (None: for the first)."""
         if not select.select([self._supervisor], [], [], timeout)[0]:
             return
         try:

@@ -50,7 +50,7 @@ def _call_site(stack: list[Frame], src: Path | None) -> CallSite | None:
 
 
 def report(run: Run, limit: float, src: Path | None = None) -> str:
-    """What the limit sites, one line per rank, and what it means where that is clear.
+    """A line per rank on where it stood at the limit, and what that means if it is clear.
 
     `src` is the only folder from which lines are shown, if not every script may be.
     """
