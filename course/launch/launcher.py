@@ -123,11 +123,11 @@ def _accelerate(ranks: Ranks, argv: list[str]) -> None:
         if not args.module and not args.no_python:
             _need_script(args.training_script)
         # accelerate's own defaults: a process for each GPU, all of them on one machine.
-        wanted = args.num_processes or max(1, hardware.gpu_count())
-        on_cpu = _prepare(ranks, max(1, wanted // (args.num_machines or 1))) == 0
+        count = args.num_processes or max(1, hardware.gpu_count())
+        on_cpu = _prepare(ranks, max(1, count // (args.num_machines or 1))) == 0
         script = argv[len(argv) - len(args.training_script_args) - 1 :]
         options = argv[1 : len(argv) - len(script)]
-        if wanted > 1 and (on_cpu or args.cpu):
+        if count > 1 and (on_cpu or args.cpu):
             # On the CPU `accelerate launch` starts one process, whatever number is requested,
             # unless these settings say otherwise.
             os.environ["ACCELERATE_USE_CPU"] = "1"
@@ -138,7 +138,7 @@ def _accelerate(ranks: Ranks, argv: list[str]) -> None:
             )
         if (args.num_machines or 1) == 1:
             loopback.stay_there()
-            if wanted > 1 and args.main_process_port is None:
+            if count > 1 and args.main_process_port is None:
                 _let_torch_choose_the_port()
                 options += ["--main_process_port", "0"]  # or accelerate warns of a taken 29500
         sys.argv = ["accelerate", "launch", *options, *script]
@@ -177,12 +177,12 @@ def _need_script(script: str) -> None:
         sys.exit(why)
 
 
-def _need_gpus(wanted: str) -> int | None:
+def _need_gpus(nproc_per_node: str) -> int | None:
     """The number of GPUs of this box, if `--nproc-per-node` is a word for them; else None.
 
     Ends the launch if it is such a word and there is no GPU.
     """
-    if wanted not in ("gpu", "cuda"):
+    if nproc_per_node not in ("gpu", "cuda"):
         return None
     count = hardware.gpu_count()
     if count == 0:

@@ -42,7 +42,7 @@ class Ranks:
         return Process(self, answer.pid)
 
     def update(self, timeout: float | None) -> None:
-        """Take in messages of the supervisor; wait at most `timeout` seconds (None: for the first)."""
+        """Take in the supervisor's messages within `timeout` seconds (None: wait for the first)."""
         if not select.select([self._supervisor], [], [], timeout)[0]:
             return
         try:

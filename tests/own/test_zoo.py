@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from course.core import CourseError
-from course.own import Answer, Verdict, reports, watched
-from course.own.hang.verdict import ITSELF
-from course.own.watch.timeline import Rank
+from course.own import Answer, Ending, reports, watched
+from course.own.hang.ending import ITSELF
+from course.own.watch.timeline import RankReport
 
 pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
@@ -16,13 +16,13 @@ ALONE = "one_rank"
 PATIENCE_S = 20.0  # far less than a user's, so that a wait is noticed
 
 
-def watch(name: str, ranks: int) -> tuple[Verdict, list[Rank]]:
+def watch(name: str, ranks: int) -> tuple[Ending, list[RankReport]]:
     """How a run of such a script ended, and what its ranks report."""
     words = ["torchrun", "--standalone", "--nproc-per-node", str(ranks), str(ZOO / f"{name}.py")]
     with watched(steps=20, patience=PATIENCE_S) as one:
         run = one.run(words)
         assert run.ok, run.text(run.first_failed)
-        return one.verdict(run), reports(one.folder)
+        return one.ending(run), reports(one.folder)
 
 
 @pytest.mark.parametrize("name", sorted({path.stem for path in ZOO.glob("*.py")} - {ALONE}))
