@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Self
 
-from course.own.slow import samples
+from course.own.slow import sharding
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause
 
@@ -20,14 +20,14 @@ class NotSharded(Cause):
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:
         """Compares the checksums of the samples that the ranks drew."""
-        if budget.averages and samples.are_same(budget):
+        if budget.averages and sharding.are_same(budget):
             line = budget.where("input")
             yield cls(budget, 1 - 1 / budget.ranks[0].world, None, line, line)
 
     @classmethod
     def is_absent(cls, budget: Budget) -> bool:
         """Whether nothing that was recorded can tell."""
-        return samples.are_same(budget) is None
+        return sharding.are_same(budget) is None
 
     @property
     def gain(self) -> str:
