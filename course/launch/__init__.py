@@ -5,7 +5,7 @@ that calls `launch`. The docstring of each file says which of them runs it; `mes
 tell one another.
 
     client           client, place, connect, run, stacks, out_of_memory; sandbox, for code that
-                     nobody has to trust
+                     need not be trusted
     warm server      warm_server, warm_imports, huge_pages: has the libraries, and forks the rest
     supervisor       supervisor, phases, processes, child, shadowed, output: watches over one run,
                      and ends it

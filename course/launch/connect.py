@@ -61,7 +61,7 @@ class WarmHandle:
         return self._process.poll() is None
 
     def holds_more(self, most: int) -> bool:
-        """Whether it and all that it has started hold more than so many bytes of memory."""
+        """Whether it and all that it has started hold more than this many bytes of memory."""
         return process_tree.hold_more(self._process.pid, most)
 
     def connect(self) -> Channel:

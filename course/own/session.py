@@ -14,7 +14,7 @@ from course.own.hang.ending import INTERRUPTED, ITSELF, LIMIT, STOOD, STOPPED, E
 from course.own.hang.patience import Patience
 from course.own.say import report
 from course.own.shared import SharedFolder
-from course.own.watch.command import Command, environment, say
+from course.own.watch.command import WatchedCommand, environment, say
 from course.own.watch.process import TIME
 
 POLL_S = 0.5  # how often to check on ranks that other commands have started
@@ -58,7 +58,7 @@ class Session:
         rank = shared.rank() if self._args.rank else None
         own = self.run.own if self.run else self.folder
         env = environment(own, self._steps, rank, self.folder, self._looks_at)
-        command = Command(_words(self._args), env)
+        command = WatchedCommand(_words(self._args), env)
         command.run(self._is_over)
         if command.code is not None and not command.interrupted and self.judges:
             self._wait_for_others(command)
@@ -80,7 +80,7 @@ class Session:
         self._stopped = self._enough()
         return self._stopped or over
 
-    def _wait_for_others(self, command: Command) -> None:
+    def _wait_for_others(self, command: WatchedCommand) -> None:
         """Wait while ranks that other commands have started still run, or hang."""
         with suppress(KeyboardInterrupt):
             while self.run and not command.code:
@@ -91,7 +91,7 @@ class Session:
     def _others_live(self) -> bool:
         return any(state.alive is not False for state in self._patience.ranks if not state.mine)
 
-    def _ending(self, command: Command) -> Ending:
+    def _ending(self, command: WatchedCommand) -> Ending:
         patience = self._patience
         if command.interrupted:
             ended = INTERRUPTED

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course.core import CourseError
-from course.own.watch.processes import RankState
+from course.own.watch.rank_states import RankState
 
 # The variables with which launchers name a process's rank and the number of ranks.
 RANKS = (

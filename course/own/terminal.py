@@ -181,9 +181,9 @@ def _with_common(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
         type=_seconds,
         default=PATIENCE_S,
         metavar="S",
-        help="end the run when no rank has moved for so many seconds (default 300)",
+        help="end the run when no rank has moved for this many seconds (default 300)",
     )
-    add("--limit", type=_seconds, metavar="S", help="end the run after so many seconds anyway")
+    add("--limit", type=_seconds, metavar="S", help="end the run after this many seconds anyway")
     add("--quiet", action="store_true", help="say nothing where nothing was found")
     add("--keep", type=Path, metavar="FOLDER", help="keep what the ranks wrote there")
     add(

@@ -2,8 +2,8 @@
 
 import sysconfig
 
-from course.own.watch.calls import Call, Record
-from course.own.watch.processes import RankState
+from course.own.watch.calls import Call, CallRecord
+from course.own.watch.rank_states import RankState
 from course.own.watch.snapshots import Snapshot, ThreadStack
 
 SITE = sysconfig.get_path("purelib")
@@ -48,7 +48,7 @@ def rank(
         Call(n, n, before, name, 4, "float32[1]", "0", "", f"train.py:{line}")
         for n, (name, line, before) in enumerate(calls, 1)
     ]
-    record = Record(made, len(made), passes)
+    record = CallRecord(made, len(made), passes)
     state = RankState(Snapshot(number, world, "here", 1000 + number, 0.0, **told), record=record)
     state.alive, state.stacks = alive, stacks
     return state

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from course.launch.call_site import CallSite, Frame, frames, innermost_call
-from course.own.watch.processes import RankState
+from course.own.watch.rank_states import RankState
 from course.own.watch.snapshots import ThreadStack
 
 FATAL = re.compile(r"^Fatal Python error: (.*)$", re.MULTILINE)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from course.core import words
 from course.own.hang.thresholds import FEW
 from course.own.watch.calls import Call
-from course.own.watch.processes import RankState
+from course.own.watch.rank_states import RankState
 
 
 def step(passes: int) -> int:

@@ -7,7 +7,7 @@ from course.core import words
 from course.own.finding import Finding
 from course.own.hang import failures, standing, standstills
 from course.own.hang.thresholds import MOVES_S
-from course.own.watch.processes import RankState
+from course.own.watch.rank_states import RankState
 
 # How a run ended.
 ITSELF, STOOD, LIMIT, INTERRUPTED = "by itself", "stood still", "limit", "interrupted"

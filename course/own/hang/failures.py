@@ -8,7 +8,7 @@ from course.launch import brief
 from course.own.finding import Finding
 from course.own.hang import call_sites, divergence
 from course.own.hang.causes import finding
-from course.own.watch.processes import RankState
+from course.own.watch.rank_states import RankState
 
 # What a rank reports because another one has gone.
 AFTER = re.compile(

@@ -7,7 +7,7 @@ from pathlib import Path
 from course.launch import process_tree
 from course.own.hang import standing
 from course.own.hang.thresholds import LATE_S, MOVES_S, SPARED, STANDS_S, TIMES, TOLD_S
-from course.own.watch.processes import Processes, RankState
+from course.own.watch.rank_states import RankReader, RankState
 from course.own.watch.thresholds import SNAPSHOT_S
 
 SETTLE_S = 3.0  # for a run to end as a whole, once its first rank has ended
@@ -18,7 +18,7 @@ class Patience:
 
     If it `spares`, a limit is put off by the time in which a rank waited for a core. A limit is
     also put off briefly while it is unclear whether the run stands. `ranks` has their last states;
-    `own` is as `Processes` takes it.
+    `own` is as `RankReader` takes it.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class Patience:
         spares: bool = False,
         own: Path | None = None,
     ) -> None:
-        self._processes = Processes(folder, own)
+        self._reader = RankReader(folder, own)
         self._tell, self._patience = tell, patience
         self.limit, self._spares = limit, spares
         self._began = time.monotonic()
@@ -59,7 +59,7 @@ class Patience:
         if time.monotonic() - self._read_at < SNAPSHOT_S:
             return False
         self._read_at = time.monotonic()
-        self._take(self._processes.ranks())
+        self._take(self._reader.ranks())
         stood = standing.stood(self.ranks)
         if stood < self._last:  # the run went on
             self._longest = max(self._longest, self._last)
@@ -71,7 +71,7 @@ class Patience:
 
     def last(self) -> list[RankState]:
         """Read the ranks of a run that has ended by itself."""
-        self.ranks = self._processes.ranks()
+        self.ranks = self._reader.ranks()
         return self.ranks
 
     def _is_over(self, limit: float, stood: float) -> bool:

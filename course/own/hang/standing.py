@@ -8,7 +8,7 @@ from course.launch.call_site import CallSite
 from course.own.hang import call_sites
 from course.own.hang.divergence import step
 from course.own.hang.thresholds import SNAPSHOTS
-from course.own.watch.processes import RankState
+from course.own.watch.rank_states import RankState
 
 
 def stood(ranks: Sequence[RankState]) -> float:

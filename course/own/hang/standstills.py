@@ -8,7 +8,7 @@ from course.own.finding import Finding
 from course.own.hang import call_sites, divergence, failures
 from course.own.hang.causes import finding
 from course.own.watch.calls import POINT_TO_POINT
-from course.own.watch.processes import RankState
+from course.own.watch.rank_states import RankState
 
 JOINS = "init_process_group"
 Sites = dict[int, CallSite | None]  # by rank

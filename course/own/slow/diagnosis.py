@@ -25,7 +25,7 @@ class Diagnosis:
 
     @property
     def first(self) -> Cause | None:
-        """The cause to cure first; None where the evidence decides nothing."""
+        """The cause to cure first; None if the evidence decides nothing."""
         return self.causes[0] if self.causes else None
 
     @property

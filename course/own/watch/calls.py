@@ -167,7 +167,7 @@ def _before(home: object, name: str, ours: Callable) -> None:
 
 
 @dataclass
-class Record:
+class CallRecord:
     """What `Calls` has written: the last calls, the oldest first, and the counts."""
 
     calls: list[Call] = field(default_factory=list)
@@ -176,18 +176,18 @@ class Record:
     gradients: int = 0  # bytes of those that DDP averages
 
 
-def read(path: Path) -> Record:
+def read(path: Path) -> CallRecord:
     """Read the record of a process; an empty one if it has written none."""
     try:
         data = path.read_bytes()
     except OSError:
-        return Record()
+        return CallRecord()
     if len(data) < HEAD.size:
-        return Record()
+        return CallRecord()
     slots = [data[HEAD.size + n * SLOT :][:SLOT].rstrip(b"\0") for n in range(SLOTS)]
     found = [_call(slot.decode(errors="replace")) for slot in slots if slot]
     calls = sorted(filter(None, found), key=lambda call: call.number)
-    return Record(calls, *HEAD.unpack_from(data))
+    return CallRecord(calls, *HEAD.unpack_from(data))
 
 
 def _call(line: str) -> Call | None:

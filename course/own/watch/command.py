@@ -55,7 +55,7 @@ def environment(
     return found
 
 
-class Command:
+class WatchedCommand:
     """A running command, `words` as one types them; `code` is None until it ends."""
 
     def __init__(self, words: Sequence[str], env: dict[str, str]) -> None:

@@ -5,7 +5,7 @@ from support.made_snapshots import SCRIPT, backward, computes, rank, waits
 
 from course.own.hang import ending, standing, standstills
 from course.own.hang.ending import INTERRUPTED, LIMIT, STOOD
-from course.own.watch.processes import RankState
+from course.own.watch.rank_states import RankState
 from course.own.watch.snapshots import ThreadStack
 
 

@@ -8,7 +8,7 @@ from support.made_snapshots import computes, rank, waits
 from course.own.hang import patience, standing
 from course.own.hang.patience import Patience
 from course.own.hang.thresholds import LATE_S, SPARED, STANDS_S, TOLD_S
-from course.own.watch.processes import RankState
+from course.own.watch.rank_states import RankState
 
 
 class Run:
@@ -19,7 +19,7 @@ class Run:
         monkeypatch.setattr(patience.time, "monotonic", lambda: self.now)
         self.patience = Patience(Path(), self.said.append, **how)
         self.ranks: list[RankState] = []
-        monkeypatch.setattr(self.patience._processes, "ranks", lambda: self.ranks)
+        monkeypatch.setattr(self.patience._reader, "ranks", lambda: self.ranks)
 
     def goes_on(self, seconds: float, stood: float = 0.0) -> bool:
         """Until it is to be ended; `stood` is how long it has stood when it begins to."""
@@ -95,7 +95,7 @@ def test_ranks_that_are_being_ended_are_remembered_as_they_stood(
     run = Run(monkeypatch, patience=600.0)
     run.goes_on(4, stood=10.0)
     monkeypatch.setattr(
-        run.patience._processes, "ranks", lambda: [rank(n, [], dead=True) for n in (0, 1)]
+        run.patience._reader, "ranks", lambda: [rank(n, [], dead=True) for n in (0, 1)]
     )
     for _ in range(4):
         run.now += 0.5

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 
 from course.own.watch import calls, snapshots
-from course.own.watch.calls import Call, Record
+from course.own.watch.calls import Call, CallRecord
 from course.own.watch.snapshots import ASK, Snapshot
 from course.own.watch.thresholds import BUSY_CORE, GONE_S, STALE_S
 
@@ -26,7 +26,7 @@ class RankState:
 
     snapshot: Snapshot
     folder: Path = Path()
-    record: Record = field(default_factory=Record)
+    record: CallRecord = field(default_factory=CallRecord)
     stacks: str = ""
     terminated: bool = False
     alive: bool | None = True
@@ -48,7 +48,7 @@ class RankState:
         return self.record.passes
 
 
-class Processes:
+class RankReader:
     """Reads the folder of a command again and again.
 
     If several commands share a folder, each starts some ranks, and ours are those below `own`.
