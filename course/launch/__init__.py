@@ -1,10 +1,11 @@
 """Run a torchrun, accelerate or python command as supervised ranks: the one way to start them.
 
-A run is made of five kinds of processes, from the notebook down. The docstring of each file says
-which of them runs it; `messages` has what they tell one another.
+A run is made of five kinds of processes, from the client down: a notebook's kernel, or a program
+that calls `launch`. The docstring of each file says which of them runs it; `messages` has what they
+tell one another.
 
-    kernel           client, place, connect, run, stacks, out_of_memory; sandbox, for code that
-                     nobody has to trust
+    client           client, place, connect, run, stacks, out_of_memory; sandbox, for code that
+                     need not be trusted
     warm server      warm_server, warm_imports, huge_pages: has the libraries, and forks the rest
     supervisor       supervisor, phases, processes, child, shadowed, output: watches over one run,
                      and ends it
@@ -16,33 +17,31 @@ from course.launch.client import launch
 from course.launch.connect import warm_ranks_promised, warm_up
 from course.launch.messages import (
     Done,
-    Ended,
     Event,
-    Exited,
     Lines,
     Logged,
     Note,
     Progress,
+    RankEnded,
+    RankStarted,
     Reason,
+    RunEnded,
     Serving,
-    Started,
 )
 from course.launch.netns import Host
 from course.launch.place import Here
-from course.launch.preflight import KINDS
+from course.launch.preflight import PROGRAMS
 from course.launch.process_tree import kill_tree, still_the_same
 from course.launch.run import ABORTED, RAISED, TRACEBACK, Line, Run, brief
 from course.launch.sandbox import Sandbox
 
 __all__ = [
     "ABORTED",
-    "KINDS",
+    "PROGRAMS",
     "RAISED",
     "TRACEBACK",
     "Done",
-    "Ended",
     "Event",
-    "Exited",
     "Here",
     "Host",
     "Line",
@@ -50,11 +49,13 @@ __all__ = [
     "Logged",
     "Note",
     "Progress",
+    "RankEnded",
+    "RankStarted",
     "Reason",
     "Run",
+    "RunEnded",
     "Sandbox",
     "Serving",
-    "Started",
     "brief",
     "kill_tree",
     "launch",

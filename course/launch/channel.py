@@ -27,7 +27,7 @@ class Channel:
     def receive(self) -> list[Any]:
         """Wait for bytes, return the messages that they complete.
 
-        Which kinds of `Message` they are depends on who is at the other end: see `messages`.
+        The kinds of `Message` depend on the process at the other end: see `messages`.
         Raises `EOFError` at the end, and for bytes that are no message: such a sender
         is not, or is no longer, one of our processes.
         """
@@ -46,7 +46,7 @@ class Channel:
             raise EOFError from None
 
     def peer(self) -> int | None:
-        """The process id at the other end of a Unix socket, where the system tells (Linux)."""
+        """The process id at the other end of a Unix socket, if the system tells (Linux)."""
         if not hasattr(socket, "SO_PEERCRED"):
             return None
         credentials = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)

@@ -1,6 +1,6 @@
 """In the supervisor: a command to start, as a new interpreter or as a fork of the warm server.
 
-It is forked only where that can be as faithful as a new interpreter.
+It is forked only if a fork can be as faithful as a new interpreter.
 """
 
 import os
@@ -54,7 +54,7 @@ class Command:
 
     @property
     def script_folder(self) -> str:
-        """Where the script of a command that can be forked lies, and so the modules beside it."""
+        """The folder of the script, if the command can be forked, and of the modules next to it."""
         return os.path.dirname(os.path.realpath(self.argv[2]))
 
     def become(self) -> None:

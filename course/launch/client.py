@@ -1,4 +1,4 @@
-"""In the kernel: run a torchrun, accelerate or python command, and report while it goes on.
+"""In the client: run a torchrun, accelerate or python command, and report while it goes on.
 
 `launch` is the one way in which the course starts ranks: the magics, the checks and the tests all
 come through here.
@@ -19,12 +19,12 @@ from course.launch.channel import Channel
 from course.launch.messages import (
     PATIENCE,
     Done,
-    Ended,
     Event,
     Logged,
     Message,
     Reason,
     Request,
+    RunEnded,
     Serving,
     Stop,
 )
@@ -32,8 +32,8 @@ from course.launch.place import Here, Place
 from course.launch.run import Run
 
 OVERDUE_S = 30.0  # after its limit, a supervisor has ended a run, on a busy machine too
-INTERRUPTED_S = 10.0  # for it to end a run that is interrupted; then it is taken not to answer
-LOOK_S = 0.25  # how often metrics are looked for
+INTERRUPTED_S = 10.0  # for it to end an interrupted run; after that, it counts as dead
+POLL_S = 0.25  # how often to look for metrics
 # The fault handlers write the stacks of a rank that is ended at the time limit; colours in
 # tracebacks (a kernel asks for them) would hide what `Run.traceback` looks for; torch's profiler
 # need not report that it starts.
@@ -60,7 +60,7 @@ def launch(
     the environment. `place` is where it runs, if not here: `Here(host)` for another network, or a
     `Sandbox`. `module_folder` is for a script that runs another: the folder from which that one
     imports. An interrupt ends the run, then `Interrupted` is raised; so does `stop`, for a launch
-    in a thread, where no interrupt arrives. Raises `CourseError` where nothing can be started.
+    in a thread, where no interrupt arrives. Raises `CourseError` if nothing can be started.
     """
     preflight.check(words)
     folder = run_folder.new(words)
@@ -82,7 +82,7 @@ def launch(
 
 
 class _Launch:
-    """One launch: has a supervisor serve the request, and takes in what is told of the run."""
+    """One launch: has a supervisor serve the request, and takes in the events of the run."""
 
     def __init__(
         self,
@@ -96,11 +96,11 @@ class _Launch:
         self._request, self._run, self._metrics = request, run, metrics
         self._watch, self._stop, self._place = watch, stop, place
         self._interrupted = False
-        self._looked = 0.0  # when it was last looked how much memory the run takes
+        self._looked = 0.0  # when the run's memory was measured last
         self._supervisor: Serving | None = None
 
     def finish(self) -> Run:
-        """From the request to the end of the run."""
+        """Carry out the launch, from the request to the end of the run."""
         start, kills = time.monotonic(), out_of_memory.kills()
         self._converse()
         self._look()
@@ -124,7 +124,7 @@ class _Launch:
                 self._look()
                 if self._takes_too_much():
                     self._place.end(self._supervisor, self._run)
-                    self._take(Ended(Reason.MEMORY, code=1, left=0))
+                    self._take(RunEnded(Reason.MEMORY, code=1, left=0))
                     break
                 if self._stop and self._stop.is_set() and not self._interrupted:
                     raise KeyboardInterrupt
@@ -146,19 +146,19 @@ class _Launch:
                     _send(channel, self._request)
                 else:
                     self._place.end(self._supervisor, self._run)
-                    self._take(Ended(Reason.LOST, code=1, left=0))
+                    self._take(RunEnded(Reason.LOST, code=1, left=0))
         channel.close()
 
     def _overdue(self) -> float:
-        """When the supervisor must have ended the run, whatever the machine is busy with."""
+        """The time by which the supervisor must have ended the run, even on a busy machine."""
         limit = self._request.limit or math.inf
         if self._request.patient:
             limit += PATIENCE * limit
         return time.monotonic() + limit + OVERDUE_S
 
     def _takes_too_much(self) -> bool:
-        """Whether the run takes too much memory; asked a few times a second."""
-        if time.monotonic() < self._looked + LOOK_S:
+        """Whether the run takes too much memory, measured a few times a second."""
+        if time.monotonic() < self._looked + POLL_S:
             return False
         self._looked = time.monotonic()
         return self._place.too_large
@@ -175,7 +175,7 @@ class _Launch:
 
 
 def _events(supervisor: Channel) -> list[Event]:
-    ready = select.select([supervisor], [], [], LOOK_S)[0]
+    ready = select.select([supervisor], [], [], POLL_S)[0]
     return supervisor.receive() if ready else []
 
 

@@ -1,6 +1,6 @@
-"""In the kernel: reach a supervisor for a run.
+"""In the client: reach a supervisor for a run.
 
-It is forked from the warm server where there is one, else it is a new process.
+It is forked from the warm server if there is one; otherwise it is a new process.
 """
 
 import contextlib
@@ -61,7 +61,7 @@ class WarmHandle:
         return self._process.poll() is None
 
     def holds_more(self, most: int) -> bool:
-        """Whether it and all that it has started hold more than so many bytes of memory."""
+        """Whether it and all that it has started hold more than this many bytes of memory."""
         return process_tree.hold_more(self._process.pid, most)
 
     def connect(self) -> Channel:

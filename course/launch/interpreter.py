@@ -1,4 +1,4 @@
-"""In kernel and supervisor: how a new interpreter of ours begins.
+"""In client and supervisor: the command of a new interpreter of ours.
 
 It starts without the current folder on `sys.path`, where a file of the learner's could stand in for
 a library.

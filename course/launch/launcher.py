@@ -26,7 +26,7 @@ from course.launch.channel import Channel
 from course.launch.child import CHANNEL
 from course.launch.rank_handles import Process, Ranks
 
-LOOK_S = 0.02  # how often the launcher of one box's ranks looks whether they have ended
+POLL_S = 0.02  # how often the launcher of one box checks whether its ranks have ended
 
 
 def serve(supervisor: Channel, argv: list[str]) -> None:
@@ -46,7 +46,7 @@ def serve(supervisor: Channel, argv: list[str]) -> None:
 
 
 def _have_the_supervisor_start(ranks: Ranks) -> None:
-    """Whatever rank torch's agent starts, `ranks` starts it."""
+    """Have `ranks` start every rank that torch's agent starts."""
 
     def start(handler: Any, args: tuple[str, ...], env: dict[str, str]) -> Process:
         files = insides.inside(handler, "_stdout"), insides.inside(handler, "_stderr")
@@ -106,7 +106,7 @@ def _meet_on_this_box(args: Namespace) -> None:
     rendezvous = insides.module("torch.distributed.elastic.rendezvous.dynamic_rendezvous")
     insides.replace_if_there(rendezvous, "_delay", _do_not_wait_at_random)
     # ... or be looked at only every 0.1 s.
-    args.monitor_interval = min(args.monitor_interval, LOOK_S)
+    args.monitor_interval = min(args.monitor_interval, POLL_S)
 
 
 def _do_not_wait_at_random(seconds: float | tuple[float, float]) -> None:
@@ -123,13 +123,13 @@ def _accelerate(ranks: Ranks, argv: list[str]) -> None:
         if not args.module and not args.no_python:
             _need_script(args.training_script)
         # accelerate's own defaults: a process for each GPU, all of them on one machine.
-        wanted = args.num_processes or max(1, hardware.gpu_count())
-        on_cpu = _prepare(ranks, max(1, wanted // (args.num_machines or 1))) == 0
+        count = args.num_processes or max(1, hardware.gpu_count())
+        on_cpu = _prepare(ranks, max(1, count // (args.num_machines or 1))) == 0
         script = argv[len(argv) - len(args.training_script_args) - 1 :]
         options = argv[1 : len(argv) - len(script)]
-        if wanted > 1 and (on_cpu or args.cpu):
-            # On the CPU `accelerate launch` starts one process, whatever number it is asked for,
-            # unless told otherwise.
+        if count > 1 and (on_cpu or args.cpu):
+            # On the CPU `accelerate launch` starts one process, whatever number is requested,
+            # unless these settings say otherwise.
             os.environ["ACCELERATE_USE_CPU"] = "1"
             options = ["--multi_gpu", *(word for word in options if word != "--cpu")]
             ranks.note(
@@ -138,7 +138,7 @@ def _accelerate(ranks: Ranks, argv: list[str]) -> None:
             )
         if (args.num_machines or 1) == 1:
             loopback.stay_there()
-            if wanted > 1 and args.main_process_port is None:
+            if count > 1 and args.main_process_port is None:
                 _let_torch_choose_the_port()
                 options += ["--main_process_port", "0"]  # or accelerate warns of a taken 29500
         sys.argv = ["accelerate", "launch", *options, *script]
@@ -177,12 +177,12 @@ def _need_script(script: str) -> None:
         sys.exit(why)
 
 
-def _need_gpus(wanted: str) -> int | None:
-    """How many GPUs this box has, where `--nproc-per-node` is the word for them; else None.
+def _need_gpus(nproc_per_node: str) -> int | None:
+    """The number of GPUs of this box, if `--nproc-per-node` is a word for them; else None.
 
-    Ends the launch where the word is there and no GPU is.
+    Ends the launch if it is such a word and there is no GPU.
     """
-    if wanted not in ("gpu", "cuda"):
+    if nproc_per_node not in ("gpu", "cuda"):
         return None
     count = hardware.gpu_count()
     if count == 0:
@@ -196,9 +196,9 @@ def _need_gpus(wanted: str) -> int | None:
 def _prepare(ranks: Ranks, count: int) -> int:
     """Divide the box among `count` ranks; return how many GPUs they use, 0 for the CPU.
 
-    There is a GPU for every rank or for none, as the scripts themselves choose, who start from a
-    terminal too. Without GPUs they see none: accelerate would take what it sees, and what the
-    driver shows may be more than torch can use.
+    Either every rank has a GPU or none has, as the scripts choose themselves, which start from a
+    terminal too. Ranks without GPUs see none, because accelerate would take what it sees, and the
+    driver may show more than torch can use.
     """
     box = hardware.Box.here()
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, box.cores // count)))

@@ -1,8 +1,8 @@
 """In the launcher: have a run on one box listen on the loopback interface alone.
 
 A store is where ranks find one another. torch's binds a port on every interface, whatever host it
-is told (pytorch issue 173909), and asks nobody who connects for a password. It also takes a socket
-that listens already, so it is given one.
+gets (pytorch issue 173909), and requires no password. It also takes a socket that listens already,
+so this module gives it one.
 """
 
 import contextlib
@@ -26,10 +26,10 @@ INTERFACES = ("lo", "lo0")  # what Linux and macOS call it
 
 
 def stay_there() -> None:
-    """Let nobody on another box reach the ranks of this one, neither their store nor Gloo.
+    """Keep other boxes from reaching the ranks of this one, through their store or Gloo.
 
     Gloo would look for the address of this box by its name, which the resolver of a MacBook may
-    not know. Raises `CourseError` where this torch makes its stores in some other way.
+    not know. Raises `CourseError` if this torch makes its stores in some other way.
     """
     stores_on_loopback()
     there = {name for _, name in socket.if_nameindex()}
@@ -38,7 +38,7 @@ def stay_there() -> None:
 
 
 def stores_on_loopback() -> None:
-    """From now on, the stores that this process makes for its own box are bound to loopback."""
+    """Bind to loopback all stores that this process makes for its own box from now on."""
     ours = _on_loopback(insides.module("torch.distributed").TCPStore)
     for home in HOMES:
         insides.replace(insides.module(home), "TCPStore", ours)
@@ -47,7 +47,7 @@ def stores_on_loopback() -> None:
 def _on_loopback(real: Callable[..., Any]) -> Callable[..., Any]:
     """torch's `TCPStore`; a server whose host is loopback cannot be reached in any other way.
 
-    Where its port is taken, torch is left to say so.
+    If its port is taken, torch itself reports that.
     """
 
     def make(
@@ -69,7 +69,7 @@ def _on_loopback(real: Callable[..., Any]) -> Callable[..., Any]:
 def _listening(host: str, port: int) -> socket.socket | None:
     """A socket on the address at which torch's clients look for that host first.
 
-    None where that is not loopback, or cannot be had.
+    None if that is not loopback, or cannot be had.
     """
     with contextlib.suppress(OSError):
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)

@@ -1,13 +1,15 @@
-"""In every process: the messages between the processes of a run: who tells whom what, and when.
+"""In every process: the messages between the processes of a run: sender, receiver and moment.
 
-    kernel     Request, Stop             -> supervisor
-    supervisor Serving ... Ended         -> kernel
-    launcher   StartRank, Note           -> supervisor
-    supervisor RankStarted ... RankEnded -> launcher
+    client      Request, Stop                    -> supervisor
+    supervisor  Serving ... RunEnded             -> client
+    launcher    StartRank, Note                  -> supervisor
+    supervisor  ProcessStarted ... ProcessEnded  -> launcher
 
-A kernel reaches the warm server by connecting to its socket, which forks a supervisor that answers.
-Ranks hear and send nothing: they write to their pipes, which the supervisor reads, and append what
-they log to the run's metrics file, which the kernel reads.
+To the client a supervisor speaks of ranks, and to the launcher of processes.
+
+A client reaches the warm server by connecting to its socket, which forks a supervisor that answers.
+Ranks receive and send no messages: they write to their pipes, which the supervisor reads, and
+append what they log to the run's metrics file, which the client reads.
 """
 
 import json
@@ -28,17 +30,17 @@ class Reason(StrEnum):
     LIMIT = "limit"  # the time limit came
     STOPPED = "stopped"  # the user interrupted it
     LAUNCHER = "launcher"  # the launcher was killed
-    CLIENT = "client"  # the kernel hung up or died; nobody is left to hear of it
-    LOST = "lost"  # the supervisor was killed; the kernel says so to itself
-    MEMORY = "memory"  # what ran in a sandbox took too much memory; the kernel says so to itself
+    CLIENT = "client"  # it hung up or died; no process is left to hear of it
+    LOST = "lost"  # the supervisor was killed; the client says so to itself
+    MEMORY = "memory"  # what ran in a sandbox took too much memory; the client says so to itself
 
 
-# -- kernel -> supervisor --------------------------------------------------------------------------
+# -- client -> supervisor --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Request:
-    """Kernel to supervisor, first and once: what to run.
+    """Client to supervisor, first and once: what to run.
 
     `kind` is torchrun, accelerate or python, `argv` what follows it on the command line, `limit`
     the seconds after which the run is ended, `host` where it runs if not on this machine's network.
@@ -60,23 +62,23 @@ class Request:
 
 @dataclass(frozen=True)
 class Stop:
-    """Kernel to supervisor, when the user interrupts: end the run."""
+    """Client to supervisor, when the user interrupts: end the run."""
 
 
-# -- supervisor -> kernel, and on to whatever watches the run --------------------------------------
+# -- supervisor -> client, and on to whatever watches the run --------------------------------------
 
 
 @dataclass(frozen=True)
 class Serving:
-    """Supervisor to kernel, first: its process id, and when it was created."""
+    """Supervisor to client, first: its process id, and when it was created."""
 
     pid: int
     created: float
 
 
 @dataclass(frozen=True)
-class Started:
-    """Supervisor to kernel, when a rank has started: its process id, and when it was created."""
+class RankStarted:
+    """Supervisor to client, when a rank has started: its process id, and when it was created."""
 
     rank: int
     pid: int
@@ -85,7 +87,7 @@ class Started:
 
 @dataclass(frozen=True)
 class Lines:
-    """Supervisor to kernel, as they are written: whole lines of a rank (None: the launcher).
+    """Supervisor to client, as they are written: whole lines of a rank (None: the launcher).
 
     `skipped` lines before these were not sent; they are on disk alone.
     """
@@ -98,17 +100,17 @@ class Lines:
 
 @dataclass(frozen=True)
 class Progress:
-    """Supervisor to kernel, a few times a second: a progress bar, a line that has no end yet."""
+    """Supervisor to client, a few times a second: a progress bar, a line that has no end yet."""
 
     rank: int | None
     text: str
 
 
 @dataclass(frozen=True)
-class Exited:
-    """Supervisor to kernel, when a rank has ended; a signal is a negative code.
+class RankEnded:
+    """Supervisor to client, when a rank has ended; a signal is a negative code.
 
-    `unresponsive`: it did not end when it was asked to, and the supervisor killed it.
+    `unresponsive`: it did not end on request, and the supervisor killed it.
     """
 
     rank: int
@@ -118,9 +120,9 @@ class Exited:
 
 @dataclass(frozen=True)
 class Note:
-    """Launcher to supervisor to kernel, at any time: something that the learner should know.
+    """Launcher to supervisor to client, at any time: something that the learner should know.
 
-    `once`: it is as true of every later run, and need not be read again.
+    `once`: it holds for every later run as well, and need not be shown again.
     """
 
     text: str
@@ -128,8 +130,8 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Ended:
-    """Supervisor to kernel, last: how the run ended, the launcher's exit code, processes left."""
+class RunEnded:
+    """Supervisor to client, last: how the run ended, the launcher's exit code, processes left."""
 
     reason: Reason
     code: int
@@ -138,14 +140,14 @@ class Ended:
 
 @dataclass(frozen=True)
 class Logged:
-    """Kernel to itself, when the ranks have logged more: the new rows of the metrics file."""
+    """Client to itself, when the ranks have logged more: the new rows of the metrics file."""
 
     rows: list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Done:
-    """Kernel to itself, after all else: the run is over and its record complete."""
+    """Client to itself, after all else: the run is over and its record complete."""
 
 
 # -- launcher -> supervisor, and back --------------------------------------------------------------
@@ -163,32 +165,32 @@ class StartRank:
 
 
 @dataclass(frozen=True)
-class RankStarted:
+class ProcessStarted:
     """Supervisor to launcher, the answer to StartRank: the rank's process id."""
 
     pid: int
 
 
 @dataclass(frozen=True)
-class RankRefused:
+class ProcessRefused:
     """Supervisor to launcher, the other answer to StartRank: why the program cannot be started."""
 
     error: str
 
 
 @dataclass(frozen=True)
-class RankEnded:
+class ProcessEnded:
     """Supervisor to launcher, when a rank has ended."""
 
     pid: int
     code: int
 
 
-# what a watcher is told
-Event = Serving | Started | Lines | Progress | Exited | Note | Ended | Logged | Done
-Message = Request | Stop | Event | StartRank | RankStarted | RankRefused | RankEnded
+# what `watch` of a launch is called with
+Event = Serving | RankStarted | Lines | Progress | RankEnded | Note | RunEnded | Logged | Done
+Message = Request | Stop | Event | StartRank | ProcessStarted | ProcessRefused | ProcessEnded
 
-KINDS = {kind.__name__: kind for kind in get_args(Message)}
+MESSAGES = {kind.__name__: kind for kind in get_args(Message)}
 
 
 def encode(message: Message) -> bytes:
@@ -201,6 +203,6 @@ def decode(line: bytes) -> Message:
     kind, fields = json.loads(line)
     if kind == "Request" and fields["host"]:
         fields["host"] = Host(**fields["host"])
-    if kind == "Ended":
+    if kind == "RunEnded":
         fields["reason"] = Reason(fields["reason"])
-    return KINDS[kind](**fields)
+    return MESSAGES[kind](**fields)

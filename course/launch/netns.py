@@ -23,7 +23,7 @@ class Host:
 
 
 def enter(host: Host) -> None:
-    """Become a process of the host; raises `OSError` where the kernel refuses, as without root."""
+    """Become a process of the host; raises `OSError` if the kernel refuses, as without root."""
     libc = ctypes.CDLL(None, use_errno=True)
     _must(libc.unshare(CLONE_NEWNS | CLONE_NEWUTS), "unshare")
     # Private first, or the mount that follows would reach everyone.

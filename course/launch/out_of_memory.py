@@ -1,7 +1,7 @@
-"""In the kernel: how many processes the system has killed because memory had run out (Linux).
+"""In the client: the number of processes killed because memory had run out (Linux).
 
-The count is that of this process's control group, where there is one, which its ranks share; else
-it is that of the whole machine. Each file has a line `oom_kill COUNT`.
+It is counted for this process's control group, which its ranks share, or if there is none for the
+whole machine. Each file has a line `oom_kill COUNT`.
 """
 
 import contextlib
@@ -13,7 +13,7 @@ MACHINE = Path("/proc/vmstat")
 
 
 def kills() -> int:
-    """The count so far; 0 where the system does not count."""
+    """The count so far; 0 if the system does not count."""
     for file in (*_files_of_the_group(), MACHINE):
         with contextlib.suppress(OSError, ValueError):
             for line in file.read_text().splitlines():
@@ -24,7 +24,7 @@ def kills() -> int:
 
 
 def _files_of_the_group() -> list[Path]:
-    """Where control groups count, in their second version (cgroups(7)) and in their first."""
+    """The files in which control groups of version 2 (cgroups(7)) and version 1 count."""
     files = []
     with contextlib.suppress(OSError, ValueError):
         for line in GROUPS.read_text().splitlines():

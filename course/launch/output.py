@@ -1,6 +1,6 @@
 """In the supervisor: what processes write, read from their pipes.
 
-Every byte goes to disk; lines go to the kernel within limits.
+Every byte goes to disk; lines go to the client within limits.
 """
 
 import functools
@@ -14,7 +14,7 @@ from pathlib import Path
 from course.launch import run_folder
 from course.launch.messages import Event, Lines, Note, Progress
 
-KEPT_LINES = 5_000  # of each stream sent to the kernel; what comes after stays on disk
+KEPT_LINES = 5_000  # of each stream sent to the client; what comes after stays on disk
 LAST_LINES = 50  # of those not sent, the last are sent at the end: an error is usually there
 KEPT_CHARS = 2_000  # of each line
 PROGRESS_S = 0.25  # how often a progress bar is sent
@@ -32,7 +32,7 @@ class Log:
         self._broken = False
 
     def write(self, rank: int | None, data: bytes) -> None:
-        """Append bytes; where the disk refuses, say so once and go on without it."""
+        """Append bytes; if the disk refuses, say so once and go on without it."""
         if self._broken:
             return
         try:
@@ -95,7 +95,7 @@ class Output:
             self._tell(Lines(self.rank, self._stream, now))
 
     def show_progress(self) -> None:
-        """Tell of a progress bar, a line that carriage returns start over, a few times a second."""
+        """Report a progress bar, a line that carriage returns start over, a few times a second."""
         now = time.monotonic()
         new = b"\r" in self._partial and self._partial != self._shown
         if new and now - self._shown_at > PROGRESS_S:
@@ -112,7 +112,7 @@ class Output:
 
 
 def _text(line: bytes) -> str:
-    """What a terminal shows: a carriage return starts a line over, bad UTF-8 becomes a mark."""
+    """The line as a terminal shows it: carriage returns start over, bad UTF-8 becomes a mark."""
     shown = line.removesuffix(b"\r").rpartition(b"\r")[2].decode(errors="replace")
     return shown if len(shown) <= KEPT_CHARS else shown[:KEPT_CHARS] + " …"
 
@@ -142,7 +142,7 @@ class Pipes:
             self._outputs.pop(descriptor).finish()
 
     def show_progress(self) -> None:
-        """Tell of the progress bars that processes write."""
+        """Report the progress bars that processes write."""
         for output in self._outputs.values():
             output.show_progress()
 

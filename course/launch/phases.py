@@ -1,4 +1,4 @@
-"""In the supervisor: the phases of a run, and what makes one follow another. Touches no process.
+"""In the supervisor: the phases of a run, and their order. Touches no process.
 
     RUNNING ──── the client stops it or is gone, the launcher was killed ────> ASKED ──┐ GRACE_S
        └──────── the time limit comes ─────────────────────────────> STACKS ──┐        │
@@ -16,7 +16,7 @@ STACKS_S = 10.0  # for the ranks to write their stacks, which on a busy machine 
 
 
 class Phase(Enum):
-    """What becomes of the processes of a run at the moment."""
+    """The phase of a run: what happens to its processes."""
 
     RUNNING = auto()  # they do their work
     ASKED = auto()  # they were asked to end, as Ctrl-C does

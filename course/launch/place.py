@@ -1,4 +1,4 @@
-"""In the kernel: where a run takes place, if not in a sandbox: on this machine."""
+"""In the client: the place of a run, which is this machine if it is not a sandbox."""
 
 import os
 from collections.abc import Mapping
@@ -14,31 +14,31 @@ from course.launch.run import Run
 
 
 class Place(Protocol):
-    """What `launch` asks of a place; `host` is a network of its own on this machine."""
+    """What `launch` needs of a place; `host` is a separate network on this machine."""
 
     host: Host | None
 
     def env(self, metrics: Path) -> Mapping[str, str]:
-        """What a run knows of its environment; `metrics` is the file that it logs to."""
+        """The environment variables of a run; `metrics` is the file to which it logs."""
 
     def cwd(self) -> str:
         """The folder in which the command starts."""
 
     def log_dir(self, folder: Path) -> str:
-        """Where the run's log files go; `folder` is the run's own, on this machine."""
+        """The folder for the run's log files; `folder` is the run's own, on this machine."""
 
     def connect(self) -> Channel:
         """A channel to a new supervisor; raises `CourseError` if there is none."""
 
     def connect_again(self) -> Channel | None:
-        """Another one, where the first was gone before it served; None where there is none."""
+        """Another channel, if the first was gone before it served; None if there is none."""
 
     @property
     def too_large(self) -> bool:
         """Whether what runs there takes more memory than it may."""
 
     def end(self, supervisor: Serving | None, run: Run) -> None:
-        """End what is left of a run whose supervisor was killed, or does not go on."""
+        """End what is left of a run whose supervisor was killed or is stuck."""
 
 
 class Here:
@@ -50,7 +50,7 @@ class Here:
         self.host = host
 
     def env(self, metrics: Path) -> Mapping[str, str]:
-        """All that this process knows."""
+        """The environment of this process."""
         return {**os.environ, METRICS_FILE: str(metrics)}
 
     def cwd(self) -> str:
@@ -70,7 +70,7 @@ class Here:
         return connect.to_cold_supervisor()
 
     def end(self, supervisor: Serving | None, run: Run) -> None:
-        """End the supervisor's and the ranks' processes, where they are still the same."""
+        """End the supervisor's and the ranks' processes, if they are still the same."""
         known = [(supervisor.pid, supervisor.created)] if supervisor else []
         for pid, created in (*known, *run.processes.values()):
             if process := process_tree.still_the_same(pid, created):

@@ -1,18 +1,18 @@
-"""In kernel and launcher: can this command be started? If not, one sentence says why."""
+"""In client and launcher: whether a command can be started, and one sentence if it cannot."""
 
 import os
 from pathlib import Path
 
 from course.core import CourseError
 
-KINDS = ("torchrun", "accelerate", "python")
+PROGRAMS = ("torchrun", "accelerate", "python")
 
 
 def check(words: list[str]) -> None:
-    """Raise `CourseError` for a command that no supervisor need be asked to run."""
-    if not words or words[0] not in KINDS:
+    """Raise `CourseError` for a command that cannot run, before it reaches a supervisor."""
+    if not words or words[0] not in PROGRAMS:
         raise CourseError(
-            f"A launch begins with one of {', '.join(KINDS)}; this one begins with {words[:1]}."
+            f"A launch begins with one of {', '.join(PROGRAMS)}; this one begins with {words[:1]}."
         )
     if words[0] == "python":
         script = words[1] if len(words) > 1 else ""
@@ -23,7 +23,7 @@ def check(words: list[str]) -> None:
 
 
 def missing(script: str) -> str | None:
-    """What to say where the script is not there; None where it is."""
+    """A sentence if the script is missing; None if it is there."""
     if Path(script).is_file():
         return None
     return (

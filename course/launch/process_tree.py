@@ -1,7 +1,7 @@
 """In every process: adopt, notice and end the processes below one, and measure them.
 
-A process is known by its id and the time of its creation, so that an id which the system has given
-to somebody else is never signalled (psutil compares both before it sends a signal).
+A process is known by its id and the time of its creation. So an id that the system has since given
+to another process is never signalled (psutil compares both before it sends a signal).
 """
 
 import contextlib
@@ -33,7 +33,7 @@ def end_with_parent() -> None:
 
 
 def let_others_look_inside(they_may: bool) -> None:
-    """Whether processes of the same user may read and change this one's memory and files.
+    """Set whether processes of the same user may read and change this one's memory and files.
 
     That is what a debugger does, by `ptrace` or /proc/PID/mem (prctl(2), Linux). A new program may
     be looked into, a fork only if its parent may.
@@ -47,7 +47,7 @@ def hold_more(pid: int, most: int) -> bool:
     """Whether a process and all below it hold more than `most` bytes of memory together.
 
     Forks share what they have not changed. To count that once takes longer, so it is done only
-    where the sum with each one's share in full is too much.
+    if the plain sum is too much.
     """
     with contextlib.suppress(psutil.NoSuchProcess):
         top = psutil.Process(pid)
@@ -57,7 +57,7 @@ def hold_more(pid: int, most: int) -> bool:
 
 
 def _own(process: psutil.Process) -> int:
-    """Its bytes that are no file's."""
+    """The bytes of a process that belong to no file."""
     with contextlib.suppress(psutil.NoSuchProcess):
         memory = process.memory_info()
         return memory.rss - memory.shared
@@ -65,12 +65,12 @@ def _own(process: psutil.Process) -> int:
 
 
 def _share(process: psutil.Process) -> int:
-    """Its bytes, of which those that several processes share are divided among them."""
+    """The bytes of a process; those that several processes share are divided among them."""
     try:
         return process.memory_full_info().pss
     except psutil.NoSuchProcess:
         return 0
-    except psutil.AccessDenied:  # it lets nobody look inside
+    except psutil.AccessDenied:  # it lets no process look inside
         return _own(process)
 
 
@@ -87,7 +87,7 @@ def ended_children() -> Iterator[tuple[int, int]]:
 
 
 def has_children() -> bool:
-    """Whether this process has children; those that have ended stay to be looked at."""
+    """Whether this process has children; those that have ended can still be reaped."""
     if not hasattr(os, "waitid"):
         return bool(psutil.Process().children())
     try:

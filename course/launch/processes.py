@@ -15,11 +15,11 @@ from course.launch.output import Pipes, Tell
 
 
 class Processes:
-    """Starts them, and knows those that live.
+    """Starts the processes of a run, and knows those that live.
 
-    `warm` is the environment with which the warm server started, None where nothing can be forked;
-    `tell` hears what the learner should know; `close_all` closes, in a fork, the descriptors of the
-    supervisor.
+    `warm` is the environment with which the warm server started, None if nothing can be forked;
+    `tell` passes on what the learner should know; `close_all` closes, in a fork, the supervisor's
+    descriptors.
     """
 
     def __init__(
@@ -56,14 +56,14 @@ class Processes:
         argv = (sys.executable, "-u", *self._request.argv)
         return self._start(0, Command(argv, self._request.env, *self._pipes.open(0)))
 
-    def start_rank(self, wanted: StartRank) -> int:
-        """Start a rank as the launcher wants it; return its process id."""
-        pipes = self._pipes.open(wanted.rank)
-        for position, path in enumerate((wanted.stdout, wanted.stderr)):
+    def start_rank(self, request: StartRank) -> int:
+        """Start a rank as the launcher requests it; return its process id."""
+        pipes = self._pipes.open(request.rank)
+        for position, path in enumerate((request.stdout, request.stderr)):
             if path:  # torchrun's own --redirects
                 os.close(pipes[position])
                 pipes[position] = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-        return self._start(wanted.rank, Command(tuple(wanted.argv), wanted.env, *pipes))
+        return self._start(request.rank, Command(tuple(request.argv), request.env, *pipes))
 
     def _start(self, rank: int, command: Command) -> int:
         pid = self._fork(command.become) if self._can_fork(command) else command.spawn()

@@ -6,17 +6,17 @@ import sys
 import time
 
 from course.launch.channel import Channel
-from course.launch.messages import Note, RankEnded, RankRefused, RankStarted, StartRank
+from course.launch.messages import Note, ProcessEnded, ProcessRefused, ProcessStarted, StartRank
 
 
 class Ranks:
-    """The supervisor as the launcher sees it: starts ranks and tells how they ended."""
+    """The supervisor as the launcher sees it: it starts ranks and reports their ends."""
 
     def __init__(self, supervisor: Channel) -> None:
         self._supervisor = supervisor
         self.started = 0  # how many, restarted ones again
         self.codes: dict[int, int] = {}  # exit code by process id
-        self._answers: list[RankStarted | RankRefused] = []
+        self._answers: list[ProcessStarted | ProcessRefused] = []
 
     def start(
         self,
@@ -36,13 +36,13 @@ class Ranks:
         while not self._answers:
             self.update(timeout=None)
         answer = self._answers.pop()
-        if isinstance(answer, RankRefused):
+        if isinstance(answer, ProcessRefused):
             raise OSError(answer.error)
         self.started += 1
         return Process(self, answer.pid)
 
     def update(self, timeout: float | None) -> None:
-        """Take in what the supervisor says within `timeout` seconds (None: until it speaks)."""
+        """Take in the supervisor's messages within `timeout` seconds (None: wait for the first)."""
         if not select.select([self._supervisor], [], [], timeout)[0]:
             return
         try:
@@ -50,13 +50,13 @@ class Ranks:
         except EOFError:
             sys.exit("the run's supervisor is gone")
         for message in messages:
-            if isinstance(message, RankEnded):
+            if isinstance(message, ProcessEnded):
                 self.codes[message.pid] = message.code
             else:
                 self._answers.append(message)
 
     def note(self, text: str, once: bool = False) -> None:
-        """Tell the learner something about the launch; `once`: it is as true of later ones."""
+        """Send the learner a note on the launch; `once`: it holds for later launches as well."""
         self._supervisor.send(Note(text, once))
 
 

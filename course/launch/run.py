@@ -1,4 +1,4 @@
-"""In the kernel: what a launch did: exit codes, lines by rank, metrics as a table."""
+"""In the client: the record of a launch: exit codes, lines by rank, metrics as a table."""
 
 import re
 import shlex
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from course.core import todo, words
-from course.launch.messages import Ended, Event, Exited, Lines, Logged, Reason, Started
+from course.launch.messages import Event, Lines, Logged, RankEnded, RankStarted, Reason, RunEnded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +44,7 @@ class Run:
 
     `wall_s` is in seconds; `log_dir` holds every byte that the ranks wrote; `left_behind` counts
     processes that outlived the run and were ended; `processes` has, by rank, the process id and
-    the time of its creation; `unresponsive` ranks did not end when they were asked to;
+    the time of its creation; `unresponsive` ranks did not end on request;
     `memory_kills` counts processes that the system killed meanwhile because memory had run out.
     """
 
@@ -64,7 +64,7 @@ class Run:
 
     @property
     def kind(self) -> str:
-        """What was run: torchrun, accelerate or python."""
+        """The program that was run: torchrun, accelerate or python."""
         return self.words[0]
 
     @property
@@ -95,11 +95,11 @@ class Run:
 
     @property
     def first_failed(self) -> int | None:
-        """The rank in which the trouble began: the first to raise, or not to end with code 0."""
+        """The rank that failed first: the first to raise, or not to end with code 0."""
         failed = [rank for rank in self._troubled if self._failed_by_itself(rank)]
         if not failed:
             return None
-        # A rank that is killed says nothing; what the others say about it may be heard before its
+        # A killed rank reports nothing, and the others' complaints about it may arrive before its
         # end is seen.
         ended = list(self._ended)
         before = ended[: ended.index(failed[0])]
@@ -118,10 +118,10 @@ class Run:
 
     @property
     def met_todo(self) -> Path | None:
-        """The script whose open TODO the first rank to fail met, None if it met none.
+        """The script whose open TODO the first failing rank met; None if it met none.
 
-        All that it wrote is read: processes that it started write there as well, and if they are
-        ended meanwhile, the last traceback is a part of one.
+        This reads everything that the rank wrote: processes that it started write there as well,
+        and if they are ended meanwhile, the last traceback may be incomplete.
         """
         first = self.first_failed
         return None if first is None else todo.met(self.text(first, "stderr"))
@@ -132,7 +132,7 @@ class Run:
         return self.met_todo is not None
 
     def text(self, rank: int | None, stream: str | None = None) -> str:
-        """What one rank (None: the launcher) wrote, to one stream or to both."""
+        """The output of one rank (None: the launcher), on one stream or on both."""
         lines = (line for line in self.lines if line.rank == rank and stream in (None, line.stream))
         return "\n".join(line.bare for line in lines)
 
@@ -150,14 +150,14 @@ class Run:
         return traceback[-1] if traceback else ""
 
     def take(self, event: Event) -> None:
-        """Record what is told of the run."""
+        """Record an event of the run."""
         match event:
-            case Started(rank, pid, created):
+            case RankStarted(rank, pid, created):
                 self.processes[rank] = (pid, created)
                 self._ended.pop(rank, None)  # a restarted rank
             case Lines():
                 self._take_lines(event)
-            case Exited(rank, code, unresponsive):
+            case RankEnded(rank, code, unresponsive):
                 self._ended[rank] = code
                 if unresponsive:
                     self.unresponsive.add(rank)
@@ -165,7 +165,7 @@ class Run:
                     self._troubled.append(rank)
             case Logged(rows):
                 self.rows += rows
-            case Ended(reason, code, left):
+            case RunEnded(reason, code, left):
                 self.reason, self.launcher_code, self.left_behind = reason, code, left
 
     def _take_lines(self, event: Lines) -> None:

@@ -1,4 +1,4 @@
-"""In kernel and supervisor: the folder of a run, with all that its processes wrote and logged.
+"""In client and supervisor: the folder of a run, with all that its processes wrote and logged.
 
 Such a folder is deleted only if everything says that it is the course's: its place, its name, the
 text of its marker, and the name of each file in it. What a user keeps there stays.

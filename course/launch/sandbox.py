@@ -1,7 +1,7 @@
-"""In the kernel: a place of its own for the ranks of code that nobody has to trust.
+"""In the client: a separate place for the ranks of code that need not be trusted.
 
 The warm server runs inside bubblewrap, and so does all that it forks: supervisors, launchers and
-ranks. Outside is only who reads what they say, as plain data.
+ranks. Outside is only the process that reads their messages, as plain data.
 """
 
 import shutil
@@ -19,7 +19,7 @@ from course.launch.run import Run
 
 
 class Sandbox:
-    """Where `launch` runs a command whose script is a learner's.
+    """A place in which `launch` runs a command whose script is a learner's.
 
     It has files ``rank0`` and so on, in the folder `outside` of this process, and inside in the
     folder `inside`. Apart from printed output, these files are the only way out.
@@ -35,9 +35,9 @@ class Sandbox:
     @classmethod
     @contextmanager
     def around(cls, src: Path, letters: int) -> Iterator["Sandbox"]:
-        """A sandbox with so many files, where a copy of the learner's folder lies at `src`.
+        """A sandbox with this many files, where a copy of the learner's folder lies at `src`.
 
-        Raises `CourseError` where this box cannot isolate, or where `src` cannot be copied.
+        Raises `CourseError` if this box cannot isolate, or if `src` cannot be copied.
         """
         isolation.require()
         _measure(src)
@@ -78,11 +78,11 @@ class Sandbox:
         return isolation.HOME
 
     def log_dir(self, folder: Path) -> str:
-        """Inside, too."""
+        """The home folder inside."""
         return isolation.HOME
 
     def connect_again(self) -> None:
-        """There is none: what was killed inside stays so."""
+        """None: a supervisor that was killed inside is not replaced."""
 
     def end(self, supervisor: Serving | None = None, run: Run | None = None) -> None:
         """End everything inside; the next connection finds it new."""

@@ -1,6 +1,6 @@
 """In the supervisor: modules of the user's whose names the warm server has in memory already.
 
-A new interpreter finds `datasets.py` beside the script. A fork of the warm server has a library of
+A new interpreter finds `datasets.py` next to the script. A fork of the warm server has a library of
 that name in memory, and would import the library. A file that a new interpreter would not import
 either, such as `sys.py`, is not told apart: a new interpreter is always right.
 """
@@ -37,7 +37,7 @@ def files(folders: Iterable[str], held: Mapping[str, ModuleType]) -> Iterator[st
 
 
 def _first_words(folder: str) -> set[str]:
-    """What the names in a folder begin with, up to the first dot."""
+    """The names in a folder, each up to its first dot."""
     try:
         return {name.partition(".")[0] for name in os.listdir(folder)}
     except OSError:  # it is a ZIP file, or not there
@@ -51,7 +51,7 @@ def _origin(module: ModuleType) -> str:
 
 
 def sentence(file: str) -> str:
-    """What a learner should know of such a file."""
+    """A note for the learner about such a file."""
     return (
         f"{file.removeprefix(os.getcwd() + os.sep)} has the name of a module that ranks usually "
         "find in memory. So the ranks of this run start as new processes, as in a terminal, which "

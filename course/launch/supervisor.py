@@ -24,18 +24,18 @@ from course.launch import channel, netns, process_tree
 from course.launch.channel import Channel
 from course.launch.messages import (
     PATIENCE,
-    Ended,
     Event,
-    Exited,
     Message,
     Note,
+    ProcessEnded,
+    ProcessRefused,
+    ProcessStarted,
     RankEnded,
-    RankRefused,
     RankStarted,
     Reason,
     Request,
+    RunEnded,
     Serving,
-    Started,
     StartRank,
     Stop,
 )
@@ -45,8 +45,8 @@ from course.launch.processes import Processes
 from course.launch.warm_imports import warmth
 
 SETTLE_S = 2.0  # for helpers of the ranks (semaphore trackers, loader workers) to end by themselves
-LOOK_S = 0.5  # how often it is looked whether processes wait for a core
-TICK_S = 0.02  # how often ended children are looked for
+POLL_S = 0.5  # how often to check whether processes wait for a core
+TICK_S = 0.02  # how often to look for ended children
 
 
 class Supervisor:
@@ -74,7 +74,7 @@ class Supervisor:
         try:
             self.request, *rest = self._first_messages()
         except EOFError:
-            return  # the client has changed its mind
+            return  # the client has withdrawn its request
         self._move_in(self.request)
         self._tell(Serving(os.getpid(), psutil.Process().create_time()))
         if sentence := warmth.sentence():
@@ -89,7 +89,7 @@ class Supervisor:
         self._finish()
 
     def _first_messages(self) -> list[Any]:
-        """The request, and what the client may have said since: it could be to stop."""
+        """The request, and any messages after it, such as one to stop."""
         while not (messages := self.client.receive()):
             pass
         return messages
@@ -147,7 +147,7 @@ class Supervisor:
         self.pipes.show_progress()
         self._reap()
         now = time.monotonic()
-        if self.request.patient and now > self.looked + LOOK_S:
+        if self.request.patient and now > self.looked + POLL_S:
             self.looked = now
             self._put_the_limit_off()
         if self.phases.over(now) and self.phases.phase == Phase.STACKS:
@@ -156,7 +156,7 @@ class Supervisor:
             process_tree.kill_below()
 
     def _put_the_limit_off(self) -> None:
-        """By the longest time for which some process of the run has waited for a core."""
+        """Put the limit off by the longest time for which a process waited for a core."""
         below = psutil.Process().children(recursive=True)
         waited = max((process_tree.waited_for_a_core(each.pid) for each in below), default=0.0)
         self.spared = max(self.spared, min(waited, PATIENCE * self.request.limit))
@@ -193,17 +193,17 @@ class Supervisor:
             else:
                 self._start_rank(message)
 
-    def _start_rank(self, wanted: StartRank) -> None:
+    def _start_rank(self, request: StartRank) -> None:
         try:
-            pid = self.processes.start_rank(wanted)
+            pid = self.processes.start_rank(request)
         except OSError as error:
-            self._answer(RankRefused(f"{wanted.argv[0]}: {error.strerror}"))
+            self._answer(ProcessRefused(f"{request.argv[0]}: {error.strerror}"))
         else:
-            self._started(wanted.rank, pid)
-            self._answer(RankStarted(pid))
+            self._started(request.rank, pid)
+            self._answer(ProcessStarted(pid))
 
     def _started(self, rank: int, pid: int) -> None:
-        self._tell(Started(rank, pid, psutil.Process(pid).create_time()))
+        self._tell(RankStarted(rank, pid, psutil.Process(pid).create_time()))
 
     def _answer(self, message: Message) -> None:
         with contextlib.suppress(OSError):  # the launcher is gone, which `_reap` sees
@@ -211,8 +211,8 @@ class Supervisor:
                 self.processes.channel.send(message)
 
     def _reap(self) -> None:
-        # The system tells those that ended since the last look by their age. Who was killed comes
-        # first: that ranks fail because of it is likely, the contrary is not.
+        # The system tells those that ended since the last look by their age. A killed rank comes
+        # first: others are likely to fail because of it, and hardly the other way round.
         ended = sorted(process_tree.ended_children(), key=lambda child: child[1] >= 0)
         for pid, code in ended:
             if pid == self.processes.launcher:
@@ -223,11 +223,11 @@ class Supervisor:
                 rank = self.processes.ranks.pop(pid)
                 self.pipes.drain(rank)
                 killing = self.phases.phase == Phase.KILLING
-                self._tell(Exited(rank, code, unresponsive=killing and code == -signal.SIGKILL))
+                self._tell(RankEnded(rank, code, unresponsive=killing and code == -signal.SIGKILL))
                 if self.request.kind == "python":
                     self.code = code
                 elif self.processes.channel:
-                    self._answer(RankEnded(pid, code))
+                    self._answer(ProcessEnded(pid, code))
 
     def _tell(self, event: Event) -> None:
         try:
@@ -255,7 +255,7 @@ class Supervisor:
     def _finish(self) -> None:
         """End what the run left behind, hand over the last output, and say how it ended."""
         left: list[psutil.Process] = []
-        if process_tree.has_children():  # or there is nobody below: orphans are adopted
+        if process_tree.has_children():  # or no process is left below: orphans are adopted
             children = psutil.Process().children(recursive=True)
             left = psutil.wait_procs(children, timeout=SETTLE_S)[1]
         patience = time.monotonic() + GRACE_S
@@ -266,7 +266,7 @@ class Supervisor:
         self.pipes.finish()
         shutil.rmtree(self.temporary, ignore_errors=True)
         self.log.finish()
-        self._tell(Ended(self.phases.reason, self.code, len(left)))
+        self._tell(RunEnded(self.phases.reason, self.code, len(left)))
 
 
 def main() -> None:

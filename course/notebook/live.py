@@ -18,19 +18,19 @@ from course.launch import (
     TRACEBACK,
     Done,
     Event,
-    Exited,
     Line,
     Lines,
     Logged,
     Note,
     Progress,
+    RankEnded,
+    RankStarted,
     Run,
-    Started,
     brief,
 )
 from course.notebook.displays import CurvesDisplay
 from course.notebook.run_ending import how_it_ended, story
-from course.own import Verdict
+from course.own import Ending
 
 SHOWN_LINES = 400  # of a run, printed in the notebook; then only the last ones
 LAST_LINES = 10
@@ -49,7 +49,7 @@ class Live:
         limit: float = 0.0,
         display: CurvesDisplay | None = None,
         out: TextIO | None = None,
-        explain: Callable[[Run], Verdict | None] = lambda run: None,
+        explain: Callable[[Run], Ending | None] = lambda run: None,
     ) -> None:
         self._limit, self._display, self._out = limit, display, out
         self._explain = explain
@@ -73,9 +73,9 @@ class Live:
             case Progress(rank=int()):
                 self._progress[event.rank] = event.text
                 self._draw(run)
-            case Exited(rank, code) if code:
+            case RankEnded(rank, code) if code:
                 self._failed[rank] = code
-            case Started(rank) if rank in self._failed:
+            case RankStarted(rank) if rank in self._failed:
                 self._show_restart(run, rank)
             case Note(text, once):
                 if not (once and text in SAID):

@@ -23,7 +23,7 @@ from IPython.core.magics import NamespaceMagics
 
 from course.core import CourseError, write_whole
 from course.exercises import exercise
-from course.launch import KINDS, Reason, Run, warm_up
+from course.launch import PROGRAMS, Reason, Run, warm_up
 from course.notebook import guess_form, progress, server, stuck, working_folder
 from course.notebook.diff import Diff
 from course.notebook.displays import CheckDisplay, CurvesDisplay
@@ -75,7 +75,7 @@ class CourseMagics(Magics):
             limit = float(seconds)
         except ValueError:
             limit = 0
-        if not limit > 0 or not words or words[0] not in KINDS:
+        if not limit > 0 or not words or words[0] not in PROGRAMS:
             raise CourseError(
                 "%timeout takes seconds and a command: "
                 "%timeout 20 torchrun --nproc-per-node 2 src/NAME.py."
@@ -88,17 +88,17 @@ class CourseMagics(Magics):
 
         None where the script has an open TODO.
         """
-        args = options.read(_words(line), options.why("%why"))
+        args = options.read(options.why("%why"), _words(line))
         with watched(args.steps, args.stop) as one:
-            run = one.run(args.command, Live(display=CurvesDisplay(), explain=one.verdict))
-            answer, verdict = answered(run, reports(one.folder)), one.verdict(run)
+            run = one.run(args.command, Live(display=CurvesDisplay(), explain=one.ending))
+            answer, ending = answered(run, reports(one.folder)), one.ending(run)
         if answer is None and run.unfinished:
             return None
         if answer is None:
             raise CourseError(f"{run.command} failed; the message above says why.")
         if args.json:
-            told = verdict.plain() | {"why": answer.plain()}
-            report.write(args.json, "why", args.command, answer.findings, **told)
+            more = ending.plain() | {"why": answer.plain()}
+            report.write(args.json, "why", args.command, answer.findings, **more)
         print(answer)
         return answer
 
@@ -108,17 +108,17 @@ class CourseMagics(Magics):
 
         None where the script has an open TODO.
         """
-        args = options.read(_words(line), options.right("%right"))
+        args = options.read(options.right("%right"), _words(line))
         with watched(args.steps, args.stop, looks_at=NUMBERS) as one:
-            run = one.run(args.command, Live(display=CurvesDisplay(), explain=one.verdict))
-            answer, verdict = compared(run, one.folder), one.verdict(run)
+            run = one.run(args.command, Live(display=CurvesDisplay(), explain=one.ending))
+            answer, ending = compared(run, one.folder), one.ending(run)
         if answer is None and run.unfinished:
             return None
         if answer is None:
             raise CourseError(f"{run.command} failed; the message above says why.")
         if args.json:
-            told = verdict.plain() | answer.plain()
-            report.write(args.json, "right", args.command, answer.findings, **told)
+            more = ending.plain() | answer.plain()
+            report.write(args.json, "right", args.command, answer.findings, **more)
         return answer
 
     @line_magic
@@ -220,7 +220,7 @@ def _words(line: str) -> list[str]:
 def _show(words: list[str], limit: float | None = None) -> Run:
     """Launch and show; a failing run of a finished script raises, an open TODO does not."""
     with watched() as one:
-        run = one.run(words, Live(display=CurvesDisplay(), explain=one.verdict), limit)
+        run = one.run(words, Live(display=CurvesDisplay(), explain=one.ending), limit)
     if run.ok or run.unfinished or (limit and run.reason == Reason.LIMIT):
         return run
     raise CourseError(f"{run.command} failed; the message above says why.")

@@ -5,18 +5,18 @@ import signal
 from course.core import todo, words
 from course.drawing import ansi
 from course.launch import Reason, Run, stacks
-from course.own import Verdict, report
+from course.own import Ending, report
 
 
-def story(run: Run, limit: float, found: Verdict | None = None) -> list[str]:
+def story(run: Run, limit: float, ending: Ending | None = None) -> list[str]:
     """How the run ended, in a few sentences; nothing where all is well.
 
-    `found` is what was seen of a run whose processes were watched.
+    `ending` is what was seen of a run whose processes were watched.
     """
-    if found and found.lead and run.reason in (Reason.STOPPED, Reason.LIMIT):
-        return [report.verdict(found)]
+    if ending and ending.lead and run.reason in (Reason.STOPPED, Reason.LIMIT):
+        return [report.ending(ending)]
     match run.reason:
-        case Reason.STOPPED if found:  # enough was seen of it
+        case Reason.STOPPED if ending:  # enough was seen of it
             return []
         case Reason.STOPPED:
             return [f"Interrupted: all ranks were ended, {run.wall_s:.1f} s after the start."]
@@ -28,7 +28,7 @@ def story(run: Run, limit: float, found: Verdict | None = None) -> list[str]:
             return ["The run's supervisor was killed; its ranks were ended."]
     if not run.ok:
         # The traceback of an error is shown as it is; what else was found explains it.
-        more = [one for one in found.findings if one.what != "error"] if found else []
+        more = [one for one in ending.findings if one.what != "error"] if ending else []
         return [*_failure(run), *([report.text(more)] if more and not run.met_todo else [])]
     if run.left_behind:
         were = "process was" if run.left_behind == 1 else "processes were"

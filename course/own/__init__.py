@@ -1,14 +1,18 @@
 """One's own script: where it hangs, why it is slow, whether it is right, on which GPUs it fits.
 
-watch     on a rank: hooks, clocks, samples, stacks; plain data, files for each process
-hang      plain data of all ranks in, why a run cannot go on or has failed out
-numbers   on a rank: weights, gradients, samples, settings; a file for each rank
-slow      plain data of all ranks in, causes out
-right     plain data of all ranks in, findings and a table out
-fit       a rehearsal on tensors without memory, what it needs on each GPU out
-say       findings for people and programs
-finding   the one form that all questions answer in
-terminal  the tools as commands in a terminal
+Each of these imports only from those above it:
+
+finding      the one form in which all questions answer
+watch        on a rank: hooks, clocks, samples, stacks; plain data, files for each process
+numbers      on a rank: weights, gradients, samples, settings; a file for each rank
+hang         plain data of all ranks in, why a run cannot go on or has failed out
+slow         plain data of all ranks in, causes out
+right        plain data of all ranks in, findings and a table out
+say          findings for people and programs
+fit          a rehearsal on tensors without memory, what it needs on each GPU out
+watched_run  a run in a notebook, whose processes are watched
+session      the same in a terminal; `shared` if several commands make one run
+terminal     the tools as commands in a terminal
 
 Every process of a watched command imports from here and must start as fast as without. So a name
 is looked up when it is asked for.
@@ -21,7 +25,7 @@ _HOMES = {
     "Cause": "slow.cause",
     "Comparison": "say.comparison",
     "Finding": "finding",
-    "Verdict": "hang.verdict",
+    "Ending": "hang.ending",
     "answer": "say.answer",
     "answered": "say.answer",
     "compared": "say.comparison",
@@ -30,8 +34,8 @@ _HOMES = {
     "report": "say",
     "reports": "say.answer",
     "terminal": "",
-    "watch_ranks": "watch.watching",
-    "watched": "watch.watching",
+    "watch_ranks": "watched_run",
+    "watched": "watched_run",
     "NUMBERS": "watch.process",
 }
 
@@ -40,8 +44,8 @@ __all__ = [
     "Answer",
     "Cause",
     "Comparison",
+    "Ending",
     "Finding",
-    "Verdict",
     "answer",
     "answered",
     "compared",

@@ -1,4 +1,4 @@
-"""What each question finds, in one form: for people, for programs and for CI."""
+"""The form of everything that a question finds: for people, for programs and for CI."""
 
 from dataclasses import asdict, dataclass
 
@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 class Finding:
     """One thing that was seen in a run, and what to do about it.
 
-    `what` is its name, from a list that each question documents. `rank` and `step` say on which
-    rank it lies and since which step, if it is one. `where` is a line of the user's script, as
-    ``train.py:30``. `says` describes what was seen and `cure` what this script can do about it,
-    both in whole sentences; `lab` is the number of the lab that teaches it, "" if none does. A
-    `note` is worth knowing and no fault, so it fails no run.
+    `what` is its name, from a list that each question documents. `rank` and `step` name the rank
+    on which it lies, and the step since which, if there is one. `where` is a line of the user's
+    script, as ``train.py:30``. `says` describes what was seen, and `cure` what this script can do
+    about it, both in whole sentences. `lab` is the number of the lab that teaches it, "" if none
+    does. A `note` is worth knowing and not a fault, so it fails no run.
     """
 
     what: str
@@ -24,5 +24,5 @@ class Finding:
     note: bool = False
 
     def plain(self) -> dict:
-        """As JSON; what is not known is null."""
+        """As JSON; what is unknown is null."""
         return {key: None if value == "" else value for key, value in asdict(self).items()}

@@ -1,4 +1,4 @@
-"""One command in a terminal, from its start to the last word on how it ended."""
+"""One command in a terminal, from its start to the last word on its ending."""
 
 import argparse
 import shutil
@@ -10,91 +10,88 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from course.own import shared
-from course.own.hang import standing, verdict
-from course.own.hang.thresholds import LOOK_S
-from course.own.hang.verdict import INTERRUPTED, ITSELF, LIMIT, STOOD, STOPPED, Verdict
+from course.own.hang.ending import INTERRUPTED, ITSELF, LIMIT, STOOD, STOPPED, Ending, ending_of
+from course.own.hang.patience import Patience
 from course.own.say import report
-from course.own.shared import Shared
-from course.own.watch.command import Command, environment, say
-from course.own.watch.patience import Patience
+from course.own.shared import SharedFolder
+from course.own.watch.command import WatchedCommand, environment, say
 from course.own.watch.process import TIME
 
-FOUND = 3  # the exit code where something was found
+POLL_S = 0.5  # how often to check on ranks that other commands have started
+FOUND = 3  # the exit code if something was found
 
 
 class Session:
-    """A command as `args` have it; what its processes see goes to `folder`.
+    """The command in `args`; what its processes record goes to `folder`.
 
-    `steps` of each rank are watched, their time or numbers (`looks_at`). `enough` says whether the
-    run is to be ended, asked again and again.
+    `steps` of each rank are watched, their time or numbers (`looks_at`). `enough`, called again
+    and again, says whether to end the run.
     """
 
     def __init__(
         self,
         args: argparse.Namespace,
         folder: Path,
-        run: Shared | None,
+        run: SharedFolder | None,
         steps: int = 0,
         enough: Callable[[], bool] = lambda: False,
         looks_at: str = TIME,
     ) -> None:
         self.folder, self.run, self._looks_at = folder, run, looks_at
         self._args, self._steps, self._enough = args, steps, enough
-        self._patience = Patience(
-            folder, standing.stood, self._say, args.patience, args.limit, own=run and run.own
-        )
+        self._patience = Patience(folder, self._say, args.patience, args.limit, own=run and run.own)
         self._stopped = False
 
     @property
     def judges(self) -> bool:
-        """Whether it is for this command to say something of the run."""
+        """Whether this command is the one that reports on the run."""
         return self.run is None or self.run.judges(self._patience.ranks)
 
     @property
     def is_whole(self) -> bool:
-        """Whether all ranks of a run that several commands share have come."""
+        """Whether all ranks have come, if several commands share the run."""
         ranks = self._patience.ranks
-        return self.run is None or (bool(ranks) and len(ranks) >= ranks[0].look.world)
+        return self.run is None or (bool(ranks) and len(ranks) >= ranks[0].snapshot.world)
 
-    def finish(self) -> Verdict:
-        """Run the command to its end, or end it; say how it ended."""
+    def finish(self) -> Ending:
+        """Run the command to its end, or end it; report how it ended."""
         rank = shared.rank() if self._args.rank else None
         own = self.run.own if self.run else self.folder
         env = environment(own, self._steps, rank, self.folder, self._looks_at)
-        command = Command(_words(self._args), env)
-        command.run(self._look)
+        command = WatchedCommand(_words(self._args), env)
+        command.run(self._is_over)
         if command.code is not None and not command.interrupted and self.judges:
             self._wait_for_others(command)
-        found = self._verdict(command)
+        ending = self._ending(command)
         if self.judges:
-            self._tell(found)
-            if self.run and found.ended != ITSELF:
-                self.run.end_all(exit_code(found))
+            self._tell(ending)
+            if self.run and ending.ended != ITSELF:
+                self.run.end_all(exit_code(ending))
         if command.code is None:
             command.end()
-        return found
+        return ending
 
-    def _look(self) -> bool:
+    def _is_over(self) -> bool:
         if self.run and self.run.end is not None:
             return True
-        over = self._patience.look()
+        over = self._patience.is_over()
         if not self.judges:
             return False
         self._stopped = self._enough()
         return self._stopped or over
 
-    def _wait_for_others(self, command: Command) -> None:
-        """Ranks that other commands have started may still run, or hang."""
+    def _wait_for_others(self, command: WatchedCommand) -> None:
+        """Wait while ranks that other commands have started still run, or hang."""
         with suppress(KeyboardInterrupt):
             while self.run and not command.code:
-                if self._look() or not self._others_live():
+                if self._is_over() or not self._others_live():
                     return
-                time.sleep(LOOK_S)
+                time.sleep(POLL_S)
 
     def _others_live(self) -> bool:
-        return any(seen.alive is not False for seen in self._patience.ranks if not seen.mine)
+        return any(state.alive is not False for state in self._patience.ranks if not state.mine)
 
-    def _verdict(self, command: Command) -> Verdict:
+    def _ending(self, command: WatchedCommand) -> Ending:
         patience = self._patience
         if command.interrupted:
             ended = INTERRUPTED
@@ -103,17 +100,17 @@ class Session:
         elif patience.over_patience or patience.over_limit:
             ended = STOOD if patience.over_patience else LIMIT
         elif command.code is None:  # another command has ended the run
-            return Verdict(STOPPED, self.run.end if self.run else None)
+            return Ending(STOPPED, self.run.end if self.run else None)
         else:
             ended = ITSELF
             patience.last()
         seconds = self._args.limit if ended == LIMIT else patience.seconds
-        return verdict.of(patience.ranks, ended, command.code, seconds, patience.enough)
+        return ending_of(patience.ranks, ended, command.code, seconds, patience.enough)
 
-    def _tell(self, found: Verdict) -> None:
-        if text := report.verdict(found):
+    def _tell(self, ending: Ending) -> None:
+        if text := report.ending(ending):
             say(f"\n{text}")
-        elif not self._args.quiet and found.ended == ITSELF and not self._steps:
+        elif not self._args.quiet and ending.ended == ITSELF and not self._steps:
             say("\nNo rank stood still, and none failed.")
 
     def _say(self, text: str) -> None:
@@ -121,17 +118,17 @@ class Session:
             say(text)
 
 
-def exit_code(found: Verdict, faults: bool = False) -> int:
-    """What the tool gives back to the shell; `faults` says whether it found more than `found`."""
-    if found.ended in (ITSELF, STOPPED) and found.code:
-        return found.code
-    if found.faults or faults:
+def exit_code(ending: Ending, faults: bool = False) -> int:
+    """The exit code of the tool; with `faults`, it found something besides what `ending` has."""
+    if ending.ended in (ITSELF, STOPPED) and ending.code:
+        return ending.code
+    if ending.faults or faults:
         return FOUND
-    return 130 if found.ended == INTERRUPTED else 0
+    return 130 if ending.ended == INTERRUPTED else 0
 
 
 def _words(args: argparse.Namespace) -> list[str]:
-    """The command; with --rank, a script is run by this Python."""
+    """The words of the command; with --rank, this Python runs a script."""
     first = args.command[0]
     if args.rank and (first.endswith(".py") or first == "-m"):
         return [sys.executable, *args.command]
@@ -139,20 +136,20 @@ def _words(args: argparse.Namespace) -> list[str]:
 
 
 @contextmanager
-def folder(args: argparse.Namespace) -> Iterator[tuple[Path, Shared | None]]:
-    """Where the processes write; and how that is shared, where several commands make one run."""
+def folder(args: argparse.Namespace) -> Iterator[tuple[Path, SharedFolder | None]]:
+    """The folder for what the processes write, and its sharing if several commands make one run."""
     if args.rank:
         shared.rank()  # says in one sentence what is missing
     if args.rank or args.folder:
         at = args.keep or args.folder or shared.default_folder()
-        with shared.joined(at, keep=bool(args.keep)) as run:
+        with shared.join(at, keep=bool(args.keep)) as run:
             yield run.folder, run
     elif args.keep:
         args.keep.mkdir(parents=True, exist_ok=True)
         yield args.keep.resolve(), None
     else:
-        found = Path(tempfile.mkdtemp(prefix="course-run-"))
+        temporary = Path(tempfile.mkdtemp(prefix="course-run-"))
         try:
-            yield found, None
+            yield temporary, None
         finally:
-            shutil.rmtree(found, ignore_errors=True)
+            shutil.rmtree(temporary, ignore_errors=True)

@@ -1,7 +1,7 @@
 """One rank, or the ranks of one machine, of a run that others start: by srun, by mpirun, by hand.
 
 Each such command watches what it has started, and all write to one folder. The command that has
-started rank 0 judges the run, says so, and tells the others by a file when it is to be ended.
+started rank 0 judges and reports, and writes a file when the others are to end the run.
 """
 
 import contextlib
@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course.core import CourseError
-from course.own.watch.processes import Seen
+from course.own.watch.rank_states import RankState
 
-# Which rank this process is, and of how many, as those who start ranks say it.
+# The variables with which launchers name a process's rank and the number of ranks.
 RANKS = (
     ("RANK", "WORLD_SIZE"),
     ("SLURM_PROCID", "SLURM_NTASKS"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("PMI_RANK", "PMI_SIZE"),
 )
-# What is the same for all ranks of a run, and for no other run.
+# Variables that have one value on all ranks of a run, and another in any other run.
 JOBS = (
     ("TORCHELASTIC_RUN_ID",),
     ("SLURM_JOB_ID", "SLURM_STEP_ID"),
@@ -32,11 +32,11 @@ JOBS = (
     ("MASTER_ADDR", "MASTER_PORT"),
 )
 END = "end"  # the file that ends the run, with the exit code of all commands
-LEFT_S = 10.0  # for the other commands to have read it
+LEFT_S = 10.0  # for the other commands to read it
 
 
 def rank() -> tuple[int, int]:
-    """The rank that this process is to be, and how many there are; raises `CourseError`."""
+    """The rank of this process and the number of ranks; raises `CourseError` if unknown."""
     for names in RANKS:
         found = [os.environ.get(name, "") for name in names]
         if all(each.isdecimal() for each in found):
@@ -48,7 +48,7 @@ def rank() -> tuple[int, int]:
 
 
 def default_folder() -> Path:
-    """A folder below the current one, under a name that all ranks of the run make alike."""
+    """A folder below the current one, with a name on which all ranks of the run agree."""
     for names in JOBS:
         found = [os.environ.get(name, "") for name in names]
         if all(found) and found != ["none"]:
@@ -61,14 +61,14 @@ def default_folder() -> Path:
 
 
 @dataclass(frozen=True)
-class Shared:
+class SharedFolder:
     """The `folder` of a run, and that of this command's `own` ranks in it."""
 
     folder: Path
     own: Path
 
-    def judges(self, ranks: Sequence[Seen]) -> bool:
-        """Whether this command has started rank 0, or the first of those that have come."""
+    def judges(self, ranks: Sequence[RankState]) -> bool:
+        """Whether this command has started the lowest rank of those that have come."""
         return not ranks or ranks[0].mine
 
     @property
@@ -79,18 +79,18 @@ class Shared:
         return None
 
     def end_all(self, code: int) -> None:
-        """Have all commands end what they have started."""
+        """Have all commands end what they started."""
         part = self.folder / f"{END}.part"
         part.write_text(str(code))
         part.replace(self.folder / END)
 
 
 @contextmanager
-def joined(folder: Path, keep: bool) -> Iterator[Shared]:
+def join(folder: Path, keep: bool) -> Iterator[SharedFolder]:
     """Share a folder; the last process to leave removes it, unless it is to be kept."""
     own = folder / f"{os.uname().nodename}-{os.getpid()}"
     own.mkdir(parents=True, exist_ok=True)
-    shared = Shared(folder.resolve(), own.resolve())
+    shared = SharedFolder(folder.resolve(), own.resolve())
     (own / "here").touch()
     try:
         yield shared
@@ -100,8 +100,8 @@ def joined(folder: Path, keep: bool) -> Iterator[Shared]:
             _leave(shared)
 
 
-def _leave(shared: Shared) -> None:
-    """Remove the folder once no command is in it; one that was killed is waited for in vain."""
+def _leave(shared: SharedFolder) -> None:
+    """Remove the folder once no command uses it, or after `LEFT_S`: one may have been killed."""
     late = time.monotonic() + LEFT_S
     while time.monotonic() < late:
         if not list(shared.folder.glob("*/here")):

@@ -1,4 +1,4 @@
-"""What the tools are in a terminal: the commands, and the options that all of them have."""
+"""The tools as commands in a terminal, and the options that all of them have."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -9,8 +9,8 @@ from course import own
 from course.core import CourseError
 from course.own import session
 from course.own.hang import causes
+from course.own.hang.ending import ITSELF, Ending
 from course.own.hang.thresholds import PATIENCE_S
-from course.own.hang.verdict import ITSELF, Verdict
 from course.own.say import answer as answers
 from course.own.say import options, report
 from course.own.say.answer import Answer
@@ -31,10 +31,10 @@ def run(argv: Sequence[str]) -> int:
     args = _run_options(argv)
     with session.folder(args) as (folder, run):
         one = Session(args, folder, run)
-        found = one.finish()
+        ending = one.finish()
     if args.json and one.judges:
-        report.write(args.json, "run", args.command, found.findings, **found.plain())
-    return exit_code(found)
+        report.write(args.json, "run", args.command, ending.findings, **ending.plain())
+    return exit_code(ending)
 
 
 def why(argv: Sequence[str]) -> int:
@@ -42,7 +42,7 @@ def why(argv: Sequence[str]) -> int:
 
     The answer comes as soon as all ranks have seen enough, and again at the end of a long run.
     """
-    args = read(add_common(options.why("python -m course why", f"\n\n{CODES}")), argv)
+    args = options.read(_with_common(options.why("python -m course why", f"\n\n{CODES}")), argv)
     return _ask(Question("why", TIME, answers.answer), args)
 
 
@@ -52,15 +52,15 @@ def right(argv: Sequence[str]) -> int:
     What a script does after the steps that are watched, such as a second epoch or a file, counts in
     the answer at the end.
     """
-    args = read(add_common(options.right("python -m course right", f"\n\n{CODES}")), argv)
+    args = options.read(_with_common(options.right("python -m course right", f"\n\n{CODES}")), argv)
     return _ask(Question("right", NUMBERS, comparison, goes_on=True), args)
 
 
 @dataclass(frozen=True)
 class Question:
-    """What a tool asks of steps: what is looked at, and who answers by what the ranks report.
+    """A question about steps: what to watch (`looks_at`), and the function that answers it.
 
-    `goes_on` says whether more is seen after the steps that are watched.
+    `goes_on` says whether ranks still record something after the steps that are watched.
     """
 
     tool: str
@@ -73,74 +73,79 @@ def _ask(question: Question, args: argparse.Namespace) -> int:
     with session.folder(args) as (folder, run):
         early = _Early(question, folder, args.stop, args.quiet)
         one = Session(
-            args, folder, run, args.steps, lambda: one.is_whole and early.look(), question.looks_at
+            args,
+            folder,
+            run,
+            args.steps,
+            lambda: one.is_whole and early.is_over(),
+            question.looks_at,
         )
-        found = one.finish()
+        ending = one.finish()
         answer = None
         if one.judges:
             answer = None if question.goes_on else early.answer
-            answer = answer or _last_answer(question, folder, found) or early.answer
+            answer = answer or _last_answer(question, folder, ending) or early.answer
         if (
             answer
-            and not found.findings
+            and not ending.findings
             and early.is_new(answer)
             and not (args.quiet and not answer.findings)
         ):
-            say(f"\n{answer}")  # after a failure or a hang, that is the last word
+            say(f"\n{answer}")  # unless a failure or a hang has had the last word
     if args.json and one.judges:
-        findings = [*found.findings, *(answer.findings if answer else [])]
-        more = found.plain() | _more(question, answer.plain() if answer else {})
+        findings = [*ending.findings, *(answer.findings if answer else [])]
+        more = ending.plain() | _more(question, answer.plain() if answer else {})
         report.write(args.json, question.tool, args.command, findings, **more)
     faults = answer is not None and any(not one.note for one in answer.findings)
-    return exit_code(found, faults)
+    return exit_code(ending, faults)
 
 
 def _more(question: Question, plain: dict) -> dict:
-    """What of an answer stands in the JSON beside its findings."""
+    """The part of an answer that the JSON has in addition to its findings."""
     if question.looks_at == TIME:
         return {"why": plain or None}
     return plain or {"ranks": 0, "steps": 0, "rows": []}
 
 
 class _Early:
-    """The answer while the run goes on, said once; with `stop`, it ends the run."""
+    """The answer while the run goes on, printed once; with `stop`, it ends the run."""
 
     def __init__(self, question: Question, folder: Path, stop: bool, quiet: bool) -> None:
         self._question, self._folder, self._stop, self._quiet = question, folder, stop, quiet
         self._judged = False
-        self._text = ""  # what was said
+        self._text = ""  # the answer that was printed
         self.answer: Answer | Comparison | None = None
 
     def is_new(self, answer: Answer | Comparison) -> bool:
-        """Whether it was not said already; where no more is seen, it is said again at the end."""
+        """Whether an answer differs from the printed one, or is to be printed again at the end."""
         return not self._question.goes_on or self._text != str(answer)
 
-    def _may_say(self, answer: Answer | Comparison) -> bool:
+    def _may_print(self, answer: Answer | Comparison) -> bool:
         return not self._stop and bool(answer.findings or not self._quiet)
 
-    def look(self) -> bool:
-        """Whether the run is to be ended."""
+    def is_over(self) -> bool:
+        """Answer if the ranks have reported; whether the run is to be ended."""
         if not self._judged:
             try:
                 self.answer = self._question.answer(self._folder)
                 self._judged = self.answer is not None
-            except CourseError:  # too little was seen, which the end says
+            except CourseError:  # the reports are too few, as the end will say
                 self._judged = True
-            if self.answer and self._may_say(self.answer):
+            if self.answer and self._may_print(self.answer):
                 self._text = str(self.answer)
                 say(f"\n{self._text}\n")
         return self._judged and self._stop
 
 
-def _last_answer(question: Question, folder: Path, found: Verdict) -> Answer | Comparison | None:
+def _last_answer(question: Question, folder: Path, ending: Ending) -> Answer | Comparison | None:
     """The answer at the end; raises `CourseError` if the run went well and cannot be judged."""
     try:
         answer = question.answer(folder, is_end=True)
     except CourseError:
-        if found.code or found.findings:
+        if ending.code or ending.findings:
             return None
         raise
-    if answer is None and found.ended == ITSELF and not found.code:
+    if answer is None and ending.ended == ITSELF and not ending.code:
         raise CourseError(
             f"No rank has told anything: `{question.tool}` watches Python scripts that use torch. "
             "Does the command start Python with -I, -E or -S?"
@@ -150,9 +155,9 @@ def _last_answer(question: Question, folder: Path, found: Verdict) -> Answer | C
 
 def fit(argv: Sequence[str]) -> int:
     """The command `fit`, which alone imports torch; returns its exit code."""
-    found = own.fit_answer(argv, "python -m course fit")
-    print(found)
-    return 0 if all(run.fits for run in found.runs) else session.FOUND
+    answer = own.fit_answer(argv, "python -m course fit")
+    print(answer)
+    return 0 if all(run.fits for run in answer.runs) else session.FOUND
 
 
 def _run_options(argv: Sequence[str]) -> argparse.Namespace:
@@ -165,21 +170,20 @@ def _run_options(argv: Sequence[str]) -> argparse.Namespace:
         epilog=f"what it can name:\n{known}\n\n{CODES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    return read(add_common(parser), argv)
+    return options.read(_with_common(parser), argv)
 
 
-def add_common(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """The options that all tools have, and the command."""
+def _with_common(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Add the options that all tools have in a terminal."""
     add = parser.add_argument
     add(
         "--patience",
         type=_seconds,
         default=PATIENCE_S,
         metavar="S",
-        help="end the run when no rank has moved for so many seconds (default 300)",
+        help="end the run when no rank has moved for this many seconds (default 300)",
     )
-    add("--limit", type=_seconds, metavar="S", help="end the run after so many seconds anyway")
-    add("--json", type=Path, metavar="FILE", help="write what was found as JSON too")
+    add("--limit", type=_seconds, metavar="S", help="end the run after this many seconds anyway")
     add("--quiet", action="store_true", help="say nothing where nothing was found")
     add("--keep", type=Path, metavar="FOLDER", help="keep what the ranks wrote there")
     add(
@@ -188,21 +192,7 @@ def add_common(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
         help="the command is one rank, as srun, mpirun or torchrun starts each of them",
     )
     add("--folder", type=Path, metavar="FOLDER", help="where the ranks of all machines meet")
-    add("command", nargs=argparse.REMAINDER, help="as you would type it")
     return parser
-
-
-def read(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
-    """The options, and the command without its ``--``; raises `CourseError` if it is missing."""
-    args = parser.parse_args(argv)
-    if args.command[:1] == ["--"]:
-        args.command.pop(0)
-    if not args.command:
-        raise CourseError(
-            f"There is no command: {parser.prog} -- torchrun --standalone --nproc-per-node 2 "
-            "train.py."
-        )
-    return args
 
 
 def _seconds(text: str) -> float:

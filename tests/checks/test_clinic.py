@@ -92,7 +92,7 @@ def test_a_hang_shows_where_the_ranks_wait(words, calls):
     while places != calls and limit < PATIENCE_S:
         run = launch([*TWO, *words.split()], limit=limit, patient=True)
         assert run.reason == "limit"
-        places, limit = {place.call for place in stacks.places(run).values()}, 2 * limit
+        places, limit = {place.call for place in stacks.call_sites(run).values()}, 2 * limit
     assert places == calls
 
 

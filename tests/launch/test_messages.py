@@ -11,22 +11,22 @@ import pytest
 import course.launch
 from course.launch.channel import LONGEST, Channel
 from course.launch.messages import (
-    KINDS,
+    MESSAGES,
     Done,
-    Ended,
-    Exited,
     Lines,
     Logged,
     Message,
     Note,
+    ProcessEnded,
+    ProcessRefused,
+    ProcessStarted,
     Progress,
     RankEnded,
-    RankRefused,
     RankStarted,
     Reason,
     Request,
+    RunEnded,
     Serving,
-    Started,
     StartRank,
     Stop,
     decode,
@@ -49,28 +49,28 @@ SAMPLES = [
     REQUEST,
     Stop(),
     Serving(4710, 1700000000.123456),
-    Started(1, 4711, 1700000000.123456),
+    RankStarted(1, 4711, 1700000000.123456),
     Lines(None, "stderr", ["one", "", 'say "two" — \x00\x1b[31m'], skipped=3),
     Progress(0, "50%"),
-    Exited(1, -9),
+    RankEnded(1, -9),
     Note("two lines\nin one message"),
-    Ended(Reason.LIMIT, 1, 2),
+    RunEnded(Reason.LIMIT, 1, 2),
     Logged([{"rank": 0, "time": 0.5, "step": 1, "loss": 0.25}]),
     Done(),
     StartRank(1, ["python", "-u", "ddp.py"], {"RANK": "1"}, stdout="/tmp/out"),
-    RankStarted(4711),
-    RankRefused("no such program"),
-    RankEnded(4711, 3),
+    ProcessStarted(4711),
+    ProcessRefused("no such program"),
+    ProcessEnded(4711, 3),
 ]
 MODULES = sorted(
     path for path in Path(course.launch.__file__).parent.glob("*.py") if path.name != "__init__.py"
 )
-PROCESSES = r"(every process|kernel|warm server|supervisor|launcher|forked launcher or rank)"
-TOLD_BY = re.compile(r"(Kernel|Supervisor|Launcher) to (itself|kernel|supervisor|launcher)\b")
+PROCESSES = r"(every process|client|warm server|supervisor|launcher|forked launcher or rank)"
+TOLD_BY = re.compile(r"(Client|Supervisor|Launcher) to (itself|client|supervisor|launcher)\b")
 
 
 def test_every_message_has_a_sample() -> None:
-    assert sorted(KINDS) == sorted(type(sample).__name__ for sample in SAMPLES)
+    assert sorted(MESSAGES) == sorted(type(sample).__name__ for sample in SAMPLES)
 
 
 @pytest.mark.parametrize("message", SAMPLES, ids=lambda message: type(message).__name__)
@@ -85,7 +85,7 @@ def test_types_inside_of_messages_survive() -> None:
     """JSON knows no classes: the host of a request, and the reason for an end."""
     assert isinstance(decode(encode(REQUEST)).host, Host)
     for reason in Reason:
-        ended = decode(encode(Ended(reason, 0, 0)))
+        ended = decode(encode(RunEnded(reason, 0, 0)))
         assert ended.reason is reason
 
 
@@ -116,8 +116,8 @@ def test_messages_that_arrive_in_pieces_are_whole() -> None:
         b"x" * (LONGEST + 1),
         b'["Nothing", {}]\n',
         b'["Request", {}]\n',
-        b'["Exited", {"rank": 1}]\n',
-        b'["Ended", {"reason": "joy"}]\n',
+        b'["RankEnded", {"rank": 1}]\n',
+        b'["RunEnded", {"reason": "joy"}]\n',
     ],
     ids=lambda sent: repr(sent[:12]),
 )
@@ -135,14 +135,14 @@ def test_what_is_no_message_ends_the_conversation(sent: bytes) -> None:
     channel.close()
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("kind", MESSAGES.values(), ids=MESSAGES)
 def test_message_says_who_tells_whom(kind: type) -> None:
     assert TOLD_BY.match(kind.__doc__)
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: path.stem)
 def test_file_says_which_process_runs_it(module: Path) -> None:
-    """Its docstring begins with it: "In the supervisor: ...", "In kernel and launcher: ..."."""
+    """Its docstring begins with it: "In the supervisor: ...", "In client and launcher: ..."."""
     where = ast.get_docstring(ast.parse(module.read_text())).partition(":")[0]
     names = re.split(r", | and ", where.removeprefix("In ").removeprefix("the ").removeprefix("a "))
     assert where.startswith("In ")

@@ -6,7 +6,7 @@ import pytest
 
 from course.core import RUNS
 from course.launch import out_of_memory
-from course.launch.messages import Ended, Exited, Reason, Started
+from course.launch.messages import RankEnded, RankStarted, Reason, RunEnded
 from course.launch.run import Run
 from course.notebook import run_ending
 
@@ -41,7 +41,7 @@ def test_a_rank_that_was_killed_is_told_with_the_evidence(
     code: int, kills: int, told: bool
 ) -> None:
     run = Run(["torchrun", "script.py"], RUNS, memory_kills=kills)
-    for event in (Started(0, 1, 0.0), Exited(0, code), Ended(Reason.FINISHED, 1, 0)):
+    for event in (RankStarted(0, 1, 0.0), RankEnded(0, code), RunEnded(Reason.FINISHED, 1, 0)):
         run.take(event)
     shown = " ".join(run_ending.story(run, 5))
     assert ("the system killed 1 process because memory had run out" in shown) is told

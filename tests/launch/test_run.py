@@ -8,7 +8,7 @@ from support.patience import PATIENCE_S
 
 from course.core import RUNS
 from course.launch import connect, interpreter, launch
-from course.launch.messages import Exited, Lines, Reason
+from course.launch.messages import Lines, RankEnded, Reason
 from course.launch.run import TRACEBACK, Line, Run
 
 TODO = [TRACEBACK, '  File "mine.py", line 3, in f', "    g()", "NotImplementedError: TODO 1: g"]
@@ -40,26 +40,29 @@ def wrote(rank: int, lines: list[str]) -> Lines:
     return Lines(rank, "stderr", lines)
 
 
-def terminated(*ranks: int) -> list[Exited]:
-    return [Exited(rank, -signal.SIGTERM) for rank in ranks]
+def terminated(*ranks: int) -> list[RankEnded]:
+    return [RankEnded(rank, -signal.SIGTERM) for rank in ranks]
 
 
 @pytest.mark.parametrize(
     ("events", "first"),
     [
-        ([Exited(0, 0), Exited(1, 0)], None),
-        ([wrote(0, BROKEN), Exited(0, 0), Exited(1, 0)], None),  # it only told of an exception
-        ([wrote(1, TODO), wrote(0, BROKEN), Exited(0, 1), Exited(1, 1)], 1),
+        ([RankEnded(0, 0), RankEnded(1, 0)], None),
+        (
+            [wrote(0, BROKEN), RankEnded(0, 0), RankEnded(1, 0)],
+            None,
+        ),  # it told of an exception
+        ([wrote(1, TODO), wrote(0, BROKEN), RankEnded(0, 1), RankEnded(1, 1)], 1),
         # killed without a word; what the others say of it is heard before
-        ([wrote(0, BROKEN), Exited(2, -signal.SIGKILL), Exited(0, 1), *terminated(1)], 2),
-        ([wrote(0, BROKEN), *terminated(2), Exited(0, 1)], 2),
+        ([wrote(0, BROKEN), RankEnded(2, -signal.SIGKILL), RankEnded(0, 1), *terminated(1)], 2),
+        ([wrote(0, BROKEN), *terminated(2), RankEnded(0, 1)], 2),
         # ended by the launcher when another had failed
-        ([*terminated(1), Exited(0, 1)], 1),
-        ([Exited(0, 7), *terminated(1)], 0),
+        ([*terminated(1), RankEnded(0, 1)], 1),
+        ([RankEnded(0, 7), *terminated(1)], 0),
         # both raise; the launcher ends them all before the first has ended by itself
-        ([wrote(2, TODO), wrote(1, TODO), Exited(1, 1), *terminated(0, 2, 3)], 2),
+        ([wrote(2, TODO), wrote(1, TODO), RankEnded(1, 1), *terminated(0, 2, 3)], 2),
         # it was ended before it had written which exception it was
-        ([wrote(2, TODO[:2]), wrote(1, TODO), Exited(1, 1), *terminated(0, 2, 3)], 1),
+        ([wrote(2, TODO[:2]), wrote(1, TODO), RankEnded(1, 1), *terminated(0, 2, 3)], 1),
     ],
 )
 def test_the_rank_in_which_the_trouble_began(events: list, first: int | None) -> None:
@@ -72,7 +75,10 @@ def test_the_rank_in_which_the_trouble_began(events: list, first: int | None) ->
 
 def test_processes_of_a_rank_that_are_ended_while_they_write_do_not_hide_its_todo() -> None:
     run = Run(["python", "script.py"], RUNS)
-    for event in (wrote(0, [*TODO[:2], TRACEBACK, *TODO[2:], TRACEBACK, BROKEN[1]]), Exited(0, 1)):
+    for event in (
+        wrote(0, [*TODO[:2], TRACEBACK, *TODO[2:], TRACEBACK, BROKEN[1]]),
+        RankEnded(0, 1),
+    ):
         run.take(event)
     assert run.met_todo == Path("mine.py") and run.unfinished
 

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from course.core import RUNS
+from course.core import RUNS, user_files
 from course.launch import stacks
-from course.launch.messages import Exited, Lines, Started
+from course.launch.call_site import CallSite
+from course.launch.messages import Lines, RankEnded, RankStarted
 from course.launch.run import ABORTED, Run
 
+OWN = user_files.COURSE.rstrip("/")
 TORCH = f"{sysconfig.get_path('purelib')}/torch"
 C10D = f"{TORCH}/distributed/distributed_c10d.py"
 LOGGER = f"{TORCH}/distributed/c10d_logger.py"
@@ -22,12 +24,12 @@ def run_of(*ranks: str | None) -> Run:
     """
     run = Run(["torchrun", "script.py"], RUNS)
     for rank, frames in enumerate(ranks):
-        run.take(Started(rank, 100 + rank, 0.0))
+        run.take(RankStarted(rank, 100 + rank, 0.0))
         if frames is None:
-            run.take(Exited(rank, 0))
+            run.take(RankEnded(rank, 0))
             continue
         run.take(Lines(rank, "stderr", written(frames)))
-        run.take(Exited(rank, -6))
+        run.take(RankEnded(rank, -6))
     return run
 
 
@@ -82,11 +84,11 @@ def elsewhere(script: str) -> str:
 
 
 def test_place_is_the_call_of_the_script(script: str) -> None:
-    found = stacks.places(run_of(reduces(script), barriers(script), elsewhere(script), None))
+    found = stacks.call_sites(run_of(reduces(script), barriers(script), elsewhere(script), None))
     assert found == {
-        0: stacks.Place("all_reduce", script, 2),
-        1: stacks.Place("barrier", script, 3),
-        2: stacks.Place("", script, 5),
+        0: CallSite("all_reduce", script, 2),
+        1: CallSite("barrier", script, 3),
+        2: CallSite("", script, 5),
     }
     assert str(found[0]) == "waits in all_reduce at ddp.py:2   dist.all_reduce(x)"
     assert str(found[2]) == "is at ddp.py:5   time.sleep(9)"
@@ -94,8 +96,8 @@ def test_place_is_the_call_of_the_script(script: str) -> None:
 
 def test_backward_waits_too(script: str) -> None:
     waits = f"{TORCH}/autograd/graph.py:829 _engine_run_backward; {TORCH}/_tensor.py:625 backward"
-    assert stacks.places(run_of(f"{waits}; {script}:4 <module>")) == {
-        0: stacks.Place("backward", script, 4)
+    assert stacks.call_sites(run_of(f"{waits}; {script}:4 <module>")) == {
+        0: CallSite("backward", script, 4)
     }
 
 
@@ -105,16 +107,16 @@ def test_forward_waits_where_ddp_sends_its_buffers_and_not_where_it_computes(scr
     syncs = f"{ddp}:2363 _distributed_broadcast_coalesced; {ddp}:2425 _sync_buffers"
     sends = f"{syncs}; {ddp}:1886 forward; {module}"
     computes = f"{TORCH}/nn/modules/linear.py:134 forward; {module}; {ddp}:1890 forward; {module}"
-    found = stacks.places(
+    found = stacks.call_sites(
         run_of(f"{sends}; {script}:2 <module>", f"{computes}; {script}:2 <module>")
     )
-    assert found == {0: stacks.Place("forward", script, 2), 1: stacks.Place("", script, 2)}
+    assert found == {0: CallSite("forward", script, 2), 1: CallSite("", script, 2)}
 
 
 def test_frames_of_the_course_and_of_libraries_are_no_place(script: str) -> None:
-    own = f"{stacks.OWN}/fork.py:72 run_as_main; <string>:1 <module>"
-    assert stacks.places(run_of(f"{elsewhere(script)}; {own}", own)) == {
-        0: stacks.Place("", script, 5),
+    own = f"{OWN}/fork.py:72 run_as_main; <string>:1 <module>"
+    assert stacks.call_sites(run_of(f"{elsewhere(script)}; {own}", own)) == {
+        0: CallSite("", script, 5),
         1: None,
     }
 
@@ -123,14 +125,14 @@ def test_where_no_script_is_a_given_file_is_named_with_its_functions() -> None:
     """It waits in the learner's place, which may have made the mistake two lines before."""
     given, line = stacks.GIVEN / "serving.py", 49
     waits = f"{C10D}:2741 recv; {given}:{line} receive; {given}:90 distribute"
-    (place,) = stacks.places(run_of(f"{waits}; {stacks.OWN}/checks/on_rank.py:9 serve")).values()
+    (place,) = stacks.call_sites(run_of(f"{waits}; {OWN}/checks/on_rank.py:9 serve")).values()
     expected = "waits in recv at serving.py:49 (in receive(), called by distribute())"
     assert str(place).startswith(expected)
 
 
 def test_line_is_that_of_the_script_as_it_is_now(script: str) -> None:
     """A learner edits the script between two runs of one kernel."""
-    place = stacks.Place("", script, 1)
+    place = CallSite("", script, 1)
     assert str(place).endswith("one")
     Path(script).write_text("another line\n")
     assert str(place).endswith("another line")
@@ -184,8 +186,8 @@ def test_all_in_a_call_with_a_root_are_asked_for_it(script: str) -> None:
 
 def test_rank_that_wrote_nothing() -> None:
     run = Run(["torchrun", "script.py"], RUNS)
-    run.take(Started(0, 100, 0.0))
-    run.take(Exited(0, -9))
+    run.take(RankStarted(0, 100, 0.0))
+    run.take(RankEnded(0, -9))
     assert "rank 0 had ended with exit code -9" in stacks.report(run, 5)
 
 
@@ -193,15 +195,15 @@ def test_rank_that_had_to_be_killed_is_not_said_to_have_ended_or_to_be_elsewhere
     script: str,
 ) -> None:
     run = run_of(f"{C10D}:9 all_reduce;{script}:1 f")
-    run.take(Started(1, 101, 0.0))
-    run.take(Exited(1, -9, unresponsive=True))
+    run.take(RankStarted(1, 101, 0.0))
+    run.take(RankEnded(1, -9, unresponsive=True))
     report = stacks.report(run, 5)
     assert "rank 1 did not answer: it was stopped, or it waits inside the system" in report
     assert "had ended" not in report and "did not call" not in report
 
 
 def test_a_line_is_shown_without_the_comment_behind_it(script: str) -> None:
-    place = stacks.Place("barrier", script, 1)
+    place = CallSite("barrier", script, 1)
     Path(script).write_text("    dist.barrier()" + " " * 55 + "# all ranks meet here\n")
     assert str(place) == "waits in barrier at ddp.py:1   dist.barrier()"
     Path(script).write_text('log(name="# of ranks")\n')

@@ -165,7 +165,7 @@ def test_time_limit(cell: RunCell, labs: Path) -> None:
 def test_a_run_without_a_limit_is_told_when_it_stands(
     cell: RunCell, labs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("course.own.watch.patience.TOLD_S", 2.0)
+    monkeypatch.setattr("course.own.hang.patience.TOLD_S", 2.0)
     (labs / "src" / "slow.py").write_text("import time\ntime.sleep(8)\n")
     ran = cell("%python src/slow.py")
     assert ran.result.ok

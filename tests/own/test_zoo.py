@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from course.core import CourseError
-from course.own import Answer, Verdict, reports, watched
-from course.own.hang.verdict import ITSELF
-from course.own.watch.timeline import Rank
+from course.own import Answer, Ending, reports, watched
+from course.own.hang.ending import ITSELF
+from course.own.watch.timeline import RankReport
 
 pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
@@ -20,24 +20,24 @@ ALONE = "one_rank"
 FACTS = {"not sharded", "threads", "idle DDP"}  # which no load can feign
 
 
-def watch(name: str, ranks: int) -> tuple[Verdict, list[Rank]]:
+def watch(name: str, ranks: int) -> tuple[Ending, list[RankReport]]:
     """How a run of such a script ended, and what its ranks report."""
     words = ["torchrun", "--standalone", "--nproc-per-node", str(ranks), str(ZOO / f"{name}.py")]
     with watched(steps=20) as one:
         run = one.run(words)
         assert run.ok, run.text(run.first_failed)
-        return one.verdict(run), reports(one.folder)
+        return one.ending(run), reports(one.folder)
 
 
 @pytest.mark.parametrize("name", sorted({path.stem for path in ZOO.glob("*.py")} - {ALONE}))
 def test_nothing_is_found(warm_ranks: None, name: str) -> None:
-    verdict, ranks = watch(name, 2)
-    assert (verdict.ended, verdict.findings) == (ITSELF, [])
+    ending, ranks = watch(name, 2)
+    assert (ending.ended, ending.findings) == (ITSELF, [])
     assert not FACTS & {cause.cause for cause in Answer(ranks).causes}
 
 
 def test_one_rank_cannot_be_judged(warm_ranks: None) -> None:
-    verdict, ranks = watch(ALONE, 1)
-    assert (verdict.ended, verdict.findings) == (ITSELF, [])
+    ending, ranks = watch(ALONE, 1)
+    assert (ending.ended, ending.findings) == (ITSELF, [])
     with pytest.raises(CourseError, match="This was one process"):
         Answer(ranks)

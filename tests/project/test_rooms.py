@@ -18,6 +18,7 @@ from course.lessons.rules import runnable
 
 # `%load_ext course` calls a function of the package itself, long after it was imported.
 EXCEPTION = ("course", "course.notebook")
+OWN = [room.module for room in rooms() if room.inside == "own"]
 LIGHT = ("core", "drawing", "hardware", "launch")
 CODE = [
     path
@@ -79,6 +80,22 @@ def test_the_folders_of_the_tests_mirror_the_rooms():
 def test_a_room_imports_only_from_those_above(room):
     allowed = ORDER[: ORDER.index(room) + 1]
     assert complaints(room, lambda module, one: room_of(one.module) in allowed) == []
+
+
+@pytest.mark.parametrize("room", OWN)
+def test_a_sub_room_of_own_imports_only_from_those_above(room):
+    def sub_room(module: str) -> str:
+        return ".".join(module.split(".")[:3])
+
+    allowed = {"course.own.finding", *OWN[: OWN.index(room) + 1]}
+    assert [
+        f"{module}: {one}"
+        for module in PATHS
+        for one in imported(module)
+        if sub_room(module) == room
+        and room_of(one.module) == "course.own"
+        and sub_room(one.module) not in allowed
+    ] == []
 
 
 @pytest.mark.parametrize("room", ORDER)

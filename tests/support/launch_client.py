@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 
 from course.core import CourseError, Interrupted
-from course.launch import Event, Note, Run, Started, connect, launch
+from course.launch import Event, Note, RankStarted, Run, connect, launch
 from course.notebook import Live
 
 FORK_S = 60.0  # how long a fork of the client lives, unless a test ends it
@@ -74,7 +74,7 @@ def run(request: dict, folder: str) -> dict:
         runs[:] = [run]
         if not (isinstance(event, Note) and event.once):  # of this box, and not of the run
             live(run, event)
-        if isinstance(event, Started):
+        if isinstance(event, RankStarted):
             Path(folder, "started.json").write_text(
                 json.dumps({rank: pid for rank, (pid, _) in run.processes.items()})
             )

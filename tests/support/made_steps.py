@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from course.own import Answer, Cause
-from course.own.watch.timeline import Ddp, Loader, Pass, Rank, Script, Slice, Step
+from course.own.watch.timeline import Ddp, Loader, Pass, RankReport, Script, Slice, Step
 
 MS = 1e-3
 MIB = 1 << 20
@@ -53,7 +53,7 @@ def step(
     return Step(start, moment, placed, passes, list(rows), list(rows))
 
 
-def rank(number: int, steps: Sequence[Step], world: int = 2, **more: object) -> Rank:
+def rank(number: int, steps: Sequence[Step], world: int = 2, **more: object) -> RankReport:
     """A rank with these steps."""
     known = {
         "backend": "gloo",
@@ -65,7 +65,7 @@ def rank(number: int, steps: Sequence[Step], world: int = 2, **more: object) -> 
         "seen": COUNT + 6,
         "watched_s": 1.0,
     }
-    return Rank(number, world, world, **known | more, steps=list(steps))
+    return RankReport(number, world, world, **known | more, steps=list(steps))
 
 
 def script(*ddp: Ddp, **more: object) -> dict[str, Script]:
@@ -78,7 +78,9 @@ def loader(**facts: object) -> Loader:
     return Loader(**facts)
 
 
-def ranks(*each: Sequence[Slice], settings: dict | None = None, **of_step: object) -> list[Rank]:
+def ranks(
+    *each: Sequence[Slice], settings: dict | None = None, **of_step: object
+) -> list[RankReport]:
     """Ranks that do the same in all steps, each its own; settings such as ``{"threads": 4}``.
 
     `tail`, `overlap`, `buckets` and `rows` may be given for all ranks, or as a list by rank.
@@ -94,12 +96,12 @@ def ranks(*each: Sequence[Slice], settings: dict | None = None, **of_step: objec
     return found
 
 
-def same(*slices: Slice, count: int = 2, **more: object) -> list[Rank]:
+def same(*slices: Slice, count: int = 2, **more: object) -> list[RankReport]:
     """Ranks that all do the same."""
     return ranks(*[list(slices)] * count, **more)
 
 
-def first(told: list[Rank]) -> Cause:
+def first(told: list[RankReport]) -> Cause:
     """The cause to cure first."""
     return Answer(told).causes[0]
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from course.core import ROOT
 from course.own import Answer
 from course.own.watch import timeline
-from course.own.watch.timeline import Rank
+from course.own.watch.timeline import RankReport
 
 OWN = ROOT / "tests" / "own"
 RECORDED = OWN / "slow" / "recorded" / "cpus.json.xz"
@@ -107,7 +107,7 @@ def answer(run: Run, folder: Path) -> Answer:
     return Answer(ranks)
 
 
-def small(ranks: list[Rank]) -> list[dict]:
+def small(ranks: list[RankReport]) -> list[dict]:
     """The reports of a run with what `why` reads of them: times in microseconds, small checksums.
 
     Checksums are compared with one another alone, so that numbers in their order do as well.

@@ -94,7 +94,7 @@ def reported(run: Run) -> list[dict]:
         raise SystemExit(f"{run.name}: {done.text(done.first_failed)}")
     answer = Answer(ranks)
     found = "; ".join(f"{each.cause} {each.share:.2f} {each.where}" for each in answer.causes[:3])
-    mark, away = "ok   " if is_right(run, answer) else "WRONG", answer.verdict.elsewhere
+    mark, away = "ok   " if is_right(run, answer) else "WRONG", answer.diagnosis.elsewhere
     print(f"{mark} {run.name:50} {found}  (others {away:.0%})", flush=True)
     return small(ranks)
 
@@ -117,7 +117,7 @@ def asked(make: str, planted: str, ranks: int, folder: str) -> tuple[bool, str]:
     )
     late = first.cause != "straggler" or (first.rank == 1 and first.where.split()[0] in planted)
     found = "; ".join(f"{each.cause} {each.share:.2f}" for each in answer.causes[:3])
-    away = answer.verdict.elsewhere
+    away = answer.diagnosis.elsewhere
     return first.cause in names and late, f"{found}  (others {away:.0%})"
 
 

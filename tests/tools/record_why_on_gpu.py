@@ -18,7 +18,7 @@ from course.charts import traces
 from course.own import Answer
 from course.own.slow import devices
 from course.own.watch import timeline
-from course.own.watch.watching import WITHIN
+from course.own.watched_run import WITHIN
 
 PLANT = Path(__file__).parents[1] / "own" / "slow" / "plants" / "on_gpus.py"
 TIMES = {"healthy": 24, "copies": 24, "straggler computes": 24, "bandwidth": 24}

@@ -182,7 +182,8 @@ def _problem(run: Run, limit: float, src: Path, asked: str) -> Exception:
     if run.reason == Reason.LIMIT:
         if run.processes and run.exit_codes == dict.fromkeys(run.processes, 0):
             return NotJudged(f"the ranks had ended, and {limit:.0f} s were over: {TOO_BUSY}")
-        if not run.exit_codes.keys() - stacks.places(run, src) and not _arrived(run, src, asked):
+        elsewhere = run.exit_codes.keys() - stacks.call_sites(run, src)
+        if not elsewhere and not _arrived(run, src, asked):
             return NotJudged(f"in {run.wall_s:.0f} s no rank came to your code: {TOO_BUSY}")
         return Deadlock(stacks.report(run, limit, src))
     if run.reason == Reason.LOST:

@@ -12,11 +12,11 @@ import psutil
 from course.core import RUNS, CourseError, Interrupted
 from course.launch import (
     Done,
-    Ended,
     Event,
     Here,
     Host,
     Run,
+    RunEnded,
     kill_tree,
     launch,
     still_the_same,
@@ -135,7 +135,7 @@ class RunningOnNodes:
         """Take in and show one event, or none for a moment."""
         try:
             event = self._events.get(timeout=LOOK_S)
-            if not isinstance(event, (Ended, Done)):  # of one node; the others go on
+            if not isinstance(event, (RunEnded, Done)):  # of one node; the others go on
                 self.run.take(event)
                 self._live(self.run, event)
         except queue.Empty:

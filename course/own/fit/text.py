@@ -1,13 +1,11 @@
 """The answer of `fit` in words."""
 
-from textwrap import wrap
-
 from course.core import words
 from course.own.fit import beside
 from course.own.fit.ledger import KINDS
 from course.own.fit.result import Result, Run
+from course.own.say.paragraph import paragraph
 
-WIDTH = 100
 COUNTED = {
     "weights": "counted; the model's own buffers among them",
     "gradients": "counted",
@@ -19,12 +17,10 @@ COUNTED = {
 
 
 def text(answer: Result) -> str:
-    """All of it, in lines of at most `WIDTH` characters."""
+    """Return the whole answer: the table, and a paragraph for each sentence."""
     lines = [*map(_verdict, answer.runs), "", *_table(answer)]
-    paragraphs = [*_advice(answer), *_doubts(answer)]
-    for each in paragraphs:
-        lines += wrap(each, WIDTH, subsequent_indent="    ", break_long_words=False)
-    return "\n".join(lines)
+    sentences = [*_advice(answer), *_doubts(answer)]
+    return "\n".join([*lines, *map(paragraph, sentences)])
 
 
 def gib(nbytes: float) -> str:

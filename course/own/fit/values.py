@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from course.core import user_files
 from course.own.fit.torch_insides import (
     FakeTensor,
     FakeTensorMode,
@@ -14,7 +15,7 @@ from course.own.fit.torch_insides import (
     value_of,
     without_dispatch,
 )
-from course.own.watch.lines import OURS, Lines
+from course.own.watch.lines import Lines
 
 SAMPLERS = "torch/utils/data/"
 # The value that a test of all numbers of a healthy training has.
@@ -70,7 +71,7 @@ class Values:
 
     def _assume(self) -> None:
         frame = sys._getframe(1)
-        while frame and frame.f_code.co_filename.startswith(OURS):
+        while frame and frame.f_code.co_filename.startswith(user_files.COURSE):
             frame = frame.f_back
         if frame and SAMPLERS in frame.f_code.co_filename:
             return  # a seed

@@ -1,4 +1,4 @@
-"""The list of what `run` can name: each with its cure, and the lab that teaches it."""
+"""Everything that `run` can name, with its cure and the lab that teaches it."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from course.own.finding import Finding
 
 @dataclass(frozen=True)
 class Known:
-    """What was `seen` in a few words, and what helps against it."""
+    """What is `seen` of a cause in a few words, and what helps against it."""
 
     seen: str
     cure: str
@@ -69,6 +69,6 @@ KNOWN = {
 
 
 def finding(what: str, says: str, **more: object) -> Finding:
-    """One of the list, with its cure and its lab."""
+    """Make a finding of the list, with its cure and its lab."""
     known = KNOWN[what]
     return Finding(what, says, **({"cure": known.cure, "lab": known.lab} | more))

@@ -1,1 +1,1 @@
-"""What is found, for people and programs: as text, as JSON, as a picture."""
+"""Findings for people and programs: as text, as JSON, as a picture."""

@@ -1,24 +1,25 @@
-"""What `why` answers: the verdict in words, as a picture, and as plain data."""
+"""The answer of `why`: the diagnosis in words, as a picture, and as plain data."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from course.core import CourseError, words
+from course.core import words
 from course.own.finding import Finding
-from course.own.say import text
-from course.own.slow import devices, typical, verdict
+from course.own.say import report, text
+from course.own.slow import devices, typical
 from course.own.slow.cause import Cause
 from course.own.slow.causes.computing import Computing
+from course.own.slow.diagnosis import diagnose
 from course.own.watch import timeline
-from course.own.watch.timeline import Rank
+from course.own.watch.timeline import RankReport
 
 if TYPE_CHECKING:
     from course.drawing import Picture
     from course.launch import Run
 
 
-def reports(folder: Path) -> list[Rank]:
-    """What the ranks have written to a folder so far."""
+def reports(folder: Path) -> list[RankReport]:
+    """Read what the ranks have reported to a folder so far."""
     ranks = [timeline.read(path) for path in sorted(folder.glob("rank*.json"))]
     for rank in ranks:
         devices.see(rank, folder / f"gpu{rank.rank}.json")
@@ -26,10 +27,10 @@ def reports(folder: Path) -> list[Rank]:
 
 
 def answer(folder: Path, is_end: bool = False) -> "Answer | None":
-    """The answer as soon as all ranks of this machine have reported to a folder; None before.
+    """Answer as soon as all ranks of this machine have reported to a folder; None before that.
 
-    At the end of a run, it rests on the ranks that have reported until then, if any has. Raises
-    `CourseError` where they saw too little to judge by.
+    At the end of a run, the answer rests on the ranks that have reported, if any has. Raises
+    `CourseError` if the reports are too few to judge by.
     """
     if not (is_end or timeline.all_have_reported(folder)):
         return None
@@ -37,58 +38,50 @@ def answer(folder: Path, is_end: bool = False) -> "Answer | None":
     return Answer(ranks) if ranks else None
 
 
-def answered(run: "Run", ranks: list[Rank]) -> "Answer | None":
-    """The answer to a run; None if the script failed before enough was seen.
-
-    Raises `CourseError` where it went well, and cannot be judged.
-    """
-    try:
-        return Answer(ranks)
-    except CourseError:
-        if run.ok:
-            raise
-        return None
+def answered(run: "Run", ranks: list[RankReport]) -> "Answer | None":
+    """Return the answer to a run that has ended, as `report.unless_failed` does."""
+    return report.unless_failed(run, lambda: Answer(ranks))
 
 
 class Answer:
-    """The verdict on what the ranks report; a terminal shows its text, a notebook a picture.
+    """A diagnosis to show: a terminal prints its text, a notebook draws a picture.
 
-    Raises `CourseError` where the reports are too few to judge by.
+    Raises `CourseError` if the reports are too few to judge by.
     """
 
-    def __init__(self, ranks: list[Rank]) -> None:
-        self.verdict = verdict.of(ranks)
+    def __init__(self, ranks: list[RankReport]) -> None:
+        self.diagnosis = diagnose(ranks)
 
     @property
     def causes(self) -> list[Cause]:
-        """What was found, the cause to cure first at the beginning."""
-        return self.verdict.causes
+        """The causes, the one to cure first at the beginning."""
+        return self.diagnosis.causes
 
     @property
     def findings(self) -> list[Finding]:
-        """The same for programs, in the form that all questions share; computing is none."""
+        """The causes in the form that all questions share, without computing, which is no fault."""
         return [cause.finding for cause in self.causes if not isinstance(cause, Computing)]
 
     @property
     def net_s(self) -> float:
         """How long a step takes, in seconds, without the time in which ranks wait for a core."""
-        return self.verdict.budget.net_s
+        return self.diagnosis.budget.net_s
 
     @property
     def picture(self) -> "Picture":
         """A typical step, a lane for each rank, with the first cause as its title."""
         from course.drawing import steps  # not needed in a terminal, and slow to import
 
-        budget = self.verdict.budget
+        budget = self.diagnosis.budget
         lanes = typical.lanes(budget)
-        title = text.title(self.verdict)
-        if self.verdict.first and text.lost_s(self.verdict):
+        title = text.title(self.diagnosis)
+        if self.diagnosis.first and text.lost_s(self.diagnosis):
             title = title.replace("a step", f"the {words.duration(budget.net_s)} that count")
         waits = [
             f"rank {rank} waits {words.duration(budget.waited(index))} for others"
             for index, rank in enumerate(lanes)
         ]
-        whose = "the Python that feeds each GPU" if self.verdict.blind else "each rank"
+        whose = "the Python that feeds each GPU" if self.diagnosis.blind else "each rank"
         return steps.draw(
             typical.plain(lanes),
             f"{title[0].upper()}{title[1:]}",
@@ -98,22 +91,22 @@ class Answer:
 
     def plain(self) -> dict:
         """As JSON, without the findings; times in seconds."""
-        budget = self.verdict.budget
+        budget = self.diagnosis.budget
         return {
             "causes": [cause.plain() for cause in self.causes],
             "ranks": [rank.rank for rank in budget.ranks],
             "step_s": round(budget.step_s, 6),
             "net_s": round(self.net_s, 6),
-            "elsewhere": round(self.verdict.elsewhere, 4),
-            "undecided": self.verdict.undecided,
+            "elsewhere": round(self.diagnosis.elsewhere, 4),
+            "undecided": self.diagnosis.undecided,
             "lanes": typical.plain(typical.lanes(budget)),
         }
 
     def __str__(self) -> str:
-        return text.text(self.verdict)
+        return text.text(self.diagnosis)
 
     def __repr__(self) -> str:
-        return f"<Answer: {text.title(self.verdict)}>"
+        return f"<Answer: {text.title(self.diagnosis)}>"
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         picture = self.picture

@@ -1,32 +1,31 @@
-"""What `right` answers: what is wrong, in words, and the table of what was compared."""
+"""The answer of `right`: what is wrong, in words, and the table of what was compared."""
 
 import html
 from dataclasses import replace
 from pathlib import Path
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from course.core import CourseError, words
+from course.core import words
 from course.own.finding import Finding
 from course.own.numbers import record
 from course.own.numbers.record import Rank
 from course.own.right import verdict
 from course.own.right.table import DIFFERS, MUST_DIFFER, NOT_SEEN, Row
 from course.own.say import report
+from course.own.say.paragraph import paragraph
 from course.own.watch import timeline
 
 if TYPE_CHECKING:
     from course.launch import Run
 
-WIDTH = 100
 NAME, STATE = 36, 10  # columns of the table
 
 
 def comparison(folder: Path, is_end: bool = False) -> "Comparison | None":
-    """The answer as soon as all ranks of this machine have reported to a folder; None before.
+    """Answer as soon as all ranks of this machine have reported to a folder; None before that.
 
-    At the end of a run, it rests on the ranks that have reported until then, if any has. Raises
-    `CourseError` where they saw too little to judge by.
+    At the end of a run, the answer rests on the ranks that have reported, if any has. Raises
+    `CourseError` if the reports are too few to judge by.
     """
     if not (is_end or timeline.all_have_reported(folder)):
         return None
@@ -35,22 +34,14 @@ def comparison(folder: Path, is_end: bool = False) -> "Comparison | None":
 
 
 def compared(run: "Run", folder: Path) -> "Comparison | None":
-    """The answer to a run that has ended; None if the script failed before enough was seen.
-
-    Raises `CourseError` where it went well, and cannot be judged.
-    """
-    try:
-        return comparison(folder, is_end=True)
-    except CourseError:
-        if run.ok:
-            raise
-        return None
+    """Return the answer to a run that has ended, as `report.unless_failed` does."""
+    return report.unless_failed(run, lambda: comparison(folder, is_end=True))
 
 
 class Comparison:
-    """The verdict on what the ranks report; a terminal shows its text, a notebook a table.
+    """A verdict to show: a terminal prints its text, a notebook shows a table.
 
-    Raises `CourseError` where the reports are too few to judge by.
+    Raises `CourseError` if the reports are too few to judge by.
     """
 
     def __init__(self, ranks: list[Rank]) -> None:
@@ -58,7 +49,7 @@ class Comparison:
 
     @property
     def findings(self) -> list[Finding]:
-        """What was found, the one that matters first at the beginning."""
+        """The findings, the most important one first."""
         return self.verdict.findings
 
     @property
@@ -78,7 +69,7 @@ class Comparison:
         return f"Wrong: {faults[0].what}, in the {steps} watched."
 
     def plain(self) -> dict:
-        """As JSON, but for the findings, which all tools write alike."""
+        """As JSON, without the findings, which all tools write alike."""
         return {
             "ranks": len(self.verdict.ranks),
             "steps": self.verdict.steps,
@@ -86,9 +77,9 @@ class Comparison:
         }
 
     def __str__(self) -> str:
-        told = report.text([_with_place(finding) for finding in self.findings])
+        findings = report.text([_with_place(finding) for finding in self.findings])
         head = f"{self.title} What was compared on {words.plural(len(self.verdict.ranks), 'rank')}:"
-        return "\n".join(filter(None, [told, head, *[_line(row) for row in self.rows]]))
+        return "\n".join(filter(None, [findings, head, *[_line(row) for row in self.rows]]))
 
     def __repr__(self) -> str:
         return f"<Comparison: {self.title}>"
@@ -97,7 +88,7 @@ class Comparison:
         return {"text/html": self._html(), "text/plain": str(self)}
 
     def _html(self) -> str:
-        told = "".join(
+        findings = "".join(
             f"<p><b>{html.escape(each.what.capitalize())}.</b> {html.escape(each.says)} "
             f"<i>Cure:</i> {html.escape(each.cure)}</p>"
             for each in map(_with_place, self.findings)
@@ -107,18 +98,18 @@ class Comparison:
             f"<td style='text-align:left'>{html.escape(row.says)}</td></tr>"
             for row in self.rows
         )
-        return f"{told}<p>{html.escape(self.title)}</p><table>{rows}</table>"
+        return f"{findings}<p>{html.escape(self.title)}</p><table>{rows}</table>"
 
 
 def state(row: Row) -> str:
-    """Its state as the table shows it."""
+    """The state of a row, as the table shows it."""
     if row.row in MUST_DIFFER and row.state != NOT_SEEN:
         return "differs ✓" if row.state == DIFFERS else "equal ✗"
     return row.state
 
 
 def _with_place(finding: Finding) -> Finding:
-    """With its line in the sentence, if that does not say it."""
+    """The finding with its line in the sentence, if that does not name it."""
     if not finding.where or finding.where in finding.says:
         return finding
     return replace(finding, says=f"{finding.says} See {finding.where}.")
@@ -126,5 +117,4 @@ def _with_place(finding: Finding) -> Finding:
 
 def _line(row: Row) -> str:
     head = f"  {row.row:{NAME}}{state(row):{STATE}}"
-    lines = wrap(row.says, WIDTH - len(head), break_long_words=False) or [""]
-    return "\n".join([head + lines[0], *[" " * len(head) + each for each in lines[1:]]])
+    return paragraph(row.says, head, " " * len(head))

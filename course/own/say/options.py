@@ -1,4 +1,4 @@
-"""What one may write after `why` and `right`, in a terminal and in a notebook."""
+"""The options of `why` and `right`, in a terminal and in a notebook."""
 
 import argparse
 from collections.abc import Sequence
@@ -12,24 +12,32 @@ from course.own.slow.thresholds import FEWEST
 
 
 class Parser(argparse.ArgumentParser):
-    """One whose errors are a sentence, in a notebook too."""
+    """A parser whose errors are one sentence, in a notebook too."""
 
     def error(self, message: str) -> NoReturn:
         raise CourseError(f"{self.prog}: {message}. It is used so: {self.usage}")
 
 
-def read(argv: Sequence[str], made: argparse.ArgumentParser) -> argparse.Namespace:
-    """The options and the `command`; raises `CourseError` where they cannot be understood."""
-    made.add_argument("--json", type=Path, metavar="FILE", help="write the answer as JSON too")
-    made.add_argument("command", nargs=argparse.REMAINDER, help="what starts your training")
-    options = made.parse_args(argv)
+def read(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
+    """Return the options, and the command without its ``--``.
+
+    Raises `CourseError` if there is no command, or if `Parser` cannot understand the options.
+    """
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the answer as JSON too")
+    parser.add_argument("command", nargs=argparse.REMAINDER, help="what starts your training")
+    options = parser.parse_args(argv)
     if options.command[:1] == ["--"]:
         options.command.pop(0)
+    if not options.command:
+        raise CourseError(
+            f"There is no command: {parser.prog} -- torchrun --standalone --nproc-per-node 2 "
+            "train.py."
+        )
     return options
 
 
 def why(prog: str, epilog: str = "") -> argparse.ArgumentParser:
-    """The options of `why` alone, without those that every tool has."""
+    """The options of `why`, without those that every tool has."""
     return _parser(
         prog,
         "Run your own training on several ranks, unchanged, and say where the time "
@@ -42,7 +50,7 @@ def why(prog: str, epilog: str = "") -> argparse.ArgumentParser:
 
 
 def right(prog: str, epilog: str = "") -> argparse.ArgumentParser:
-    """The options of `right` alone."""
+    """The options of `right`, without those that every tool has."""
     return _parser(
         prog,
         "Run your own training on several ranks, unchanged, and compare what they compute: "

@@ -2,22 +2,26 @@
 
 import json
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from textwrap import wrap
+from typing import TYPE_CHECKING, TypeVar
 
-from course.core import write_whole
+from course.core import CourseError, write_whole
 from course.own.finding import Finding
-from course.own.hang.verdict import Verdict
+from course.own.hang.ending import Ending
+from course.own.say.paragraph import paragraph
 
+if TYPE_CHECKING:
+    from course.launch import Run
+
+Judgement = TypeVar("Judgement")
 SCHEMA = 1  # of the JSON; own/hang/how.md, "For programs", says what is in it
-WIDTH = 100
 
 
-def verdict(found: Verdict) -> str:
-    """What `run` says of a run: how it ended, where the ranks stand, and why; or ""."""
-    return "\n".join(filter(None, [found.lead, *found.ranks, text(found.findings)]))
+def ending(how: Ending) -> str:
+    """The text of an ending: how the run ended, where its ranks stood, and why; or ""."""
+    return "\n".join(filter(None, [how.lead, *how.ranks, text(how.findings)]))
 
 
 def text(findings: Sequence[Finding]) -> str:
@@ -28,22 +32,29 @@ def text(findings: Sequence[Finding]) -> str:
 def _paragraph(finding: Finding) -> str:
     lab = f" Lab {finding.lab} teaches it." if finding.lab else ""
     name = finding.what[0].upper() + finding.what[1:]
-    told = [f"{name}: {finding.says}"]
+    sentences = [f"{name}: {finding.says}"]
     if finding.cure:
-        told.append(f"Cure: {finding.cure}{lab}")
-    lines = [
-        line
-        for each in told
-        for line in wrap(each, WIDTH, subsequent_indent="    ", break_on_hyphens=False,
-                         break_long_words=False)
-    ]  # fmt: skip
-    return "\n".join(lines)
+        sentences.append(f"Cure: {finding.cure}{lab}")
+    return "\n".join(map(paragraph, sentences))
+
+
+def unless_failed(run: "Run", judge: Callable[[], Judgement]) -> Judgement | None:
+    """Return a judgement on a run; None if the run failed before enough was seen of it.
+
+    Raises `CourseError` if the run went well, and cannot be judged.
+    """
+    try:
+        return judge()
+    except CourseError:
+        if run.ok:
+            raise
+        return None
 
 
 def write(path: Path, tool: str, command: Sequence[str], findings: Sequence[Finding],
           **more: object) -> None:  # fmt: skip
-    """Write them as JSON; `more` is what the tool itself has to say."""
-    told = {
+    """Write findings as JSON; `more` is what the tool itself adds."""
+    report = {
         "schema": SCHEMA,
         "tool": tool,
         "command": list(command),
@@ -52,7 +63,7 @@ def write(path: Path, tool: str, command: Sequence[str], findings: Sequence[Find
         "findings": [finding.plain() for finding in findings],
         **more,
     }  # fmt: skip
-    write_whole(path, json.dumps(told, indent=1) + "\n")
+    write_whole(path, json.dumps(report, indent=1) + "\n")
 
 
 def _version(package: str) -> str | None:

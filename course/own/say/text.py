@@ -1,36 +1,28 @@
-"""The verdict in words: ten lines that a newcomer understands."""
-
-from textwrap import wrap
+"""The diagnosis of `why` in words: ten lines that a newcomer understands."""
 
 from course.core import words
+from course.own.say.paragraph import paragraph
 from course.own.slow.cause import Cause, percent
 from course.own.slow.causes.computing import Computing
+from course.own.slow.diagnosis import Diagnosis
 from course.own.slow.thresholds import BUSY, MATTERS, SHOWN
-from course.own.slow.verdict import Verdict
-
-WIDTH = 100
 
 
-def title(verdict: Verdict) -> str:
+def title(diagnosis: Diagnosis) -> str:
     """The first cause in a line: 'straggler, rank 1: 70 % of a step'."""
-    return verdict.first.title if verdict.first else "undecided"
+    return diagnosis.first.title if diagnosis.first else "undecided"
 
 
-def text(verdict: Verdict) -> str:
-    """All of it, in lines of at most `WIDTH` characters."""
-    paragraphs = [*_causes(verdict), *_steps(verdict)]
-    paragraphs += [f"Not decided: {sentence}" for sentence in verdict.undecided]
-    lines = [
-        line
-        for paragraph in paragraphs
-        for line in wrap(paragraph, WIDTH, subsequent_indent="    ", break_long_words=False)
-    ]
-    return "\n".join(lines)
+def text(diagnosis: Diagnosis) -> str:
+    """Return the whole diagnosis, a paragraph for each sentence."""
+    sentences = [*_causes(diagnosis), *_steps(diagnosis)]
+    sentences += [f"Not decided: {sentence}" for sentence in diagnosis.undecided]
+    return "\n".join(map(paragraph, sentences))
 
 
-def _causes(verdict: Verdict) -> list[str]:
-    """The cause to cure first, and its cure; then what else was seen."""
-    first, *rest = verdict.causes or [None]
+def _causes(diagnosis: Diagnosis) -> list[str]:
+    """Sentences on the cause to cure first, with its cure, and then on the others."""
+    first, *rest = diagnosis.causes or [None]
     lines = []
     if isinstance(first, Computing):
         lines.append(f"{first.title}. {_about_computing(first, rest)}")
@@ -43,8 +35,8 @@ def _causes(verdict: Verdict) -> list[str]:
         if isinstance(first, Computing) and costs[0].share >= SHOWN:
             lines.append(_cure(costs[0]))
     lines += [f"Also seen: {each.says} {each.cure}" for each in rest if not each.share]
-    if verdict.fine:
-        lines.append(f"Below {percent(SHOWN)} of a step, so fine: {', '.join(verdict.fine)}.")
+    if diagnosis.fine:
+        lines.append(f"Below {percent(SHOWN)} of a step, so fine: {', '.join(diagnosis.fine)}.")
     return lines
 
 
@@ -61,53 +53,53 @@ def _cure(cause: Cause) -> str:
 
 
 def _in_short(cause: Cause) -> str:
-    return ", ".join(filter(None, [cause.title, cause.place]))
+    return ", ".join(filter(None, [cause.title, cause.location]))
 
 
-def _steps(verdict: Verdict) -> list[str]:
-    """What the figures rest on."""
-    budget = verdict.budget
-    steps = words.plural(len(budget.rounds), "step")
+def _steps(diagnosis: Diagnosis) -> list[str]:
+    """Sentences on what the figures rest on."""
+    budget = diagnosis.budget
+    steps = words.plural(len(budget.times), "step")
     ranks = words.plural(len(budget.ranks), "rank")
     if budget.missing:
         ranks += f" of {budget.ranks[0].local}"
     lines = [
         f"A step takes {words.duration(budget.step_s)}, the mean of {steps} on {ranks}"
-        f"{_apart(verdict)}."
+        f"{_apart(diagnosis)}."
     ]
-    if verdict.opening and verdict.opening.says not in verdict.first.says:
+    if diagnosis.opening and diagnosis.opening.says not in diagnosis.first.says:
         lines.append(
-            f"An epoch has a slow beginning: {verdict.opening.says}. That is "
-            f"{percent(verdict.opening.share)} of all time."
+            f"An epoch has a slow beginning: {diagnosis.opening.says}. That is "
+            f"{percent(diagnosis.opening.share)} of all time."
         )
     if budget.watching_s >= SHOWN * budget.step_s:
         lines.append(
             f"Watching itself took at least {words.duration(budget.watching_s)} of each step, "
             "which no figure counts."
         )
-    if verdict.elsewhere > BUSY:
+    if diagnosis.elsewhere > BUSY:
         lines.append(
-            f"Other programs kept {percent(verdict.elsewhere)} of this machine's cores busy: "
+            f"Other programs kept {percent(diagnosis.elsewhere)} of this machine's cores busy: "
             "close them and ask again, if the answer is close."
         )
     return lines
 
 
-def _apart(verdict: Verdict) -> str:
-    """What of the time by the clock is left out of all figures, and what recording takes."""
-    if verdict.unrecorded_s:
-        before = words.duration(verdict.unrecorded_s)
+def _apart(diagnosis: Diagnosis) -> str:
+    """The part of a step that no figure counts, and what recording takes."""
+    if diagnosis.unrecorded_s:
+        before = words.duration(diagnosis.unrecorded_s)
         return f" while torch.profiler recorded the GPUs; before it did, {before}"
-    if verdict.blind:
+    if diagnosis.blind:
         return ", by the clock of the Python that feeds the GPUs"
-    lost = lost_s(verdict)
+    lost = lost_s(diagnosis)
     if not lost:
         return ""
     return f"; for {words.duration(lost)} of it ranks waited for a core, which no share counts"
 
 
-def lost_s(verdict: Verdict) -> float:
+def lost_s(diagnosis: Diagnosis) -> float:
     """Seconds per step that no share counts, since ranks waited for a core; 0 if they are few."""
-    budget = verdict.budget
+    budget = diagnosis.budget
     lost = budget.step_s - budget.net_s
-    return 0.0 if verdict.blind or lost < MATTERS * budget.step_s else lost
+    return 0.0 if diagnosis.blind or lost < MATTERS * budget.step_s else lost

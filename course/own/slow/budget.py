@@ -1,10 +1,10 @@
 """What a step is made of: the work of each rank, and what messages between them take.
 
-No common clock is needed. Where ranks meet, in a message, all leave at about the same time, so the
-one that spends least there came last, and its time is the price of the message itself. What the
-others spend beyond it, they wait for the last one (lab 08). A step then takes as long as the rank
-with the most work of its own, and the price of the messages. All times are without those in which
-a thread waited for a core that other processes had.
+This needs no common clock. If ranks meet in a message, all leave it at about the same time. So the
+rank that spends least there came last, and its time is the price of the message itself. Whatever
+the others spend beyond it, they wait for the last one (lab 08). A step then takes as long as the
+rank with the most work of its own, plus the price of the messages. No time counts in which a thread
+waited for a core that other processes had.
 """
 
 from collections import Counter
@@ -13,54 +13,54 @@ from dataclasses import replace
 from functools import cached_property
 from statistics import fmean
 
-from course.own.slow import crowd, epochs, share
+from course.own.slow import crowd, epochs, step_times
 from course.own.slow.lateness import Late, Turns, late, turns
-from course.own.slow.share import TRAFFIC, Round, Share
+from course.own.slow.step_times import TRAFFIC, RankTimes, StepTimes
 from course.own.slow.thresholds import MEETS, STARVED
 from course.own.slow.traffic import Traffic
-from course.own.watch.timeline import Ddp, Pass, Rank, Script, Slice, Step
+from course.own.watch.timeline import Ddp, Pass, RankReport, Script, Slice, Step
 
 
 class Budget:
-    """The steps of all ranks: for each the share of every rank, and the slices behind it."""
+    """The steps of all ranks: for each the times of every rank, and the slices behind them."""
 
-    def __init__(self, ranks: list[Rank]) -> None:
+    def __init__(self, ranks: list[RankReport]) -> None:
         self.ranks = ranks
         self.weights = epochs.weights(ranks)
         self._traffic = Traffic(ranks)
         cut = [[_cut(step, rank.iterating) for step in self.of_rank(rank)] for rank in ranks]
         self.sliced = list(zip(*cut, strict=True))  # tails are cut off from backward
-        self.rounds = [
-            Round([self._share(slices) for slices in step], weight)
+        self.times = [
+            StepTimes([self._times(slices) for slices in step], weight)
             for step, weight in zip(self.sliced, self.weights, strict=True)
         ]
         if all(rank.device != "cuda" for rank in ranks):
-            share.cap(self.rounds)
+            step_times.cap(self.times)
 
-    def of_rank(self, rank: Rank) -> list[Step]:
-        """The steps of a rank that are judged: those that every rank was watched in."""
+    def of_rank(self, rank: RankReport) -> list[Step]:
+        """The steps of a rank that count: those in which every rank was watched."""
         return rank.steps[: len(self.weights)]
 
     @property
     def script(self) -> Script:
-        """What the script has, as the first rank reports it."""
+        """What the script has, by the first rank's report."""
         return self.ranks[0].script
 
     @property
     def ddp(self) -> list[Ddp]:
-        """The script's DDP modules, as the first rank reports them."""
+        """The script's DDP modules, by the first rank's report."""
         return self.script.ddp
 
     @property
     def missing(self) -> int:
-        """How many ranks did not report, of those on one machine."""
+        """The number of ranks on this machine that did not report."""
         return max(0, self.ranks[0].local - len(self.ranks))
 
     # -- lengths, in seconds per step --------------------------------------------------------------
 
     @property
     def step_s(self) -> float:
-        """The mean length of a step by the clock, without what watching it takes."""
+        """The mean length of a step by the clock, without the time that watching it takes."""
         lengths = [
             fmean(sum(s.end - s.start for s in slices if s.kind != "watching") for slices in step)
             for step in self.sliced
@@ -69,7 +69,7 @@ class Budget:
 
     @property
     def watching_s(self) -> float:
-        """How much longer a step took because it was watched, as far as the recorder knows."""
+        """The time that watching added to a step, as far as the recorder knows."""
         steps = zip(*(self.of_rank(rank) for rank in self.ranks), strict=True)
         by_step = [fmean(step.end - step.start for step in each) for each in steps]
         return fmean(by_step, self.weights) - self.step_s
@@ -77,7 +77,7 @@ class Budget:
     @cached_property
     def net_s(self) -> float:
         """The mean length of a step without waiting for a core."""
-        return share.length(self.rounds)
+        return step_times.length(self.times)
 
     @property
     def is_starved(self) -> bool:
@@ -90,51 +90,51 @@ class Budget:
         return self.is_starved or crowd.had_cores(self.ranks)
 
     def mean_own(self, kind: str) -> float:
-        """What one kind of work takes, the mean over ranks."""
-        return share.mean(self.rounds, lambda each: fmean(s.own[kind] for s in each.shares))
+        """The mean over ranks of what one kind of work takes."""
+        return step_times.mean(self.times, lambda each: fmean(s.own[kind] for s in each.ranks))
 
     def price(self, traffic: str) -> float:
-        """What such messages cost by themselves, without waiting for a late rank."""
-        return share.mean(self.rounds, lambda each: each.price(traffic))
+        """The cost of these messages themselves, without the wait for a late rank."""
+        return step_times.mean(self.times, lambda each: each.price(traffic))
 
     def waited(self, index: int, *traffic: str) -> float:
-        """How long a rank waits for others, in all messages or in these."""
+        """The time for which a rank waits for others, in all messages or in these."""
 
-        def beyond(each: Round) -> float:
-            waits = each.shares[index].waits
+        def beyond(each: StepTimes) -> float:
+            waits = each.ranks[index].waits
             return sum(waits[name] - each.price(name) for name in traffic or TRAFFIC)
 
-        return share.mean(self.rounds, beyond)
+        return step_times.mean(self.times, beyond)
 
     # -- what lies behind them ---------------------------------------------------------------------
 
     @cached_property
     def late(self) -> Late | None:
         """The rank that the others nearly always wait for."""
-        return late(self.rounds)
+        return late(self.times)
 
     @cached_property
     def turns(self) -> Turns | None:
-        """The lateness of ranks that are late in turns, where the others wait for them."""
-        lateness = None if self.late else turns(self.rounds)
+        """The lateness of ranks that are late in turns, if the others wait for them."""
+        lateness = None if self.late else turns(self.times)
         wait = fmean(self.waited(index) for index in range(len(self.ranks)))
         return lateness if lateness and wait >= MEETS * lateness.gain else None
 
     @property
-    def even(self) -> list[Round]:
+    def even(self) -> list[StepTimes]:
         """The steps as if no rank were late."""
         lateness = self.late or self.turns
-        return lateness.even if lateness else self.rounds
+        return lateness.even if lateness else self.times
 
     @property
     def passes(self) -> list[Pass]:
-        """What DDP reports of the last backward pass of each step and rank."""
+        """DDP's reports on the last backward pass of each step and rank."""
         steps = [step for rank in self.ranks for step in self.of_rank(rank)]
         return [step.passes[-1] for step in steps if step.passes]
 
     @property
     def averages(self) -> bool:
-        """Whether ranks send one another gradients, in however short a time."""
+        """Whether ranks send one another gradients, however little time that takes."""
         sent = self.slices(("collective", "tail"))
         return any(self.traffic(each) == "gradients" for each in sent)
 
@@ -154,7 +154,7 @@ class Budget:
         return [each for each in waits if self.traffic(each) == traffic]
 
     def where(self, *kinds: str, traffic: str = "", index: int | None = None) -> str:
-        """The line of the user's where most time of these kinds is spent; "" if none is known."""
+        """The user's line that takes most time of these kinds; "" if none is known."""
         lines: Counter[str] = Counter()
         for slice_ in self.slices(kinds, index):
             if slice_.where and (not traffic or self.traffic(slice_) == traffic):
@@ -166,11 +166,11 @@ class Budget:
         return next(sampled, "")
 
     def traffic(self, slice_: Slice) -> str:
-        """What a wait is for, one of `TRAFFIC`, but for ``early``."""
+        """The traffic that a wait is for: one of `TRAFFIC` except ``early``."""
         return self._traffic.of(slice_)
 
-    def _share(self, slices: list[Slice]) -> Share:
-        mine = Share()
+    def _times(self, slices: list[Slice]) -> RankTimes:
+        mine = RankTimes()
         for slice_ in slices:
             if slice_.kind in mine.own:
                 mine.own[slice_.kind] += slice_.seconds
@@ -180,11 +180,11 @@ class Budget:
 
 
 def _cut(step: Step, iterating: float) -> list[Slice]:
-    """The slices of a step, those cut in two in which a thread did one thing after the other.
+    """The slices of a step; a slice in which a thread did two things in turn is cut in two.
 
     What is left of a backward slice after DDP's last gradient is a tail: there the thread only
     waits for messages. Before that it computes: time in which it did not compute, though it could
-    have, was waiting for a core. A share of python is input, where an iterator gives the batches.
+    have, was waiting for a core. If an iterator gives the batches, a share of python is input.
     """
     parts = []
     for slice_ in step.slices:

@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 from course.core import words
 from course.own.finding import Finding
 from course.own.slow.budget import Budget
-from course.own.slow.share import length, without
+from course.own.slow.step_times import length, without
 from course.own.slow.thresholds import ALONE, CROWDED, MATTERS, TINY
 
 
@@ -42,17 +42,17 @@ class Cause:
 
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:
-        """The cause where it is found, once for each place."""
+        """Yield the cause, once for each place in which it is found."""
         raise NotImplementedError
 
     @classmethod
     def is_absent(cls, budget: Budget) -> bool:
-        """Whether there was nothing that it could lie in, so that it is not called fine."""
+        """Whether the cause cannot occur in this run, so that it is not called fine either."""
         return False
 
     @property
     def seen(self) -> str:
-        """What was seen of it in this run, in half a sentence."""
+        """What this run shows of the cause, in half a sentence."""
         return self.about
 
     @property
@@ -74,8 +74,8 @@ class Cause:
         return f"{self.cause}{rank}: {percent(self.share)} of a step"
 
     @property
-    def place(self) -> str:
-        """Where it lies: the part of the step, and the line of the user's."""
+    def location(self) -> str:
+        """The part of the step in which the cause lies, and the user's line."""
         part = "" if self.where == self.line else self.where
         if part and not part.startswith("outside"):
             part = f"in {part}"
@@ -83,7 +83,7 @@ class Cause:
 
     @property
     def gain(self) -> str:
-        """What a step would be without it, in a sentence."""
+        """How long a step would take without the cause, in a sentence."""
         whole = self.budget.net_s
         short, times = whole * (1 - self.share), 1 / max(1e-3, 1 - self.share)
         return (
@@ -93,8 +93,8 @@ class Cause:
 
     @property
     def says(self) -> str:
-        """All of it but the cure."""
-        head = ", ".join(filter(None, [self.title, self.place]))
+        """What was seen, where, and what it costs: all but the cure."""
+        head = ", ".join(filter(None, [self.title, self.location]))
         return f"{head}. {self.seen[0].upper()}{self.seen[1:]}. {self.gain}".strip()
 
     @property
@@ -124,7 +124,7 @@ class OwnWork(Cause):
 
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:
-        """Where a step would be shorter."""
+        """Yield the cause if a step would be shorter without this work."""
         gain = cls.gain_s(budget)
         if gain > 0:
             line = budget.where(cls.kind)
@@ -132,23 +132,23 @@ class OwnWork(Cause):
 
     @classmethod
     def gain_s(cls, budget: Budget) -> float:
-        """Seconds per step; what a late rank has more of is the straggler's."""
-        rounds = budget.even
+        """Seconds per step that are saved; a late rank's excess counts as the straggler's."""
+        times = budget.even
         if cls.is_chance_once:
-            most = max(rounds, key=lambda each: max(share.own[cls.kind] for share in each.shares))
-            rounds = [each for each in rounds if each is not most]
-        return length(rounds) - length(without(rounds, cls.kind))
+            most = max(times, key=lambda each: max(share.own[cls.kind] for share in each.ranks))
+            times = [each for each in times if each is not most]
+        return length(times) - length(without(times, cls.kind))
 
     @classmethod
     def whose(cls, budget: Budget) -> int | None:
-        """The rank that has nearly all of it, None where several have it."""
-        shares = [[each.weight * s.own[cls.kind] for s in each.shares] for each in budget.even]
-        totals = [sum(column) for column in zip(*shares, strict=True)]
+        """The rank that has nearly all of this work; None if several have it."""
+        ranks_ = [[each.weight * s.own[cls.kind] for s in each.ranks] for each in budget.even]
+        totals = [sum(column) for column in zip(*ranks_, strict=True)]
         most = max(range(len(totals)), key=totals.__getitem__)
         alone = len(totals) > 1 and totals[most] > ALONE * sum(totals)
         return budget.ranks[most].rank if alone else None
 
 
 def percent(share: float) -> str:
-    """A share as one says it: '31 %'."""
+    """A share in words: '31 %'."""
     return f"{100 * share:.0f} %" if share >= 0.01 else "less than 1 %"

@@ -1,17 +1,17 @@
 """What other programs take of the machine, so that ranks look slow which are not."""
 
 from course.own.slow.thresholds import BUSY
-from course.own.watch.timeline import Rank
+from course.own.watch.timeline import RankReport
 
 
-def elsewhere(ranks: list[Rank]) -> float:
+def elsewhere(ranks: list[RankReport]) -> float:
     """The share of the machine that other programs had while the ranks were watched."""
     longest = max(rank.watched_s for rank in ranks)
     others = max(rank.busy_s for rank in ranks) - sum(rank.cpu_s for rank in ranks)
     return max(0.0, others) / (longest * ranks[0].cores) if longest else 0.0
 
 
-def had_cores(ranks: list[Rank]) -> bool:
+def had_cores(ranks: list[RankReport]) -> bool:
     """Whether other programs had so much of it that one rank may have had less than another.
 
     The time that a rank's main thread waits for a core is left out of its work. What the thread

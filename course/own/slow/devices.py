@@ -1,9 +1,9 @@
 """What a GPU does in a step, as slices like those of the main thread, which only feeds it.
 
-While a kernel computes, the rank does what the kernel was launched for. NCCL's kernels last until
-all ranks have come, so what they take while nothing computes is a wait. A copy from the host with
-nothing beside it is `copies`. Else the GPU has nothing to do, because of what the main thread does
-at that moment: it loads, it saves, or it is still `launching` the next kernels.
+While a kernel computes, the rank does the work for which the kernel was launched. NCCL's kernels
+last until all ranks have come, so they are a wait while nothing else computes. A copy from the host
+with nothing alongside it is `copies`. Otherwise the GPU has nothing to do, because the main thread
+loads, saves, or is still `launching` the next kernels.
 """
 
 from bisect import bisect_right
@@ -15,16 +15,23 @@ from pathlib import Path
 from course.charts import intervals, traces
 from course.core import CourseError
 from course.own.slow.thresholds import FEWEST
-from course.own.watch.timeline import NOTHING, TOO_SHORT, WAITS, Pass, Rank, Slice, Step
-
-LAUNCHES = ("forward", "backward", "gradients", "optimizer")
-COMPUTES = (*LAUNCHES, "input", "python", "saving")
+from course.own.watch.timeline import (
+    COMPUTING,
+    KERNELS,
+    NOTHING,
+    TOO_SHORT,
+    WAITS,
+    Pass,
+    RankReport,
+    Slice,
+    Step,
+)
 
 Stretch = tuple[float, float, traces.Activity | None]
 
 
-def see(rank: Rank, trace: Path) -> None:
-    """Tell a rank what its GPU did in the steps that were recorded, or why that is not known."""
+def see(rank: RankReport, trace: Path) -> None:
+    """Add to a rank's report what its GPU did in the recorded steps, or why that is unknown."""
     if rank.device != "cuda" or rank.blind:
         return
     try:
@@ -51,7 +58,7 @@ def see(rank: Rank, trace: Path) -> None:
 def steps(activities: list[traces.Activity], host: list[Step]) -> list[Step]:
     """The GPU's own steps, one fewer than those of the main thread on the same clock.
 
-    Each lasts until the last thing is done that the main thread launched in its own step.
+    Each lasts until the GPU has done everything that the main thread launched in its own step.
     """
     slices = [slice_ for step in host for slice_ in step.slices]
     ends = [_end(activities, step) for step in host]
@@ -107,12 +114,12 @@ def _slices(stretches: Iterable[Stretch], host: list[Slice]) -> Iterator[Slice]:
 
 
 def _busy(activity: traces.Activity, host: Slice, start: float, end: float) -> Slice:
-    """What the GPU does, launched in a slice of the main thread."""
+    """A slice of the GPU's, for an activity launched in a slice of the main thread."""
     slice_ = Slice(host.kind, start, end, where=host.where, turn=host.turn)
     if activity.is_copy:
         return replace(slice_, kind="copies")
     if not activity.is_message:
-        return replace(slice_, kind=host.kind if host.kind in COMPUTES else "gradients")
+        return replace(slice_, kind=host.kind if host.kind in KERNELS else "gradients")
     if host.kind in WAITS:
         return replace(slice_, name=host.name, nbytes=host.nbytes, within=host.within)
     if "SendRecv" in activity.name:
@@ -121,13 +128,13 @@ def _busy(activity: traces.Activity, host: Slice, start: float, end: float) -> S
 
 
 def _idle(host: Slice, start: float, end: float) -> Slice:
-    """The GPU has nothing to do while the main thread is in a slice of its own."""
-    kind = "launching" if host.kind in LAUNCHES else host.kind
+    """A slice in which the GPU has nothing to do, during a slice of the main thread."""
+    kind = "launching" if host.kind in COMPUTING else host.kind
     return replace(host, kind=kind, start=start, end=end, queued=0.0, cpu=0.0, stalled=0.0)
 
 
 def _joined(slices: Iterable[Slice]) -> list[Slice]:
-    """Neighbours that differ in time alone as one."""
+    """Merge neighbours that differ in time alone."""
     joined: list[Slice] = []
     for each in slices:
         if joined and replace(joined[-1], start=each.start, end=each.end) == each:
@@ -140,7 +147,7 @@ def _joined(slices: Iterable[Slice]) -> list[Slice]:
 def _passes(
     activities: list[traces.Activity], slices: list[Slice], reported: list[Pass]
 ) -> list[Pass]:
-    """How the backward pass and the messages overlap; what DDP `reported` of its buckets."""
+    """The overlap of the backward pass and the messages; DDP `reported` the buckets."""
     sent = intervals.union((each.start, each.end) for each in activities if each.is_message)
     backward = intervals.union((each.start, each.end) for each in slices if each.kind == "backward")
     if not sent or not backward:

@@ -8,16 +8,16 @@ from itertools import pairwise
 from statistics import fmean
 
 from course.own.slow.thresholds import FEWEST
-from course.own.watch.timeline import Rank
+from course.own.watch.timeline import RankReport
 
 
-def openings(ranks: list[Rank]) -> list[bool]:
-    """For each step that all ranks were watched in, whether a rank began an epoch in it."""
+def openings(ranks: list[RankReport]) -> list[bool]:
+    """Whether a rank began an epoch, for each step in which all ranks were watched."""
     count = min(len(rank.steps) for rank in ranks)
     return [any(rank.steps[n].opens for rank in ranks) for n in range(count)]
 
 
-def weights(ranks: list[Rank]) -> list[float]:
+def weights(ranks: list[RankReport]) -> list[float]:
     """The weight of each step in a mean.
 
     If only one epoch began, and its length is not known, that step has the weight 0.
@@ -32,10 +32,10 @@ def weights(ranks: list[Rank]) -> list[float]:
     return [weight if each else 1.0 for each in opens]
 
 
-def epoch(ranks: list[Rank]) -> float:
+def epoch(ranks: list[RankReport]) -> float:
     """The steps of an epoch: as many as from one beginning to the next, or as the loader has.
 
-    It is 0 where neither is known.
+    It is 0 if neither is known.
     """
     begun = [n for n, opens in enumerate(openings(ranks)) if opens]
     if len(begun) > 1:

@@ -1,15 +1,15 @@
-"""Which rank the others wait for, because it has more to do than they."""
+"""The rank for which the others wait, because it has more to do than they."""
 
 from dataclasses import dataclass
 
-from course.own.slow.share import Round, evened, length, levelled, mean, without
+from course.own.slow.step_times import StepTimes, evened, length, levelled, mean, without
 from course.own.slow.thresholds import IN_TURNS, LEAST, PART, STEADY
 from course.own.watch.timeline import OWN
 
 
 @dataclass(frozen=True)
 class Late:
-    """The late rank, by its place; the kind of work in which it exceeds the others most.
+    """The late rank, by its index, and the kind of work in which it exceeds the others most.
 
     `even` has the steps with that excess removed.
     """
@@ -17,35 +17,35 @@ class Late:
     index: int
     kind: str
     gain: float  # seconds per step
-    even: list[Round]
+    even: list[StepTimes]
 
 
-def late(rounds: list[Round]) -> Late | None:
+def late(times: list[StepTimes]) -> Late | None:
     """The rank that the others nearly always wait for; None if there is no such rank.
 
     It need not be late in each step, such as one that validates in every tenth. The step in which
     ranks differ most may be chance, so the others must show the same.
     """
-    ranks = range(len(rounds[0].shares))
+    ranks = range(len(times[0].ranks))
     if len(ranks) < 2:
         return None
-    most = max(rounds, key=lambda each: each.weight * each.spread())
-    usual = [each for each in rounds if each is not most]
+    most = max(times, key=lambda each: each.weight * each.spread())
+    usual = [each for each in times if each is not most]
     if not any(each.weight for each in usual):
         return None
-    index = max(ranks, key=lambda rank: mean(usual, lambda each: each.shares[rank].work))
+    index = max(ranks, key=lambda rank: mean(usual, lambda each: each.ranks[rank].work))
     if _ahead(usual, index) < STEADY:
         return None
-    excess = {kind: _excess(rounds, index, kind) for kind in OWN}
+    excess = {kind: _excess(times, index, kind) for kind in OWN}
     kind = max(excess, key=excess.__getitem__)
-    even, usually_even = rounds, usual
+    even, usually_even = times, usual
     for each in OWN:
         if excess[each] >= PART * excess[kind]:
             even, usually_even = (evened(some, index, each) for some in (even, usually_even))
     usual_gain = length(usual) - length(usually_even)
     if kind == "saving" or usual_gain < LEAST * length(usual):
         return None
-    return Late(index, kind, length(rounds) - length(even), even)
+    return Late(index, kind, length(times) - length(even), even)
 
 
 @dataclass(frozen=True)
@@ -54,30 +54,30 @@ class Turns:
 
     kind: str
     gain: float  # seconds per step
-    even: list[Round]
+    even: list[StepTimes]
 
 
-def turns(rounds: list[Round]) -> Turns | None:
-    """None where no rank is late by much."""
-    counted = without(rounds, "saving")
+def turns(times: list[StepTimes]) -> Turns | None:
+    """Ranks that are late in turns; None if none is late by much."""
+    counted = without(times, "saving")
     gain = mean(counted, lambda each: each.spread())
-    if gain < IN_TURNS * length(rounds):
+    if gain < IN_TURNS * length(times):
         return None
     kind = max(OWN, key=lambda kind: mean(counted, lambda each: each.spread(kind)))
-    return Turns(kind, gain, levelled(rounds, kind))
+    return Turns(kind, gain, levelled(times, kind))
 
 
-def _excess(rounds: list[Round], index: int, kind: str) -> float:
-    """How much more of a kind of work a rank has than the others."""
-    return mean(rounds, lambda each: each.shares[index].own[kind] - each.others(index, kind))
+def _excess(times: list[StepTimes], index: int, kind: str) -> float:
+    """The seconds of a kind of work that a rank has more than the others."""
+    return mean(times, lambda each: each.ranks[index].own[kind] - each.others(index, kind))
 
 
-def _ahead(rounds: list[Round], index: int) -> float:
-    """The share of all that the last ranks are later which lies in steps where it is this one."""
+def _ahead(times: list[StepTimes], index: int) -> float:
+    """The share of the total lateness that lies in steps where this rank is last."""
     ahead = whole = 0.0
-    for each in rounds:
+    for each in times:
         spread = each.weight * each.spread()
         whole += spread
-        if each.shares[index].work >= max(share.work for share in each.shares):
+        if each.ranks[index].work >= max(mine.work for mine in each.ranks):
             ahead += spread
     return ahead / (whole or 1)

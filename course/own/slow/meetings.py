@@ -1,7 +1,7 @@
-"""Whether ranks that are late in turns meet in each step for nothing."""
+"""Whether ranks that are late in turns meet in each step needlessly."""
 
 from course.own.slow.budget import Budget
-from course.own.slow.share import mean
+from course.own.slow.step_times import mean
 from course.own.slow.thresholds import MEETS
 
 
@@ -16,5 +16,5 @@ def are_needless(budget: Budget) -> bool:
     ranks = range(len(budget.ranks))
     waited = sum(budget.waited(index) for index in ranks)
     for_script = sum(budget.waited(index, "synchronization") for index in ranks)
-    averaging = mean(budget.rounds, lambda each: bool(each.price("gradients")))
+    averaging = mean(budget.times, lambda each: bool(each.price("gradients")))
     return for_script >= MEETS * waited and averaging < MEETS

@@ -1,11 +1,11 @@
-"""What the first step of an epoch takes, next to the other steps."""
+"""How long the first step of an epoch takes, compared with the other steps."""
 
 from dataclasses import dataclass
 
 from course.core import words
 from course.own.slow import epochs
 from course.own.slow.budget import Budget
-from course.own.slow.share import Round, length, mean
+from course.own.slow.step_times import StepTimes, length, mean
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Opening:
 
     @property
     def says(self) -> str:
-        """It in half a sentence."""
+        """The comparison in half a sentence."""
         often = words.plural(round(self.steps), "step")
         first, other = words.duration(self.first_s), words.duration(self.other_s)
         return f"the first of {often} takes {first}, any other {other}"
@@ -31,7 +31,7 @@ class Opening:
 
 
 def opening(budget: Budget) -> Opening | None:
-    """None if no epoch began in the steps that count."""
+    """The first steps of epochs and the others; None if no epoch began in the steps that count."""
     first, others = _parted(budget)
     steps = epochs.epoch(budget.ranks)
     if not first or not others or steps <= 1:
@@ -42,9 +42,9 @@ def opening(budget: Budget) -> Opening | None:
 def share_of(budget: Budget, kind: str) -> float:
     """The share of a kind of work that lies in the first steps of epochs."""
 
-    def seconds(rounds: list[Round]) -> float:
-        weight = sum(each.weight for each in rounds)
-        return weight * mean(rounds, lambda each: max(s.own[kind] for s in each.shares))
+    def seconds(times: list[StepTimes]) -> float:
+        weight = sum(each.weight for each in times)
+        return weight * mean(times, lambda each: max(s.own[kind] for s in each.ranks))
 
     first, others = _parted(budget)
     if not first:
@@ -53,9 +53,9 @@ def share_of(budget: Budget, kind: str) -> float:
     return at_first / ((at_first + (seconds(others) if others else 0.0)) or 1)
 
 
-def _parted(budget: Budget) -> tuple[list[Round], list[Round]]:
-    """The rounds in which an epoch began, and the others; those without weight in neither."""
+def _parted(budget: Budget) -> tuple[list[StepTimes], list[StepTimes]]:
+    """The steps in which an epoch began, without those of no weight; and all others."""
     opens = epochs.openings(budget.ranks)
-    both = list(zip(budget.rounds, opens, strict=True))
+    both = list(zip(budget.times, opens, strict=True))
     first = [each for each, begins in both if begins and each.weight]
     return first, [each for each, begins in both if not begins]

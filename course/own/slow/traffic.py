@@ -1,18 +1,18 @@
-"""What a message is for, by its call, its size and where it was begun."""
+"""The traffic that a message belongs to, by its call, its size and the place of its begin."""
 
 from collections import Counter
 
 from course.own.slow.thresholds import LOSS, OF_GRADIENTS
-from course.own.watch.timeline import ASYNC, Rank, Slice
+from course.own.watch.calls import POINT_TO_POINT
+from course.own.watch.timeline import ASYNC, RankReport, Slice
 
-ONE_TO_ONE = ("send", "recv", "batch_isend_irecv", "wait")
 OBJECTS = ("barrier", "object", "monitored")
 
 
 class Traffic:
-    """Knows the lines that send gradients: in a step, at least a share of all their bytes."""
+    """Knows the lines that send gradients: at least a certain share of all their bytes per step."""
 
-    def __init__(self, ranks: list[Rank]) -> None:
+    def __init__(self, ranks: list[RankReport]) -> None:
         sent: Counter[str] = Counter()
         steps = [step for rank in ranks for step in rank.steps]
         for step in steps:
@@ -23,18 +23,18 @@ class Traffic:
         self._senders = {line for line, total in sent.items() if total >= least}
 
     def of(self, slice_: Slice) -> str:
-        """What a wait is for, one of `TRAFFIC`, but for ``early``."""
+        """The traffic that a wait is for: one of `TRAFFIC` except ``early``."""
         if slice_.kind in ("tail", "buffers"):
             return {"tail": "gradients", "buffers": "buffers"}[slice_.kind]
         if _is_talk(slice_):
             return "synchronization"
-        if slice_.name.removesuffix(f", {ASYNC}") in ONE_TO_ONE:
+        if slice_.name.removesuffix(f", {ASYNC}") in POINT_TO_POINT:
             return "messages"
         inside = slice_.within in ("forward", "backward", "optimizer") and slice_.nbytes > LOSS
         return "gradients" if inside or slice_.where in self._senders else "synchronization"
 
     def within(self, slice_: Slice, slices: list[Slice]) -> str:
-        """What a wait among these slices of a step is for: `of`, or ``early``."""
+        """The traffic that a wait among these slices of a step is for: as `of`, or ``early``."""
         traffic = self.of(slice_)
         return "early" if traffic == "gradients" and _is_early(slice_, slices) else traffic
 
@@ -53,8 +53,7 @@ def _is_talk(slice_: Slice) -> bool:
 def _is_early(slice_: Slice, slices: list[Slice]) -> bool:
     """Whether another backward pass follows its own before the optimizer takes a step.
 
-    What a forward pass needs, such as FSDP's parameters, every pass needs; so does a backward pass
-    that gathers them.
+    Messages that every pass needs, such as FSDP's parameters, are not early.
     """
     if slice_.turn == 0 or slice_.within == "forward" or slice_.name.startswith("all_gather"):
         return False

@@ -1,4 +1,4 @@
-"""A typical step of each rank, for a picture and for other programs."""
+"""A typical step of each rank, for the picture and for other programs."""
 
 from dataclasses import asdict, dataclass, replace
 from statistics import median_low
@@ -54,7 +54,7 @@ def lanes(budget: Budget) -> dict[int, list[Stretch]]:
 
 
 def _typical(budget: Budget) -> int:
-    """The number of the step whose length is the median, of those that begin no epoch."""
+    """The number of the step of median length, among those that begin no epoch."""
     opens = epochs.openings(budget.ranks)
     steps = budget.of_rank(budget.ranks[0])
     lengths = {n: step.end - step.start for n, step in enumerate(steps) if not opens[n]}
@@ -75,16 +75,16 @@ def plain(stretches: dict[int, list[Stretch]]) -> dict[str, list[dict]]:
 
 
 def _last(budget: Budget, number: int, index: int) -> int | None:
-    """The rank that has most to do in a step; None if it is this one."""
-    shares = budget.rounds[number].shares
-    last = max(range(len(shares)), key=lambda rank: shares[rank].work)
+    """The rank with most work in a step; None if it is this one."""
+    ranks_ = budget.times[number].ranks
+    last = max(range(len(ranks_)), key=lambda rank: ranks_[rank].work)
     return None if last == index else budget.ranks[last].rank
 
 
 def _stretches(
     budget: Budget, number: int, index: int, slice_: Slice, last: int | None
 ) -> list[Stretch]:
-    """A slice as stretches: what is a wait ends with the message's own time.
+    """A slice as stretches; a wait ends with the message's own time.
 
     The time in which own work waited for a core is a stretch of its own, since no share counts it.
     """
@@ -97,8 +97,8 @@ def _stretches(
             Stretch(kind, slice_.start, cut, slice_.where),
             Stretch("waiting for a core", cut, slice_.end, slice_.where),
         ]
-    mine = sum(budget.rounds[number].shares[index].waits.values())
-    share = 1 - budget.rounds[number].prices / mine if mine else 0.0
+    mine = sum(budget.times[number].ranks[index].waits.values())
+    share = 1 - budget.times[number].prices / mine if mine else 0.0
     cut = slice_.start + share * (slice_.end - slice_.start)
     return [
         Stretch("waiting", slice_.start, cut, slice_.where, last),
@@ -107,7 +107,7 @@ def _stretches(
 
 
 def _joined(stretches: list[Stretch], short: float) -> list[Stretch]:
-    """Neighbours of one kind as one stretch, and what is too short to see as part of another."""
+    """Merge neighbours of one kind, and stretches too short to see with the one before."""
     joined: list[Stretch] = []
     for each in stretches:
         same = joined and joined[-1].kind == each.kind

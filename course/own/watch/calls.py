@@ -1,13 +1,12 @@
 """On a rank: a record of the last collectives and backward passes, which outlives the process.
 
-It is a file in memory (mmap): what was written is there even after SIGKILL. A call is recorded from
-within torch's own function, by a helper that the function calls first. So there is no frame of ours
-in any traceback, and none in the stack of a rank that waits.
+The record is a file in memory (mmap), so what was written is there even after SIGKILL. A call is
+recorded from within torch's own function, by a helper that the function calls first. So no
+traceback has a frame of ours, nor has the stack of a rank that waits.
 """
 
 import mmap
 import os
-import re
 import struct
 import sys
 import threading
@@ -17,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
+
+from course.core import user_files
 
 SLOTS, SLOT = 256, 224  # calls that are kept, and bytes of each
 HEAD = struct.Struct("<QQQ")  # calls and backward passes so far, bytes of DDP's gradients
@@ -31,7 +32,10 @@ NAMES = frozenset((
 ))  # fmt: skip
 DEFAULT = "0"  # torch's name for the group of all ranks
 SENT = ("tensor", "input", "input_tensor", "tensor_list", "input_list", "tensors", "output")
-ONE_TO_ONE = ("isend", "irecv", "send", "recv", "send_object_list", "recv_object_list")
+POINT_TO_POINT = (
+    "send", "recv", "isend", "irecv", "send_object_list", "recv_object_list", "batch_isend_irecv",
+    "wait",
+)  # fmt: skip  # whose partner alone must come
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ class Calls:
         self._own: dict[CodeType, str] = {}
 
     def install(self) -> None:
-        """Begin; needs torch, which has been imported."""
+        """Begin to record; torch must have been imported."""
         from torch import autograd
         from torch.distributed import distributed_c10d
         from torch.nn.parallel import DistributedDataParallel
@@ -77,7 +81,7 @@ class Calls:
         _before(DistributedDataParallel, "_build_params_for_reducer", self._wrapped)
 
     def _called(self, *_: object) -> None:
-        """The caller of the helper is a collective, or something like `get_rank`."""
+        """Record the helper's caller if it is a collective, and not something like `get_rank`."""
         frame = sys._getframe(2)
         if frame.f_code.co_name not in NAMES or os.getpid() != self.process:
             return
@@ -94,7 +98,7 @@ class Calls:
             shape = f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
         group = getattr(given.get("group"), "group_name", DEFAULT)
         self.number += 1
-        of_all = group == DEFAULT and name not in ONE_TO_ONE
+        of_all = group == DEFAULT and name not in POINT_TO_POINT
         self._order += of_all
         thread = threading.current_thread()
         named = "" if thread is threading.main_thread() else thread.name
@@ -107,7 +111,7 @@ class Calls:
         self._count()
 
     def _wrapped(self, ddp: Any, *_: object) -> None:
-        """A module is wrapped by DDP: how much its gradients are."""
+        """Note the size of the gradients of a module that DDP wraps."""
         if not self.gradients and os.getpid() == self.process:
             mine = [each for each in ddp.module.parameters() if each.requires_grad]
             self.gradients = sum(each.numel() * each.element_size() for each in mine)
@@ -137,28 +141,18 @@ class Calls:
 
 
 def _kind(code: CodeType) -> str:
-    """The name of a file of the user's; "collective" for one of torch's; "" for other code."""
+    """The name of a user's file; "collective" for one of torch's collectives; "" for other code."""
     file = code.co_filename
     if file.endswith(C10D):
         return "collective" if code.co_name in NAMES else ""
-    return os.path.basename(file) if of_user(file) else ""
-
-
-COURSE = str(Path(__file__).resolve().parents[2]) + os.sep
-LIBRARY = re.compile(r"/(site|dist)-packages/|/lib/python3\.\d+/")
-STDLIB = os.path.dirname(os.__file__) + os.sep
-
-
-def of_user(file: str) -> bool:
-    """Whether a file belongs to no library, as far as its path says."""
-    return not (file.startswith(("<", STDLIB, COURSE)) or LIBRARY.search(file))
+    return os.path.basename(file) if user_files.is_users(file) else ""
 
 
 def _before(home: object, name: str, ours: Callable) -> None:
-    """Have `ours` called, with the same arguments, before a function of a module.
+    """Call `ours`, with the same arguments, before a function of a module.
 
-    Only functions will do that raise nothing and wait for nothing, or our frame would be seen.
-    A torch without that name is left alone.
+    The function must raise nothing and wait for nothing, or our frame would show. A torch without
+    that name is left alone.
     """
     real = getattr(home, name, None)
     if real is None:
@@ -173,7 +167,7 @@ def _before(home: object, name: str, ours: Callable) -> None:
 
 
 @dataclass
-class Record:
+class CallRecord:
     """What `Calls` has written: the last calls, the oldest first, and the counts."""
 
     calls: list[Call] = field(default_factory=list)
@@ -182,18 +176,18 @@ class Record:
     gradients: int = 0  # bytes of those that DDP averages
 
 
-def read(path: Path) -> Record:
-    """The record of a process; an empty one if it has none."""
+def read(path: Path) -> CallRecord:
+    """Read the record of a process; an empty one if it has written none."""
     try:
         data = path.read_bytes()
     except OSError:
-        return Record()
+        return CallRecord()
     if len(data) < HEAD.size:
-        return Record()
+        return CallRecord()
     slots = [data[HEAD.size + n * SLOT :][:SLOT].rstrip(b"\0") for n in range(SLOTS)]
     found = [_call(slot.decode(errors="replace")) for slot in slots if slot]
     calls = sorted(filter(None, found), key=lambda call: call.number)
-    return Record(calls, *HEAD.unpack_from(data))
+    return CallRecord(calls, *HEAD.unpack_from(data))
 
 
 def _call(line: str) -> Call | None:

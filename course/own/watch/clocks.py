@@ -1,4 +1,4 @@
-"""On a rank: how long a thread waited for a core, how busy the machine was, what the time is."""
+"""On a rank: the time, how long a thread waited for a core, and how busy the machine was."""
 
 import contextlib
 import os
@@ -13,19 +13,21 @@ TICKS = os.sysconf("SC_CLK_TCK")
 def ahead_of_calendar() -> float:
     """Seconds that the clock of the recorder, ``perf_counter``, is ahead of that of the calendar.
 
-    Of several looks the shortest, since within one the thread may have waited for a core.
+    Of several readings the shortest counts, because during the others the thread may have waited
+    for a core.
     """
-    looks = []
+    readings = []
     for _ in range(5):
         before, calendar, after = time.perf_counter(), time.time(), time.perf_counter()
-        looks.append((after - before, (before + after) / 2 - calendar))
-    return min(looks)[1]
+        readings.append((after - before, (before + after) / 2 - calendar))
+    return min(readings)[1]
 
 
 class RunQueue:
-    """Seconds that the thread which made it has been ready to run, and waited for a core.
+    """Seconds for which the thread that made it was ready to run, and waited for a core.
 
-    Linux counts them for each thread (Documentation/scheduler/sched-stats.rst); elsewhere it is 0.
+    Linux counts them for each thread (Documentation/scheduler/sched-stats.rst). Elsewhere they
+    are 0.
     """
 
     def __init__(self) -> None:
@@ -34,7 +36,7 @@ class RunQueue:
             self._file = os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
 
     def seconds(self) -> float:
-        """So far."""
+        """The seconds so far."""
         if self._file is None:
             return 0.0
         return int(os.pread(self._file, 64, 0).split()[1]) / 1e9
@@ -46,7 +48,7 @@ class RunQueue:
 
 
 class NetworkQueues:
-    """The same for the threads that send and receive for torch, and how long these ran."""
+    """The threads that send and receive for torch: how long they waited for a core, and ran."""
 
     NAMES = ("gloo", "pt_gloo")  # as Gloo and torch call them
 
@@ -54,7 +56,7 @@ class NetworkQueues:
         self._files: list[int] = []
 
     def find(self) -> None:
-        """Look for the threads, which start when the ranks join."""
+        """Find the threads, which start when the ranks join."""
         self.close()
         for thread in Path("/proc/self/task").glob("*"):
             with contextlib.suppress(OSError):
@@ -63,7 +65,7 @@ class NetworkQueues:
                     self._files.append(os.open(thread / "schedstat", flags))
 
     def seconds(self) -> list[tuple[float, float]]:
-        """So far, of each: waited for a core, and ran."""
+        """Of each thread, how long it has waited for a core and how long it has run."""
         times = []
         with contextlib.suppress(OSError):  # a thread has ended
             for file in self._files:
@@ -79,7 +81,7 @@ class NetworkQueues:
 
 
 class Usage:
-    """What this process and its machine use, from when it was made."""
+    """What this process and its machine have used since this object was made."""
 
     def __init__(self) -> None:
         self._start = _counters()

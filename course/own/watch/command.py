@@ -22,7 +22,7 @@ from course.launch import process_tree
 from course.own.watch.process import FOLDER, LOOKS_AT, RANK, REPORTS, STEPS, TIME, WORLD
 
 ENTRY = Path(__file__).with_name("entry")
-LOOK_S = 0.5  # how often to check what the processes have written
+POLL_S = 0.5  # how often to check what the processes have written
 GRACE_S = 5.0  # from an interrupt until the command is ended
 PASSED_ON = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP, signal.SIGQUIT)
 
@@ -34,7 +34,7 @@ def environment(
     reports: Path | None = None,
     looks_at: str = TIME,
 ) -> dict[str, str]:
-    """What has every Python process of a command watched.
+    """Return the variables that have every Python process of a command watched.
 
     With `steps`, their time or numbers (`looks_at`) are watched as well, and written to `reports`,
     if not to the same folder. `rank` is the process's own and how many there are, where the command
@@ -55,12 +55,10 @@ def environment(
     return found
 
 
-class Command:
-    """`words` as one types them, and how they ended: `code` is None while they run."""
+class WatchedCommand:
+    """A running command, `words` as one types them; `code` is None until it ends."""
 
     def __init__(self, words: Sequence[str], env: dict[str, str]) -> None:
-        if not words:
-            raise CourseError("There is no command: put yours behind --.")
         process_tree.adopt_orphans()
         self._folder = env[FOLDER]
         self.began = time.monotonic()
@@ -72,30 +70,30 @@ class Command:
 
     @property
     def code(self) -> int | None:
-        """As a shell gives it: 128 and the signal for a command that was killed."""
+        """The exit code as in a shell: 128 and the signal for a command that was killed."""
         code = self._process.poll()
         return 128 - code if code is not None and code < 0 else code
 
     @property
     def pid(self) -> int:
-        """Of the command itself, not of the ranks that it starts."""
+        """The process id of the command itself, not of the ranks that it starts."""
         return self._process.pid
 
-    def run(self, look: Callable[[], bool]) -> None:
-        """Until it ends, or until `look` says that it should; an interrupt is noted.
+    def run(self, is_over: Callable[[], bool]) -> None:
+        """Wait until the command ends or `is_over` returns true; note an interrupt.
 
         Ctrl-C reaches every process of the terminal, so the command gets it by itself.
         """
         with _signals(self._process):
             try:
-                while self.code is None and not look():
+                while self.code is None and not is_over():
                     with contextlib.suppress(subprocess.TimeoutExpired):
-                        self._process.wait(LOOK_S)
+                        self._process.wait(POLL_S)
             except KeyboardInterrupt:
                 self.interrupted = True
 
     def end(self) -> None:
-        """End it, and all that it has started."""
+        """End the command and everything that it has started."""
         if self.interrupted:
             with contextlib.suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
                 self._process.wait(GRACE_S)
@@ -107,7 +105,7 @@ class Command:
         self._process.wait()
 
     def _below(self) -> list[psutil.Process]:
-        """Its processes that are alive, by the folder in their environment."""
+        """The command's living processes, which have its folder in their environment."""
         found = []
         for process in psutil.Process().children(recursive=True):
             with contextlib.suppress(psutil.Error):
@@ -118,7 +116,7 @@ class Command:
 
 @contextmanager
 def _signals(process: subprocess.Popen) -> Iterator[None]:
-    """Signals that a scheduler sends reach the command; SIGTERM is an interrupt for us, too."""
+    """Pass a scheduler's signals on to the command; SIGTERM also interrupts this process."""
 
     def pass_on(number: int, _: FrameType | None) -> None:
         process.send_signal(number)

@@ -1,8 +1,8 @@
 """On a rank: what `DistributedDataParallel` does inside, which runs in C++.
 
 After each backward pass it can report when the last gradient was there and when messages went: "for
-debugging and analysis", says torch, which promises none of these names. Where one is gone, the
-evidence is gone with it, and nothing else.
+debugging and analysis", says torch, which promises none of these names. If one is gone, only its
+evidence is lost.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from course.own.watch.recorder import Recorder
 from course.own.watch.timeline import Pass
 
 NS = 1e-9
-RARELY = 100  # passes from one that DDP times to the next, as torch sets it
+TORCH_RATE = 100  # passes: DDP times one of this many, unless told otherwise
 
 
 @dataclass
@@ -30,15 +30,15 @@ class _Model:
     ended: int = 0
 
 
-class Ddp:
-    """Watches every DDP module of the script, and asks it for the times of each of its passes."""
+class DdpHooks:
+    """Watches every DDP module of the script, and collects the times of each of its passes."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._models: dict[int, _Model] = {}
 
     def install(self, between: Callable) -> None:
-        """Begin; `between` steps between callers and functions."""
+        """Begin to watch; `between` steps between callers and functions."""
         between(self._make, ("__init__",), DistributedDataParallel)
         between(self._forward, ("forward",), DistributedDataParallel)
         between(self._enter_no_sync, ("no_sync",), DistributedDataParallel)
@@ -46,10 +46,10 @@ class Ddp:
         between(self._search, ("prepare_for_backward",), dist.Reducer)
 
     def remove(self) -> None:
-        """End: DDP times itself as rarely as before."""
+        """End the watching; DDP times itself as rarely as before."""
         for model in self._models.values():
             if _reports(model.module):
-                model.module._set_ddp_runtime_logging_sample_rate(RARELY)
+                model.module._set_ddp_runtime_logging_sample_rate(TORCH_RATE)
         self._models.clear()
 
     def _make(self, name: str, real: Callable, args: tuple, kwargs: dict) -> None:
@@ -81,7 +81,7 @@ class Ddp:
         return result
 
     def _count(self, model: _Model) -> None:
-        """This pass, if a backward pass may follow it."""
+        """Count this forward pass if a backward pass may follow it."""
         if self._recorder.warm and torch.is_grad_enabled():
             if model.module.require_backward_grad_sync:
                 model.facts.forwards += 1
@@ -101,7 +101,7 @@ class Ddp:
             return real(*args, **kwargs)
 
     def _search(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
-        """Of a reducer, from the outputs that it is given; where it need not search, from none."""
+        """Time a reducer's search, which starts from the outputs; without any it is left out."""
         if not args[-1]:
             return real(*args, **kwargs)
         with self._recorder.during("search"):

@@ -1,7 +1,7 @@
 """On a rank with a GPU: for some steps more, torch.profiler records what the GPU does.
 
 These steps are not among those that are timed, since the profiler slows down what it records. It
-is asked for the GPU's work alone, which costs least.
+records the GPU's work alone, which costs least.
 """
 
 from pathlib import Path
@@ -16,17 +16,17 @@ STEPS = 6  # the first one is lost: the recording begins in it
 
 
 class Recording:
-    """Of this rank's GPU, from `begin` to `end`; `blind` says why there is none."""
+    """A recording of this rank's GPU, from `begin` to `end`; `blind` says why there is none."""
 
     def __init__(self, trace: Path) -> None:
         self._trace = trace
         self._profile: profiler.profile | None = None
         self._may_begin = True
         self.blind = TOO_SHORT
-        self.apart = 0.0  # what the recorder's clock is ahead of that of the calendar, in seconds
+        self.apart = 0.0  # seconds by which the recorder's clock is ahead of the calendar's
 
     def begin(self) -> bool:
-        """Whether it has begun now; on a rank without a GPU it never does."""
+        """Whether the recording has begun now; on a rank without a GPU it never does."""
         if not (self._may_begin and on_gpu()):
             return False
         self._may_begin = False
@@ -37,7 +37,7 @@ class Recording:
         try:
             profile.prepare_trace()
             profile.start_trace()  # not `start`, which is watched: the script may call it
-        except (RuntimeError, AssertionError) as error:  # no reason to end anybody's training
+        except (RuntimeError, AssertionError) as error:  # no reason to end the training
             self.blind = f"torch.profiler could not begin: {error}"
             return False
         self._profile, self.blind = profile, ""
@@ -45,13 +45,13 @@ class Recording:
         return True
 
     def taken(self) -> None:
-        """The script begins to profile."""
+        """Stop, because the script begins to profile."""
         self.end()
         self._may_begin = False
         self.blind = TAKEN
 
     def end(self) -> None:
-        """Write the trace, if it has begun; the second time does nothing."""
+        """Write the trace, if there is one; the second call does nothing."""
         if self._profile:
             self._profile.stop_trace()
             self._profile.export_chrome_trace(str(self._trace))

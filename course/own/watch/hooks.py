@@ -1,7 +1,7 @@
-"""On a rank: what lets a recorder see what the script does. The script is not changed.
+"""On a rank: the hooks by which a recorder sees what the script does. The script is not changed.
 
-Public hooks of torch where there are some; else a step between the script and the function that it
-calls. All of it is taken away again when the recorder has seen enough.
+The hooks are torch's public ones if there are any; otherwise they step between the script and the
+function that it calls. All are removed when the recorder has seen enough.
 """
 
 import sys
@@ -20,10 +20,10 @@ from torch.optim.optimizer import (
 
 from course.core import interceptor
 from course.own.watch import samples
-from course.own.watch.ddp import Ddp
+from course.own.watch.ddp import DdpHooks
 from course.own.watch.gpus import Recording
 from course.own.watch.late_import import on_import
-from course.own.watch.loaders import Loaders
+from course.own.watch.loaders import LoaderHooks
 from course.own.watch.recorder import Recorder
 from course.own.watch.timeline import ASYNC, WAITS
 
@@ -42,7 +42,10 @@ FUNCTIONS = ("all_reduce", "all_gather_tensor", "reduce_scatter_tensor", "all_to
 # What writes a checkpoint, besides `torch.save`; most scripts import none of these modules.
 SAVES = {
     "torch.distributed.checkpoint": ("save", "async_save"),
-    "safetensors.torch": ("save_file", "serialize_file"),  # the second for those who hold the first
+    "safetensors.torch": (
+        "save_file",
+        "serialize_file",
+    ),  # save_file calls the second
 }
 FRAMEWORKS = {"transformers.trainer": "Trainer", "accelerate.optimizer": "accelerate"}
 
@@ -52,7 +55,7 @@ class Hooks:
 
     def __init__(self, recorder: Recorder, recording: Recording) -> None:
         self._recorder, self._recording = recorder, recording
-        self._ddp, self._loaders = Ddp(recorder), Loaders(recorder)
+        self._ddp, self._loaders = DdpHooks(recorder), LoaderHooks(recorder)
         self._all = ExitStack()
         self._roots: dict[int, nn.Module] = {}
         self._buffers: set[int] = set()  # where those of the roots lie in memory
@@ -62,7 +65,7 @@ class Hooks:
         self._pending: dict[int, tuple[str, int, str]] = {}  # by work that goes on
 
     def install(self) -> None:
-        """Begin."""
+        """Install the hooks."""
         self._between(self._join, ("init_process_group",))
         self._between(self._collective, (*COLLECTIVES, *OTHERS))
         self._between(self._wait, ("wait",), dist.Work)
@@ -85,7 +88,7 @@ class Hooks:
             self._all.callback(register(hook).remove)
 
     def remove(self) -> None:
-        """End."""
+        """Remove the hooks."""
         self._all.close()
         self._ddp.remove()
 
@@ -117,7 +120,7 @@ class Hooks:
         return work
 
     def _wait(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
-        if self._recorder.kind in WAITS:  # it belongs to what is waited for already
+        if self._recorder.kind in WAITS:  # it is part of another wait
             return real(*args, **kwargs)
         name, nbytes, within = self._pending.pop(id(args[0]), (name, 0, ""))
         with self._recorder.during("collective", f"{name}, {ASYNC}", nbytes, within):
@@ -144,7 +147,7 @@ class Hooks:
     # -- computing ---------------------------------------------------------------------------------
 
     def _first_calls(self, module: nn.Module, inputs: object) -> None:
-        """In the warm-up: find the modules that the script itself calls, and hook those alone."""
+        """Find, in the warm-up, the modules that the script itself calls, and hook those alone."""
         recorder = self._recorder
         if recorder.warm:
             self._search.remove()
@@ -157,7 +160,7 @@ class Hooks:
             recorder.forward()
 
     def _note_sharding(self, module: nn.Module) -> None:
-        """Whether it is sharded, by which of the two, and whether that sends 16 bits."""
+        """Note whether a module is sharded, by which of the two, and whether that sends 16 bits."""
         if "torch.distributed.fsdp" not in sys.modules:
             return
         from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel
@@ -176,7 +179,7 @@ class Hooks:
             script.half |= bool(policy) and (policy.reduce_dtype or policy.param_dtype) in HALF
 
     def _called(self, module: nn.Module, args: tuple, kwargs: dict) -> None:
-        """The script calls a module of its own: with which samples?"""
+        """Note the samples with which the script calls a module."""
         if self._recorder.outside:
             if self._recorder.compares:
                 self._loaders.look(self._recorder.fed, (args, kwargs))
@@ -233,7 +236,7 @@ class Hooks:
 
 
 def _framework() -> str:
-    """Which of the two takes this step, by the modules on the stack; "" if the script does."""
+    """The framework that takes this step, by the modules on the stack; "" if it is the script."""
     frame, names = sys._getframe(1), set()
     while frame is not None:
         names.add(frame.f_globals.get("__name__"))

@@ -13,9 +13,9 @@ OnImport = Callable[[ModuleType], None]
 
 @contextmanager
 def on_import(name: str, act: OnImport) -> Iterator[None]:
-    """While it is entered, `act` gets the module of this name when it has been imported.
+    """Inside the `with`, call `act` with the module of this name once it has been imported.
 
-    A module that is there already it gets at once.
+    If the module is there already, `act` gets it at once.
     """
     if name in sys.modules:
         act(sys.modules[name])
@@ -31,7 +31,7 @@ def on_import(name: str, act: OnImport) -> Iterator[None]:
 
 
 class _Finder(MetaPathFinder):
-    """Finds one module, once, by means of all other finders."""
+    """Finds one module, once, with the help of all other finders."""
 
     def __init__(self, name: str, act: OnImport) -> None:
         self._name, self._act = name, act
@@ -39,7 +39,7 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The spec that the others find, whose loader then acts."""
+        """Return the spec that the other finders find; its loader then calls `act`."""
         if fullname != self._name:
             return None
         sys.meta_path.remove(self)  # so that this very search does not end here again

@@ -4,23 +4,19 @@ import contextlib
 import inspect
 import os
 import sys
-import sysconfig
 import threading
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from types import CodeType, FrameType
 
+from course.core import user_files
+
 PERIOD_S = 0.02
-OURS = str(Path(__file__).resolve().parents[2]) + os.sep
-COMPUTES = ("forward", "backward", "optimizer")
-LIBRARIES = tuple(
-    {os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "purelib")}
-)
+PASSES = ("forward", "backward", "optimizer")  # after backward the next batch may be fetched
 
 
 class Lines:
-    """Knows the user's own files: those of no library, in the script's folder or the current."""
+    """Knows the script, and the user's files in its folder and in the current one."""
 
     def __init__(self, script: str) -> None:
         self._folder = os.path.dirname(os.path.realpath(script)) + os.sep
@@ -33,7 +29,7 @@ class Lines:
         return self.of(sys._getframe(1))
 
     def of(self, frame: FrameType | None) -> str:
-        """The innermost line of the user's from a frame outwards."""
+        """The innermost line of the user's, from a frame outwards."""
         while frame is not None:
             if name := self._file(frame.f_code):
                 return f"{name}:{frame.f_lineno}"
@@ -46,7 +42,7 @@ class Lines:
 
     @staticmethod
     def iterators(frame: FrameType | None) -> Iterator[CodeType]:
-        """The code of all iterators that are being asked for their next item."""
+        """The code of all iterators whose next item is being computed."""
         while frame is not None:
             code, caller = frame.f_code, frame.f_back
             generator = code.co_flags & inspect.CO_GENERATOR and not code.co_name.startswith("<")
@@ -63,24 +59,20 @@ class Lines:
 
     def _name(self, file: str) -> str:
         path = os.path.realpath(file)
-        own = path == self._script or (
-            path.startswith(self._folders)
-            and not path.startswith((*LIBRARIES, OURS))
-            and "site-packages" not in path
-        )
+        own = path == self._script or (path.startswith(self._folders) and user_files.is_users(path))
         return path.removeprefix(self._folder) if own and os.path.isfile(path) else ""
 
 
 class Sampler:
-    """Looks fifty times a second at which line a thread is, by what kind of work.
+    """Samples the line of a thread fifty times a second, by the kind of its work.
 
-    `kind` says what the thread is doing at the moment. Each look takes some 0.1 ms.
-    Batches need not come from a DataLoader, so `stop` also returns the share of ``python`` in which
-    an iterator was asked for something. An iterator in which a model computes, too, is the loop of
-    a training.
+    `kind` returns what the thread is doing at the moment. Each sample takes some 0.1 ms.
+    Batches need not come from a DataLoader, so `stop` also returns the share of ``python`` that was
+    spent in iterators. An iterator in which a model computes is the training loop, and does not
+    count.
     """
 
-    def __init__(self, lines: Lines, thread: int, kind: "Kind") -> None:
+    def __init__(self, lines: Lines, thread: int, kind: Callable[[], str]) -> None:
         self._lines, self._thread, self._kind = lines, thread, kind
         self._ended = threading.Event()
         self._seen: dict[str, Counter[str]] = {}
@@ -89,11 +81,11 @@ class Sampler:
         self._sampler = threading.Thread(target=self._sample, daemon=True)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Begin to sample."""
         self._sampler.start()
 
     def stop(self) -> tuple[dict[str, str], float]:
-        """End, and return for each kind the line that was seen most, and the share of python."""
+        """End, and return each kind's most frequent line, and the share of python in iterators."""
         self._ended.set()
         self._sampler.join()
         iterating = {key: count for key, count in self._iterating.items() if key[1] - self._loops}
@@ -106,16 +98,10 @@ class Sampler:
     def _sample(self) -> None:
         while not self._ended.wait(PERIOD_S):
             frame = sys._current_frames().get(self._thread)
-            kind, line = self._kind.kind, self._lines.of(frame)
+            kind, line = self._kind(), self._lines.of(frame)
             self._seen.setdefault(kind, Counter())[line] += 1
             iterators = frozenset(self._lines.iterators(frame))
             if kind == "python":
                 self._iterating[line, iterators] += 1
-            elif kind in COMPUTES:
+            elif kind in PASSES:
                 self._loops |= iterators
-
-
-class Kind:
-    """What a thread is doing."""
-
-    kind = "python"

@@ -13,7 +13,7 @@ from course.own.watch.recorder import Recorder
 PLAIN = (RandomSampler, SequentialSampler)  # what a loader takes if it is given no sampler
 
 
-class Loaders:
+class LoaderHooks:
     """Watches every DataLoader of the script."""
 
     def __init__(self, recorder: Recorder) -> None:
@@ -23,14 +23,14 @@ class Loaders:
         self._loaders: dict[int, int] = {}  # by iterator
 
     def install(self, between: Callable) -> None:
-        """Begin; `between` steps between callers and functions."""
+        """Begin to watch; `between` steps between callers and functions."""
         iterators = insides.inside(torchs, "_BaseDataLoaderIter")
         between(self._draw, ("__next__",), iterators)
         between(self._choose, ("_next_index",), iterators)
         between(self._open, ("__iter__",), DataLoader)
 
     def look(self, see: Callable, batch: object) -> None:
-        """Have the samples of a batch seen, by their checksums."""
+        """Pass the checksums of a batch's samples to `see`."""
         with self._recorder.during("watching"), suppress(RuntimeError, TypeError):  # odd tensors
             see(samples.rows(batch))
 
@@ -55,7 +55,7 @@ class Loaders:
         return batch
 
     def _count(self, iterator: object) -> None:
-        """The loader that gives most batches is the one that is reported."""
+        """Count a batch, and report the loader that gives most of them."""
         loader = self._loaders.get(id(iterator))
         if loader is not None:
             self._draws[loader] = self._draws.get(loader, 0) + 1
@@ -84,7 +84,7 @@ def _facts(loader: DataLoader) -> timeline.Loader:
 
 
 def _length(sized: object) -> int:
-    """How much it holds; 0 if it does not know."""
+    """The length of a data set or a loader; 0 if it has none."""
     with suppress(Exception):  # of the script's own code, or since a stream has none
         return len(sized) if isinstance(sized, Sized) else 0
     return 0

@@ -1,4 +1,4 @@
-"""On a rank: watch the steps of the script that runs here, and write down what was seen."""
+"""On a rank: watch the steps of the script that runs here, and write the rank's report."""
 
 import atexit
 import os
@@ -17,17 +17,17 @@ from course.own.watch.recorder import Recorder
 def observe(folder: Path, steps: int, script: str) -> Callable[[], None]:
     """Begin to watch this process: that many steps after a warm-up, then write them to `folder`.
 
-    What it returns ends that early. The group that the script joins says which rank this is, or
-    else the environment does.
+    The function that it returns ends the watching early. The rank is that of the group which the
+    script joins, or else the environment's.
     """
     process = os.getpid()
     world = int(os.environ.get("WORLD_SIZE", "1"))
-    report = timeline.Rank(int(os.environ.get("RANK", "0")), world, 1)
+    report = timeline.RankReport(int(os.environ.get("RANK", "0")), world, 1)
     trace = folder / f"gpu-of-{process}.json"
 
     def end() -> None:
         hooks.remove()
-        # Not in a loader's worker, nor in a process that only starts the ranks.
+        # A loader's worker, or a process that only starts the ranks, reports nothing.
         if os.getpid() != process or not (report.seen or report.backend or "RANK" in os.environ):
             return
         from course import hardware  # slow to import, so not before the steps have been watched

@@ -1,8 +1,8 @@
-"""In every Python process of a watched command: is it a rank, and what is to be watched of it?
+"""In every Python process of a watched command: find out whether it is a rank, and watch it.
 
 A rank is known by its environment, or by the group that it joins: children of `mp.spawn` have no
 environment of their own. The launcher, workers of loaders and other programs that a rank starts
-come through here as well; they are not watched, or not counted as ranks.
+come through here as well, but are not watched, or not counted as ranks.
 """
 
 import atexit
@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from course.own.watch.late_import import on_import
 FOLDER = "COURSE_WATCH"  # the folder to which each process writes
 STEPS = "COURSE_WATCH_STEPS"  # for how many steps each rank is watched
 LOOKS_AT = "COURSE_WATCH_LOOKS_AT"  # ... and what of them: TIME for `why`, NUMBERS for `right`
-TIME, NUMBERS = "time", "numbers"
+TIME, NUMBERS = "watch", "numbers"  # the sub-room whose `observer` looks at that
 REPORTS = "COURSE_WATCH_REPORTS"  # the folder for what it has seen of them
 RANK, WORLD = "COURSE_RANK", "COURSE_WORLD"  # which rank it is, where a scheduler started it
 CLAIMED = "COURSE_WATCH_PID"  # the rank from which a process descends
@@ -26,14 +27,14 @@ CLAIMED = "COURSE_WATCH_PID"  # the rank from which a process descends
 NO_RANKS = ("torchrun", "torch.distributed.run", "accelerate", "resource_tracker", "forkserver",
             "compile_worker")  # what starts ranks, or helps them  # fmt: skip
 
-_state: dict[str, Any] = {}  # of this process: what looks at it
+_state: dict[str, Any] = {}  # of this process: what watches it
 
 
 def begin() -> None:
     """Begin to watch this process, if the environment asks for it."""
     folder = os.environ.get(FOLDER, "")
     if not os.path.isdir(folder) or CLAIMED in os.environ:
-        return  # a rank's loader workers and other programs
+        return  # a loader worker of a rank, or another program that it starts
     rank = _number(RANK, "RANK")
     if rank is not None:
         os.environ[CLAIMED] = str(os.getpid())
@@ -45,42 +46,38 @@ def begin() -> None:
 
 
 def _with_torch(folder: Path, rank: int | None) -> None:
-    """torch is there: record calls, and have `why` or `right` watch steps."""
+    """Record calls, now that torch is imported, and have `why` or `right` watch steps."""
     with suppress(Exception):  # a failure of ours never reaches the script
         if "calls" not in _state:
             _look(folder, rank)
         _state["calls"].install()
         if (steps := os.environ.get(STEPS)) and _may_be_a_rank(rank):
-            if os.environ.get(LOOKS_AT) == NUMBERS:
-                from course.own.numbers.observer import observe
-            else:
-                from course.own.watch.observer import observe
-
+            observer = import_module(f"course.own.{os.environ.get(LOOKS_AT, TIME)}.observer")
             reports = Path(os.environ.get(REPORTS, folder))
-            _at_end(observe(reports, int(steps), sys.argv[0]))
+            _at_end(observer.observe(reports, int(steps), sys.argv[0]))
         _at_end_of_child()
 
 
 def _may_be_a_rank(rank: int | None) -> bool:
-    """Whether it is one, or may join a group as the child of a script that spawns its ranks."""
+    """Whether this is a rank, or may join a group as the child of a script that spawns ranks."""
     return rank is not None or not any(each in " ".join(sys.orig_argv) for each in NO_RANKS)
 
 
 def _look(folder: Path, rank: int | None) -> None:
     from course.own.watch.calls import Calls
-    from course.own.watch.looks import Looker
+    from course.own.watch.snapshots import SnapshotWriter
 
     own = folder / f"{os.uname().nodename}-{os.getpid()}"
     own.mkdir(exist_ok=True)
     calls = Calls(own / "calls")
-    looker = Looker(own, calls, rank, _number(WORLD, "WORLD_SIZE") or 1)
+    looker = SnapshotWriter(own, calls, rank, _number(WORLD, "WORLD_SIZE") or 1)
     _state.update(calls=calls, looker=looker)
     looker.start()
     _at_end(lambda: looker.end(_error()))
 
 
 def _at_end(call: Callable[[], None]) -> None:
-    """Have it called when this process ends; the second of two such calls does nothing."""
+    """Call it when this process ends; the second of two calls does nothing."""
     process = os.getpid()
 
     def ours() -> None:
@@ -93,9 +90,9 @@ def _at_end(call: Callable[[], None]) -> None:
 
 
 def _at_end_of_child() -> None:
-    """`multiprocessing` ends a child while its exception is on its way; at exit that is forgotten.
+    """Also call it where `multiprocessing` ends a child, whose exception is forgotten at exit.
 
-    A child that is spawned does not know yet that it is one when it imports torch.
+    A spawned child does not know yet that it is one when it imports torch.
     """
     from multiprocessing.util import Finalize
 
@@ -107,7 +104,7 @@ def _error() -> BaseException | None:
     """The exception that ends this process, if one does."""
     error = sys.exc_info()[1] or getattr(sys, "last_value", None)
     if isinstance(error, SystemExit):
-        error = error.__context__  # `mp.spawn` ends a child so, when it has raised
+        error = error.__context__  # so `mp.spawn` ends a child that has raised
     return error
 
 

@@ -1,4 +1,4 @@
-"""On a rank: what its main thread does, step by step."""
+"""On a rank: record what its main thread does, step by step."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -7,24 +7,29 @@ from contextlib import contextmanager
 from course.own.watch import gpus
 from course.own.watch.clocks import Usage
 from course.own.watch.gpus import Recording
-from course.own.watch.lines import Kind, Lines, Sampler
-from course.own.watch.strip import Strip, again
-from course.own.watch.timeline import Pass, Rank, Slice, Step
+from course.own.watch.lines import Lines, Sampler
+from course.own.watch.slices import Slices, again
+from course.own.watch.timeline import Pass, RankReport, Slice, Step
 
 WARM_UP = 5  # steps: DDP rebuilds its buckets in the second, loaders start, memory is allocated
-RARELY = 4  # steps from one whose model's input is looked at to the next
+COMPARE_EVERY = 4  # steps: in one of this many, what a model is called with is looked at
 IN_VAIN = 12  # backward passes without an optimizer's step: then these end a step
 CLOCKS = ("optimizer", "backward", "loader")  # what may end a step, the best first
 
 
-class Recorder(Kind):
+class Recorder:
     """Takes in what the hooks see, fills in `report`, and ends by itself after `count` steps.
 
     `on_end` is then called, once. Only the thread that made it is watched.
     """
 
     def __init__(
-        self, report: Rank, count: int, lines: Lines, gpu: Recording, on_end: Callable[[], None]
+        self,
+        report: RankReport,
+        count: int,
+        lines: Lines,
+        gpu: Recording,
+        on_end: Callable[[], None],
     ) -> None:
         self.report, self.lines, self.active = report, lines, True
         self.steps: list[Step] = []
@@ -32,14 +37,14 @@ class Recorder(Kind):
         self._timed, self._recorded = slice(count), slice(0)  # of `steps`
         self._thread = threading.get_ident()
         self._turns = dict.fromkeys(CLOCKS, 0)
-        # What is done when nothing in particular is: python; forward before a backward pass, and
-        # gradients after it.
+        # The kind of work when nothing in particular is done: python, but forward before a backward
+        # pass, and gradients after it.
         self._base = "python"
         self._stack: list[Slice] = []  # what goes on around the current slice
-        self._strip = Strip(lines.here)
-        self._step = Step(self._strip.moment, 0.0)
+        self._slices = Slices(lines.here)
+        self._step = Step(self._slices.moment, 0.0)
         self._epochs: dict[int, Step] = {}  # by iterator: the step in which it was started
-        self._sampler = Sampler(lines, self._thread, self)
+        self._sampler = Sampler(lines, self._thread, lambda: self.kind)
         self._usage: Usage | None = None
 
     # -- what the hooks see ------------------------------------------------------------------------
@@ -47,7 +52,7 @@ class Recorder(Kind):
     @property
     def kind(self) -> str:
         """What the thread is doing."""
-        return self._strip.now.kind
+        return self._slices.now.kind
 
     @property
     def warm(self) -> bool:
@@ -60,54 +65,55 @@ class Recorder(Kind):
         return self.active and threading.get_ident() == self._thread
 
     def during(self, kind: str, name: str = "", nbytes: int = 0, within: str = "") -> "During":
-        """While it is entered, this kind of thing is done; `within` is where it was begun."""
+        """Inside the `with`, the thread does this kind of work, begun `within` another kind."""
         return During(self, Slice(kind, 0, 0, name=name, nbytes=nbytes, within=within))
 
     def beside(self, name: str, nbytes: int) -> None:
-        """Another thread begins to send a message, for which this one may wait."""
-        self._strip.beside(name, nbytes)
+        """Note that another thread begins to send a message, for which this one may wait."""
+        self._slices.beside(name, nbytes)
 
     @property
     def outside(self) -> bool:
-        """Whether nothing in particular is being done, or an optimizer has called a closure."""
+        """Whether the thread does nothing in particular, or an optimizer has called a closure."""
         if not self.listening:
             return False
         return self.kind == "optimizer" if self._stack else self._base != "forward"
 
     def forward(self) -> None:
-        """A model is called: all up to the backward pass is forward."""
+        """Note that a model is called: everything up to the backward pass is forward."""
         if self.outside:
             if not self._stack:
                 self._base = "forward"
-            self._strip.begin(Slice("forward", 0, 0), by_script=True)
+            self._slices.begin(Slice("forward", 0, 0), by_script=True)
 
     @contextmanager
     def backward(self) -> Iterator[None]:
-        """While it is entered, a backward pass goes on."""
+        """Inside the `with`, a backward pass goes on."""
         self._end_if_full()
         if not self.listening:
             yield
             return
         if self._stack and self.kind == "forward":  # in a closure, from which the optimizer goes on
-            self._strip.begin(Slice("optimizer", 0, 0), by_script=True)
+            self._slices.begin(Slice("optimizer", 0, 0), by_script=True)
         elif self._base != "forward":
-            self._strip.call_it_forward()
+            self._slices.call_it_forward()
         self._base = "gradients"
         with self.during("backward"):
-            self._strip.turn += 1
+            self._slices.turn += 1
             yield
         self.turn("backward")
 
     def opened(self, iterator: object, samples: int) -> None:
-        """A loader was started, on so many samples of all ranks together (0: not known)."""
+        """Note that a loader was started, on this many samples of all ranks (0: unknown)."""
         if self.listening:
             self._epochs[id(iterator)] = self._step
             self.report.loaded = max(self.report.loaded, samples)
 
     def drew(self, iterator: object, rows: list[int]) -> None:
-        """A loader has given a batch of samples with these checksums.
+        """Note that a loader has given a batch of samples with these checksums.
 
-        If it was started in an earlier step, it feeds the steps, and an epoch began in that one.
+        If the loader was started in an earlier step, it feeds the steps, and an epoch began in
+        that one.
         """
         self._step.rows += rows
         self._step.draws += 1
@@ -117,26 +123,26 @@ class Recorder(Kind):
     @property
     def compares(self) -> bool:
         """Whether to look at what a model is called with: in some of the steps with a loader."""
-        return bool(self._step.rows) and len(self.steps) % RARELY == 0
+        return bool(self._step.rows) and len(self.steps) % COMPARE_EVERY == 0
 
     def fed(self, rows: list[int]) -> None:
-        """The script has called a model with samples of these checksums."""
+        """Note that the script has called a model with samples of these checksums."""
         self._step.fed += rows
 
     def chose(self, indices: list[int]) -> None:
-        """A loader will fetch the samples whose indices have these checksums."""
+        """Note that a loader will fetch the samples whose indices have these checksums."""
         if self.listening:
             self._step.indices += indices
 
     def passed(self, pass_: Pass) -> None:
-        """DDP has reported how its last backward pass went, perhaps one of the step before."""
+        """Note DDP's report on its last backward pass, perhaps one of the step before."""
         for step in (self._step, *self.steps[-1:]):
             if step.start <= pass_.start:
                 step.passes.append(pass_)
                 return
 
     def turn(self, clock: str) -> None:
-        """One of `CLOCKS` has come round: a step ends if this is the one that ends steps."""
+        """Note that one of `CLOCKS` has come round; if this is the one that ends steps, end one."""
         if clock == "loader":
             self._end_if_full()
         if not self.listening:
@@ -162,25 +168,25 @@ class Recorder(Kind):
     # -- slices and steps --------------------------------------------------------------------------
 
     def enter(self, slice_: Slice) -> None:
-        """It begins within what is being done."""
+        """Begin a slice within the current one."""
         if slice_.kind in ("input", "optimizer"):
             self._base = "python"
-        self._stack.append(self._strip.now)
+        self._stack.append(self._slices.now)
         slice_.within = slice_.within or self.kind
-        self._strip.begin(slice_, by_script=True)
+        self._slices.begin(slice_, by_script=True)
 
     def leave(self) -> None:
-        """What was entered last is over."""
+        """End the slice that was entered last."""
         if self._stack and self.active:
             outer = self._stack.pop()
-            self._strip.begin(again(outer) if self._stack else Slice(self._base, 0, 0))
+            self._slices.begin(again(outer) if self._stack else Slice(self._base, 0, 0))
 
     def _end_step(self) -> None:
-        goes_on = again(self._strip.now) if self._stack else Slice(self._base, 0, 0)
-        self._strip.begin(goes_on)
-        self._step.slices, self._step.end = self._strip.cut(), self._strip.moment
+        goes_on = again(self._slices.now) if self._stack else Slice(self._base, 0, 0)
+        self._slices.begin(goes_on)
+        self._step.slices, self._step.end = self._slices.cut(), self._slices.moment
         self.steps.append(self._step)
-        self._step = Step(self._strip.moment, 0.0)
+        self._step = Step(self._slices.moment, 0.0)
         self.report.seen += 1
         if self.report.seen == WARM_UP:
             self._begin_to_watch()
@@ -188,9 +194,9 @@ class Recorder(Kind):
             self.steps = self.steps[-1:]
 
     def _end_if_full(self) -> None:
-        """End where nothing goes through a list of hooks, from which ours are then taken away.
+        """End if enough steps were recorded; called when torch runs none of its lists of hooks.
 
-        What DDP reports of the last step comes one step late.
+        The hooks are then removed from these lists. DDP reports on the last step one step late.
         """
         if not self.listening or not self.warm or len(self.steps) <= self._count:
             return
@@ -202,12 +208,12 @@ class Recorder(Kind):
 
     def _begin_to_watch(self) -> None:
         self.steps = []
-        self._strip.find_network()
+        self._slices.find_network()
         self._sampler.start()
         self._usage = Usage()
 
     def stop(self) -> None:
-        """End watching; the second time does nothing."""
+        """End the watching; the second call does nothing."""
         if not self.active:
             return
         self.active = False
@@ -217,12 +223,12 @@ class Recorder(Kind):
             vars(report).update(self._usage.so_far())
             report.steps, report.recorded = self.steps[self._timed], self.steps[self._recorded]
         self._gpu.end()
-        self._strip.close()
+        self._slices.close()
         self._on_end()
 
 
 class During:
-    """A part of the work of the thread that is watched; no generator, which takes longer."""
+    """A part of the watched thread's work; a class, because a generator takes longer."""
 
     __slots__ = ("_entered", "_recorder", "_slice")
 

@@ -7,12 +7,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-ROWS, BYTES = 64, 512  # looked at, of a batch and of a row
+ROWS, BYTES = 64, 512  # of a batch, and of a row, that count
 PLAIN = (int, float, str, bytes)  # a list that begins so may be long, and has no tensor
 
 
 def _weights() -> np.ndarray:
-    """Numbers as if by chance, the same on every rank: splitmix64 of 1, 2, 3 and so on.
+    """Pseudorandom numbers, the same on every rank: splitmix64 of 1, 2, 3 and so on.
 
     `numpy.random` would be slow to import.
     """
@@ -26,21 +26,21 @@ WEIGHTS = _weights()
 
 
 def rows(batch: object) -> list[int]:
-    """A checksum for each sample of a batch, by its largest tensor; none where there is none."""
+    """A checksum for each sample of a batch, by its largest tensor; empty without a tensor."""
     plain = [each for each in tensors(batch) if each.ndim and each.layout is torch.strided]
     largest = max(plain, key=lambda tensor: tensor.nbytes, default=None)
     if largest is None or not largest.nbytes or largest.device.type != "cpu":
         return []
     plain = largest.view(torch.int16) if largest.dtype is torch.bfloat16 else largest
-    # In numpy, and all rows at once: this is done in each step, and must be cheap.
+    # In numpy, and all rows at once: this is done in each step, so it must be cheap.
     flat = plain.detach().numpy()[:ROWS].reshape(min(ROWS, largest.shape[0]), -1)
     apart = -(-flat.shape[1] * flat.itemsize // BYTES)  # rounded up
     numbers = np.ascontiguousarray(flat[:, ::apart]).view(f"i{min(flat.itemsize, 4)}")
-    return (numbers @ WEIGHTS[: numbers.shape[1]]).tolist()  # a sum that overflows is one, too
+    return (numbers @ WEIGHTS[: numbers.shape[1]]).tolist()  # a sum may overflow
 
 
 def marks(indices: object) -> list[int]:
-    """The same for the indices of a batch, as a sampler gives them: one, or a list of them."""
+    """A checksum for each index of a batch, as a sampler gives them: one, or a list."""
     each = indices if isinstance(indices, (list, tuple)) else [indices]
     return [
         index if isinstance(index, int) else zlib.crc32(repr(index).encode())

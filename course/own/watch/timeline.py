@@ -1,4 +1,4 @@
-"""What was seen of the steps of each rank, as plain data: the rank writes it, `slow` reads it."""
+"""What each rank reports of its steps, as plain data: the rank writes it, `slow` reads it."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -14,8 +14,8 @@ class Slice:
     seconds passed while the thread waited for a core. `where` is a line of the user's, as
     ``train.py:88``. For messages: `name` of the operation, `nbytes`, and `within` which kind
     they were begun. `turn` counts the backward passes of the step that have begun. `cpu` is what
-    the thread computed. The thread that sends and receives was held up for `stalled` seconds,
-    since it had no core, and ran for `sent`.
+    the thread computed. The thread that sends and receives had no core for `stalled` seconds,
+    and ran for `sent`.
     """
 
     kind: str
@@ -33,7 +33,7 @@ class Slice:
 
     @property
     def seconds(self) -> float:
-        """How long it lasted, without the time in which threads waited for a core.
+        """The length in seconds, without the time in which threads waited for a core.
 
         The threads that send count where the main thread waits for them: by the time that they
         were held up, and at most by the share of their own time that they were. Some of it may
@@ -47,15 +47,24 @@ class Slice:
         return max(least, length - self.stalled, length * share)
 
 
-# What a rank does itself. `gradients` is between backward and the optimizer, `search` is for unused
-# parameters, `python` all that has no other name.
-# On a GPU they are what its kernels are launched for; and it waits for `copies` from the host, or
-# for the Python that is `launching` its kernels.
-OWN = ("input", "forward", "backward", "gradients", "optimizer", "python", "saving")
-OWN += ("search", "copies", "launching")
-# Where it waits, for messages and so for other ranks; `tail` is the end of DDP's backward pass.
+# The kinds of a rank's own work. `gradients` lies between backward and the optimizer, `search` is
+# for unused parameters, and `python` is everything that has no other name. On a GPU they are what
+# its kernels are launched for; it also waits for `copies` from the host, or for the Python that is
+# `launching` its kernels.
+COMPUTING = ("forward", "backward", "gradients", "optimizer")
+KERNELS = ("input", *COMPUTING, "python", "saving")  # for which kernels may be launched
+OWN = (*KERNELS, "search", "copies", "launching")
+# The part of a step in which such work lies.
+PARTS = dict(zip(OWN, OWN, strict=True)) | {
+    "gradients": "backward",
+    "python": "outside the step",
+    "saving": "outside the step",
+    "search": "forward",
+    "launching": "launching kernels",
+}
+# The waits for messages, and so for other ranks; `tail` is the end of DDP's backward pass.
 WAITS = ("collective", "buffers", "tail")
-# Why it is not known what a rank's GPU did.
+# Reasons for which it is unknown what a rank's GPU did.
 TOO_SHORT = "the script ended before torch.profiler had recorded enough steps"
 NO_PROFILER = "this build of torch has no profiler for GPUs"
 TAKEN = "the script uses torch.profiler itself, and there can be one at a time"
@@ -65,7 +74,7 @@ ASYNC = "begun earlier"  # marks the wait for a message that was begun with `asy
 
 @dataclass
 class Pass:
-    """What DDP says of one backward pass in which it averaged gradients; times in seconds.
+    """DDP's report on one backward pass in which it averaged gradients; times in seconds.
 
     `module` tells several DDP modules apart. `start` and `end` are those of the computing.
     `computing` lasts until the last gradient is there, `communicating` from the first message to
@@ -128,7 +137,7 @@ class Ddp:
 
 @dataclass
 class Script:
-    """What a script has already, so that no cure offers it again, and what it cannot take."""
+    """What a script has already, so that no cure offers it, and what rules a cure out."""
 
     framework: str = ""  # "accelerate" or "Trainer", if one of them takes the steps
     optimizer: str = ""  # its class
@@ -143,8 +152,8 @@ class Script:
 
 
 @dataclass
-class Rank:
-    """All that one rank reports; the recorder fills it in as it goes."""
+class RankReport:
+    """The report of one rank; the recorder fills it in while the rank runs."""
 
     rank: int
     world: int  # ranks of the run
@@ -173,21 +182,21 @@ class Rank:
 
 
 def write(report: Any, path: Path) -> None:
-    """Write a dataclass whole or not at all; a folder that has gone is not made again."""
+    """Write a dataclass whole or not at all; a folder that is gone is not made again."""
     part = path.with_suffix(".part")
     part.write_text(json.dumps(asdict(report)))
     part.replace(path)
 
 
-def read(path: Path) -> Rank:
-    """What `write` wrote."""
+def read(path: Path) -> RankReport:
+    """Read the report of a rank."""
     raw = json.loads(path.read_text())
     steps = {name: [_step(each) for each in raw[name]] for name in ("steps", "recorded")}
-    return Rank(**raw | steps | {"script": _script(raw["script"])})
+    return RankReport(**raw | steps | {"script": _script(raw["script"])})
 
 
 def all_have_reported(folder: Path) -> bool:
-    """Whether all ranks of this machine have written their reports, by what one of them says."""
+    """Whether all ranks of this machine have reported; one of them knows how many there are."""
     files = list(folder.glob("rank*.json"))
     return bool(files) and len(files) == json.loads(files[0].read_text())["local"]
 

@@ -9,12 +9,12 @@ import pytest
 from support.launching import clean_environment
 
 from course.launch import Run
-from course.own import Verdict, watched
+from course.own import Ending, watched
 
 PLANTS = Path(__file__).with_name("plants")
 STANDS_S = 4.0  # of patience with a run that will never go on
 
-Judge = Callable[..., tuple[Run, Verdict]]
+Judge = Callable[..., tuple[Run, Ending]]
 Typed = Callable[..., subprocess.CompletedProcess]
 
 
@@ -22,11 +22,11 @@ Typed = Callable[..., subprocess.CompletedProcess]
 def judge(warm_ranks: None) -> Judge:
     """Run a planted script, and say what is said of it."""
 
-    def ask(make: str, fault: str, count: int = 2, **how: float) -> tuple[Run, Verdict]:
+    def ask(make: str, fault: str, count: int = 2, **how: float) -> tuple[Run, Ending]:
         ranks = ["torchrun", "--standalone", "--nproc-per-node", str(count)]
         with watched(patience=how.get("patience", STANDS_S)) as one:
             run = one.run([*ranks, str(PLANTS / f"{make}.py"), fault], limit=how.get("limit"))
-            return run, one.verdict(run)
+            return run, one.ending(run)
 
     return ask
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from course.own import watched
-from course.own.hang.verdict import LIMIT
+from course.own.hang.ending import LIMIT
 
 PLANTS = Path(__file__).with_name("plants")
 RANKS = ["torchrun", "--standalone", "--nproc-per-node"]
@@ -18,7 +18,7 @@ def test_a_rank_that_works_for_long_is_waited_for(
 ) -> None:
     with watched(patience=4.0) as one:
         run = one.run([*RANKS, "2", str(PLANTS / "takes_long.py"), kind, str(tmp_path)])
-        assert one.verdict(run).findings == []
+        assert one.ending(run).findings == []
     assert run.ok and "rank 0: done" in run.text(0)
 
 
@@ -28,6 +28,6 @@ def test_at_a_limit_ranks_that_work_are_not_accused(warm_ranks: None, tmp_path: 
     script.write_text(text.replace("range(10)", "range(10**6)").replace("== 6", "== -1"))
     with watched() as one:
         run = one.run([*RANKS, "2", str(script), "none"], limit=6.0)
-        found = one.verdict(run)
+        found = one.ending(run)
     assert (found.ended, found.findings) == (LIMIT, [])
     assert "The ranks were still working:" in found.lead and "(step " in found.ranks[0]

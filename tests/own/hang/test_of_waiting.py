@@ -1,17 +1,17 @@
-"""What is said of ranks that stand still, from made-up looks at them."""
+"""What is said of ranks that stand still, from made-up snapshots of them."""
 
 import pytest
-from support.made_looks import SCRIPT, backward, computes, rank, waits
+from support.made_snapshots import SCRIPT, backward, computes, rank, waits
 
-from course.own.hang import of_waiting, standing, verdict
-from course.own.hang.verdict import INTERRUPTED, LIMIT, STOOD
-from course.own.watch.looks import Thread
-from course.own.watch.processes import Seen
+from course.own.hang import ending, standing, standstills
+from course.own.hang.ending import INTERRUPTED, LIMIT, STOOD
+from course.own.watch.rank_states import RankState
+from course.own.watch.snapshots import ThreadStack
 
 
-def first(*ranks: Seen) -> object:
+def first(*ranks: RankState) -> object:
     """The first finding."""
-    return of_waiting.found(ranks)[0]
+    return standstills.findings(ranks)[0]
 
 
 def test_a_rank_that_did_not_call() -> None:
@@ -41,7 +41,7 @@ def test_a_rank_that_has_ended() -> None:
 
 
 def test_a_rank_that_has_raised_is_the_cause_though_the_others_still_wait() -> None:
-    error = Thread("", [], "ValueError: a bad sample", "train.py:12")
+    error = ThreadStack("", [], "ValueError: a bad sample", "train.py:12")
     found = first(
         rank(0, waits("barrier", 30)),
         rank(1, [], dead=True, ended=True, threads=[], error=error),
@@ -71,13 +71,16 @@ def test_no_rank_waits_for_another() -> None:
 
 
 def test_a_handled_exception_is_no_cause_where_all_ranks_wait_at_one_line() -> None:
-    main = Thread("MainThread", waits("barrier", 30), "ImportError: no apex", "train.py:2")
+    main = ThreadStack("MainThread", waits("barrier", 30), "ImportError: no apex", "train.py:2")
     ranks = [rank(n, [], threads=[main]) for n in range(2)]
     assert first(*ranks).what == "same call"
 
 
 def test_a_second_thread_in_a_group_of_its_own_is_no_cause() -> None:
-    main, other = Thread("MainThread", backward(30)), Thread("saver", waits("barrier", 50))
+    main, other = (
+        ThreadStack("MainThread", backward(30)),
+        ThreadStack("saver", waits("barrier", 50)),
+    )
     ranks = [rank(n, [], threads=[main, other], calls=[("barrier", 50, 3)]) for n in range(2)]
     for seen in ranks:
         call = seen.record.calls[0]
@@ -107,7 +110,7 @@ def test_ranks_whose_calls_never_agree_are_not_compared() -> None:
 def test_on_gpus_the_last_call_counts_and_is_said() -> None:
     ranks = [rank(0, computes(20), cuda=True, calls=[("all_reduce", 12, 4)], passes=4)]
     ranks += [rank(1, computes(31), cuda=True, calls=[("barrier", 15, 4)], passes=4)]
-    found = of_waiting.found(ranks)
+    found = standstills.findings(ranks)
     assert found[0].what == "different calls" and "barrier at train.py:15" in found[0].says
     assert found[1].note and "Python stands at train.py:20" in found[1].says
 
@@ -115,14 +118,14 @@ def test_on_gpus_the_last_call_counts_and_is_said() -> None:
 @pytest.mark.parametrize("ended", [LIMIT, INTERRUPTED])
 def test_ranks_that_have_just_moved_are_not_accused(ended: str) -> None:
     ranks = [rank(0, waits("backward", 30), stood=0.3), rank(1, computes(41), stood=0.2)]
-    found = verdict.of(ranks, ended, None, 8.0, 3.0)
+    found = ending.ending_of(ranks, ended, None, 8.0, 3.0)
     assert "still working" in found.lead and found.findings == []
 
 
 def test_a_rank_that_computes_at_one_line_works() -> None:
     ranks = [rank(0, waits("barrier", 30)), rank(1, computes(41), idle=0.5)]
     assert standing.stood(ranks) == 0.5
-    ranks[1].look.idle = 50.0
+    ranks[1].snapshot.idle = 50.0
     assert standing.stood(ranks) == 50.0
 
 
@@ -133,13 +136,13 @@ def test_a_rank_that_computes_backward_on_cpus_works() -> None:
 
 def test_a_stand_is_only_clear_after_longer_than_those_before() -> None:
     ranks = [rank(0, waits("barrier", 30), stood=4.0), rank(1, computes(41), stood=4.0)]
-    assert verdict.of(ranks, LIMIT, None, 8.0, 9.0).findings == []
-    assert verdict.of(ranks, LIMIT, None, 8.0, 3.0).findings != []
+    assert ending.ending_of(ranks, LIMIT, None, 8.0, 9.0).findings == []
+    assert ending.ending_of(ranks, LIMIT, None, 8.0, 3.0).findings != []
 
 
 def test_ranks_of_another_machine_are_said_to_be_unseen() -> None:
     ranks = [rank(n, waits("barrier", 30), 4) for n in range(2)]
-    found = verdict.of(ranks, STOOD, None, 400.0, 3.0).findings
+    found = ending.ending_of(ranks, STOOD, None, 400.0, 3.0).findings
     assert found[-1].note and "Only 2 of 4 ranks are seen" in found[-1].says
 
 
@@ -150,6 +153,6 @@ def test_lines_name_the_file_that_was_run() -> None:
 
 
 def test_a_rank_that_was_interrupted_has_not_failed() -> None:
-    error = Thread("", [], "KeyboardInterrupt", "train.py:12")
+    error = ThreadStack("", [], "KeyboardInterrupt", "train.py:12")
     seen = rank(0, [], dead=True, ended=True, threads=[], error=error)
     assert standing.lines([seen]) == ["  rank 0 was interrupted at train.py:12"]

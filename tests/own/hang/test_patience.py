@@ -1,15 +1,14 @@
-"""When a run is ended: made-up looks, a made-up clock."""
+"""When a run is ended: made-up snapshots, a made-up clock."""
 
 from pathlib import Path
 
 import pytest
-from support.made_looks import computes, rank, waits
+from support.made_snapshots import computes, rank, waits
 
-from course.own.hang import standing
+from course.own.hang import patience, standing
+from course.own.hang.patience import Patience
 from course.own.hang.thresholds import LATE_S, SPARED, STANDS_S, TOLD_S
-from course.own.watch import patience
-from course.own.watch.patience import Patience
-from course.own.watch.processes import Seen
+from course.own.watch.rank_states import RankState
 
 
 class Run:
@@ -18,9 +17,9 @@ class Run:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, **how: object) -> None:
         self.now, self.said = 1000.0, []
         monkeypatch.setattr(patience.time, "monotonic", lambda: self.now)
-        self.patience = Patience(Path(), standing.stood, self.said.append, **how)
-        self.ranks: list[Seen] = []
-        monkeypatch.setattr(self.patience._processes, "ranks", lambda: self.ranks)
+        self.patience = Patience(Path(), self.said.append, **how)
+        self.ranks: list[RankState] = []
+        monkeypatch.setattr(self.patience._reader, "ranks", lambda: self.ranks)
 
     def goes_on(self, seconds: float, stood: float = 0.0) -> bool:
         """Until it is to be ended; `stood` is how long it has stood when it begins to."""
@@ -29,7 +28,7 @@ class Run:
             stood += 0.5 * bool(stood)
             self.ranks = [rank(0, waits("barrier", 3), stood=stood)]
             self.ranks += [rank(1, computes(4), stood=stood, idle=1000.0)]
-            if self.patience.look():
+            if self.patience.is_over():
                 return True
         return False
 
@@ -96,9 +95,9 @@ def test_ranks_that_are_being_ended_are_remembered_as_they_stood(
     run = Run(monkeypatch, patience=600.0)
     run.goes_on(4, stood=10.0)
     monkeypatch.setattr(
-        run.patience._processes, "ranks", lambda: [rank(n, [], dead=True) for n in (0, 1)]
+        run.patience._reader, "ranks", lambda: [rank(n, [], dead=True) for n in (0, 1)]
     )
     for _ in range(4):
         run.now += 0.5
-        run.patience.look()
+        run.patience.is_over()
     assert [seen.alive for seen in run.patience.ranks] == [True, True]

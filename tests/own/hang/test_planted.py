@@ -7,7 +7,7 @@ import pytest
 from support.patience import PATIENCE_S
 
 from course.own.hang.causes import KNOWN
-from course.own.hang.verdict import ITSELF, STOOD
+from course.own.hang.ending import ITSELF, STOOD
 
 PLANTS = Path(__file__).with_name("plants")
 pytestmark = [pytest.mark.slow, pytest.mark.sampled]

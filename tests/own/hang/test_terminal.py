@@ -16,7 +16,7 @@ from support.ports import free_port
 from course.core import ROOT
 from course.own.hang import standing
 from course.own.hang.thresholds import STANDS_S
-from course.own.watch.processes import Processes, Seen
+from course.own.watch.rank_states import RankReader, RankState
 
 PLANTS = Path(__file__).with_name("plants")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -73,7 +73,7 @@ def test_a_hang_is_explained_to_people_and_programs(typed: object, tmp_path: Pat
     assert set(found["versions"]) == {"course", "torch", "python"}
 
 
-def is_at_barrier(ranks: list[Seen]) -> bool:
+def is_at_barrier(ranks: list[RankState]) -> bool:
     """Whether rank 0 waits for rank 1 there."""
     calls = ranks[0].calls if len(ranks) == 2 else []
     return bool(calls) and calls[-1].name == "barrier"
@@ -84,8 +84,8 @@ def test_an_interrupt_says_where_the_ranks_stand(tmp_path: Path) -> None:
     command = [*words, str(PLANTS / "spawned.py"), "sleeps"]
     env = clean_environment()
     run = subprocess.Popen(command, stderr=subprocess.PIPE, env=env, cwd=tmp_path, text=True)
-    looks = Processes(tmp_path / "kept")
-    while not is_at_barrier(ranks := looks.ranks()) or standing.stood(ranks) < 2 * STANDS_S:
+    reader = RankReader(tmp_path / "kept")
+    while not is_at_barrier(ranks := reader.ranks()) or standing.stood(ranks) < 2 * STANDS_S:
         assert run.poll() is None, run.communicate()[1]
         time.sleep(0.5)
     run.send_signal(signal.SIGINT)

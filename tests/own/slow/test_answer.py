@@ -9,7 +9,7 @@ from support.made_steps import MIB, STEP, computed, did, message, ranks, same, s
 
 from course.own import Answer, answer
 from course.own.slow import meetings
-from course.own.slow.share import mean
+from course.own.slow.step_times import mean
 from course.own.watch import timeline
 from course.own.watch.timeline import Ddp
 
@@ -100,7 +100,7 @@ def test_what_waited_for_a_core_is_a_stretch_of_its_own_in_the_picture() -> None
 FLAG = "train.py:20"
 
 
-def in_turn(*more: object) -> list[timeline.Rank]:
+def in_turn(*more: object) -> list[timeline.RankReport]:
     """Two ranks, of which in each step another one is late by 200 ms, and the other waits."""
     one = [did("forward", 220), did("backward", 40), STEP, *more]
     other = [did("forward", 20), did("backward", 40), STEP, *more]
@@ -118,7 +118,7 @@ def in_turn(*more: object) -> list[timeline.Rank]:
 
 def test_a_needless_meeting_is_the_cause_and_not_the_ranks_that_take_turns() -> None:
     said = Answer(in_turn())
-    assert meetings.are_needless(said.verdict.budget)
+    assert meetings.are_needless(said.diagnosis.budget)
     first = said.causes[0]
     assert (first.cause, first.line, first.rank) == ("synchronization", FLAG, None)
     assert first.share == pytest.approx(101 / 263)
@@ -128,8 +128,8 @@ def test_a_needless_meeting_is_the_cause_and_not_the_ranks_that_take_turns() -> 
 def test_where_gradients_are_averaged_in_each_step_the_meeting_is_needed() -> None:
     averaging = message("all_reduce", 5, 10 * MIB, "train.py:10")
     said = Answer(in_turn(averaging))
-    budget = said.verdict.budget
-    assert mean(budget.rounds, lambda each: each.price("gradients")) > 0
+    budget = said.diagnosis.budget
+    assert mean(budget.times, lambda each: each.price("gradients")) > 0
     assert budget.turns and not meetings.are_needless(budget)
     assert (said.causes[0].cause, said.causes[0].rank) == ("straggler", None)
 

@@ -8,7 +8,7 @@ from support.made_steps import MIB, STEP, computed, did, first, message, ranks, 
 from course.core import CourseError
 from course.own import Answer
 from course.own.slow.thresholds import CROWDED
-from course.own.watch.timeline import Ddp, Rank
+from course.own.watch.timeline import Ddp, RankReport
 
 # A message in which the first rank waits so long for the second.
 ONE_TO_ONE = message("recv", 50, 4 * MIB, "train.py:5")
@@ -167,7 +167,7 @@ def test_a_straggler_on_a_crowded_machine_must_cost_more(starved: bool) -> None:
         assert cause.budget.is_crowded and "straggler" in {c.cause for c in Answer(crowded).causes}
 
 
-def _crowded(told: list[Rank], starved: bool) -> list[Rank]:
+def _crowded(told: list[RankReport], starved: bool) -> list[RankReport]:
     """The same ranks, which wait for a core most of the time, or beside a busy program."""
     if not starved:
         return [replace(rank, busy_s=0.3 * rank.cores) for rank in told]

@@ -6,12 +6,14 @@ from support.made_steps import STEP, computed, did, loader, same, script
 from course.own import Answer
 from course.own.slow import epochs, openings
 from course.own.slow.budget import Budget
-from course.own.watch.timeline import Loader, Rank
+from course.own.watch.timeline import Loader, RankReport
 
 WORK = [*computed(), STEP]  # 62 ms
 
 
-def begun(every: int, ms: float = 500.0, count: int = 10, made: Loader | None = None) -> list[Rank]:
+def begun(
+    every: int, ms: float = 500.0, count: int = 10, made: Loader | None = None
+) -> list[RankReport]:
     """Ranks that wait for their loader in the first of every so many steps."""
     ranks = same(*WORK, tail=2.0, settings=script(loader=made))
     for rank in ranks:

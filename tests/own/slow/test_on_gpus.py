@@ -11,7 +11,7 @@ from support.made_steps import rank
 from course.charts.traces import Activity, activities
 from course.own import Answer
 from course.own.slow import devices
-from course.own.watch.timeline import NO_PROFILER, NOTHING, TOO_SHORT, Rank, Slice, Step
+from course.own.watch.timeline import NO_PROFILER, NOTHING, TOO_SHORT, RankReport, Slice, Step
 
 # Torch's own traces of A100s, trimmed, from HolisticTraceAnalysis (recorded/LICENSE): parameters
 # that go to the GPU from pageable memory, and a part of a backward pass on one of two ranks.
@@ -115,7 +115,7 @@ def test_a_wait_for_others_is_told_as_the_main_thread_told_its_call():
     assert (received.name, received.start, received.end) == ("recv", 15, 18)
 
 
-def on_gpus(*told: list[tuple[str, float, float, float]], count: int = 10) -> list[Rank]:
+def on_gpus(*told: list[tuple[str, float, float, float]], count: int = 10) -> list[RankReport]:
     """Ranks whose GPUs did this in each step, of 100 ms; all launch within 20 ms, then load."""
     found = []
     for number, activities_ in enumerate(told):

@@ -102,7 +102,7 @@ class Seen(Budget):
 def test_what_was_planted_is_seen(
     answer: object, make: str, planted: str, is_seen: Callable[[Seen], bool]
 ) -> None:
-    ranks = answer(make, planted).verdict.budget.ranks
+    ranks = answer(make, planted).diagnosis.budget.ranks
     assert [len(rank.steps) for rank in ranks] == [20, 20]
     assert is_seen(Seen(ranks))
 

@@ -1,6 +1,6 @@
 """The causes that can be named, a file for each or for a few that share their evidence.
 
-Each registers itself in `Cause.KNOWN` as its file is imported, and all files here are.
+Each registers itself in `Cause.KNOWN` when its file is imported, and this imports them all.
 """
 
 from importlib import import_module

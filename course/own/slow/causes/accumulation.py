@@ -10,7 +10,7 @@ ALL_BUT_LAST = "Run all passes but the last, forward and backward, inside `with 
 
 
 class Accumulation(Cause):
-    """Several passes for each step, each of which averages."""
+    """A step has several passes, and each of them averages gradients."""
 
     cause = "accumulation"
     about = "gradients are averaged in passes that take no step"
@@ -19,26 +19,26 @@ class Accumulation(Cause):
 
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:
-        """What the messages of the passes take that take no step."""
+        """Adds up the messages of those passes after which no step is taken."""
         if seconds := budget.price("early"):
             line = budget.where("collective", "tail", traffic="gradients")
             yield cls(budget, seconds / budget.net_s, None, line, line)
 
     @property
     def seen(self) -> str:
-        """In how many passes."""
+        """The number of passes that average."""
         passes = max((each.turn for each in self.budget.slices(["backward"])), default=0)
         often = f"in each of {passes} passes" if passes > 1 else "in passes that take no step"
         return f"gradients are averaged {often}, and only those of the last need be"
 
     @property
     def lab(self) -> str:
-        """Lab 10b has sharded models."""
+        """Lab 10b for a sharded model, lab 04 for DDP."""
         return "10b" if self.budget.script.sharded else "04"
 
     @property
     def cure(self) -> str:
-        """By who averages, and whether there is a `no_sync` already."""
+        """Depends on what averages, and on whether there is a `no_sync` already."""
         script = self.budget.script
         if script.sharded == "fully_shard":
             return (

@@ -10,7 +10,7 @@ OF_DDP = "Give DDP `forward_sync_buffers=False` (before torch 2.13 `broadcast_bu
 
 
 class Buffers(Cause):
-    """Sent by rank 0 before each forward pass."""
+    """Rank 0 sends its buffers before each forward pass."""
 
     cause = "buffers"
     about = "rank 0's buffers are sent to all before each forward pass"
@@ -20,19 +20,19 @@ class Buffers(Cause):
 
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:
-        """What these messages take."""
+        """Measures what these messages take."""
         if seconds := budget.price("buffers"):
             line = budget.where("buffers")
             yield cls(budget, seconds / budget.net_s, None, line, line)
 
     @classmethod
     def is_absent(cls, budget: Budget) -> bool:
-        """There are none."""
+        """Whether no DDP module has buffers."""
         return not any(ddp.buffers for ddp in budget.ddp)
 
     @property
     def cure(self) -> str:
-        """By who sends them."""
+        """Depends on what sends the buffers."""
         if not self.budget.ddp:
             return "Send them once, or only after they have changed; or make them smaller."
         return f"{OF_DDP} where buffers do not change, or make them smaller."

@@ -1,4 +1,4 @@
-"""Nothing is wrong: what is left is what the ranks are there for."""
+"""Nothing is wrong: the ranks spend their time on the model."""
 
 from collections.abc import Iterator
 from typing import Self
@@ -6,12 +6,11 @@ from typing import Self
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause
 from course.own.slow.thresholds import NEARLY_ALL
-
-WORK = ("forward", "backward", "gradients", "optimizer")
+from course.own.watch.timeline import COMPUTING
 
 
 class Computing(Cause):
-    """The first cause where no other costs much."""
+    """The first cause if no other costs much."""
 
     cause = "computing"
     about = "the ranks compute most of the time"
@@ -20,8 +19,8 @@ class Computing(Cause):
 
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:
-        """It is always there."""
-        yield cls(budget, min(1.0, sum(map(budget.mean_own, WORK)) / budget.net_s))
+        """Always found, with the share of a step that is computing."""
+        yield cls(budget, min(1.0, sum(map(budget.mean_own, COMPUTING)) / budget.net_s))
 
     @property
     def is_nearly_all(self) -> bool:
@@ -30,5 +29,5 @@ class Computing(Cause):
 
     @property
     def gain(self) -> str:
-        """Nothing can be gained here."""
+        """Empty: nothing can be gained here."""
         return ""

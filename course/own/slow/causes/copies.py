@@ -14,12 +14,12 @@ class Copies(OwnWork):
 
     @classmethod
     def is_absent(cls, budget: Budget) -> bool:
-        """There is no GPU."""
+        """Whether no rank has a GPU."""
         return all(rank.device != "cuda" for rank in budget.ranks)
 
     @property
     def cure(self) -> str:
-        """By what the loader does already."""
+        """Depends on whether the loader pins its batches already."""
         loader = self.budget.script.loader
         if loader and loader.pinned:
             return "The loader pins its batches already: copy with `non_blocking=True` as well."

@@ -11,7 +11,6 @@ from course.own.slow.thresholds import OVERLAPS, SMALL
 from course.own.slow.traffic import is_sum_in_forward
 from course.own.watch.timeline import ASYNC, Slice
 
-COMPUTES = ("forward", "backward")
 USUAL_CAP = 25 << 20  # bytes of a bucket, as DDP makes them
 FEWER = "take larger batches, and so fewer steps"
 
@@ -26,7 +25,7 @@ class Price:
 
 
 class OfGradients(Cause):
-    """One of the three; `part` is its name in a `Price`."""
+    """One of the three causes; `part` is its name in a `Price`."""
 
     part: ClassVar[str]
     fine = "messages"
@@ -34,7 +33,7 @@ class OfGradients(Cause):
 
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:
-        """Its part of what the messages take."""
+        """Measures this cause's part of what the messages take."""
         seconds = getattr(price(budget), cls.part)
         if seconds > 0:
             line = budget.where("collective", "tail", traffic="gradients")
@@ -42,16 +41,16 @@ class OfGradients(Cause):
 
 
 class OfSize(OfGradients):
-    """One that also layers may have whose parts lie on several ranks."""
+    """A cause that layers may have as well, if their parts lie on several ranks."""
 
     @property
     def lab(self) -> str:
-        """Lab 11 has such layers."""
+        """Lab 11 for such layers, else the lab on gradients."""
         return "11" if _is_of_split_layers(self.budget) else self.lab_of_gradients
 
     @property
     def cure(self) -> str:
-        """For such layers, or for gradients."""
+        """Depends on whether most of the messages are such layers' or gradients."""
         if _is_of_split_layers(self.budget):
             return (
                 "Most of it is not gradients, but what layers send that are split between ranks. "
@@ -61,7 +60,7 @@ class OfSize(OfGradients):
 
 
 class Latency(OfSize):
-    """Small messages."""
+    """The messages are small."""
 
     cause, part = "latency", "small"
     about = "small messages are sent, and each takes its time however small it is"
@@ -69,7 +68,7 @@ class Latency(OfSize):
 
     @property
     def cure_of_gradients(self) -> str:
-        """By who sends them."""
+        """Depends on what sends the messages."""
         script = self.budget.script
         if script.sharded:
             return (
@@ -88,7 +87,7 @@ class Latency(OfSize):
 
 
 class NoOverlap(OfGradients):
-    """Messages that begin too late."""
+    """The messages begin too late."""
 
     cause, part = "no overlap", "late"
     about = "communication begins when the backward pass is over"
@@ -96,7 +95,7 @@ class NoOverlap(OfGradients):
 
     @property
     def cure(self) -> str:
-        """By who sends them."""
+        """Depends on what sends the messages."""
         if self.budget.passes:
             return "Take a smaller `bucket_cap_mb` of DDP, so that the first bucket is full sooner."
         return (
@@ -106,7 +105,7 @@ class NoOverlap(OfGradients):
 
 
 class Bandwidth(OfSize):
-    """Large messages."""
+    """The messages are large."""
 
     cause, part = "bandwidth", "large"
     about = "what the ranks send is too large to hide behind what they compute"
@@ -114,7 +113,7 @@ class Bandwidth(OfSize):
 
     @property
     def cure_of_gradients(self) -> str:
-        """By who sends them, and in how many bits."""
+        """Depends on what sends the messages, and on their number of bits."""
         script = self.budget.script
         if script.half or any("16" in ddp.hook for ddp in self.budget.ddp):
             return f"The gradients are sent in 16 bits already, so {FEWER}."
@@ -130,7 +129,7 @@ class Bandwidth(OfSize):
 
 
 def price(budget: Budget) -> Price:
-    """What the messages take, but for those in which DDP searches for unused parameters."""
+    """What the gradients' messages take, without DDP's messages on unused parameters."""
     whole = budget.price("gradients")
     if not whole:
         return Price()
@@ -163,7 +162,7 @@ def _is_of_split_layers(budget: Budget) -> bool:
 
 
 def _small(budget: Budget) -> float:
-    """The share of their time that goes into small messages."""
+    """The share of the messages' time that small messages take."""
     sent = budget.sent("gradients")
     if whole := sum(each.seconds for each in sent):
         return sum(each.seconds for each in sent if each.nbytes < SMALL) / whole
@@ -184,7 +183,7 @@ def _could_be_begun(budget: Budget) -> float:
     """
     sent = budget.sent("gradients")
     whole = sum(each.seconds for each in sent)
-    late = sum(each.seconds for each in sent if each.within not in COMPUTES)
+    late = sum(each.seconds for each in sent if each.within not in ("forward", "backward"))
     bytes_ = max(rank.gradients for rank in budget.ranks)
     largest = max(rank.largest for rank in budget.ranks)
     return (late / whole if whole else 1.0) * (1 - largest / max(1, bytes_))

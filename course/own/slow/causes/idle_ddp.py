@@ -9,7 +9,7 @@ from course.own.slow.cause import Cause
 
 
 class IdleDdp(Cause):
-    """The script has one and trains, and in no step did it average a gradient."""
+    """The script trains and has a DDP module, which averaged no gradient in any step."""
 
     cause = "idle DDP"
     about = "the script trains, and its DDP sends no gradient"
@@ -19,7 +19,7 @@ class IdleDdp(Cause):
 
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:
-        """By the passes that went through it, of all ranks."""
+        """Counts the forward passes of all ranks that went through DDP."""
         models = [ddp for rank in budget.ranks for ddp in rank.script.ddp]
         sends = any(ddp.forwards or ddp.ranks < 2 for ddp in models)
         if not models or sends or budget.averages or budget.script.sharded:
@@ -30,13 +30,13 @@ class IdleDdp(Cause):
 
     @property
     def title(self) -> str:
-        """It takes no time."""
+        """The name alone, because this cause takes no time."""
         return self.cause
 
     @property
     def seen(self) -> str:
-        """Whether passes went past it, or were told to be quiet."""
-        steps = words.plural(len(self.budget.rounds), "step")
+        """Whether the passes went past DDP, or were inside `no_sync`."""
+        steps = words.plural(len(self.budget.times), "step")
         if any(ddp.quiet for ddp in self.budget.ddp):
             return f"DDP sent no gradient in {steps}: every forward pass was inside no_sync()"
         made = self.budget.ddp[0].made_at
@@ -45,12 +45,12 @@ class IdleDdp(Cause):
 
     @property
     def gain(self) -> str:
-        """It costs no time, but what is trained."""
+        """What is lost in place of time: the ranks train different models."""
         return "Each rank trains a model of its own."
 
     @property
     def cure(self) -> str:
-        """By the two ways to get there."""
+        """Depends on whether the passes were inside `no_sync`."""
         if any(ddp.quiet for ddp in self.budget.ddp):
             return "Leave the last pass of each step outside of no_sync()."
         return "Call the DDP module itself, `model(...)`, and not `model.module(...)`."

@@ -17,24 +17,24 @@ class Input(OwnWork):
 
     @classmethod
     def is_absent(cls, budget: Budget) -> bool:
-        """Nothing was loaded."""
+        """Whether nothing was loaded."""
         return not budget.mean_own("input")
 
     @property
     def needs_cores(self) -> bool:
-        """Workers that wait for a core keep their rank waiting."""
+        """Whether there are workers, which keep their rank waiting if they have no core."""
         loader = self.budget.script.loader
         return bool(loader and loader.workers)
 
     @property
     def lab(self) -> str:
-        """Lab 04d has streams."""
+        """Lab 04d for a stream, lab 04 for any other loader."""
         loader = self.budget.script.loader
         return "04d" if loader and loader.stream else "04"
 
     @property
     def seen(self) -> str:
-        """Whether it is the first batch of an epoch that one waits for."""
+        """Whether most of the waiting is for the first batch of an epoch."""
         if not self._is_at_openings:
             return self.about
         opening = openings.opening(self.budget)
@@ -48,7 +48,7 @@ class Input(OwnWork):
 
     @property
     def cure(self) -> str:
-        """By how the script loads, and what it has already."""
+        """Depends on how the script loads, and on what it has already."""
         loader, first = self.budget.script.loader, self.budget.ranks[0]
         if loader is None:
             return (
@@ -64,7 +64,7 @@ class Input(OwnWork):
             return (
                 "Do once, and keep, what the data set and the sampler do whenever an epoch begins."
             )
-        if loader.opened * 2 > len(self.budget.rounds):
+        if loader.opened * 2 > len(self.budget.times):
             return (
                 "The loader is started again for each batch, as by `next(iter(loader))`: keep one "
                 "iterator for the whole epoch, and call `next` on that."

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from typing import Self
 
-from course.own.slow import samples
+from course.own.slow import sharding
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause
 
 
 class NotSharded(Cause):
-    """All ranks draw the same, and average what they learn of it."""
+    """All ranks draw the same samples, and average the gradients of these."""
 
     cause = "not sharded"
     about = "the ranks draw the same samples, so that all but one compute in vain"
@@ -19,31 +19,31 @@ class NotSharded(Cause):
 
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:
-        """By the samples' checksums."""
-        if budget.averages and samples.are_same(budget):
+        """Compares the checksums of the samples that the ranks drew."""
+        if budget.averages and sharding.are_same(budget):
             line = budget.where("input")
             yield cls(budget, 1 - 1 / budget.ranks[0].world, None, line, line)
 
     @classmethod
     def is_absent(cls, budget: Budget) -> bool:
-        """Nothing that was seen can tell."""
-        return samples.are_same(budget) is None
+        """Whether nothing that was recorded can tell."""
+        return sharding.are_same(budget) is None
 
     @property
     def gain(self) -> str:
-        """An epoch becomes shorter, not a step."""
+        """By how much an epoch becomes shorter; a step does not."""
         world = self.budget.ranks[0].world
         return f"With shares of its own, an epoch takes {world} times fewer steps."
 
     @property
     def lab(self) -> str:
-        """Lab 04d has streams."""
+        """Lab 04d for a stream, lab 03 for a data set with indices."""
         loader = self.budget.script.loader
         return "04d" if loader and loader.stream else "03"
 
     @property
     def cure(self) -> str:
-        """By how the script loads, and what it has already."""
+        """Depends on how the script loads, and on what it has already."""
         script = self.budget.script
         loader = script.loader
         if loader is None:

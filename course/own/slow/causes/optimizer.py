@@ -18,7 +18,7 @@ class Optimizer(OwnWork):
 
     @property
     def cure(self) -> str:
-        """By its class, and by what it has already."""
+        """Depends on the optimizer's class, and on what it uses already."""
         script = self.budget.script
         ways = []
         if script.optimizer in FOREACH and not script.foreach and not script.fused:

@@ -4,7 +4,7 @@ from course.own.slow.cause import OwnWork
 
 
 class Python(OwnWork):
-    """Logging, metrics, sleeping."""
+    """The script logs, computes metrics, or sleeps between its steps."""
 
     cause = kind = "python"
     about = "other Python runs between the steps"

@@ -13,12 +13,12 @@ class Saving(OwnWork):
 
     @property
     def seen(self) -> str:
-        """Who saves."""
+        """Which ranks save."""
         return "all ranks save" if self.rank is None else self.about
 
     @property
     def cure(self) -> str:
-        """By how the script saves so far."""
+        """Depends on how the script saves so far."""
         if self.budget.script.async_save:
             return "It is done in the background already, so save less often."
         own = "" if self.rank is None else "each rank its own part, or "

@@ -6,14 +6,8 @@ from typing import Self
 from course.own.slow import meetings
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause
+from course.own.watch.timeline import PARTS
 
-PARTS = {
-    "gradients": "backward",
-    "python": "outside the step",
-    "saving": "outside the step",
-    "search": "forward",
-    "launching": "launching kernels",
-}
 ALIKE = (
     "Give all ranks the same work in each step: deal the samples so that their batches are of "
     "equal length, and take equal machines."
@@ -21,7 +15,7 @@ ALIKE = (
 
 
 class Straggler(Cause):
-    """The others wait for one rank: nearly always for the same, or for one after another."""
+    """The ranks wait for one rank: nearly always for the same, or for each in turn."""
 
     cause = "straggler"
     about = "one rank is later than the others, which wait for it"
@@ -31,26 +25,26 @@ class Straggler(Cause):
 
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:
-        """One rank, or ranks in turns where they meet for the gradients anyway."""
+        """Found for one late rank, or for ranks late in turns if they meet for gradients anyway."""
         late = budget.late
         if late:
             rank = budget.ranks[late.index].rank
             line = budget.where(late.kind, index=late.index)
-            yield cls(budget, late.gain / budget.net_s, rank, _part(late.kind), line)
+            yield cls(budget, late.gain / budget.net_s, rank, PARTS[late.kind], line)
         elif (turns := budget.turns) and not meetings.are_needless(budget):
             line = budget.where(turns.kind)
-            yield cls(budget, turns.gain / budget.net_s, None, _part(turns.kind), line)
+            yield cls(budget, turns.gain / budget.net_s, None, PARTS[turns.kind], line)
 
     @property
     def seen(self) -> str:
-        """Whether it is always the same."""
+        """Whether it is always the same rank."""
         if self.rank is None:
             return "in each step the others wait for one rank, each time for another"
         return self.about
 
     @property
     def cure(self) -> str:
-        """By the part of the step in which it is late."""
+        """Depends on the part of the step in which the rank is late."""
         if self.rank is None:
             return ALIKE
         if self.where == "outside the step":
@@ -65,7 +59,3 @@ class Straggler(Cause):
                 "or fewer workers. Deal the samples so that all ranks load as much in a step."
             )
         return ALIKE
-
-
-def _part(kind: str) -> str:
-    return PARTS.get(kind, kind)

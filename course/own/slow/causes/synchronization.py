@@ -10,7 +10,7 @@ from course.own.slow.cause import Cause
 
 
 class Synchronization(Cause):
-    """Barriers, objects, and numbers such as a loss or a flag."""
+    """The script sends barriers, objects, or numbers such as a loss or a flag."""
 
     cause = "synchronization"
     about = "the script itself makes the ranks meet in each step"
@@ -20,7 +20,7 @@ class Synchronization(Cause):
 
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:
-        """What the messages take, and the waiting that only they cause."""
+        """Adds up what these messages take, and the waiting that only they cause."""
         seconds = budget.price(cls.cause)
         if meetings.are_needless(budget):
             seconds += budget.turns.gain
@@ -30,7 +30,7 @@ class Synchronization(Cause):
 
     @property
     def cure(self) -> str:
-        """By what is called most."""
+        """Depends on the call that takes most of the time."""
         seconds: Counter[str] = Counter()
         for slice_ in self.budget.sent(self.cause):
             seconds[slice_.name] += slice_.seconds

@@ -10,10 +10,11 @@ from course.own.slow.cause import Cause
 
 
 class Threads(Cause):
-    """More than one thread in each rank, and more of them than cores.
+    """Each rank has more than one thread, and together they are more than the cores.
 
     At the end of an operation all its threads wait for the last. So what counts is the time in
-    which any of them waits for a core; no more can be saved than the share that has none.
+    which any of them waits for a core. Without it, at most the share of threads without a core is
+    saved.
     """
 
     cause = "threads"
@@ -28,7 +29,7 @@ class Threads(Cause):
 
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:
-        """By the number of threads, and by how long they wait."""
+        """Compares the number of threads with the cores, and measures how long threads wait."""
         first = budget.ranks[0]
         threads = first.threads * first.local
         if first.threads >= 2 and threads > first.cores and first.device != "cuda":
@@ -37,12 +38,12 @@ class Threads(Cause):
 
     @classmethod
     def is_absent(cls, budget: Budget) -> bool:
-        """Where a GPU computes, they hold nothing up."""
+        """Whether a GPU computes, so that waiting threads hold nothing up."""
         return any(rank.device == "cuda" for rank in budget.ranks)
 
     @property
     def gain(self) -> str:
-        """It is not known."""
+        """How many threads there are; the gain itself is unknown."""
         first = self.budget.ranks[0]
         return (
             f"Here {first.local} ranks of {first.threads} threads each share "

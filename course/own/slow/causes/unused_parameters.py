@@ -1,4 +1,4 @@
-"""A search that DDP does for nothing."""
+"""A search by DDP that finds nothing."""
 
 from collections.abc import Iterator
 from typing import Self
@@ -11,7 +11,7 @@ OF_TRAINER = "Set `ddp_find_unused_parameters=False` in the TrainingArguments"
 
 
 class UnusedParameters(OwnWork):
-    """DDP looks for parameters without a gradient, and there were none."""
+    """DDP looks for parameters without a gradient, and there are none."""
 
     cause, kind = "unused parameters", "search"
     about = "DDP searches the graph for unused parameters in each step, and there are none"
@@ -20,7 +20,7 @@ class UnusedParameters(OwnWork):
 
     @classmethod
     def evidence(cls, budget: Budget) -> Iterator[Self]:
-        """Where none was unused."""
+        """Found if DDP searches, and every parameter was used."""
         finds = any(ddp.finds_unused for ddp in budget.ddp)
         if finds and not any(pass_.unused for pass_ in budget.passes):
             yield from super().evidence(budget)
@@ -32,12 +32,12 @@ class UnusedParameters(OwnWork):
 
     @property
     def gain(self) -> str:
-        """It is not known."""
+        """What is visible of the search; its whole cost is unknown."""
         return "All were used in every step watched. This is what is seen of it at the least."
 
     @property
     def cure(self) -> str:
-        """By who made the DDP module."""
+        """Depends on what made the DDP module: the script or a framework."""
         framework = self.budget.script.framework
         if framework == "Trainer":
             how = OF_TRAINER

@@ -2,9 +2,9 @@
 
 import sysconfig
 
-from course.own.watch.calls import Call, Record
-from course.own.watch.looks import Look, Thread
-from course.own.watch.processes import Seen
+from course.own.watch.calls import Call, CallRecord
+from course.own.watch.rank_states import RankState
+from course.own.watch.snapshots import Snapshot, ThreadStack
 
 SITE = sysconfig.get_path("purelib")
 C10D = f"{SITE}/torch/distributed/distributed_c10d.py"
@@ -35,20 +35,20 @@ def rank(
     calls: list[tuple[str, int, int]] = (),
     passes: int = 0,
     **look: object,
-) -> Seen:
+) -> RankState:
     """A rank whose main thread has these frames, and has stood for a minute.
 
     `calls` are (name, line, backward passes begun before), in order.
     """
     alive = not look.pop("dead", False)
     stacks = look.pop("stacks", "")
-    threads = look.pop("threads", [Thread("MainThread", frames)])
-    told = {"looks": 100, "stood": 60.0, "idle": 60.0, "threads": threads} | look
+    threads = look.pop("threads", [ThreadStack("MainThread", frames)])
+    told = {"count": 100, "stood": 60.0, "idle": 60.0, "threads": threads} | look
     made = [
         Call(n, n, before, name, 4, "float32[1]", "0", "", f"train.py:{line}")
         for n, (name, line, before) in enumerate(calls, 1)
     ]
-    record = Record(made, len(made), passes)
-    seen = Seen(Look(number, world, "here", 1000 + number, 0.0, **told), record=record)
-    seen.alive, seen.stacks = alive, stacks
-    return seen
+    record = CallRecord(made, len(made), passes)
+    state = RankState(Snapshot(number, world, "here", 1000 + number, 0.0, **told), record=record)
+    state.alive, state.stacks = alive, stacks
+    return state

@@ -1,13 +1,13 @@
-"""What `run` says of a run: how it ended, where the ranks stand, and why."""
+"""The ending of a run: how it ended, where its ranks stood, and why."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from course.core import words
 from course.own.finding import Finding
-from course.own.hang import of_ends, of_waiting, standing
+from course.own.hang import failures, standing, standstills
 from course.own.hang.thresholds import MOVES_S
-from course.own.watch.processes import Seen
+from course.own.watch.rank_states import RankState
 
 # How a run ended.
 ITSELF, STOOD, LIMIT, INTERRUPTED = "by itself", "stood still", "limit", "interrupted"
@@ -15,8 +15,8 @@ STOPPED = "stopped"  # enough has been seen
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """`ended` is how the run ended, `code` its exit code, None where it was ended by us.
+class Ending:
+    """How a run `ended`, with its exit `code`, which is None if the course ended it.
 
     `lead` says so in a sentence, and `ranks` has a line for each rank.
     """
@@ -29,7 +29,7 @@ class Verdict:
 
     @property
     def faults(self) -> list[Finding]:
-        """The findings that are no notes."""
+        """The findings that are not notes."""
         return [finding for finding in self.findings if not finding.note]
 
     def plain(self) -> dict:
@@ -38,49 +38,49 @@ class Verdict:
         return {"ended": self.ended, "exit_code": self.code, "ranks": ranks}
 
 
-def of(
-    ranks: Sequence[Seen], ended: str, code: int | None, seconds: float, enough: float
-) -> Verdict:
-    """The verdict on a run that has ended with an exit code, or is being ended after `seconds`.
+def ending_of(
+    ranks: Sequence[RankState], ended: str, code: int | None, seconds: float, enough: float
+) -> Ending:
+    """Describe a run that has ended with an exit code, or is being ended after `seconds`.
 
     Ranks that have not moved for `enough` seconds stand still.
     """
     if ended == ITSELF:
         return _by_itself(ranks, code or 0)
     if ended == STOPPED:
-        return Verdict(ended)
+        return Ending(ended)
     lead = {
         STOOD: "The run was ended.",
         LIMIT: f"The limit of {seconds:g} s ended the run.",
         INTERRUPTED: f"Interrupted after {words.duration(seconds)}.",
     }[ended]
     if not ranks:
-        return Verdict(ended, lead=f"{lead} No rank has been seen.")
+        return Ending(ended, lead=f"{lead} No rank has been seen.")
     stood = standing.stood(ranks)
     if ended != STOOD and stood < MOVES_S:
         lead = f"{lead} The ranks were still working:"
-        return Verdict(ended, lead=lead, ranks=standing.working(ranks))
+        return Ending(ended, lead=lead, ranks=standing.working(ranks))
     if ended != STOOD and stood < enough:
         lead = f"{lead} It is too early to say whether the ranks stand still:"
-        return Verdict(ended, lead=lead, ranks=standing.working(ranks))
+        return Ending(ended, lead=lead, ranks=standing.working(ranks))
     lead = f"{lead} No rank has moved for {words.duration(round(stood))}. Where the ranks stood:"
-    return Verdict(ended, lead=lead, ranks=standing.lines(ranks), findings=_waiting(ranks))
+    return Ending(ended, lead=lead, ranks=standing.lines(ranks), findings=_waiting(ranks))
 
 
-def _waiting(ranks: Sequence[Seen]) -> list[Finding]:
-    """Why; and a sentence on ranks of other machines, of which nothing is seen."""
-    found = of_waiting.found(ranks)
-    world = max(seen.look.world for seen in ranks)
-    joining = any(one.what == "not joined" for one in found)
-    if world > len(ranks) and found and not joining:
+def _waiting(ranks: Sequence[RankState]) -> list[Finding]:
+    """Why the ranks wait, and a note on ranks of other machines, which are not seen from here."""
+    findings = standstills.findings(ranks)
+    world = max(state.snapshot.world for state in ranks)
+    joining = any(one.what == "not joined" for one in findings)
+    if world > len(ranks) and findings and not joining:
         says = f"Only {len(ranks)} of {world} ranks are seen from here: the others may be why."
-        found.append(Finding("unseen ranks", says, note=True))
-    return found
+        findings.append(Finding("unseen ranks", says, note=True))
+    return findings
 
 
-def _by_itself(ranks: Sequence[Seen], code: int) -> Verdict:
+def _by_itself(ranks: Sequence[RankState], code: int) -> Ending:
     if not code:
-        return Verdict(ITSELF, 0)
-    found = of_ends.found(ranks)
+        return Ending(ITSELF, 0)
+    findings = failures.findings(ranks)
     several = standing.lines(ranks) if len(ranks) > 1 else []
-    return Verdict(ITSELF, code, f"The run failed with exit code {code}.", several, found)
+    return Ending(ITSELF, code, f"The run failed with exit code {code}.", several, findings)

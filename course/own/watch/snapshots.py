@@ -1,8 +1,8 @@
 """On a rank: twice a second, where its threads stand, and how long the main one has stood there.
 
-A thread of its own looks, and writes what it sees to a file. It is no `threading.Thread`, since the
-script would find that among its own. Where it cannot run, because C code keeps Python's lock, the
-fault handler writes the stacks when the process gets the signal `ASK`.
+A separate thread takes the snapshots and writes them to a file. It is no `threading.Thread`,
+because the script would find that among its own. If C code keeps Python's lock, the thread cannot
+run; then the fault handler writes the stacks when the process gets the signal `ASK`.
 """
 
 import _thread
@@ -20,20 +20,21 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import FrameType
 
-from course.own.hang.thresholds import BUSY, LOOK_S, READS
+from course.core import user_files
 from course.own.watch import usage
-from course.own.watch.calls import C10D, Calls, of_user
+from course.own.watch.calls import C10D, Calls
+from course.own.watch.thresholds import BUSY_CORE, READS, SNAPSHOT_S
 
 DEEP = 100  # frames of a stack that are kept
-ASK = signal.SIGRTMAX - 5  # have the stacks written, whatever Python does
-# A loop in one of these waits and looks again: it has not moved.
+ASK = signal.SIGRTMAX - 5  # has the stacks written, whatever Python does
+# A loop in one of these files only waits and checks again: it has not moved.
 WAITING = ("dataloader.py", "threading.py", "queue.py", "selectors.py", "subprocess.py")
 WAITING += ("connection.py", "popen_fork.py", "synchronize.py")
 POLLS = (0, 0)  # marks the signature of a stack that is in such a loop
 
 
 @dataclass
-class Thread:
+class ThreadStack:
     """A thread: its frames as (file, line, function), the innermost first.
 
     `error` is the exception that it is handling, "" if it handles none, and `error_at` the line of
@@ -47,13 +48,13 @@ class Thread:
 
 
 @dataclass
-class Look:
-    """What a process is at one moment; times in seconds.
+class Snapshot:
+    """The state of a process at one moment; times in seconds.
 
     The main thread has not moved for `stood` seconds: it is in the same calls, and neither began a
     collective nor a backward pass. The process last computed, read or wrote `idle` seconds ago.
-    `looks` counts. `ended` says that the script is over, and `error` by which exception; `unused`
-    names the parameters of which DDP has said that they got no gradient.
+    `count` is the number of snapshots so far. `ended` says that the script is over, and `error` by
+    which exception. `unused` names the parameters that got no gradient, as DDP reports them.
     """
 
     rank: int | None
@@ -62,31 +63,31 @@ class Look:
     pid: int
     began: float
     main: str = ""  # the main thread's number, as the fault handler writes it
-    looks: int = 0
+    count: int = 0
     at: float = 0.0
     stood: float = 0.0
     idle: float = 0.0
     cuda: bool = False
-    threads: list[Thread] = field(default_factory=list)
+    threads: list[ThreadStack] = field(default_factory=list)
     pending: list[str] = field(default_factory=list)  # collectives that torch began and not ended
     ended: bool = False
-    error: Thread | None = None
+    error: ThreadStack | None = None
     unused: list[str] = field(default_factory=list)
 
     @property
-    def main_thread(self) -> Thread | None:
+    def main_thread(self) -> ThreadStack | None:
         """The main thread, if it was seen."""
         return self.threads[0] if self.threads else None
 
 
-class Looker:
-    """Looks at this process, and writes to `folder`."""
+class SnapshotWriter:
+    """Takes snapshots of this process, and writes them to `folder`."""
 
     def __init__(self, folder: Path, calls: Calls, rank: int | None, world: int) -> None:
         self._folder, self._calls = folder, calls
         main = threading.main_thread().ident or 0
         self._main = main
-        self.look = Look(
+        self.snapshot = Snapshot(
             rank, world, os.uname().nodename, os.getpid(), time.time(), main=f"{main:016x}"
         )
         self._place: object = None
@@ -97,41 +98,41 @@ class Looker:
     def start(self) -> None:
         """Begin, and have the fault handler write to a file of ours if the script has no other.
 
-        It also notes a SIGTERM, by which launchers end the other ranks after a failure: a rank that
-        is gone without one was first.
+        It also notes a SIGTERM, with which launchers end the other ranks after a failure: a rank
+        that has ended without one was the first.
         """
         stacks = open(self._folder / "stacks", "w")  # noqa: SIM115  # as long as the process lives
         if not faulthandler.is_enabled():
             faulthandler.enable(stacks)
         faulthandler.register(ASK, stacks)
         if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
-            asked = open(self._folder / "terminated", "w")  # noqa: SIM115
-            faulthandler.register(signal.SIGTERM, asked, all_threads=False, chain=True)
+            terminated = open(self._folder / "terminated", "w")  # noqa: SIM115
+            faulthandler.register(signal.SIGTERM, terminated, all_threads=False, chain=True)
         self._see()
         _thread.start_new_thread(self._go_on, ())
 
     def end(self, error: BaseException | None) -> None:
-        """The script is over: the last look."""
+        """Take the last snapshot, because the script is over."""
         with self._lock:
-            if self.look.ended:
+            if self.snapshot.ended:
                 return
-            self.look.ended = True
+            self.snapshot.ended = True
             if error is not None:
-                self.look.error = _thrown(error)
-                self.look.unused = _unused(error)
-                self.look.pending = _pending()
+                self.snapshot.error = _thrown(error)
+                self.snapshot.unused = _unused(error)
+                self.snapshot.pending = _pending()
             self._join_in()
             self._write()
 
     def _go_on(self) -> None:
-        while not self.look.ended and os.getpid() == self.look.pid:
-            time.sleep(LOOK_S)
+        while not self.snapshot.ended and os.getpid() == self.snapshot.pid:
+            time.sleep(SNAPSHOT_S)
             with suppress(Exception):  # a failure of ours never reaches the script
                 self._see()
 
     def _see(self) -> None:
         with self._lock:
-            if self.look.ended:
+            if self.snapshot.ended:
                 return
             now = time.monotonic()
             frames = sys._current_frames()
@@ -142,16 +143,17 @@ class Looker:
                 self._place, self._moved = place, now
             if self._works(now, polls=signature[:1] == [POLLS]):
                 self._worked = now
-            look = self.look
-            look.looks += 1
-            look.at, look.stood, look.idle = time.time(), now - self._moved, now - self._worked
-            look.threads = list(self._threads(frames))
-            # What torch waits for takes longer to ask, and is asked only of a rank that stands.
-            look.pending = _pending() if look.stood > 2.0 else []
+            snapshot = self.snapshot
+            snapshot.count += 1
+            snapshot.at = time.time()
+            snapshot.stood, snapshot.idle = now - self._moved, now - self._worked
+            snapshot.threads = list(self._threads(frames))
+            # To read what torch waits for takes longer, so it is read only on a rank that stands.
+            snapshot.pending = _pending() if snapshot.stood > 2.0 else []
             self._join_in()
             self._write()
 
-    def _threads(self, frames: dict[int, FrameType]) -> Iterator[Thread]:
+    def _threads(self, frames: dict[int, FrameType]) -> Iterator[ThreadStack]:
         """The main thread, and those others that are in a collective."""
         names = {thread.ident: thread.name for thread in threading.enumerate()}
         errors = sys._current_exceptions()
@@ -160,20 +162,20 @@ class Looker:
             if ident == self._main or any(file.endswith(C10D) for file, _, _ in stack):
                 found = errors.get(ident)
                 error = found[1] if isinstance(found, tuple) else found
-                told = _thrown(error) if error is not None else Thread("", [])
+                raised = _thrown(error) if error is not None else ThreadStack("", [])
                 name = names.get(ident, "a thread")
-                yield Thread(name, stack, told.error, told.error_at)
+                yield ThreadStack(name, stack, raised.error, raised.error_at)
 
     def _works(self, now: float, polls: bool) -> bool:
-        """Whether it and those below it have computed, read, written, or waited for a core.
+        """Whether this process or one below it has computed, read, written or waited for a core.
 
-        Or whether the main thread has gone to sleep again: a loop may do the rest of its work
-        between two looks, and be at the same instruction in both.
+        It also works if the main thread has gone to sleep again: a loop may do the rest of its
+        work between two snapshots, and be at the same instruction in both.
         """
         then, cpu, moved, slept = self._spent
         # On a GPU, to wait computes and sleeps as well.
-        mine = 0.0 if self.look.cuda else usage.computed()
-        sleeps = 0 if self.look.cuda or polls else usage.sleeps()
+        mine = 0.0 if self.snapshot.cuda else usage.computed()
+        sleeps = 0 if self.snapshot.cuda or polls else usage.sleeps()
         self._spent = (
             now,
             mine + usage.computed_below(os.getpid()) + usage.queued(),
@@ -182,23 +184,23 @@ class Looker:
         )
         span = max(1e-3, now - then)
         computed, sent = self._spent[1] - cpu, self._spent[2] - moved
-        return computed > BUSY * span or sent > READS * span or sleeps > slept > 0
+        return computed > BUSY_CORE * span or sent > READS * span or sleeps > slept > 0
 
     def _join_in(self) -> None:
-        """Which rank this is, once the script has joined a group; whether it uses a GPU."""
+        """Note the rank, once the script has joined a group, and whether it uses a GPU."""
         torch = sys.modules.get("torch")
         if torch is None or not hasattr(torch, "distributed"):
             return
         with suppress(Exception):  # torch is being imported, or the group is going
-            self.look.cuda = torch.cuda.is_initialized()
+            self.snapshot.cuda = torch.cuda.is_initialized()
             if torch.distributed.is_initialized():
-                self.look.rank = torch.distributed.get_rank()
-                self.look.world = torch.distributed.get_world_size()
+                self.snapshot.rank = torch.distributed.get_rank()
+                self.snapshot.world = torch.distributed.get_world_size()
 
     def _write(self) -> None:
-        part = self._folder / "look.part"
-        part.write_text(json.dumps(asdict(self.look)))
-        part.replace(self._folder / "look.json")
+        part = self._folder / "snapshot.part"
+        part.write_text(json.dumps(asdict(self.snapshot)))
+        part.replace(self._folder / "snapshot.json")
 
 
 def _walk(frame: FrameType | None) -> Iterator[tuple[str, int, str]]:
@@ -210,7 +212,7 @@ def _walk(frame: FrameType | None) -> Iterator[tuple[str, int, str]]:
 
 
 def _signature(frame: FrameType | None) -> list[tuple[int, int]]:
-    """Where a stack stands, to compare; without what it does inside of a loop that waits."""
+    """The instructions at which a stack stands, without those inside of a loop that only waits."""
     found: list[tuple[int, int]] = []
     while frame is not None:
         if os.path.basename(frame.f_code.co_filename) in WAITING:
@@ -221,13 +223,14 @@ def _signature(frame: FrameType | None) -> list[tuple[int, int]]:
     return found
 
 
-def _thrown(error: BaseException) -> Thread:
-    """An exception as plain data: what it says, its frames, the user's line."""
+def _thrown(error: BaseException) -> ThreadStack:
+    """An exception as plain data: its message, its frames, and the user's line."""
     frames = traceback.extract_tb(error.__traceback__, limit=-DEEP)
     stack = [(each.filename, each.lineno or 0, each.name) for each in reversed(frames)]
-    own = next((each for each in stack if of_user(each[0])), None)
+    own = next((each for each in stack if user_files.is_users(each[0])), None)
     says = traceback.format_exception_only(type(error), error)[-1].strip()
-    return Thread("", stack, says[:2000], f"{os.path.basename(own[0])}:{own[1]}" if own else "")
+    at = f"{os.path.basename(own[0])}:{own[1]}" if own else ""
+    return ThreadStack("", stack, says[:2000], at)
 
 
 def _unused(error: BaseException) -> list[str]:
@@ -253,9 +256,9 @@ def _unused(error: BaseException) -> list[str]:
 def _pending() -> list[str]:
     """The last collectives that this torch has begun and not ended, by its flight recorder."""
     dump = getattr(sys.modules.get("torch._C._distributed_c10d"), "_dump_fr_trace_json", None)
-    with suppress(Exception):  # torch promises neither the name nor what it gives
-        told = json.loads(dump())
-        waiting = [each for each in told["entries"] if not each["retired"]]
+    with suppress(Exception):  # torch promises neither the name nor what it returns
+        trace = json.loads(dump())
+        waiting = [each for each in trace["entries"] if not each["retired"]]
         return [
             f"{each['profiling_name'].rpartition(':')[2]} of {each['input_sizes']}"
             for each in waiting[:3]
@@ -263,12 +266,12 @@ def _pending() -> list[str]:
     return []
 
 
-def read(path: Path) -> Look | None:
-    """The last look of a process; None if it has written none."""
+def read(path: Path) -> Snapshot | None:
+    """Read the last snapshot of a process; None if it has written none."""
     try:
         raw = json.loads(path.read_text())
     except (OSError, ValueError):
         return None
-    raw["threads"] = [Thread(**each) for each in raw["threads"]]
-    raw["error"] = Thread(**raw["error"]) if raw["error"] else None
-    return Look(**raw)
+    raw["threads"] = [ThreadStack(**each) for each in raw["threads"]]
+    raw["error"] = ThreadStack(**raw["error"]) if raw["error"] else None
+    return Snapshot(**raw)

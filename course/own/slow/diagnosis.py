@@ -1,4 +1,4 @@
-"""All that can be said of a run: the causes, what is fine, and what the evidence cannot decide."""
+"""The diagnosis of a run: its causes, what is fine, and what the evidence cannot decide."""
 
 from dataclasses import dataclass, field, replace
 
@@ -8,14 +8,14 @@ from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause, percent
 from course.own.slow.causes import KNOWN
 from course.own.slow.causes.computing import Computing
-from course.own.slow.share import mean
+from course.own.slow.step_times import mean
 from course.own.slow.thresholds import FEWEST, MATTERS, NEAR, SHOWN
-from course.own.watch.timeline import Rank
+from course.own.watch.timeline import RankReport
 
 
 @dataclass
-class Verdict:
-    """What was found. The first of `causes` is the one to cure first."""
+class Diagnosis:
+    """The result. The first of `causes` is the one to cure first."""
 
     causes: list[Cause]
     budget: Budget
@@ -25,12 +25,12 @@ class Verdict:
 
     @property
     def first(self) -> Cause | None:
-        """The cause to cure first; None where the evidence decides nothing."""
+        """The cause to cure first; None if the evidence decides nothing."""
         return self.causes[0] if self.causes else None
 
     @property
     def opening(self) -> openings.Opening | None:
-        """What the beginning of an epoch takes, if it takes much of all time."""
+        """The beginning of an epoch, if it takes much of all time."""
         opening = None if self.blind else openings.opening(self.budget)
         return opening if opening and opening.share >= MATTERS else None
 
@@ -41,7 +41,7 @@ class Verdict:
 
     @property
     def fine(self) -> list[str]:
-        """What was looked at, and takes little."""
+        """The names of what was examined and takes little."""
         if self.blind:
             return []
         at_fault = {cause.fine for cause in self.causes}
@@ -51,8 +51,8 @@ class Verdict:
         return [name for name in names if name not in at_fault | absent]
 
 
-def of(ranks: list[Rank]) -> Verdict:
-    """The verdict on what the ranks report; raises `CourseError` where that is too little."""
+def diagnose(ranks: list[RankReport]) -> Diagnosis:
+    """Judge by what the ranks report; raises `CourseError` if that is too little."""
     ranks = sorted(ranks, key=lambda rank: rank.rank)
     _demand(ranks)
     budget, unrecorded_s = Budget(ranks), 0.0
@@ -62,7 +62,7 @@ def of(ranks: list[Rank]) -> Verdict:
         unrecorded_s = budget.step_s
         budget = Budget([replace(rank, steps=rank.on_gpu) for rank in ranks])
     ordered = _ordered(budget, blind)
-    return Verdict(ordered, budget, blind, unrecorded_s, _undecided(budget, ordered, blind))
+    return Diagnosis(ordered, budget, blind, unrecorded_s, _undecided(budget, ordered, blind))
 
 
 def _ordered(budget: Budget, blind: str) -> list[Cause]:
@@ -76,14 +76,14 @@ def _ordered(budget: Budget, blind: str) -> list[Cause]:
     if blind:
         return causes
     causes = [each for each in causes if each.share >= SHOWN or each.is_always_shown]
-    causes.sort(key=_place)
+    causes.sort(key=_sort_key)
     if not any(each.matters for each in causes):
         causes[:0] = Computing.evidence(budget)
     return causes
 
 
-def _place(cause: Cause) -> tuple[bool, bool, float]:
-    """Where it comes; what is seen of some causes is the least, so they come before their like."""
+def _sort_key(cause: Cause) -> tuple[bool, bool, float]:
+    """Facts first, then by cost; causes that are seen only in part come before others as large."""
     weight = NEAR if cause.is_always_shown else 1.0
     return not (cause.is_fact and cause.matters), not cause.matters, -weight * cause.share
 
@@ -92,7 +92,7 @@ def _can_be_judged(kind: type[Cause], budget: Budget) -> bool:
     return not (kind.needs_all and budget.missing)
 
 
-def _demand(ranks: list[Rank]) -> None:
+def _demand(ranks: list[RankReport]) -> None:
     if not ranks:
         raise CourseError("No rank came to its end, so nothing was seen of any step.")
     first = ranks[0]
@@ -142,8 +142,8 @@ def _undecided(budget: Budget, causes: list[Cause], blind: str) -> list[str]:
             "at work. Larger batches, torch.compile or CUDA graphs need fewer launches: try one."
         )
     pairs = mean(
-        budget.rounds,
-        lambda each: sum(s.waits["messages"] for s in each.shares) / len(each.shares),
+        budget.times,
+        lambda each: sum(s.waits["messages"] for s in each.ranks) / len(each.ranks),
     )
     share = pairs / (budget.net_s + pairs)
     if share >= MATTERS:

@@ -1,4 +1,4 @@
-"""Where the ranks' calls begin to differ: which one made more of them, and since which step."""
+"""The step at which the ranks' calls begin to differ, and the rank that made more of them."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from course.core import words
 from course.own.hang.thresholds import FEW
 from course.own.watch.calls import Call
-from course.own.watch.processes import Seen
+from course.own.watch.rank_states import RankState
 
 
 def step(passes: int) -> int:
@@ -14,17 +14,17 @@ def step(passes: int) -> int:
     return max(0, passes - 1)
 
 
-def parted(ranks: Sequence[Seen]) -> tuple[str, int] | None:
+def first_difference(ranks: Sequence[RankState]) -> tuple[str, int] | None:
     """A sentence on the first difference between the ranks' calls, and its step; None if unknown.
 
     Ranks of a pipeline differ from the first call on. That says nothing, so some calls have to
     agree first.
     """
-    return _parted_collectives(ranks) or _parted_passes(ranks)
+    return _in_collectives(ranks) or _in_passes(ranks)
 
 
-def _parted_collectives(ranks: Sequence[Seen]) -> tuple[str, int] | None:
-    by_order = [{call.order: call for call in seen.calls if call.order} for seen in ranks]
+def _in_collectives(ranks: Sequence[RankState]) -> tuple[str, int] | None:
+    by_order = [{call.order: call for call in state.calls if call.order} for state in ranks]
     called = [calls for calls in by_order if calls]
     if not called or (len(called) < len(by_order) and max(map(len, called)) > FEW):
         return None
@@ -46,11 +46,13 @@ def _key(call: Call | None) -> tuple | None:
     return call and (call.name, call.where, call.passes)
 
 
-def _sentence(ranks: Sequence[Seen], passes: int) -> str:
-    """What each rank called after the same backward pass."""
+def _sentence(ranks: Sequence[RankState], passes: int) -> str:
+    """A sentence on what each rank called after the same backward pass."""
     counts = {
-        seen.rank: Counter((c.name, c.where) for c in seen.calls if c.order and c.passes == passes)
-        for seen in ranks
+        state.rank: Counter(
+            (c.name, c.where) for c in state.calls if c.order and c.passes == passes
+        )
+        for state in ranks
     }
     kinds = sorted({kind for mine in counts.values() for kind in mine})
     differ = [kind for kind in kinds if len({mine[kind] for mine in counts.values()}) > 1]
@@ -69,8 +71,8 @@ def _called(what: str, count: int) -> str:
     return f"called {what} {('once', 'twice')[count - 1] if count < 3 else f'{count} times'}"
 
 
-def _parted_passes(ranks: Sequence[Seen]) -> tuple[str, int] | None:
-    counts = {seen.rank: seen.passes for seen in ranks}
+def _in_passes(ranks: Sequence[RankState]) -> tuple[str, int] | None:
+    counts = {state.rank: state.passes for state in ranks}
     least, most = min(counts.values()), max(counts.values())
     if least == most or not least:
         return None

@@ -6,15 +6,15 @@ from statistics import fmean
 from course.own.slow.budget import Budget
 from course.own.slow.thresholds import ENOUGH, SAME
 from course.own.slow.traffic import is_sum_in_forward
-from course.own.watch.timeline import Rank
+from course.own.watch.timeline import RankReport
 
 
 def are_same(budget: Budget) -> bool | None:
     """Whether ranks draw the same samples; None if nothing that was seen can tell.
 
-    Checksums of what their loaders give must be the same, and the indices that were chosen, where
-    these are known: a data set may hold a sample twice, and ranks may have one each. Where all
-    read the same batch, they may take a share each: then their models are called with others.
+    Checksums of what their loaders give must be the same, and the indices that were chosen, if
+    these are known: a data set may hold a sample twice, and ranks may have one each. If all ranks
+    read the same batch, each may take a share of it: then their models get different samples.
     """
     if _split(budget):
         return None
@@ -33,37 +33,37 @@ def are_same(budget: Budget) -> bool | None:
 
 
 def _split(budget: Budget) -> bool:
-    """Whether ranks share a sample, as where layers are split: then all must draw the same."""
+    """Whether ranks share a sample, as with split layers, so that all must draw the same."""
     sent = budget.slices(["collective"])
     inside = any(is_sum_in_forward(each) for each in sent)
     return inside or any(ddp.ranks < budget.ranks[0].world for ddp in budget.ddp)
 
 
 def _same(budget: Budget, what: str) -> bool:
-    """The same in nearly every step; or in each an order of its own, of all that there is."""
+    """Whether ranks draw the same in nearly every step, or all samples, each in its own order."""
     pairs = list(combinations(budget.ranks, 2))
     from_all = bool(pairs) and all(_from_all(one, other, what) for one, other in pairs)
     return _alike(budget, what) or from_all
 
 
 def _alike(budget: Budget, what: str) -> bool:
-    """The same in nearly every step."""
+    """Whether ranks draw the same in nearly every step."""
     drawn = [[getattr(step, what) for step in budget.of_rank(rank)] for rank in budget.ranks]
-    shares = []
+    ranks_ = []
     for one, other in combinations(drawn, 2):
         both = [set(a) == set(b) for a, b in zip(one, other, strict=True) if a and b]
-        shares += [fmean(both)] if both else []
-    return bool(shares) and min(shares) >= SAME
+        ranks_ += [fmean(both)] if both else []
+    return bool(ranks_) and min(ranks_) >= SAME
 
 
-def _from_all(one: Rank, other: Rank, what: str) -> bool:
+def _from_all(one: RankReport, other: RankReport, what: str) -> bool:
     """Whether two ranks have as many samples of an epoch in common as if both drew from all."""
     mine, theirs = _epoch(one, what), _epoch(other, what)
     expected = len(mine) * len(theirs) / max(one.loaded, 1)
     return one.loaded > 0 and expected >= ENOUGH and len(mine & theirs) >= expected / 2
 
 
-def _epoch(rank: Rank, what: str) -> set[int]:
+def _epoch(rank: RankReport, what: str) -> set[int]:
     """The samples that a rank drew in the longest part of an epoch that was watched."""
     opens = [n for n, step in enumerate(rank.steps) if step.opens]
     bounds = [-1, *opens, len(rank.steps)]

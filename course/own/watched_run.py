@@ -10,17 +10,16 @@ from pathlib import Path
 
 from course.core import Interrupted
 from course.launch import Event, Reason, Run, Serving, launch
-from course.own.hang import standing, verdict
+from course.own.hang.ending import INTERRUPTED, ITSELF, LIMIT, STOOD, STOPPED, Ending, ending_of
+from course.own.hang.patience import Patience
 from course.own.hang.thresholds import PATIENCE_S
-from course.own.hang.verdict import INTERRUPTED, ITSELF, LIMIT, STOOD, STOPPED, Verdict
 from course.own.say.answer import reports
 from course.own.watch import timeline
 from course.own.watch.command import environment
-from course.own.watch.patience import Patience
 from course.own.watch.process import TIME
-from course.own.watch.timeline import Rank
+from course.own.watch.timeline import RankReport
 
-LOOK_S = 0.2  # how often to check whether it is enough
+POLL_S = 0.2  # how often to check whether the run is over
 # A fault handler of ours writes the stacks, to a file that is read here.
 ENV = {"PYTHONFAULTHANDLER": ""}
 
@@ -31,8 +30,8 @@ def nothing(run: Run, event: Event) -> None:
     """Show nothing of a run."""
 
 
-class Watched:
-    """One run of a command; it is ended when its ranks stand still.
+class WatchedRun:
+    """One run of a command, which is ended when its ranks stand still.
 
     `steps` of each rank are watched, their time or numbers (`looks_at`); with `stop`, the run is
     ended when all have reported. `folder` is there until `close`.
@@ -47,38 +46,39 @@ class Watched:
     ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="course-own-"))
         self._steps, self._may_stop, self._looks_at = steps, stop, looks_at
-        self._patience = Patience(self.folder, standing.stood, print, patience, spares=True)
+        self._patience = Patience(self.folder, print, patience, spares=True)
         self._stop, self._over = threading.Event(), threading.Event()
         self._stopped = False
 
     def run(self, words: list[str], watch: Watch = nothing, limit: float | None = None) -> Run:
-        """To its end, or a limit that does not count the time in which the machine was busy.
+        """Run the command to its end, or to a limit that does not count when the machine was busy.
 
-        `watch` is told of the run as `launch` does. Raises `Interrupted` if the user interrupts.
+        `watch` gets the events of the run, as from `launch`. Raises `Interrupted` if the user
+        interrupts.
         """
         runs: list[Run] = []
 
-        def seen(run: Run, event: Event) -> None:
+        def take(run: Run, event: Event) -> None:
             runs[:] = [run]
             if isinstance(event, Serving):
                 self._patience.begin(limit)
             watch(run, event)
 
         env = environment(self.folder, self._steps, looks_at=self._looks_at) | ENV
-        looker = threading.Thread(target=self._look, daemon=True)
-        looker.start()
+        watcher = threading.Thread(target=self._wait_until_over, daemon=True)
+        watcher.start()
         try:
-            launch(words, seen, env=env, stop=self._stop)
+            launch(words, take, env=env, stop=self._stop)
         except Interrupted:
             if not self._stop.is_set():
                 raise
         finally:
             self._over.set()
-            looker.join()
+            watcher.join()
         return runs[0]
 
-    def verdict(self, run: Run) -> Verdict:
-        """Why it ended, once it has; what was seen last is what counts."""
+    def ending(self, run: Run) -> Ending:
+        """Why the run ended, once it has, judging by the last snapshots."""
         self._over.set()
         patience, seconds = self._patience, run.wall_s
         if run.reason == Reason.STOPPED and self._stop.is_set():
@@ -91,16 +91,16 @@ class Watched:
             ended = ITSELF
             patience.last()
         failed = 0 if run.ok else run.launcher_code or 1
-        return verdict.of(patience.ranks, ended, failed, seconds, patience.enough)
+        return ending_of(patience.ranks, ended, failed, seconds, patience.enough)
 
     def close(self) -> None:
         """Remove the folder."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _look(self) -> None:
-        while not self._over.wait(LOOK_S):
+    def _wait_until_over(self) -> None:
+        while not self._over.wait(POLL_S):
             self._stopped = self._may_stop and timeline.all_have_reported(self.folder)
-            if self._stopped or self._patience.look():
+            if self._stopped or self._patience.is_over():
                 self._stop.set()
                 return
 
@@ -108,15 +108,15 @@ class Watched:
 @contextmanager
 def watched(
     steps: int = 0, stop: bool = False, patience: float = PATIENCE_S, looks_at: str = TIME
-) -> Iterator[Watched]:
-    """One run, whose folder is removed at the end."""
-    with contextlib.closing(Watched(steps, stop, patience, looks_at)) as one:
+) -> Iterator[WatchedRun]:
+    """Make one run, whose folder is removed at the end."""
+    with contextlib.closing(WatchedRun(steps, stop, patience, looks_at)) as one:
         yield one
 
 
 def watch_ranks(
     words: list[str], steps: int = 20, stop: bool = False, watch: Watch = nothing
-) -> tuple[Run, list[Rank]]:
+) -> tuple[Run, list[RankReport]]:
     """Run a command for `why`, and return the run with what its ranks report.
 
     Each rank is watched for `steps` steps after a warm-up. With `stop` the run is then ended.

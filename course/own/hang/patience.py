@@ -1,75 +1,67 @@
-"""Watches a run from outside: is it time to end it, and what was seen last?"""
+"""Watches a run from outside: decides when to end it, and keeps what its ranks showed last."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from course.launch import process_tree
-from course.own.hang.thresholds import (
-    LATE_S,
-    LOOK_S,
-    MOVES_S,
-    SPARED,
-    STANDS_S,
-    TIMES,
-    TOLD_S,
-)
-from course.own.watch.processes import Processes, Seen
+from course.own.hang import standing
+from course.own.hang.thresholds import LATE_S, MOVES_S, SPARED, STANDS_S, TIMES, TOLD_S
+from course.own.watch.rank_states import RankReader, RankState
+from course.own.watch.thresholds import SNAPSHOT_S
 
-SETTLE_S = 3.0  # for a run of which ranks are being ended to end as a whole
+SETTLE_S = 3.0  # for a run to end as a whole, once its first rank has ended
 
 
 class Patience:
     """Ends a run at its limit, or when it has stood still for `patience` seconds.
 
-    `stood` says for how many seconds no rank has moved. If it `spares`, a limit is put off by the
-    time in which a rank waited for a core. A limit is also put off for a moment while it is not
-    clear whether the run stands. `ranks` are those of the last look; `own` is as `Processes` takes
-    it.
+    If it `spares`, a limit is put off by the time in which a rank waited for a core. A limit is
+    also put off briefly while it is unclear whether the run stands. `ranks` has their last states;
+    `own` is as `RankReader` takes it.
     """
 
     def __init__(
         self,
         folder: Path,
-        stood: Callable[[Sequence[Seen]], float],
         tell: Callable[[str], None],
         patience: float,
         limit: float | None = None,
         spares: bool = False,
         own: Path | None = None,
     ) -> None:
-        self._processes = Processes(folder, own)
-        self._stood, self._tell = stood, tell
-        self._patience, self.limit, self._spares = patience, limit, spares
+        self._reader = RankReader(folder, own)
+        self._tell, self._patience = tell, patience
+        self.limit, self._spares = limit, spares
         self._began = time.monotonic()
-        self._looked = self._fewer = self._spared = 0.0
+        self._read_at = self._fewer = self._spared = 0.0
         self._told = False
         self._last = self._longest = 0.0  # how long it stands now, and has stood before
-        self.ranks: list[Seen] = []
+        self.ranks: list[RankState] = []
         self.over_patience = self.over_limit = False
 
     def begin(self, limit: float | None) -> None:
-        """Count from now on, until that limit."""
+        """Start the clock now, and set a limit."""
         self.limit, self._began = limit, time.monotonic()
 
     @property
     def seconds(self) -> float:
-        """Since the run began."""
+        """Seconds since the run began."""
         return time.monotonic() - self._began
 
     @property
     def enough(self) -> float:
-        """The seconds after which it is clear that the run stands, by what it did so far."""
+        """The seconds after which a run that stands is clearly stuck, judging by its past."""
         return min(max(STANDS_S, TIMES * self._longest), TOLD_S)
 
-    def look(self) -> bool:
+    def is_over(self) -> bool:
         """Whether the run is to be ended; the files are read twice a second."""
-        if time.monotonic() - self._looked < LOOK_S:
+        if time.monotonic() - self._read_at < SNAPSHOT_S:
             return False
-        self._looked = time.monotonic()
-        self._take(self._processes.ranks())
-        stood = self._stood(self.ranks)
-        if stood < self._last:  # it went on
+        self._read_at = time.monotonic()
+        self._take(self._reader.ranks())
+        stood = standing.stood(self.ranks)
+        if stood < self._last:  # the run went on
             self._longest = max(self._longest, self._last)
         self._last = stood
         self._warn(stood)
@@ -77,9 +69,9 @@ class Patience:
         self.over_limit = self.limit is not None and self._is_over(self.limit, stood)
         return self.over_patience or self.over_limit
 
-    def last(self) -> list[Seen]:
-        """The ranks of a run that has ended by itself."""
-        self.ranks = self._processes.ranks()
+    def last(self) -> list[RankState]:
+        """Read the ranks of a run that has ended by itself."""
+        self.ranks = self._reader.ranks()
         return self.ranks
 
     def _is_over(self, limit: float, stood: float) -> bool:
@@ -87,9 +79,8 @@ class Patience:
         if late < 0:
             return False
         if self._spares:
-            waited = [
-                process_tree.waited_for_a_core(seen.look.pid) for seen in self.ranks if seen.alive
-            ]
+            living = [rank.snapshot.pid for rank in self.ranks if rank.alive]
+            waited = map(process_tree.waited_for_a_core, living)
             self._spared = max(self._spared, min(max(waited, default=0.0), SPARED * limit))
             late -= self._spared
         clear = not self.ranks or stood < MOVES_S or stood >= self.enough
@@ -103,10 +94,10 @@ class Patience:
             )
         self._told = stood > TOLD_S
 
-    def _take(self, ranks: list[Seen]) -> None:
-        """Keep what was seen while all lived, if they are being ended: that is what counts."""
-        living = {seen.rank for seen in ranks if seen.alive is not False}
-        fewer = {seen.rank for seen in self.ranks if seen.alive is not False} - living
+    def _take(self, ranks: list[RankState]) -> None:
+        """Keep the states from before ranks began to end, if they are being ended: those count."""
+        living = {state.rank for state in ranks if state.alive is not False}
+        fewer = {state.rank for state in self.ranks if state.alive is not False} - living
         now = time.monotonic()
         self._fewer = (self._fewer or now) if fewer else 0.0
         if not fewer or now - self._fewer > SETTLE_S:

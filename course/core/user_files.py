@@ -1,0 +1,15 @@
+"""Which files are the user's own: those of no library, nor of the course."""
+
+import os
+import re
+from pathlib import Path
+
+COURSE = str(Path(__file__).resolve().parents[1]) + os.sep
+LIBRARY = re.compile(r"/(site|dist)-packages/|/lib/python3\.\d+/")
+STDLIB = os.path.dirname(os.__file__)
+NOT_THE_USERS = ("<", COURSE, STDLIB + os.sep, os.path.realpath(STDLIB) + os.sep)
+
+
+def is_users(file: str) -> bool:
+    """Whether a file is the user's own, as far as its path tells."""
+    return not (file.startswith(NOT_THE_USERS) or LIBRARY.search(file))

@@ -1,0 +1,80 @@
+"""In the client: where a thread stands, read from the frames of its stack."""
+
+import linecache
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from course.core import user_files
+
+FRAME = re.compile(r'\s+File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.*)')
+COMMENT = re.compile(r"\s{2,}#.*")  # behind a line of code
+
+Frame = tuple[str, int, str]  # the file, the line and the function
+
+
+@dataclass(frozen=True)
+class CallSite:
+    """A thread stands at `line` of `file`; `thread` is its name, "" for the main one.
+
+    `call` is a collective, "backward" or "forward" (both DDP's), "wait", or "". `doing` describes
+    what the thread does if it is in no call. `within` names functions, innermost first, of a file
+    that the course gives. The text of the line is `shown` where it may be read.
+    """
+
+    call: str
+    file: str
+    line: int
+    thread: str = ""
+    doing: str = ""
+    within: tuple[str, ...] = ()
+    shown: bool = True
+
+    @property
+    def at(self) -> str:
+        """The line, as ``train.py:30``."""
+        return f"{Path(self.file).name}:{self.line}"
+
+    @property
+    def source(self) -> str:
+        """The text of the line, without its comment."""
+        linecache.checkcache(self.file)  # it may have been rewritten since the last run
+        return COMMENT.sub("", linecache.getline(self.file, self.line)).strip()
+
+    @property
+    def brief(self) -> str:
+        """What the thread does, and the line without its text."""
+        within = f" (in {', called by '.join(self.within)})" if self.within else ""
+        return (
+            f"{f'waits in {self.call}' if self.call else self.doing or 'is'} at {self.at}{within}"
+        )
+
+    def __str__(self) -> str:
+        return f"{self.brief}   {self.source if self.shown else ''}".rstrip()
+
+
+def frames(block: str) -> list[Frame]:
+    """The frames in what Python's fault handler writes of a thread, innermost first."""
+    matches = [FRAME.match(line) for line in block.splitlines()]
+    return [(each["file"], int(each["line"]), each["function"]) for each in matches if each]
+
+
+def innermost_call(stack: Sequence[Frame]) -> tuple[str, int]:
+    """The call in which the user's code waits, and how many frames lie within that code.
+
+    The call is named as in `CallSite`. Without any code of the user's, all frames are counted.
+    """
+    call = ""
+    for depth, (file, _, function) in enumerate(stack):
+        if file.endswith("torch/distributed/distributed_c10d.py"):
+            call = function  # the outermost wins: it is what the script called
+        elif file.endswith("torch/distributed/_functional_collectives.py"):
+            call = call or function
+        elif file.endswith("torch/autograd/graph.py") and function == "_engine_run_backward":
+            call = "backward"
+        elif file.endswith("torch/nn/parallel/distributed.py") and function == "_sync_buffers":
+            call = "forward"  # DDP's, which first sends rank 0's buffers
+        elif user_files.is_users(file):
+            return call, depth
+    return call, len(stack)

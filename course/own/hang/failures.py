@@ -1,0 +1,142 @@
+"""Why a run has failed: the rank that failed first, and its line."""
+
+import re
+from collections.abc import Sequence
+
+from course.core import words
+from course.launch import brief
+from course.own.finding import Finding
+from course.own.hang import call_sites, divergence
+from course.own.hang.causes import finding
+from course.own.watch.rank_states import RankState
+
+# What a rank reports because another one has gone.
+AFTER = re.compile(
+    r"Connection (reset|closed|refused)|Broken pipe|Socket closed|Read error|recvValue failed"
+    r"|remote process|SignalException|Timed out waiting|wait timeout|Software caused connection"
+)
+
+
+def findings(ranks: Sequence[RankState]) -> list[Finding]:
+    """Why the run failed, as far as its ranks show; empty if they show nothing."""
+    aborted = [state for state in ranks if call_sites.fatal_signal(state)]
+    raised = [state for state in ranks if state.snapshot.error]
+    first = min(raised, key=lambda state: (_follows(state), state.snapshot.at), default=None)
+    if first is not None and not _follows(first):
+        return [_unused(first, ranks) or _raised(first)]
+    if aborted:
+        return [_sizes(aborted[0], ranks) or _killed(aborted[0])]
+    ended = [state for state in ranks if state.alive is False and not state.snapshot.ended]
+    gone = [state for state in ended if not state.terminated]
+    if len(gone) == 1 and (first is not None or len(ended) > 1):
+        return [_killed(gone[0])]
+    done = [state for state in ranks if state.snapshot.ended and not state.snapshot.error]
+    if first is not None and done:
+        return [_left(done[0], first)]
+    return [_raised(first)] if first else []
+
+
+def _follows(state: RankState) -> bool:
+    return bool(state.snapshot.error and AFTER.search(state.snapshot.error.error))
+
+
+def _raised(state: RankState) -> Finding:
+    error = state.snapshot.error
+    says = brief(error.error.splitlines()[0])
+    at = f" at {error.error_at}" if error.error_at else ""
+    step = divergence.step(state.passes) if state.passes else None
+    return finding(
+        "error",
+        f"Rank {state.rank} failed first{at}: {says}",
+        rank=state.rank,
+        where=error.error_at,
+        step=step,
+    )
+
+
+def _unused(state: RankState, ranks: Sequence[RankState]) -> Finding | None:
+    """Replace, in DDP's complaint about parameters without a gradient, numbers by names."""
+    if not state.snapshot.unused:
+        return None
+    names = ", ".join(f"`{name}`" for name in state.snapshot.unused[:8])
+    passes = max(1, state.passes)
+    others = [other for other in ranks if other is not state and call_sites.of_rank(other)]
+    sites = {other.rank: call_sites.of_rank(other) for other in others[:2]}
+    waits = [f"rank {rank} {site}" for rank, site in sites.items() if site.call]
+    meanwhile = f" Meanwhile {', '.join(waits)}." if waits else ""
+    return finding(
+        "unused parameters",
+        f"In backward pass {passes} (step {divergence.step(passes)} from 0) rank {state.rank} made "
+        f"no gradient for {names}; DDP waits for one from each rank.{meanwhile}",
+        rank=state.rank,
+        step=divergence.step(passes),
+        where=state.snapshot.error.error_at,
+    )
+
+
+def _sizes(state: RankState, ranks: Sequence[RankState]) -> Finding | None:
+    """Explain a SIGABRT: Gloo ends a rank whose message is larger than the one it waits for."""
+    if call_sites.fatal_signal(state) != "Aborted":
+        return None
+    calls = [f"rank {each.rank} was in {_in(each)}" for each in ranks[:4]]
+    site = call_sites.of_rank(state)
+    difference = divergence.first_difference(ranks)
+    return finding(
+        "different sizes",
+        f"Gloo ended rank {state.rank} (SIGABRT), since a message was larger than the one that it "
+        f"waited for: {'; '.join(calls)}.{' ' + difference[0] if difference else ''}",
+        rank=state.rank,
+        step=difference[1] if difference else None,
+        where=site.at if site else "",
+    )
+
+
+def _in(state: RankState) -> str:
+    """The call that a rank was in, with its size if that is known."""
+    site = call_sites.of_rank(state)
+    if state.snapshot.error:
+        site = call_sites.of_stack(state.snapshot.error.frames)
+    last = state.calls[-1] if state.calls else None
+    if state.passes > (last.passes if last else 0):
+        size = words.size(state.record.gradients) if state.record.gradients else ""
+        sends = f", whose gradients are {size} in all," if size else ""
+        at = f" at {site.at}" if site and site.call == "backward" else ""
+        return f"backward pass {state.passes}{sends}{at}"
+    if site and last and last.where == site.at:
+        size = f" of {words.size(last.nbytes)}, {last.shape}," if last.nbytes else ""
+        return f"{last.name}{size} at {last.where}"
+    if site and site.call:
+        pending = state.snapshot.pending
+        return f"{site.call} at {site.at}{f' ({pending[-1]})' if pending else ''}"
+    return f"{last.name} at {last.where}" if last else "no call that is known"
+
+
+def _left(gone: RankState, state: RankState) -> Finding:
+    """A rank has come to its end, and another rank, which waited for it, has noticed."""
+    error = state.snapshot.error
+    difference = divergence.first_difference([gone, state])
+    site = call_sites.of_stack(error.frames)
+    waited = f"waited for it in {site.call}" if site and site.call else "needed it"
+    at = f" at {error.error_at}" if error.error_at else ""
+    return finding(
+        "ended rank",
+        f"Rank {gone.rank} came to its end while rank {state.rank} {waited}{at}: "
+        f"{brief(error.error.splitlines()[0])}{' ' + difference[0] if difference else ''}",
+        rank=gone.rank,
+        step=difference[1] if difference else None,
+        where=error.error_at,
+    )
+
+
+def _killed(state: RankState) -> Finding:
+    site, how = call_sites.of_rank(state), call_sites.fatal_signal(state)
+    at = f" at {site.at}" if site else ""
+    says = (
+        f"by a fatal error ({how})" if how else "without a message, as after SIGKILL or `os._exit`"
+    )
+    return finding(
+        "killed",
+        f"Rank {state.rank} ended {says}{at}; other ranks failed after it.",
+        rank=state.rank,
+        where=site.at if site else "",
+    )
