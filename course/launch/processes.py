@@ -12,6 +12,7 @@ from course.launch.child import Command
 from course.launch.forked import Forked, be_process, enter
 from course.launch.messages import Note, Request, StartRank
 from course.launch.output import Pipes, Tell
+from course.launch.warm_imports import PATH, path_without_entry
 
 
 class Processes:
@@ -75,8 +76,9 @@ class Processes:
         """Whether a fork would import what a new interpreter imports, and so may take its place."""
         if self._warm is None or not command.can_fork(self._warm):
             return False
-        path = shadowed.python_path(command.env)
-        if not set(path) <= set(sys.path):  # it names a folder relative to the current one
+        path = shadowed.python_path(command.env.get(PATH, ""))
+        begun_with = shadowed.python_path(path_without_entry(command.env))
+        if not set(begun_with) <= set(sys.path):  # it names a folder relative to the current one
             return False
         folder = self._request.module_folder or command.script_folder
         file = next(shadowed.files([folder, *path], sys.modules), None)

@@ -17,9 +17,12 @@ LOADERS = (
 )
 
 
-def python_path(env: Mapping[str, str]) -> list[str]:
-    """The folders that PYTHONPATH names, as seen from the current folder."""
-    entries = env.get("PYTHONPATH", "")
+# The script itself, and what a fork imports anew at its start (`forked.begin`).
+NEVER_SHADOWED = {"__main__", "sitecustomize"}
+
+
+def python_path(entries: str) -> list[str]:
+    """The folders in a PYTHONPATH, as seen from the current folder."""
     return [os.path.abspath(entry) for entry in entries.split(os.pathsep)] if entries else []
 
 
@@ -30,7 +33,7 @@ def files(folders: Iterable[str], held: Mapping[str, ModuleType]) -> Iterator[st
     files, because Python prefers a module or a package in any other place.
     """
     for folder in folders:
-        for name in sorted(_first_words(folder) & held.keys() - {"__main__"}):
+        for name in sorted(_first_words(folder) & held.keys() - NEVER_SHADOWED):
             spec = machinery.FileFinder(folder, *LOADERS).find_spec(name)
             if spec and spec.origin and _origin(held[name]) != os.path.realpath(spec.origin):
                 yield spec.origin

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from support.cells import RunCell, refused
 from support.launching import clean_environment
+from support.patience import until
 from support.scripts import COUNT, TODO
 
 from course import hardware
@@ -33,6 +34,13 @@ def test_python(cell: RunCell, labs: Path) -> None:
     (labs / "src" / "count.py").write_text(COUNT)
     ran = cell("%python src/count.py --flag")
     assert ran.result.ok and "0 of 1" in ran.shown.splitlines()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ranks are forked on Linux")
+def test_the_process_of_a_cell_begins_with_torch_in_memory(cell: RunCell, labs: Path) -> None:
+    (labs / "src" / "held.py").write_text("import sys; print('torch' in sys.modules)")
+    run = "run = %python src/held.py\nrun"
+    until(lambda: cell(run).result.text(0, "stdout") == "True", every=0.5)  # the server begins, too
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,20 @@ def test_python_path(client: Client, tmp_path: Path) -> None:
     assert answer["stdout"][0] == "mine"
 
 
+@pytest.mark.parametrize(("beside", "forked"), [("new.py", True), ("queue.py", False)])
+def test_a_folder_with_a_module_for_the_start(
+    client: Client, tmp_path: Path, beside: str, forked: bool
+) -> None:
+    """A magic puts such a folder before PYTHONPATH in every run, which is to stay warm."""
+    write(tmp_path, {"there/sitecustomize.py": MINE, f"there/{beside}": MINE})
+    source = f"import sitecustomize, sys, {beside[:-3]} as beside\n"
+    source += "print(sitecustomize.whose, beside.whose, 'torch' in sys.modules)"
+    (tmp_path / "script.py").write_text(source)
+    env = {"PYTHONPATH": str(tmp_path / "there")}
+    answer = client.run("python", "script.py", cwd=tmp_path, env=env)
+    assert answer["stdout"][0] == f"mine mine {forked}"
+
+
 def test_a_file_is_compared_with_the_origin_of_what_is_in_memory(tmp_path: Path) -> None:
     write(tmp_path, {"json.py": "", "queue/__init__.py": "", "__main__.py": "", "new.py": ""})
     held = {name: ModuleType(name) for name in ("json", "queue", "__main__", "sys")}
@@ -116,9 +130,5 @@ def test_a_file_is_compared_with_the_origin_of_what_is_in_memory(tmp_path: Path)
 
 def test_folders_of_the_python_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert shadowed.python_path({}) == shadowed.python_path({"PYTHONPATH": ""}) == []
-    assert shadowed.python_path({"PYTHONPATH": "/a:src:"}) == [
-        "/a",
-        str(tmp_path / "src"),
-        str(tmp_path),
-    ]
+    assert shadowed.python_path("") == []
+    assert shadowed.python_path("/a:src:") == ["/a", str(tmp_path / "src"), str(tmp_path)]
