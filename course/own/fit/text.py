@@ -4,7 +4,7 @@ from textwrap import wrap
 
 from course.core import words
 from course.own.fit import beside
-from course.own.fit.ledger import KINDS
+from course.own.fit.record import KINDS
 from course.own.fit.result import Result, Run
 
 WIDTH = 100
