@@ -59,7 +59,7 @@ def test_what_is_not_judged_says_whether_to_ask_again(error, again):
     assert outcome(error) == (Outcome.NOT_JUDGED, str(error), again)
 
 
-@pytest.mark.skipif(bool(isolation.missing()), reason=f"no isolation: {isolation.missing()}")
+@pytest.mark.skipif("isolation.missing()", reason="no isolation: the doctor says why")
 def test_a_sandbox_in_which_nothing_starts_judges_nobody(tmp_path, monkeypatch):
     """Otherwise a whole class would get no points."""
     monkeypatch.setitem(isolation.ENVIRONMENT, "PYTHONHOME", "/nowhere")
