@@ -86,6 +86,7 @@ def test_every_script_that_may_use_nccl_is_run_or_left_out_for_a_reason():
     assert there == SMALL.keys() | LEFT_OUT.keys() and not SMALL.keys() & LEFT_OUT.keys()
 
 
+@pytest.mark.rest
 @pytest.mark.sampled
 @pytest.mark.parametrize("name", SMALL)
 def test_a_script_runs_on_gpus(name, tmp_path, monkeypatch):
@@ -94,6 +95,7 @@ def test_a_script_runs_on_gpus(name, tmp_path, monkeypatch):
     assert pretended.fault(pretended.on_gpus(Path("src"), script, *SMALL[name].split())) == ""
 
 
+@pytest.mark.rest
 @pytest.mark.sampled
 @pytest.mark.parametrize(
     "name",
