@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def without(module: str) -> Iterator[None]:
-    """Make a module look as if it were not installed, for libraries that can do without it.
+def without(*modules: str) -> Iterator[None]:
+    """Make modules look as if they were not installed, for libraries that can do without them.
 
-    Nothing changes if it is imported already.
+    Nothing changes for those that are imported already.
     """
-    if module in sys.modules:
-        yield
-        return
-    # The import system takes None for "there is none".
-    sys.modules[module] = None  # pyrefly: ignore[unsupported-operation]
+    hidden = [module for module in modules if module not in sys.modules]
+    for module in hidden:
+        # The import system takes None for "there is none".
+        sys.modules[module] = None  # pyrefly: ignore[unsupported-operation]
     try:
         yield
     finally:
-        del sys.modules[module]
+        for module in hidden:
+            del sys.modules[module]

@@ -15,7 +15,8 @@ import yaml
 
 from course.core import CourseError, imports, lesson_marks
 
-with imports.without("rfc3987_syntax"):  # jsonschema has it make a grammar, which takes a second
+# jsonschema would have the first make a grammar, and jupytext prepare for a server with the second.
+with imports.without("rfc3987_syntax", "jupyter_server"):
     from jupytext.myst import MystMetadataParsingError, myst_to_notebook
     from nbformat import ValidationError
 

@@ -9,7 +9,7 @@ from support.patience import PATIENCE_S
 from course.checks.runner import session
 from course.launch import connect
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
 
 @pytest.mark.parametrize(

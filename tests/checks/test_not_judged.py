@@ -1,5 +1,6 @@
 """What was not judged never passes, and is reported: interrupts, limits, hangs, unknown torch."""
 
+import contextlib
 import signal
 import threading
 from pathlib import Path
@@ -58,7 +59,7 @@ def test_what_is_not_judged_says_whether_to_ask_again(error, again):
     assert outcome(error) == (Outcome.NOT_JUDGED, str(error), again)
 
 
-@pytest.mark.skipif(bool(isolation.missing()), reason=f"no isolation: {isolation.missing()}")
+@pytest.mark.skipif("isolation.missing()", reason="no isolation: the doctor says why")
 def test_a_sandbox_in_which_nothing_starts_judges_nobody(tmp_path, monkeypatch):
     """Otherwise a whole class would get no points."""
     monkeypatch.setitem(isolation.ENVIRONMENT, "PYTHONHOME", "/nowhere")
@@ -76,11 +77,14 @@ def test_ranks_that_ended_well_are_not_refused_for_a_launcher_that_was_late(tmp_
 
 @pytest.mark.rest
 def test_a_limit_of_all_checks_keeps_what_was_judged(src):
-    endless = "\nwhile True:\n    pass\n"
-    (src / "ring.py").write_text((src / "ring.py").read_text() + endless)
-    report = check.check("ring", str(src), limit=15.0)
-    assert len(report.asked) == 12 and not report.judged and not report.ok
-    assert {result.outcome for result in report.results} == {Outcome.NOT_JUDGED}
+    solutions.hold(src / "ring.py", after=1)
+    limit, report = 2.5, None
+    while report is None and limit < PATIENCE_S:
+        limit *= 2
+        with contextlib.suppress(CourseError):  # a busy machine: the checks were not found yet
+            report = check.check("ring", str(src), limit=limit)
+    assert len(report.asked) == len(report.results) == 12 and not report.judged and not report.ok
+    assert report.results[-1].outcome == Outcome.NOT_JUDGED
 
 
 class Stopped:
@@ -103,12 +107,16 @@ def kill(run) -> None:
 
 
 def test_checks_that_are_killed_keep_what_was_judged(src):
+    solutions.hold(src / "ring.py", after=5)  # in the third check or later
     report = check.check("ring", str(src), watch=Stopped(kill))
-    assert report.held == 1 and not report.judged
-    assert report.verdict == "ring: 1 of 12 checks hold, 11 not judged."
+    assert 0 < report.held < 12 and not report.judged
+    assert (
+        report.verdict == f"ring: {report.held} of 12 checks hold, {12 - report.held} not judged."
+    )
 
 
 def test_checks_in_a_thread_can_be_stopped(src):
+    solutions.hold(src / "ring.py", after=5)
     stop = threading.Event()
     with pytest.raises(Interrupted):
         check.check("ring", str(src), watch=Stopped(lambda run: stop.set()), stop=stop)

@@ -18,32 +18,16 @@ pytestmark = pytest.mark.slow
 
 
 HELD = 5
-NOTES = f"""
-import time
-with open("{{met}}", "a") as file:
-    file.write("x\\n")
-while open("{{met}}").read().count("x") >= {HELD}:
-    time.sleep(0.05)
-"""
 
 
 @pytest.fixture
 def src(tmp_path: Path) -> Path:
-    """The solved scripts of lab 02; ranks that import `ring` note it, and stop at the fifth.
-
-    So the checks are still running when they are interrupted, however late that comes.
-    """
+    """The solved scripts of lab 02; ranks that import `ring` stop there at the fifth time."""
     folder = tmp_path / "src"
     folder.mkdir()
     solutions.write("02_all_reduce", folder)
-    ring = folder / "ring.py"
-    ring.write_text(ring.read_text() + NOTES.format(met=tmp_path / "met"))
+    solutions.hold(folder / "ring.py", HELD)
     return folder
-
-
-def lines(path: Path) -> int:
-    """Return the number of lines in a file, 0 if there is no file."""
-    return path.read_text().count("\n") if path.is_file() else 0
 
 
 def test_an_interrupt_is_no_pass_and_keeps_what_was_judged(src: Path, tmp_path: Path):
@@ -52,7 +36,7 @@ def test_an_interrupt_is_no_pass_and_keeps_what_was_judged(src: Path, tmp_path: 
     command += ["--json", str(told), "--gradescope", str(points)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     known = psutil.Process(process.pid)
-    until(lambda: lines(tmp_path / "met") >= HELD)  # in the third check or later
+    until(lambda: solutions.imported(src / "ring.py") >= HELD)  # in the third check or later
     below = known.children(recursive=True)
     process.send_signal(signal.SIGINT)
     said, _ = process.communicate()

@@ -146,6 +146,7 @@ def shown(path: Path) -> list[str]:
 
 
 @pytest.mark.rest
+@pytest.mark.sampled
 def test_nbgrader_makes_an_assignment_and_grades_it(kit, tmp_path):
     pytest.importorskip("nbgrader")
     number = LAB.partition("_")[0]

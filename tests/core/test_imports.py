@@ -8,6 +8,8 @@ import pytest
 
 from course.core import imports
 
+SLOW = "'torch', 'rfc3987_syntax', 'jupyter_server'"
+
 
 def test_a_module_is_missing_only_meanwhile():
     with imports.without("this"), pytest.raises(ImportError):
@@ -22,6 +24,28 @@ def test_what_is_imported_already_stays():
 
 def test_lessons_are_read_without_a_grammar_of_addresses():
     """It takes jsonschema a second; the first check in a notebook would wait for it."""
-    asks = "import sys, course.lessons; print('rfc3987_syntax' in sys.modules)"
-    answer = subprocess.run([sys.executable, "-c", asks], capture_output=True, text=True)
-    assert answer.stdout == "False\n", answer.stderr
+    assert imported_by("import course.lessons") == set()
+
+
+def test_a_command_begins_without_torch_and_without_a_grammar_of_addresses():
+    """Either takes seconds, which a terminal would wait for even to show the command's help."""
+    asks = """if True:
+        import contextlib
+        from course.__main__ import COMMANDS, main
+        for command in COMMANDS.keys() - {"lab"}:  # whose options are those of JupyterLab
+            with contextlib.suppress(SystemExit), contextlib.redirect_stdout(None):
+                main([command, "--help"])
+    """
+    assert imported_by(asks) == set()
+
+
+def test_a_notebook_begins_without_torch():
+    assert imported_by("import course.notebook") == set()
+
+
+def imported_by(code):
+    """Which of the slow modules the code imports."""
+    show = f"import sys; print(*{{{SLOW}}} & sys.modules.keys())"
+    done = subprocess.run([sys.executable, "-c", f"{code}\n{show}"], capture_output=True, text=True)
+    assert not done.returncode, done.stderr
+    return set(done.stdout.split())

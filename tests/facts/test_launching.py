@@ -141,6 +141,7 @@ def test_the_debug_server():
 
 
 @pytest.mark.rest
+@pytest.mark.sampled
 @pytest.mark.slow
 def test_gnus_openmp_has_no_helpers_in_a_child():
     says("00_start_here", "GNU's OpenMP", "waits forever")
@@ -203,6 +204,7 @@ def accelerated(tmp_path: Path, *options: str, **env: str) -> list[str]:
 
 
 @pytest.mark.rest
+@pytest.mark.sampled
 @pytest.mark.slow
 def test_accelerate_on_a_cpu_starts_one_process_unless_told(tmp_path):
     says("00_start_here", "`--num_processes 2`")
@@ -214,6 +216,7 @@ def test_accelerate_on_a_cpu_starts_one_process_unless_told(tmp_path):
 
 
 @pytest.mark.rest
+@pytest.mark.sampled
 @pytest.mark.slow
 def test_ddp_under_detail_over_gloo():
     says("04b_clinic", "torch 2.15")

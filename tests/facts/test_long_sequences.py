@@ -16,6 +16,7 @@ LAB = "13_long_sequences"
 
 @pytest.mark.slow
 @pytest.mark.rest
+@pytest.mark.sampled
 def test_torchs_context_parallelism_needs_a_gpu_and_misses_a_function_imported_by_name():
     says(LAB, "torch 2.13 ends with a `NotImplementedError`")
     says(LAB, "each query sees the keys of its own rank only")
@@ -26,6 +27,7 @@ def test_torchs_context_parallelism_needs_a_gpu_and_misses_a_function_imported_b
 
 @pytest.mark.slow
 @pytest.mark.rest
+@pytest.mark.sampled
 def test_torch_deals_out_tokens_in_zigzag(tmp_path):
     says(LAB, "calls it head-tail")
     solutions.write(LAB, tmp_path)

@@ -12,7 +12,7 @@ from support.programs import programs
 from course.checks.runner.on_ranks import await_warm_ranks
 from course.launch import connect
 
-pytestmark = [pytest.mark.slow, pytest.mark.rest]
+pytestmark = pytest.mark.slow
 
 # Not torch's own: the module of `ZeroRedundancyOptimizer` refuses pretended GPUs.
 OWN_ZERO = "--ways ddp zero_one zero_two"
@@ -75,6 +75,7 @@ def warm_ranks() -> None:
     await_warm_ranks()
 
 
+@pytest.mark.rest
 def test_every_script_that_may_use_nccl_is_run_or_left_out_for_a_reason():
     there = {
         name
@@ -85,6 +86,8 @@ def test_every_script_that_may_use_nccl_is_run_or_left_out_for_a_reason():
     assert there == SMALL.keys() | LEFT_OUT.keys() and not SMALL.keys() & LEFT_OUT.keys()
 
 
+@pytest.mark.rest
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", SMALL)
 def test_a_script_runs_on_gpus(name, tmp_path, monkeypatch):
     lab, script = name.split("/")
@@ -92,6 +95,8 @@ def test_a_script_runs_on_gpus(name, tmp_path, monkeypatch):
     assert pretended.fault(pretended.on_gpus(Path("src"), script, *SMALL[name].split())) == ""
 
 
+@pytest.mark.rest
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     "name",
     [

@@ -34,10 +34,9 @@ class Kernel:
         self.client = self.manager.client()
         self.client.start_channels()
         self.client.wait_for_ready(timeout=PATIENCE_S)
-        self.run("%load_ext course")
         if self.way == "cold":
-            self.run("import os; from course.launch import connect; connect._warm = None")
-            self.run("del os.environ['COURSE_WARM']")
+            self.run("from course.launch import forked; forked.possible = lambda: False")
+        self.run("%load_ext course")
 
     def begin(self, code: str) -> str:
         """Send a cell; `outputs` waits for it."""
@@ -95,9 +94,12 @@ class Kernel:
         until(lambda: not marked(self.mark))
 
 
-@pytest.fixture(params=WAYS)
-def kernel(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Kernel]:
-    kernel = Kernel(tmp_path, request.param)
+@pytest.fixture(scope="module", params=WAYS)
+def kernel(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Kernel]:
+    """One for all tests of this file, since its start takes seconds; the last one kills it."""
+    kernel = Kernel(tmp_path_factory.mktemp(request.param), request.param)
     yield kernel
     kernel.close()
 

@@ -55,7 +55,7 @@ def test_run_tells_what_ranks_did(client: Client) -> None:
 
 @once
 def test_exit_codes_and_the_first_to_fail(client: Client) -> None:
-    source = "import os, sys, time\nif os.environ['RANK'] == '2': sys.exit(7)\ntime.sleep(60)"
+    source = "import os, sys, time\nif os.environ['RANK'] == '2': sys.exit(7)\ntime.sleep(900)"
     answer = client.ranks(source, count=3)
     assert answer["codes"] == {0: -signal.SIGTERM, 1: -signal.SIGTERM, 2: 7}
     assert answer["first_failed"] == 2 and answer["launcher_code"] == 1 and not answer["ok"]

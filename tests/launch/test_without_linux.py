@@ -77,7 +77,7 @@ def test_there_are_no_warm_ranks_and_ranks_run(client: Client) -> None:
 
 
 def test_a_rank_that_fails_ends_the_others(client: Client) -> None:
-    source = "import os, sys, time\nif os.environ['RANK'] == '1': sys.exit(7)\ntime.sleep(60)"
+    source = "import os, sys, time\nif os.environ['RANK'] == '1': sys.exit(7)\ntime.sleep(900)"
     answer = client.ranks(source)
     assert answer["codes"] == {0: -signal.SIGTERM, 1: 7} and answer["first_failed"] == 1
     client.gone()

@@ -12,7 +12,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from support.cells import Cell, RunCell
 from support.jupyterlab import SERVE, TERMINAL, wait_for
-from support.launching import clean_environment
+from support.launching import clean_environment, kernel_environment
 from support.patience import PATIENCE_S
 from support.ports import free_port
 from traitlets.config import Config
@@ -73,7 +73,7 @@ def server(course_folder):
         process = subprocess.Popen(
             [sys.executable, "-c", SERVE, *options],
             cwd=course_folder,
-            env=clean_environment(),
+            env=kernel_environment(),
             stdout=terminal,
             stderr=subprocess.STDOUT,
         )
@@ -83,7 +83,7 @@ def server(course_folder):
         yield url
     finally:
         members = [*psutil.Process(process.pid).children(recursive=True), process]
-        process.terminate()  # it ends its kernels, and each of those its warm server
+        process.terminate()  # it ends its kernels
         left = psutil.wait_procs(members, timeout=PATIENCE_S)[1]
         for member in left:
             member.kill()

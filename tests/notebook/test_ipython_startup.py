@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from jupyter_client.manager import start_new_kernel
-from support.launching import clean_environment
+from support.launching import kernel_environment
 from support.patience import PATIENCE_S
 
 from course.commands import lab
@@ -24,7 +24,7 @@ IPYTHONS_OWN = {"reset"}  # which the course replaces when it is loaded
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[Callable[[str], str]]:
     """Runs cells in a kernel as `make lab` starts it, and returns what they print and show."""
-    env = clean_environment() | {"IPYTHONDIR": str(tmp_path)}
+    env = kernel_environment() | {"IPYTHONDIR": str(tmp_path)}
     manager, client = start_new_kernel(
         kernel_name="python3",
         startup_timeout=PATIENCE_S,

@@ -18,13 +18,15 @@ from pathlib import Path
 import psutil
 import pytest
 
+from course.launch import connect
 from support import evidence
 from support.patience import PATIENCE_S, until
 
 MARK = "COURSE_TEST_MARK"
 PROGRAM = Path(__file__).with_name("launch_client.py")
-# With a warm server, as a notebook has it, and without one: then each rank imports torch itself.
-WAYS = ("warm", pytest.param("cold", marks=pytest.mark.rest))
+# With a warm server, as a notebook has it, and without one: then each rank imports torch itself,
+# which takes twenty times as long, and only a part of it runs each day.
+WAYS = ("warm", pytest.param("cold", marks=[pytest.mark.rest, pytest.mark.sampled]))
 
 # For a test in which it makes no difference whether there is a warm server.
 once = pytest.mark.parametrize("client", ["warm"], indirect=True)
@@ -177,6 +179,16 @@ def clean_environment() -> dict[str, str]:
     """This process's environment without what a test runner or another launcher has left in it."""
     mine = ("PYTEST", "COURSE_", "RANK", "WORLD_SIZE", "LOCAL_", "MASTER_", "OMP_NUM_THREADS")
     return {name: value for name, value in os.environ.items() if not name.startswith(mine)}
+
+
+def kernel_environment() -> dict[str, str]:
+    """That environment, in which a kernel finds this process's warm server and starts none.
+
+    Its own would import all libraries again, which takes ten seconds of a core.
+    """
+    connect.warm_up()
+    warm = {connect.SOCKET: os.environ[connect.SOCKET]} if connect.SOCKET in os.environ else {}
+    return clean_environment() | warm
 
 
 def torchrun(count: int = 2) -> tuple[str, ...]:

@@ -13,6 +13,13 @@ import pytest
 from course.lessons import lesson
 
 LESSONS = Path(lesson.__file__).parent
+HOLDS = """
+import time
+with open("{noted}", "a") as file:
+    file.write("x\\n")
+while open("{noted}").read().count("x") >= {after}:
+    time.sleep(0.05)
+"""
 
 
 @cache
@@ -26,6 +33,21 @@ def write(lab: str, folder: Path) -> None:
     """Write the solved scripts of a lab into a folder."""
     for name, text in scripts(lab).items():
         (folder / name).write_text(text)
+
+
+def hold(script: Path, after: int) -> None:
+    """Let ranks that import the script wait there for ever, once it was imported so often.
+
+    So checks of it are still running when they are stopped, however late that comes.
+    """
+    noted = script.with_suffix(".imported")
+    script.write_text(script.read_text() + HOLDS.format(noted=noted, after=after))
+
+
+def imported(script: Path) -> int:
+    """How often ranks have imported a script that holds them."""
+    noted = script.with_suffix(".imported")
+    return noted.read_text().count("\n") if noted.is_file() else 0
 
 
 @contextmanager

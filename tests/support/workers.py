@@ -22,11 +22,16 @@ def pytest_xdist_auto_num_workers() -> int:
     return min((os.cpu_count() or 1) + 1, 4)
 
 
+# Folders whose files share a warm server of their own, which takes ten seconds to start.
+SHARING = ("tests/launch/faithful", "tests/launch/faults")
+
+
 def together(nodeid: str) -> str:
     """A file's tests stay together; of a long file of answers, those to one exercise."""
     file, _, test = nodeid.partition("::")
+    folder = file.rpartition("/")[0]
     exercise, is_answer, _ = test.partition(": ")
-    return f"{file}::{exercise}" if is_answer else file
+    return f"{file}::{exercise}" if is_answer else folder if folder in SHARING else file
 
 
 class ByFile(LoadFileScheduling):

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections import Counter
 from dataclasses import asdict, dataclass
 
-from course.own.fit.ledger import KINDS, Record
+from course.own.fit.record import KINDS, Record
 
 POINTS = 300  # of the memory over the steps
 

@@ -8,7 +8,6 @@ as one when the optimizer steps. So the ledger notes events, and sums them up at
 import sys
 import weakref
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -16,38 +15,16 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from course.core import insides
+from course.own.fit.record import KINDS, Record, Storage
 from course.own.fit.torch_insides import tree_leaves
 from course.own.watch.lines import Lines
 
-# The first that applies is what a storage is for.
-KINDS = ("weights", "gradients", "optimizer", "buffers", "activations", "other")
 # Files of torch whose memory is that of buffers.
 COMMUNICATES = ("torch/distributed/fsdp/", "torch/nn/parallel/", "torch/distributed/optim/",
                 "torch/distributed/algorithms/ddp_comm_hooks/", "own/fit/reducer.py")  # fmt: skip
 COMPUTES = ("torch/nn/modules/", "torch/optim/")
 MAY_MIX = {"aten::copy_", "aten::_foreach_copy_", "aten::index", "aten::index_put_"}
 CPU = torch.device("cpu")
-
-
-@dataclass
-class Storage:
-    """A piece of memory: its size in bytes, the line that made it, and its kind."""
-
-    nbytes: int
-    line: str
-    kind: str
-    on_gpu: bool = False
-
-
-@dataclass
-class Record:
-    """What has happened: `events` are changes in bytes of a storage, by its number, in order."""
-
-    storages: list[Storage] = field(default_factory=list)
-    events: list[tuple[int, int]] = field(default_factory=list)
-    steps: list[int] = field(default_factory=list)  # the events before the end of each step
-    moments: list[tuple[int, str]] = field(default_factory=list)  # since which event, what it does
-    uses_gpu: bool = False
 
 
 class Ledger(TorchDispatchMode):

@@ -2,7 +2,7 @@
 
 from course.core import words
 from course.drawing import Picture, palette, svg
-from course.own.fit.ledger import KINDS
+from course.own.fit.record import KINDS
 from course.own.fit.result import Result
 from course.own.fit.stage import Rehearsal
 from course.own.fit.text import card

@@ -2,7 +2,7 @@
 
 from course.core import words
 from course.own.fit import beside
-from course.own.fit.ledger import KINDS
+from course.own.fit.record import KINDS
 from course.own.fit.result import Result, Run
 from course.own.say.paragraph import paragraph
 

@@ -80,7 +80,7 @@ def here(tmp_path, monkeypatch) -> None:
     (tmp_path / "train.py").write_text(TRAIN)
 
 
-@pytest.fixture(params=["loopback", "namespaces"])
+@pytest.fixture(params=[pytest.param("loopback", marks=pytest.mark.sampled), "namespaces"])
 def two(request, start_nodes):
     """Two nodes."""
     return start_nodes(2, loopback=request.param == "loopback")

@@ -25,14 +25,16 @@ def test_two_clients_at_once(client: Client, tmp_path: Path) -> None:
 
 DAEMON = """
 import os, sys, time
-if os.environ["RANK"] == "0" and os.fork() == 0:
-    os.setsid()
-    if os.fork() == 0:
-        os.closerange(0, 3)
-        os.chdir("/")
-        time.sleep(600)
-    os._exit(0)
-time.sleep(0.3)
+if os.environ["RANK"] == "0":
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.closerange(0, 3)
+            os.chdir("/")
+            time.sleep(600)
+        os._exit(0)
+    os.waitpid(child, 0)  # the daemon is there
 print("done")
 """
 

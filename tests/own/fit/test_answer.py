@@ -6,7 +6,7 @@ import pytest
 
 from course.own.fit import answer, beside, result
 from course.own.fit.account import Account
-from course.own.fit.ledger import KINDS
+from course.own.fit.record import KINDS
 from course.own.fit.stage import NotFollowed, Rehearsal
 
 GIB = 2**30
