@@ -87,7 +87,6 @@ def test_every_script_that_may_use_nccl_is_run_or_left_out_for_a_reason():
 
 
 @pytest.mark.rest
-@pytest.mark.sampled
 @pytest.mark.parametrize("name", SMALL)
 def test_a_script_runs_on_gpus(name, tmp_path, monkeypatch):
     lab, script = name.split("/")
