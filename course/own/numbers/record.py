@@ -54,6 +54,10 @@ class Step:
     has samples of them, as float32 in base64, in some steps: a rank's `own`, added up over its
     passes; the `base` that was there before the first of them; the `first` that was unscaled,
     clipped or used after the last; and what was `used`. `clean` says which were zero before.
+
+    A rank writes `entries` instead of `own`, `base` and `clean`, which are made of them when read.
+    Each is a gradient that a parameter got in a pass: the parameter's place, how many samples of
+    the gradient there are, and how many of what was there before; `gradients` has them in a row.
     """
 
     passes: int
@@ -66,6 +70,7 @@ class Step:
     finite: bool
     latest: list[Pass] = field(default_factory=list)
     gradients: dict[str, str] = field(default_factory=dict)
+    entries: list[tuple[int, int, int]] = field(default_factory=list)
     got: list[bool] = field(default_factory=list)
     clean: list[bool] = field(default_factory=list)
     norms: list[float] = field(default_factory=list)
@@ -84,6 +89,29 @@ class Step:
     def keep(self, place: str, values: np.ndarray) -> None:
         """Store what `samples` returns."""
         self.gradients[place] = b64encode(np.ascontiguousarray(values, np.float32)).decode()
+
+    def add_up(self, counts: list[int]) -> None:
+        """Make `own`, `base` and `clean` of the entries."""
+        flat, starts = self.samples("entries"), np.cumsum([0, *counts])
+        own, base = np.zeros(starts[-1], np.float32), np.zeros(starts[-1], np.float32)
+        self.clean = [True] * len(counts)
+        seen: set[int] = set()
+        at = 0
+        for place, size, before in self.entries:
+            new, old = flat[at : at + size], flat[at + size : at + size + before]
+            at += size + before
+            part = slice(starts[place], starts[place + 1])
+            if size != counts[place]:
+                continue
+            if not old.any():  # it was zeroed, or never had one
+                own[part], base[part], self.clean[place] = new, 0, True
+            elif place not in seen:
+                own[part], base[part], self.clean[place] = new, old, False
+            else:
+                own[part] += new
+            seen.add(place)
+        self.keep("own", own)
+        self.keep("base", base)
 
 
 @dataclass
@@ -241,7 +269,11 @@ def read(path: Path) -> Rank:
 
 
 def _optimizer(raw: dict) -> Optimizer:
-    return Optimizer(**raw | {"watched": [_step(each) for each in raw["watched"]]})
+    found = Optimizer(**raw | {"watched": [_step(each) for each in raw["watched"]]})
+    for step in found.watched:
+        if step.entries:
+            step.add_up(found.counts)
+    return found
 
 
 def _step(raw: dict) -> Step:

@@ -19,7 +19,7 @@ from course.own.numbers.files import Files
 from course.own.numbers.loading import Loading
 from course.own.numbers.messages import Messages
 from course.own.numbers.models import SEARCHED, Models
-from course.own.numbers.optimizers import EACH, Entry, Hooked, Watched, finish
+from course.own.numbers.optimizers import EACH, WHOLE, Hooked, Watched, finish
 from course.own.numbers.record import Change, Loose, Optimizer, Pass, Rank, Step
 from course.own.numbers.schedules import Schedules, note_rate
 from course.own.watch.lines import Lines
@@ -147,6 +147,10 @@ class Watcher:
                     self._hooked.add(list(module.parameters()))
         for each in self._optimizers.values():
             self._settle(each)
+        self._hooked.got.clear()
+        self._hooked.looks = self.report.passes <= WHOLE or any(
+            each.is_whole for each in self._optimizers.values()
+        )
         if self._depth:
             for each in self._optimizers.values():
                 each.closure |= each.inside
@@ -154,6 +158,7 @@ class Watcher:
     def _end_pass(self, pass_: Pass, parts: list | None, root: Tensor | None) -> None:
         pending = [root.detach()] if root is not None and root.numel() == 1 else []
         for each in self._optimizers.values():
+            each.got |= self._hooked.got & each.identities
             if each.got or each.report.sharded:
                 each.first = each.gradients() if each.report.sharded and each.is_whole else None
                 if len(each.passes) < PASSES:
@@ -169,20 +174,16 @@ class Watcher:
         self._values.clear()
 
     def _got(self, parameter: nn.Parameter, gradient: Tensor) -> None:
-        known = self._places.get(id(parameter))
-        if known is not None:
-            watched, place = known
-            watched.got.add(place)
-            if not watched.is_whole:  # most steps, in which this must cost nothing
-                return
         with self._fence.around("own gradient"):
+            known = self._places.get(id(parameter))
             if known is None:
                 self._note_loose(parameter)
-            else:
-                new = sampling.values(gradient, watched.share).clone()
-                old = parameter.grad
-                old = None if old is None else sampling.values(old, watched.share).clone()
-                watched.entries.append(Entry(place, new, old))
+                return
+            watched, place = known
+            if watched.is_whole:
+                new, old = sampling.copied(gradient, watched.share), parameter.grad
+                old = None if old is None else sampling.copied(old, watched.share)
+                watched.entries.append((place, new, old))
 
     def _note_loose(self, parameter: nn.Parameter) -> None:
         known = self._loose.get(id(parameter))
@@ -246,7 +247,6 @@ class Watcher:
             if not self.is_full:
                 self._settle(watched)
                 watched.inside = True
-                watched.look_first()
                 if watched.is_whole and (watched.entries or watched.report.sharded):
                     watched.used = watched.gradients()
                 watched.before = watched.weights()
