@@ -43,14 +43,14 @@ def train(count):
 train(5)
 for _ in range(blocks):
     end = observe(Path(sys.argv[4]), steps + 1, __file__)
-    with cProfile.Profile() as profile:
+    with cProfile.Profile(time.thread_time) as profile:
         if not profiled:
             profile.disable()
         watched = train(steps)
     end()
     print(*train(2 + steps)[2:], *watched)
 if profiled and dist.get_rank() == 0:
-    pstats.Stats(profile).sort_stats("tottime").print_stats(45)
+    pstats.Stats(profile).sort_stats("cumulative").print_stats("own|built-in|method", 60)
 dist.destroy_process_group()
 """
 STEPS = 20

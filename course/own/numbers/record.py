@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from course.own.numbers import entries
+
 
 @dataclass
 class Part:
@@ -90,29 +92,6 @@ class Step:
         """Store what `samples` returns."""
         self.gradients[place] = b64encode(np.ascontiguousarray(values, np.float32)).decode()
 
-    def add_up(self, counts: list[int]) -> None:
-        """Make `own`, `base` and `clean` of the entries."""
-        flat, starts = self.samples("entries"), np.cumsum([0, *counts])
-        own, base = np.zeros(starts[-1], np.float32), np.zeros(starts[-1], np.float32)
-        self.clean = [True] * len(counts)
-        seen: set[int] = set()
-        at = 0
-        for place, size, before in self.entries:
-            new, old = flat[at : at + size], flat[at + size : at + size + before]
-            at += size + before
-            part = slice(starts[place], starts[place + 1])
-            if size != counts[place]:
-                continue
-            if not old.any():  # it was zeroed, or never had one
-                own[part], base[part], self.clean[place] = new, 0, True
-            elif place not in seen:
-                own[part], base[part], self.clean[place] = new, old, False
-            else:
-                own[part] += new
-            seen.add(place)
-        self.keep("own", own)
-        self.keep("base", base)
-
 
 @dataclass
 class Optimizer:
@@ -128,6 +107,7 @@ class Optimizer:
     shapes: list[str] = field(default_factory=list)
     made: list[str] = field(default_factory=list)  # the line at which each parameter was made
     counts: list[int] = field(default_factory=list)
+    restored: str = ""  # the line that loaded its state before the first step
     sharded: bool = False
     watched: list[Step] = field(default_factory=list)
     steps: int = 0
@@ -139,7 +119,10 @@ class Optimizer:
 class Iteration:
     """A pass over a DataLoader; `batches` counts those that led to a backward pass.
 
-    `indices` are the first that its sampler gave, `rows` the samples of its first batches.
+    `indices` are the first that its sampler gave, `rows` the samples of its first batches. `asks`
+    counts calls of a model without gradients on its batches. What came after such a call, before
+    another batch: `messages` counts collectives, `sums` has numbers that ranks added up, `reports`
+    counts what was printed or written.
     """
 
     loader: int
@@ -160,6 +143,12 @@ class Iteration:
     twice: bool = False  # whether accelerate divides what a DistributedSampler has divided
     batches: int = 0
     drawn: int = 0
+    total: int = 0  # samples that a DistributedSampler deals to all ranks: padded, or cut
+    is_over: bool = False  # whether it came to its end
+    asks: int = 0
+    messages: int = 0
+    sums: list[float] = field(default_factory=list)
+    reports: int = 0
     indices: list[int] = field(default_factory=list)
     rows: list[list[int]] = field(default_factory=list)
 
@@ -212,6 +201,21 @@ class Written:
 
 
 @dataclass
+class Load:
+    """A file that `torch.load` read: its numbers, such as an epoch, and whether an optimizer's
+    state is in it. `passes` counts the backward passes before, `saves` says whether the script
+    writes such a file to the same folder afterwards.
+    """
+
+    path: str
+    line: str
+    passes: int = 0
+    numbers: dict[str, int] = field(default_factory=dict)
+    optimizer: bool = False
+    saves: bool = False
+
+
+@dataclass
 class Change:
     """A call that changes weights: `what` it is, at which line, after how many passes."""
 
@@ -248,6 +252,7 @@ class Rank:
     loose: list[Loose] = field(default_factory=list)
     others: list[Other] = field(default_factory=list)
     written: list[Written] = field(default_factory=list)
+    loads: list[Load] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
     workers: list[Worker] = field(default_factory=list)
     sends: dict[str, int] = field(default_factory=dict)  # collectives by when they were called
@@ -261,7 +266,7 @@ def read(path: Path) -> Rank:
     raw = json.loads(path.read_text())
     lists = {
         "wrapped": Wrapped, "iterations": Iteration, "loose": Loose, "others": Other,
-        "written": Written, "changes": Change, "workers": Worker,
+        "written": Written, "loads": Load, "changes": Change, "workers": Worker,
     }  # fmt: skip
     found = {name: [kind(**each) for each in raw[name]] for name, kind in lists.items()}
     optimizers = [_optimizer(each) for each in raw["optimizers"]]
@@ -272,7 +277,10 @@ def _optimizer(raw: dict) -> Optimizer:
     found = Optimizer(**raw | {"watched": [_step(each) for each in raw["watched"]]})
     for step in found.watched:
         if step.entries:
-            step.add_up(found.counts)
+            flat = step.samples("entries")
+            own, base, step.clean = entries.add_up(flat, step.entries, found.counts)
+            step.keep("own", own)
+            step.keep("base", base)
     return found
 
 

@@ -3,6 +3,7 @@
 import weakref
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -39,9 +40,9 @@ class Watcher:
                  full: Callable[[], None]) -> None:  # fmt: skip
         self.report, self._count, self._lines, self._fence = report, count, lines, fence
         self._full, self.is_full = full, False
-        self._models = Models(report, lines, fence, self._is_early)
-        self._loading, self._files = loading, Files(report, lines, fence)
-        self._messages = Messages(report, lines, fence, self._phase)
+        self._models = Models(report, lines, fence, self._is_early, loading.asked)
+        self._loading, self._files = loading, Files(report, lines, fence, loading.reported)
+        self._messages = Messages(report, lines, fence, self._phase, lambda: loading.evaluation)
         self._hooked = Hooked(self._got)
         self._optimizers: dict[int, Watched] = {}  # by identity
         self._made_at: dict[int, tuple[weakref.ref, str, int]] = {}
@@ -59,15 +60,17 @@ class Watcher:
     def install(self) -> None:
         """Begin."""
         self._models.install(self._between)
-        self._messages.install(self._between, self._window.enter_context)
+        to_the_end = partial(self._on, self._all)
+        self._messages.install(self._between, to_the_end)
         self._between(self._backward, ("backward",), torch.autograd)
         self._clipping.install(self._between)
         self._between(self._change, INITS, nn.init)
         self._between(self._change, ("apply", "load_state_dict"), nn.Module)
-        self._on(self._all, self._make, ("__init__",), torch.optim.Optimizer)
-        self._schedules.install(lambda *each: self._on(self._all, *each))
-        self._loading.install(lambda *each: self._on(self._all, *each))
-        self._files.install(lambda *each: self._on(self._all, *each), self._all.enter_context)
+        to_the_end(self._make, ("__init__",), torch.optim.Optimizer)
+        to_the_end(self._restore, ("load_state_dict",), torch.optim.Optimizer)
+        self._schedules.install(to_the_end)
+        self._loading.install(to_the_end)
+        self._files.install(to_the_end, self._all.enter_context)
         for register, hook in (
             (register_optimizer_step_pre_hook, self._before_step),
             (register_optimizer_step_post_hook, self._after_step),
@@ -87,6 +90,7 @@ class Watcher:
             self.is_full = True
             self._hooked.remove()
             self._models.remove()
+            self._messages.close()
             self._window.close()
             models = self._models
             for each, other in models.others.items():
@@ -219,6 +223,14 @@ class Watcher:
                 place = len(self._made_at)
                 self._made_at[id(args[0])] = weakref.ref(args[0]), self._lines.here(), place
                 self._know(args[0])
+
+    def _restore(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+        if self._fence.is_ours:
+            with self._fence.around("resume"):
+                report = self._know(args[0]).report
+                if not report.steps:
+                    report.restored = self._lines.here()
+        return real(*args, **kwargs)
 
     def _know(self, optimizer: torch.optim.Optimizer) -> Watched:
         watched = self._optimizers.get(id(optimizer))
