@@ -228,8 +228,9 @@ class Watcher:
         if self._fence.is_ours:
             with self._fence.around("resume"):
                 report = self._know(args[0]).report
-                if not report.steps:
-                    report.restored = self._lines.here()
+                state = args[1] if len(args) > 1 else kwargs["state_dict"]
+                if state["state"] and not report.steps:  # accelerate's prepare loads an empty one
+                    report.restored = report.restored or self._lines.here()
         return real(*args, **kwargs)
 
     def _know(self, optimizer: torch.optim.Optimizer) -> Watched:

@@ -17,9 +17,7 @@ def evaluation(run: Evidence) -> Result:
     """How many of the samples does an evaluation count, and how often?"""
     each = [list(filter(_is_one, rank.iterations)) for rank in run.ranks]
     if not any(each):
-        yield Row(
-            table.EVALUATION, NOT_SEEN, "no model was called on the batches of a loader alone"
-        )
+        yield Row(table.EVALUATION, NOT_SEEN, "no pass over a loader was seen that only evaluates")
         return
     first = next(filter(None, each))[0]
     if run.is_split or first.library:

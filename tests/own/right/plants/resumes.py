@@ -15,15 +15,15 @@ from torch.utils.data import DataLoader, DistributedSampler
 make, fault, folder = sys.argv[1:4]
 module = net()
 optimizer = torch.optim.SGD(module.parameters(), lr=0.1, momentum=0.9)
-data = Samples(BATCH * WORLD * 8)
-sampler = None if make == "with_accelerate" else DistributedSampler(data)
-loader = DataLoader(data, BATCH, shuffle=sampler is None, sampler=sampler)
 if make == "with_accelerate":
     from accelerate import Accelerator
 
     accelerator = Accelerator()
 else:
     dist.init_process_group("gloo")
+data = Samples(BATCH * WORLD * 8)
+sampler = None if make == "with_accelerate" else DistributedSampler(data)
+loader = DataLoader(data, BATCH, shuffle=sampler is None, sampler=sampler)
 path = f"{folder}/last.pt"
 if RANK == 0:  # what an earlier run has left
     earlier = net()
