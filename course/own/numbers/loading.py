@@ -70,7 +70,7 @@ class Loading:
 
     def reported(self) -> None:
         """The script prints or writes something, perhaps what an evaluation came to."""
-        if (evaluation := self.evaluation) is not None:
+        if (evaluation := self.evaluation) is not None and evaluation.is_over:
             evaluation.reports += 1
 
     def _print(self, name: str, real: Callable, args: tuple, kwargs: dict) -> None:

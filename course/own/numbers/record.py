@@ -122,7 +122,7 @@ class Iteration:
     `indices` are the first that its sampler gave, `rows` the samples of its first batches. `asks`
     counts calls of a model without gradients on its batches. What came after such a call, before
     another batch: `messages` counts collectives, `sums` has numbers that ranks added up, `reports`
-    counts what was printed or written.
+    counts what was printed or written once it was over.
     """
 
     loader: int

@@ -72,9 +72,10 @@ def _not_added_up(run: Evidence, each: Sequence[list[Iteration]]) -> Finding | N
         reports = [one.reports for one in row]
         dealt = all(_is_dealt(run, one) for one in row)
         apart = len({one.rank for one in row}) == run.count
-        silent = not any(one.messages for one in row)
-        if dealt and apart and silent and sum(map(bool, reports)) == 1:
+        if dealt and apart and sum(map(bool, reports)) == 1:
             found.append(row[reports.index(max(reports))])
+    if any(one.messages for row in rows for one in row):
+        return None
     writers = [rank.rank for rank in run.ranks if rank.written]
     if not found or len(found) <= HALF * len(rows) or len(writers) > 1:
         return None
