@@ -46,7 +46,6 @@ class Watcher:
         self._hooked = Hooked(self._got)
         self._optimizers: dict[int, Watched] = {}  # by identity
         self._made_at: dict[int, tuple[weakref.ref, str, int]] = {}
-        self._restored: dict[int, str] = {}  # the line that loaded an optimizer's state
         self._places: dict[int, tuple[Watched, int]] = {}  # by parameter
         self._loose: dict[int, Loose] = {}
         self._values: list[tuple] = []  # passes whose numbers are not read yet
@@ -229,9 +228,9 @@ class Watcher:
         if self._fence.is_ours:
             with self._fence.around("resume"):
                 state = args[1] if len(args) > 1 else kwargs["state_dict"]
-                # accelerate's prepare loads an empty one
-                if state["state"] and id(args[0]) not in self._optimizers:
-                    self._restored.setdefault(id(args[0]), self._lines.here())
+                report = self._know(args[0]).report
+                if state["state"] and not report.steps:  # accelerate's prepare loads an empty one
+                    report.restored = report.restored or self._lines.here()
         return real(*args, **kwargs)
 
     def _know(self, optimizer: torch.optim.Optimizer) -> Watched:
@@ -239,7 +238,6 @@ class Watcher:
         if watched is None:
             made = self._made_at.get(id(optimizer))
             report = Optimizer(type(optimizer).__name__, made[1] if made else "")
-            report.restored = self._restored.get(id(optimizer), "")
             watched = self._optimizers[id(optimizer)] = Watched(optimizer, report)
         return watched
 

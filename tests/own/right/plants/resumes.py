@@ -26,11 +26,9 @@ sampler = None if make == "with_accelerate" else DistributedSampler(data)
 loader = DataLoader(data, BATCH, shuffle=sampler is None, sampler=sampler)
 path = f"{folder}/last.pt"
 if RANK == 0:  # what an earlier run has left
-    earlier = net()
-    taught = torch.optim.SGD(earlier.parameters(), lr=0.1, momentum=0.9)
-    cross_entropy(earlier(data.inputs), data.labels).backward()
-    taught.step()
-    state = {"model": earlier.state_dict(), "optimizer": taught.state_dict(), "epoch": 3}
+    momenta = [{"momentum_buffer": 0.1 * each.detach()} for each in module.parameters()]
+    taught = optimizer.state_dict() | {"state": dict(enumerate(momenta))}
+    state = {"model": module.state_dict(), "optimizer": taught, "epoch": 3}
     torch.save(state, path)
     torch.save(state | {"epoch": 4}, f"{folder}/other.pt")
 dist.barrier()
