@@ -63,8 +63,8 @@ class Command:
         be_process(self._run)
 
     def _run(self) -> None:
-        begin()
-        run_as_main(self.argv[2:])
+        begin(self.argv)
+        run_as_main()
 
     def close(self) -> None:
         """Close the descriptors of its output, which the child has."""

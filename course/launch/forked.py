@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from course.launch import process_tree
@@ -85,11 +85,13 @@ def _reread_environment() -> None:
             logging.set_verbosity(levels.get(level, logging.get_verbosity()))
 
 
-def begin() -> None:
-    """Import the module that Python imports at its start, where the environment names a new one.
+def begin(command: Sequence[str]) -> None:
+    """Do what Python does before it runs the script of `python -u script args`.
 
-    That is ``sitecustomize`` in the first folder of PYTHONPATH.
+    It knows its arguments, and imports ``sitecustomize``: here, if the first folder of PYTHONPATH
+    has a new one.
     """
+    sys.orig_argv, sys.argv = list(command), list(command[2:])
     first = os.environ.get("PYTHONPATH", "").partition(os.pathsep)[0]
     if first not in sys.path and os.path.isfile(os.path.join(first, "sitecustomize.py")):
         sys.path.insert(0, first)
@@ -97,10 +99,9 @@ def begin() -> None:
         importlib.import_module("sitecustomize")
 
 
-def run_as_main(argv: list[str] | tuple[str, ...]) -> None:
-    """Run the script `argv[0]` as the module `__main__`, as the interpreter does."""
-    path = os.path.abspath(argv[0])
-    sys.argv = list(argv)
+def run_as_main() -> None:
+    """Run the script `sys.argv[0]` as the module `__main__`, as the interpreter does."""
+    path = os.path.abspath(sys.argv[0])
     if not sys.flags.safe_path:  # PYTHONSAFEPATH
         sys.path.insert(0, os.path.dirname(os.path.realpath(path)))
     main = types.ModuleType("__main__")

@@ -8,8 +8,7 @@ rank.
 import re
 from pathlib import Path
 
-from course.core import user_files
-from course.launch.call_site import CallSite, Frame, frames, innermost_call
+from course.core import call_site, user_files
 from course.launch.run import ABORTED, Run
 
 GIVEN = Path(user_files.COURSE, "given")  # whose functions wait in a learner's site
@@ -17,7 +16,7 @@ POINT_TO_POINT = {"send", "recv"}  # whose partner alone must come
 ROOTS = {"broadcast": "src", "scatter": "src", "gather": "dst", "reduce": "dst"}
 
 
-def call_sites(run: Run, src: Path | None = None) -> dict[int, CallSite | None]:
+def call_sites(run: Run, src: Path | None = None) -> dict[int, call_site.CallSite | None]:
     """The call site of each rank that was aborted (None if its stack leads through no script).
 
     With `src`, no file is read but those in that folder: a rank may write any name there.
@@ -30,23 +29,23 @@ def call_sites(run: Run, src: Path | None = None) -> dict[int, CallSite | None]:
     return sites
 
 
-def _main_thread(stacks: str) -> list[Frame]:
+def _main_thread(stacks: str) -> list[call_site.Frame]:
     """The frames of the thread that took the signal, innermost first."""
     _, _, current = stacks.partition("Current thread")
-    return frames(re.split(r"\n\s*\n|\nThread 0x", current)[0])
+    return call_site.frames(re.split(r"\n\s*\n|\nThread 0x", current)[0])
 
 
-def _call_site(stack: list[Frame], src: Path | None) -> CallSite | None:
-    call, depth = innermost_call(stack)
+def _call_site(stack: list[call_site.Frame], src: Path | None) -> call_site.CallSite | None:
+    call, depth = call_site.innermost_call(stack)
     if depth < len(stack):
         file, line, _ = stack[depth]
         mine = src is None or (Path(file).parent == src and not Path(file).is_symlink())
-        return CallSite(call, file, line, shown=mine)
+        return call_site.CallSite(call, file, line, shown=mine)
     given = [frame for frame in stack if Path(frame[0]).parent == GIVEN]
     if not given:
         return None
     file, line, _ = given[0]
-    return CallSite(call, file, line, within=tuple(f"{name}()" for _, _, name in given))
+    return call_site.CallSite(call, file, line, within=tuple(f"{name}()" for _, _, name in given))
 
 
 def report(run: Run, limit: float, src: Path | None = None) -> str:
@@ -74,7 +73,7 @@ def _without_a_site(run: Run, rank: int, has_stacks: bool) -> str:
     return f"had ended with exit code {run.exit_codes.get(rank)}"
 
 
-def _diagnosis(run: Run, sites: dict[int, CallSite | None]) -> list[str]:
+def _diagnosis(run: Run, sites: dict[int, call_site.CallSite | None]) -> list[str]:
     called = {rank: site.call for rank, site in sites.items() if site and site.call}
     waiting = set(called.values())
     there = [rank for rank in sorted(run.processes) if rank not in run.unresponsive]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from course.core import RUNS, user_files
+from course.core.call_site import CallSite
 from course.launch import stacks
-from course.launch.call_site import CallSite
 from course.launch.messages import Lines, RankEnded, RankStarted
 from course.launch.run import ABORTED, Run
 

@@ -11,4 +11,5 @@ from course.pretended import pretend_gpus
 if __name__ == "__main__":
     sys.path.pop(0)  # this folder; the next line but one puts the script's there
     pretend_gpus(int(sys.argv[1]))
-    forked.run_as_main(sys.argv[2:])
+    sys.argv = sys.argv[2:]
+    forked.run_as_main()

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from course.launch.call_site import CallSite, Frame, frames, innermost_call
+from course.core import call_site
 from course.own.watch.rank_states import RankState
 from course.own.watch.snapshots import ThreadStack
 
@@ -23,7 +23,7 @@ DOING = (
 )
 
 
-def of_rank(state: RankState) -> CallSite | None:
+def of_rank(state: RankState) -> call_site.CallSite | None:
     """Where the main thread of a rank stands; None if it is in no code of the user's."""
     main = state.snapshot.main_thread
     stack = main.frames if main else []
@@ -32,19 +32,19 @@ def of_rank(state: RankState) -> CallSite | None:
     return of_stack(stack)
 
 
-def of_other_threads(state: RankState) -> list[CallSite]:
+def of_other_threads(state: RankState) -> list[call_site.CallSite]:
     """Where the other threads of a rank wait in a collective."""
     sites = [(thread, of_stack(thread.frames)) for thread in state.snapshot.threads[1:]]
     return [replace(site, thread=thread.name) for thread, site in sites if site and site.call]
 
 
-def of_stack(stack: Sequence[Frame]) -> CallSite | None:
+def of_stack(stack: Sequence[call_site.Frame]) -> call_site.CallSite | None:
     """Where a thread with these frames stands, the innermost first."""
-    call, depth = innermost_call(stack)
+    call, depth = call_site.innermost_call(stack)
     if depth == len(stack):
         return None
     file, line, _ = stack[depth]
-    site = CallSite(call, file, line)
+    site = call_site.CallSite(call, file, line)
     if call:
         return site
     if depth == 0 and ".wait(" in site.source:
@@ -54,19 +54,19 @@ def of_stack(stack: Sequence[Frame]) -> CallSite | None:
     return replace(site, doing=next(filter(None, map(_doing, reversed(stack[:depth]))), ""))
 
 
-def _doing(frame: Frame) -> str:
+def _doing(frame: call_site.Frame) -> str:
     file, _, function = frame
     return next(
         (doing for end, name, doing in DOING if file.endswith(end) and function == name), ""
     )
 
 
-def last_dump(state: RankState) -> list[Frame]:
+def last_dump(state: RankState) -> list[call_site.Frame]:
     """The main thread's frames in the last stacks that the fault handler has written."""
     blocks = re.split(r"\n\s*\n|\n(?=(?:Current thread|Thread) 0x)", state.stacks)
     main = re.compile(rf"(?:Current thread|Thread) 0x{state.snapshot.main}\b")
     dumps = [block for block in blocks if main.match(block)]
-    return frames(dumps[-1]) if dumps else []
+    return call_site.frames(dumps[-1]) if dumps else []
 
 
 def fatal_signal(state: RankState) -> str:

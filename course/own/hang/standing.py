@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from course.core import words
+from course.core import call_site, words
 from course.launch import brief
-from course.launch.call_site import CallSite
 from course.own.hang import call_sites
 from course.own.hang.divergence import step
 from course.own.hang.thresholds import SNAPSHOTS
@@ -53,7 +52,7 @@ def _state(state: RankState) -> str:
     return "".join([str(site), *(f"\n         its thread {each.thread} {each}" for each in others)])
 
 
-def _at(site: CallSite | None) -> str:
+def _at(site: call_site.CallSite | None) -> str:
     return f" at {site.at}   {site.source}" if site else ""
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from course.launch.call_site import CallSite
+from course.core import call_site
 from course.own.finding import Finding
 from course.own.hang import call_sites, divergence, failures
 from course.own.hang.causes import finding
@@ -11,7 +11,7 @@ from course.own.watch.calls import POINT_TO_POINT
 from course.own.watch.rank_states import RankState
 
 JOINS = "init_process_group"
-Sites = dict[int, CallSite | None]  # by rank
+Sites = dict[int, call_site.CallSite | None]  # by rank
 
 
 def findings(ranks: Sequence[RankState]) -> list[Finding]:
@@ -37,13 +37,13 @@ def _with_difference(cause: Finding, ranks: Sequence[RankState], sites: Sites) -
     return replace(cause, says=says, step=step if cause.step is None else cause.step)
 
 
-def waits(state: RankState) -> CallSite | None:
+def waits(state: RankState) -> call_site.CallSite | None:
     """Where a rank stands; on a GPU, whose Python runs ahead, in the last call that it began."""
     site = call_sites.of_rank(state)
     if state.snapshot.cuda and state.calls and site and not site.call:
         last = state.calls[-1]
         file, _, line = last.where.rpartition(":")
-        return CallSite(last.name, file, int(line or 0))
+        return call_site.CallSite(last.name, file, int(line or 0))
     return site
 
 
@@ -209,7 +209,7 @@ def _later(ranks: Sequence[RankState], sites: Sites) -> list[Finding]:
     return [Finding("later line", says, rank=on_gpus[0].rank, where=call.at, note=True)]
 
 
-def _stands(rank: int, site: CallSite | None) -> str:
+def _stands(rank: int, site: call_site.CallSite | None) -> str:
     return f"rank {rank} {site.brief if site else 'is outside of the script'}"
 
 
@@ -225,7 +225,7 @@ def _names(ranks: Sequence[int], begins: bool = False) -> str:
     return f"{lead}s {', '.join(shown[:-1])} and {shown[-1]}"
 
 
-def _waiting(ranks: Sequence[int], site: CallSite) -> str:
+def _waiting(ranks: Sequence[int], site: call_site.CallSite) -> str:
     """Ranks and the call in which they wait: "Ranks 0 and 2 wait in barrier at train.py:30"."""
     verb = "waits" if len(ranks) == 1 else "wait"
     return f"{_names(ranks, True)} {verb} in {site.call} at {site.at}"

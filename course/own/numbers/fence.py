@@ -34,13 +34,16 @@ class _Look:
         self._name, self._unseen = name, unseen
 
     def __enter__(self) -> None:
-        self._grad = torch.no_grad()
-        self._grad.__enter__()
+        # Most hooks on gradients come here, and have it switched off already.
+        self._grad = torch.no_grad() if torch.is_grad_enabled() else None
+        if self._grad:
+            self._grad.__enter__()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> bool:
-        self._grad.__exit__(None, None, None)
+        if self._grad:
+            self._grad.__exit__(None, None, None)
         if error is None or not isinstance(error, Exception):
             return False
         self._unseen.setdefault(self._name, f"{type(error).__name__}: {error}"[:120])

@@ -1,32 +1,44 @@
-"""On a rank: the files that the script overwrites, by Python's audit events and `torch.save`."""
+"""On a rank: the files that the script overwrites or loads, by audit events and torch's functions.
+
+They tell whether several ranks write one file, and whether a training goes on from its own state.
+"""
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import torch
 
 from course.own.numbers.fence import Fence
-from course.own.numbers.record import Rank, Written
+from course.own.numbers.record import Load, Rank, Written
 from course.own.watch.late_import import on_import
 from course.own.watch.lines import Lines
 
 NEAR = 5  # frames from the opening of a file to the user's line: further in, a library opens it
 MOST = 200  # files that are kept
+NUMBERS = ("epoch", "step", "global_step", "iteration", "iter")  # where a training stood
 NOT_FILES = ("/dev/", "/proc/", "/sys/")
 
 
 class Files:
-    """Notes which files are overwritten. What appends, creates or patches a file is left alone."""
+    """Notes which files are overwritten. What appends, creates or patches a file is left alone.
 
-    def __init__(self, report: Rank, lines: Lines, fence: Fence) -> None:
+    `on_write` is called for each of them.
+    """
+
+    def __init__(
+        self, report: Rank, lines: Lines, fence: Fence, on_write: Callable[[], None]
+    ) -> None:
         self._report, self._lines, self._fence = report, lines, fence
+        self._on_write = on_write
+        self._kinds: dict[int, tuple[str, list[str]]] = {}  # of loads: their folder and keys
         self._known: dict[tuple[str, str], Written] = {}
         self._active = True
 
     def install(self, between: Callable, enter: Callable) -> None:
         """Begin; `between` steps between callers and functions, `enter` takes a context."""
         between(self._save, ("save",), torch)
+        between(self._load, ("load",), torch)
         enter(
             on_import(
                 "safetensors.torch", lambda module: between(self._store, ("save_file",), module)
@@ -55,7 +67,29 @@ class Files:
     def _save(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
         path = args[1] if len(args) > 1 else kwargs.get("f")
         self._saved(path)
+        if isinstance(path, (str, os.PathLike)) and self._fence.is_ours:
+            with self._fence.around("resume"):
+                kind = _kind(path, args[0] if args else kwargs.get("obj"))
+                for number, each in enumerate(self._report.loads):
+                    each.saves |= self._kinds[number] == kind
         return real(*args, **kwargs)
+
+    def _load(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+        content = real(*args, **kwargs)
+        path = args[0] if args else kwargs.get("f")
+        known = len(self._report.loads)
+        if isinstance(path, (str, os.PathLike)) and self._fence.is_ours and known < MOST:
+            with self._fence.around("resume"):
+                whole = os.path.realpath(os.fsdecode(path))
+                found = Load(whole, self._lines.here(), self._report.passes)
+                if isinstance(content, Mapping):
+                    found.numbers = {
+                        key: content[key] for key in NUMBERS if type(content.get(key)) is int
+                    }
+                    found.optimizer = any(map(_is_optimizers, content.values()))
+                self._kinds[known] = _kind(path, content)
+                self._report.loads.append(found)
+        return content
 
     def _store(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
         path = args[1] if len(args) > 1 else kwargs.get("filename")
@@ -71,9 +105,21 @@ class Files:
         whole = os.path.realpath(os.fsdecode(path))
         if whole.startswith(NOT_FILES):
             return
+        self._on_write()
         written = self._known.get((whole, line))
         if written is not None:
             written.count += 1
         elif len(self._known) < MOST:
             written = self._known[whole, line] = Written(whole, line)
             self._report.written.append(written)
+
+
+def _kind(path: str | os.PathLike, content: object) -> tuple[str, list[str]]:
+    """What tells that a script would save such a file again: its folder and what is in it."""
+    keys = sorted(map(str, content)) if isinstance(content, Mapping) else [type(content).__name__]
+    return os.path.dirname(os.path.realpath(os.fsdecode(path))), keys
+
+
+def _is_optimizers(value: object) -> bool:
+    """Whether it is the state of an optimizer that has any, such as momentum."""
+    return isinstance(value, Mapping) and "param_groups" in value and bool(value.get("state"))

@@ -1,5 +1,6 @@
 """On a rank: the script's DataLoaders, their samplers, and what their workers draw at random."""
 
+import builtins
 import json
 import os
 import random
@@ -41,6 +42,7 @@ class Loading:
     def install(self, between: Callable) -> None:
         """Begin; `between` steps between callers and functions."""
         iterators = insides.inside(torchs, "_BaseDataLoaderIter")
+        between(self._print, ("print",), builtins)
         between(self._make, ("__init__",), DataLoader)
         between(self._open, ("__iter__",), DataLoader)
         between(self._draw, ("__next__",), iterators)
@@ -55,6 +57,26 @@ class Loading:
         if self._last is not None:
             self._last.batches += 1
             self._last = None
+
+    def asked(self) -> None:
+        """A model is called without gradients, on what was drawn last."""
+        if self._last is not None:
+            self._last.asks += 1
+
+    @property
+    def evaluation(self) -> Iteration | None:
+        """The pass over a loader that was evaluated last, if nothing was drawn or trained since."""
+        return self._last if self._last is not None and self._last.asks else None
+
+    def reported(self) -> None:
+        """The script prints or writes something, perhaps what an evaluation came to."""
+        if (evaluation := self.evaluation) is not None and evaluation.is_over:
+            evaluation.reports += 1
+
+    def _print(self, name: str, real: Callable, args: tuple, kwargs: dict) -> None:
+        if self._fence.is_ours:
+            self.reported()
+        real(*args, **kwargs)
 
     def _make(self, name: str, real: Callable, args: tuple, kwargs: dict) -> None:
         real(*args, **kwargs)
@@ -92,6 +114,7 @@ class Loading:
         if dealt:
             found.epoch, found.seed, found.shuffles = sampler.epoch, sampler.seed, sampler.shuffle
             found.rank, found.replicas = sampler.rank, sampler.num_replicas
+            found.total = sampler.total_size
         if isinstance(sampler, RandomSampler):
             found.shuffles, found.replaces = True, sampler.replacement
         return found
@@ -104,8 +127,13 @@ class Loading:
         return number
 
     def _draw(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
-        batch = real(*args, **kwargs)
         going = self._going.get(id(args[0]))
+        try:
+            batch = real(*args, **kwargs)
+        except StopIteration:
+            if going is not None:
+                going.is_over = True
+            raise
         if going is not None and self._fence.is_ours:
             self._last = going
             going.drawn += 1

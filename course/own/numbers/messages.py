@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch.distributed as dist
 
 from course.own.numbers.fence import Fence
-from course.own.numbers.record import Rank
+from course.own.numbers.record import Iteration, Rank
 from course.own.watch import samples
 from course.own.watch.lines import Lines
 
@@ -16,23 +16,27 @@ COLLECTIVES = tuple(
 ONE_TO_ONE = ("send", "recv", "isend", "irecv", "batch_isend_irecv")
 WAITS = ("wait", "synchronize", "is_completed", "result", "get_future", "block_current_stream")
 SMALL = 16  # numbers: a message of so few is a loss or a flag
+SUMS = 256  # numbers that are kept of an evaluation
 
 
 class Messages:
     """Counts the collectives of all ranks; `order` is the same on all ranks at the same moment.
 
-    `phase` says what goes on, such as a forward pass.
+    `phase` says what goes on, such as a forward pass. `evaluates` gives the pass over a loader that
+    has just been evaluated, to the end of the script; the rest is counted until `close`.
     """
 
-    def __init__(self, report: Rank, lines: Lines, fence: Fence, phase: Callable[[], str]) -> None:
+    def __init__(self, report: Rank, lines: Lines, fence: Fence, phase: Callable[[], str],
+                 evaluates: Callable[[], Iteration | None]) -> None:  # fmt: skip
         self._report, self._lines, self._fence, self._phase = report, lines, fence, phase
+        self._evaluates, self._closed = evaluates, False
         self._pending: dict[int, tuple[object, str]] = {}
         self.order = 0
 
-    def install(self, between: Callable, enter: Callable) -> None:
-        """Begin; `between` steps between callers and functions."""
+    def install(self, between: Callable, to_the_end: Callable) -> None:
+        """Begin; both step between callers and functions, in the window or to the end."""
         between(self._join, ("init_process_group",))
-        between(self._collective, COLLECTIVES)
+        to_the_end(self._collective, COLLECTIVES)
         # Not `isend` and `irecv` alone: `P2POp` compares them with its own.
         between(self._point, ("send", "recv", "batch_isend_irecv"))
         between(self._wait, WAITS, dist.Work)
@@ -48,6 +52,10 @@ class Messages:
     def _collective(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
         work = real(*args, **kwargs)
         if self._fence.is_ours:
+            with self._fence.around("evaluation"):
+                self._note_evaluation(name, args)
+            if self._closed:
+                return work
             with self._fence.around("messages"):
                 self.order += kwargs.get("group") in (None, dist.group.WORLD)
                 numbers = sum(t.numel() for t in samples.tensors([args, list(kwargs.values())]))
@@ -56,6 +64,21 @@ class Messages:
                 if isinstance(work, dist.Work) and numbers > SMALL:
                     self._pending[id(work)] = work, self._lines.here()
         return work
+
+    def _note_evaluation(self, name: str, args: tuple) -> None:
+        evaluation = self._evaluates()
+        if evaluation is None or name.startswith("broadcast"):  # which adds nothing up
+            return
+        evaluation.messages += 1
+        if name in ("all_reduce", "reduce") and len(evaluation.sums) < SUMS:
+            for each in samples.tensors(args[:1]):
+                if each.device.type == "cpu" and each.numel() <= SMALL:
+                    evaluation.sums += each.detach().double().flatten().tolist()
+
+    def close(self) -> None:
+        """End the window of steps."""
+        self._closed = True
+        self._pending.clear()
 
     def _point(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
         self._report.sends["point"] = self._report.sends.get("point", 0) + 1

@@ -4,7 +4,7 @@ import sys
 import weakref
 import zlib
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 
 import torch
@@ -27,6 +27,22 @@ PREFIXES = ("module.", "_orig_mod.")
 MADE = 20_000  # parameters whose line is kept
 
 
+class _Hook:
+    """A hook on a module of the script: copies of the module, and files, have one without effect.
+
+    What is pickled in its place is in Python's own library, so that the file can be read anywhere.
+    """
+
+    def __init__(self, call: Callable) -> None:
+        self._call = call
+
+    def __call__(self, *args: object) -> None:
+        self._call(*args)
+
+    def __reduce__(self) -> tuple:
+        return getattr, (nullcontext(), "__exit__")
+
+
 @dataclass
 class Root:
     """A model that the script calls, and the modules inside it.
@@ -43,13 +59,14 @@ class Root:
 class Models:
     """Finds the models, hooks them, and describes each call of one by the script.
 
-    `is_early` says whether models are still searched.
+    `is_early` says whether models are still searched. `asked` is called when a model is called
+    without gradients, to the end of the script.
     """
 
-    def __init__(
-        self, report: Rank, lines: Lines, fence: Fence, is_early: Callable[[], bool]
-    ) -> None:
+    def __init__(self, report: Rank, lines: Lines, fence: Fence, is_early: Callable[[], bool],
+                 asked: Callable[[], None]) -> None:  # fmt: skip
         self._report, self._lines, self._fence, self._is_early = report, lines, fence, is_early
+        self._asked = asked
         self.roots: dict[int, Root] = {}
         self.names: dict[int, str] = {}
         self.made: dict[int, str] = {}
@@ -114,17 +131,18 @@ class Models:
             self._report.wrapped.append(wrapped)
             self._wrapped[id(ddp)] = wrapped
             self._inside_ddp |= {id(each) for each in ddp.module.modules()}
+            ddp.module.register_forward_pre_hook(_Hook(self._asks))
             self._root(ddp)
 
     # -- how they are called -----------------------------------------------------------------------
 
     def _enters(self, module: nn.Module, args: tuple) -> None:
         """Any module is called: one outside of all others is a root."""
-        if not self._fence.is_ours:
+        if self._depth or self.in_backward or not self._fence.is_ours:
             return
         if not self._is_early():
             self._search.close()
-        elif self._known(module) is None and self._depth == 0 and not self.in_backward:
+        elif self._known(module) is None:
             grad = torch.is_grad_enabled()  # which the fence switches off
             with self._fence.around("models"):
                 self._root(module)
@@ -132,7 +150,7 @@ class Models:
             self._depth += 1
 
     def _leaves(self, module: nn.Module, *_: object) -> None:
-        if self._known(module) and self._fence.is_ours and self._depth == 1:
+        if self._depth == 1 and self._known(module) and self._fence.is_ours:
             self._depth = 0
 
     def _known(self, module: nn.Module) -> Root | None:
@@ -148,12 +166,18 @@ class Models:
         self._report.tensor_parallel |= _is_split(module)
         root.buffers = [each for each in module.buffers() if each.is_floating_point()]
         self.roots[id(module)] = root
+        module.register_forward_pre_hook(_Hook(self._asks))
         for handle in (
-            module.register_forward_pre_hook(self._before, prepend=True, with_kwargs=True),
-            module.register_forward_hook(self._after, always_call=True),
+            module.register_forward_pre_hook(_Hook(self._before), prepend=True, with_kwargs=True),
+            module.register_forward_hook(_Hook(self._after), always_call=True),
         ):
             self._all.callback(handle.remove)
         return root
+
+    def _asks(self, module: nn.Module, args: tuple) -> None:
+        """A model is called, perhaps after the window; this hook goes with the process."""
+        if not torch.is_grad_enabled() and self._fence.is_ours:
+            self._asked()
 
     def _before(self, module: nn.Module, args: tuple, kwargs: dict) -> None:
         if not self._fence.is_ours or self.in_backward:

@@ -17,24 +17,17 @@ NO_SETTINGS = ("params", "lr", "param_names", "initial_lr")
 
 
 @dataclass
-class Entry:
-    """A gradient that a parameter gets in a pass, and what was in its `.grad` before."""
-
-    place: int
-    gradient: Tensor
-    before: Tensor | None
-
-
-@dataclass
 class Watched:
     """An optimizer of the script, its parameters in order, and what was seen since its step."""
 
     optimizer: Any
     report: Optimizer
     parameters: list[nn.Parameter] = field(default_factory=list)
+    identities: frozenset[int] = frozenset()  # of these
     share: int = 0
-    entries: list[Entry] = field(default_factory=list)
-    got: set[int] = field(default_factory=set)
+    # Gradients that parameters got: which parameter, a sample of it, and of what was there before.
+    entries: list[tuple[int, Tensor, Tensor | None]] = field(default_factory=list)
+    got: set[int] = field(default_factory=set)  # the parameters that got one, by identity
     first: tuple[Tensor, list[int]] | None = None
     passes: list[Pass] = field(default_factory=list)
     clips: list[str] = field(default_factory=list)
@@ -60,7 +53,7 @@ class Watched:
         parameters = [each for group in self.optimizer.param_groups for each in group["params"]]
         if len(parameters) == len(self.parameters):
             return
-        self.parameters = parameters
+        self.parameters, self.identities = parameters, frozenset(map(id, parameters))
         self.share = sampling.share(len(parameters))
         report = self.report
         report.names = [name_of(each) for each in parameters]
@@ -72,9 +65,9 @@ class Watched:
     def gradients(self) -> tuple[Tensor, list[int]]:
         """Samples of all gradients as they are now, and how many of each; 0 where there is none."""
         grads = [each.grad for each in self.parameters]
-        views = [sampling.values(grad, self.share) for grad in grads if grad is not None]
-        sizes = iter([view.numel() for view in views])
-        return sampling.together(views), [0 if grad is None else next(sizes) for grad in grads]
+        found = [sampling.copied(grad, self.share) for grad in grads if grad is not None]
+        sizes = iter([each.numel() for each in found])
+        return sampling.together(found), [0 if grad is None else next(sizes) for grad in grads]
 
     def weights(self) -> Tensor:
         """Samples of all weights as they are now."""
@@ -91,36 +84,6 @@ class Watched:
         """Before the gradients are unscaled, clipped or used."""
         if self.first is None and self.is_whole and self.entries:
             self.first = self.gradients()
-
-    def own(self) -> tuple[np.ndarray, np.ndarray, list[bool]]:
-        """The gradients of this step added up, what was there before, and which began at zero."""
-        counts, n = self.report.counts, len(self.report.counts)
-        own = [np.zeros(count, np.float32) for count in counts]
-        base = [np.zeros(count, np.float32) for count in counts]
-        clean, seen = [True] * n, [False] * n
-        flat = sampling.together(
-            [each for entry in self.entries for each in (entry.gradient, entry.before)
-             if each is not None]
-        ).cpu().numpy()  # fmt: skip
-        start = 0
-        for entry in self.entries:
-            place = entry.place
-            new = flat[start : start + entry.gradient.numel()]
-            start += len(new)
-            old = np.zeros_like(new)
-            if entry.before is not None:
-                old = flat[start : start + entry.before.numel()]
-                start += len(old)
-            if len(new) != counts[place]:
-                continue
-            if not old.any():  # it was zeroed, or never had one
-                own[place], base[place], clean[place] = new.copy(), np.zeros_like(new), True
-            elif not seen[place]:
-                own[place], base[place], clean[place] = new.copy(), old.copy(), False
-            else:
-                own[place] = own[place] + new
-            seen[place] = True
-        return _joined(own), _joined(base), clean
 
     def settings(self) -> tuple[list[float], str]:
         """The rates of its groups, and all its other numbers as text."""
@@ -142,12 +105,14 @@ class Watched:
 
 def spread(flat: np.ndarray, sizes: list[int], counts: list[int]) -> np.ndarray:
     """Samples of the gradients that are there, with zeros for those that are not."""
+    if sizes == counts:
+        return flat
     parts, start = [], 0
     for size, count in zip(sizes, counts, strict=True):
         part = flat[start : start + size]
         parts.append(part if size == count else np.zeros(count, np.float32))
         start += size
-    return _joined(parts)
+    return np.concatenate(parts)
 
 
 def finish(watched: Watched, step: Step) -> None:
@@ -157,18 +122,21 @@ def finish(watched: Watched, step: Step) -> None:
         step.before = sampling.checksums(watched.before.cpu().numpy(), counts)
     after = watched.weights().cpu().numpy()
     step.after, step.finite = sampling.checksums(after, counts), bool(np.isfinite(after).all())
-    step.got = [place in watched.got for place in range(len(counts))]
     if watched.used is None:
         return
+    step.got = [id(each) in watched.got for each in watched.parameters]
     if watched.report.sharded and watched.first is not None:
         first, used = (each[0].cpu().numpy() for each in (watched.first, watched.used))
         square = float(first @ first)
         step.scale = float(used @ first) / square if square and len(used) == len(first) else 0.0
     if not watched.entries:
         return
-    own, base, step.clean = watched.own()
-    step.keep("own", own)
-    step.keep("base", base)
+    step.entries = [
+        (place, new.numel(), 0 if old is None else old.numel())
+        for place, new, old in watched.entries
+    ]
+    parts = [each for entry in watched.entries for each in entry[1:] if each is not None]
+    step.keep("entries", sampling.together(parts).cpu().numpy())
     for place, taken in (("first", watched.first or watched.used), ("used", watched.used)):
         step.keep(place, spread(taken[0].cpu().numpy(), taken[1], counts))
     parameters = [sampling.local(each.detach()) for each in watched.parameters]
@@ -182,15 +150,17 @@ def _plain(value: object) -> bool:
     )
 
 
-def _joined(parts: list[np.ndarray]) -> np.ndarray:
-    return np.concatenate(parts) if parts else np.zeros(0, np.float32)
-
-
 class Hooked:
-    """The parameters whose gradients are seen, each with a hook of ours."""
+    """The parameters whose gradients are seen, each with a hook of ours.
+
+    `got` has the identities of those that got one. Only while it `looks` are they looked at, since
+    the hooks run in each pass, once for each parameter, and must cost next to nothing.
+    """
 
     def __init__(self, see: Callable[[nn.Parameter, Tensor], None]) -> None:
         self._see = see
+        self.got: set[int] = set()
+        self.looks = False
         self._known: dict[int, weakref.ref] = {}
         self._handles: list[Any] = []
 
@@ -203,12 +173,12 @@ class Hooked:
                 self._handles.append(each.register_hook(self._hook(each)))
 
     def _hook(self, parameter: nn.Parameter) -> Callable[[Tensor], None]:
-        ref, see = weakref.ref(parameter), self._see
+        ref, key = weakref.ref(parameter), id(parameter)
 
         def hook(gradient: Tensor) -> None:
-            known = ref()
-            if known is not None:
-                see(known, gradient)
+            self.got.add(key)
+            if self.looks and (known := ref()) is not None:
+                self._see(known, gradient)
 
         return hook
 

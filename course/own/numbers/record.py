@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from course.own.numbers import entries
+
 
 @dataclass
 class Part:
@@ -54,6 +56,10 @@ class Step:
     has samples of them, as float32 in base64, in some steps: a rank's `own`, added up over its
     passes; the `base` that was there before the first of them; the `first` that was unscaled,
     clipped or used after the last; and what was `used`. `clean` says which were zero before.
+
+    A rank writes `entries` instead of `own`, `base` and `clean`, which are made of them when read.
+    Each is a gradient that a parameter got in a pass: the parameter's place, how many samples of
+    the gradient there are, and how many of what was there before; `gradients` has them in a row.
     """
 
     passes: int
@@ -66,6 +72,7 @@ class Step:
     finite: bool
     latest: list[Pass] = field(default_factory=list)
     gradients: dict[str, str] = field(default_factory=dict)
+    entries: list[tuple[int, int, int]] = field(default_factory=list)
     got: list[bool] = field(default_factory=list)
     clean: list[bool] = field(default_factory=list)
     norms: list[float] = field(default_factory=list)
@@ -100,6 +107,7 @@ class Optimizer:
     shapes: list[str] = field(default_factory=list)
     made: list[str] = field(default_factory=list)  # the line at which each parameter was made
     counts: list[int] = field(default_factory=list)
+    restored: str = ""  # the line that loaded its state before the first step
     sharded: bool = False
     watched: list[Step] = field(default_factory=list)
     steps: int = 0
@@ -111,7 +119,10 @@ class Optimizer:
 class Iteration:
     """A pass over a DataLoader; `batches` counts those that led to a backward pass.
 
-    `indices` are the first that its sampler gave, `rows` the samples of its first batches.
+    `indices` are the first that its sampler gave, `rows` the samples of its first batches. `asks`
+    counts calls of a model without gradients on its batches. What came after such a call, before
+    another batch: `messages` counts collectives, `sums` has numbers that ranks added up, `reports`
+    counts what was printed or written once it was over.
     """
 
     loader: int
@@ -132,6 +143,12 @@ class Iteration:
     twice: bool = False  # whether accelerate divides what a DistributedSampler has divided
     batches: int = 0
     drawn: int = 0
+    total: int = 0  # samples that a DistributedSampler deals to all ranks: padded, or cut
+    is_over: bool = False  # whether it came to its end
+    asks: int = 0
+    messages: int = 0
+    sums: list[float] = field(default_factory=list)
+    reports: int = 0
     indices: list[int] = field(default_factory=list)
     rows: list[list[int]] = field(default_factory=list)
 
@@ -184,6 +201,21 @@ class Written:
 
 
 @dataclass
+class Load:
+    """A file that `torch.load` read: its numbers, such as an epoch, and whether an optimizer's
+    state is in it. `passes` counts the backward passes before, `saves` says whether the script
+    writes such a file to the same folder afterwards.
+    """
+
+    path: str
+    line: str
+    passes: int = 0
+    numbers: dict[str, int] = field(default_factory=dict)
+    optimizer: bool = False
+    saves: bool = False
+
+
+@dataclass
 class Change:
     """A call that changes weights: `what` it is, at which line, after how many passes."""
 
@@ -220,6 +252,7 @@ class Rank:
     loose: list[Loose] = field(default_factory=list)
     others: list[Other] = field(default_factory=list)
     written: list[Written] = field(default_factory=list)
+    loads: list[Load] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
     workers: list[Worker] = field(default_factory=list)
     sends: dict[str, int] = field(default_factory=dict)  # collectives by when they were called
@@ -233,7 +266,7 @@ def read(path: Path) -> Rank:
     raw = json.loads(path.read_text())
     lists = {
         "wrapped": Wrapped, "iterations": Iteration, "loose": Loose, "others": Other,
-        "written": Written, "changes": Change, "workers": Worker,
+        "written": Written, "loads": Load, "changes": Change, "workers": Worker,
     }  # fmt: skip
     found = {name: [kind(**each) for each in raw[name]] for name, kind in lists.items()}
     optimizers = [_optimizer(each) for each in raw["optimizers"]]
@@ -241,7 +274,14 @@ def read(path: Path) -> Rank:
 
 
 def _optimizer(raw: dict) -> Optimizer:
-    return Optimizer(**raw | {"watched": [_step(each) for each in raw["watched"]]})
+    found = Optimizer(**raw | {"watched": [_step(each) for each in raw["watched"]]})
+    for step in found.watched:
+        if step.entries:
+            flat = step.samples("entries")
+            own, base, step.clean = entries.add_up(flat, step.entries, found.counts)
+            step.keep("own", own)
+            step.keep("base", base)
+    return found
 
 
 def _step(raw: dict) -> Step:

@@ -3,6 +3,7 @@
 import weakref
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +20,7 @@ from course.own.numbers.files import Files
 from course.own.numbers.loading import Loading
 from course.own.numbers.messages import Messages
 from course.own.numbers.models import SEARCHED, Models
-from course.own.numbers.optimizers import EACH, Entry, Hooked, Watched, finish
+from course.own.numbers.optimizers import EACH, WHOLE, Hooked, Watched, finish
 from course.own.numbers.record import Change, Loose, Optimizer, Pass, Rank, Step
 from course.own.numbers.schedules import Schedules, note_rate
 from course.own.watch.lines import Lines
@@ -39,9 +40,9 @@ class Watcher:
                  full: Callable[[], None]) -> None:  # fmt: skip
         self.report, self._count, self._lines, self._fence = report, count, lines, fence
         self._full, self.is_full = full, False
-        self._models = Models(report, lines, fence, self._is_early)
-        self._loading, self._files = loading, Files(report, lines, fence)
-        self._messages = Messages(report, lines, fence, self._phase)
+        self._models = Models(report, lines, fence, self._is_early, loading.asked)
+        self._loading, self._files = loading, Files(report, lines, fence, loading.reported)
+        self._messages = Messages(report, lines, fence, self._phase, lambda: loading.evaluation)
         self._hooked = Hooked(self._got)
         self._optimizers: dict[int, Watched] = {}  # by identity
         self._made_at: dict[int, tuple[weakref.ref, str, int]] = {}
@@ -59,15 +60,17 @@ class Watcher:
     def install(self) -> None:
         """Begin."""
         self._models.install(self._between)
-        self._messages.install(self._between, self._window.enter_context)
+        to_the_end = partial(self._on, self._all)
+        self._messages.install(self._between, to_the_end)
         self._between(self._backward, ("backward",), torch.autograd)
         self._clipping.install(self._between)
         self._between(self._change, INITS, nn.init)
         self._between(self._change, ("apply", "load_state_dict"), nn.Module)
-        self._on(self._all, self._make, ("__init__",), torch.optim.Optimizer)
-        self._schedules.install(lambda *each: self._on(self._all, *each))
-        self._loading.install(lambda *each: self._on(self._all, *each))
-        self._files.install(lambda *each: self._on(self._all, *each), self._all.enter_context)
+        to_the_end(self._make, ("__init__",), torch.optim.Optimizer)
+        to_the_end(self._restore, ("load_state_dict",), torch.optim.Optimizer)
+        self._schedules.install(to_the_end)
+        self._loading.install(to_the_end)
+        self._files.install(to_the_end, self._all.enter_context)
         for register, hook in (
             (register_optimizer_step_pre_hook, self._before_step),
             (register_optimizer_step_post_hook, self._after_step),
@@ -87,6 +90,7 @@ class Watcher:
             self.is_full = True
             self._hooked.remove()
             self._models.remove()
+            self._messages.close()
             self._window.close()
             models = self._models
             for each, other in models.others.items():
@@ -147,6 +151,10 @@ class Watcher:
                     self._hooked.add(list(module.parameters()))
         for each in self._optimizers.values():
             self._settle(each)
+        self._hooked.got.clear()
+        self._hooked.looks = self.report.passes <= WHOLE or any(
+            each.is_whole for each in self._optimizers.values()
+        )
         if self._depth:
             for each in self._optimizers.values():
                 each.closure |= each.inside
@@ -154,6 +162,7 @@ class Watcher:
     def _end_pass(self, pass_: Pass, parts: list | None, root: Tensor | None) -> None:
         pending = [root.detach()] if root is not None and root.numel() == 1 else []
         for each in self._optimizers.values():
+            each.got |= self._hooked.got & each.identities
             if each.got or each.report.sharded:
                 each.first = each.gradients() if each.report.sharded and each.is_whole else None
                 if len(each.passes) < PASSES:
@@ -169,20 +178,16 @@ class Watcher:
         self._values.clear()
 
     def _got(self, parameter: nn.Parameter, gradient: Tensor) -> None:
-        known = self._places.get(id(parameter))
-        if known is not None:
-            watched, place = known
-            watched.got.add(place)
-            if not watched.is_whole:  # most steps, in which this must cost nothing
-                return
         with self._fence.around("own gradient"):
+            known = self._places.get(id(parameter))
             if known is None:
                 self._note_loose(parameter)
-            else:
-                new = sampling.values(gradient, watched.share).clone()
-                old = parameter.grad
-                old = None if old is None else sampling.values(old, watched.share).clone()
-                watched.entries.append(Entry(place, new, old))
+                return
+            watched, place = known
+            if watched.is_whole:
+                new, old = sampling.copied(gradient, watched.share), parameter.grad
+                old = None if old is None else sampling.copied(old, watched.share)
+                watched.entries.append((place, new, old))
 
     def _note_loose(self, parameter: nn.Parameter) -> None:
         known = self._loose.get(id(parameter))
@@ -219,6 +224,15 @@ class Watcher:
                 self._made_at[id(args[0])] = weakref.ref(args[0]), self._lines.here(), place
                 self._know(args[0])
 
+    def _restore(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+        if self._fence.is_ours:
+            with self._fence.around("resume"):
+                state = args[1] if len(args) > 1 else kwargs["state_dict"]
+                report = self._know(args[0]).report
+                if state["state"] and not report.steps:  # accelerate's prepare loads an empty one
+                    report.restored = report.restored or self._lines.here()
+        return real(*args, **kwargs)
+
     def _know(self, optimizer: torch.optim.Optimizer) -> Watched:
         watched = self._optimizers.get(id(optimizer))
         if watched is None:
@@ -246,7 +260,6 @@ class Watcher:
             if not self.is_full:
                 self._settle(watched)
                 watched.inside = True
-                watched.look_first()
                 if watched.is_whole and (watched.entries or watched.report.sharded):
                     watched.used = watched.gradients()
                 watched.before = watched.weights()

@@ -9,9 +9,11 @@ from course.own.numbers.record import Rank
 from course.own.right import (
     of_changes,
     of_data,
+    of_evaluations,
     of_files,
     of_gradients,
     of_losses,
+    of_resuming,
     of_starts,
     of_steps,
     table,
@@ -21,12 +23,13 @@ from course.own.right.table import NOT_SEEN, Row
 
 RULES = (
     *of_starts.RULES, *of_data.RULES, *of_gradients.RULES, *of_changes.RULES, *of_losses.RULES,
-    *of_steps.RULES, *of_files.RULES,
+    *of_steps.RULES, *of_files.RULES, *of_evaluations.RULES, *of_resuming.RULES,
 )  # fmt: skip
 # What can be found, causes before consequences, and what it is.
 KNOWN = {
     "start": "the weights differ when training starts",
     "other model": "a model that is only asked, such as a teacher, differs",
+    "resume": "a training goes on from different states, or from a part of one",
     "mode": "ranks train in different modes, or in evaluation",
     "precision": "ranks compute in different precision",
     "settings": "an optimizer's settings differ, but for the rate",
@@ -47,13 +50,14 @@ KNOWN = {
     "drift": "weights part, and the reason is not seen",
     "order of epochs": "epochs have the same order, or ranks another one",
     "buffers": "buffers differ, and are evaluated or saved",
+    "evaluation": "an evaluation counts a share as the whole, or samples twice",
     "same file": "several ranks write one file",
     "noise": "ranks draw the same random numbers (a note)",
 }
 # What makes weights differ, so that no drift is left to explain.
 PARTS_WEIGHTS = (
     "start", "settings", "learning rate", "not averaged", "changed gradient", "non-finite", "clip",
-    "skipped step", "not zeroed", "mode",
+    "skipped step", "not zeroed", "mode", "resume",
 )  # fmt: skip
 # What shows in an average that is none, or in steps that do not belong together.
 NEEDS_AVERAGES = {"not averaged": ("mean of means", "factor", "not zeroed", "clip")}

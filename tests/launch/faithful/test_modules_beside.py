@@ -108,13 +108,16 @@ def test_a_folder_with_a_module_for_the_start(
     client: Client, tmp_path: Path, beside: str, forked: bool
 ) -> None:
     """A magic puts such a folder before PYTHONPATH in every run, which is to stay warm."""
-    write(tmp_path, {"there/sitecustomize.py": MINE, f"there/{beside}": MINE})
+    at_start = f"{MINE}import sys; words = [*sys.argv, *sys.orig_argv[1:]]\n"
+    write(tmp_path, {"there/sitecustomize.py": at_start, f"there/{beside}": MINE})
     source = f"import sitecustomize, sys, {beside[:-3]} as beside\n"
-    source += "print(sitecustomize.whose, beside.whose, 'torch' in sys.modules)"
+    source += (
+        "print(sitecustomize.whose, *sitecustomize.words, beside.whose, 'torch' in sys.modules)"
+    )
     (tmp_path / "script.py").write_text(source)
     env = {"PYTHONPATH": str(tmp_path / "there")}
     answer = client.run("python", "script.py", cwd=tmp_path, env=env)
-    assert answer["stdout"][0] == f"mine mine {forked}"
+    assert answer["stdout"][0] == f"mine script.py -u script.py mine {forked}"
 
 
 def test_a_file_is_compared_with_the_origin_of_what_is_in_memory(tmp_path: Path) -> None:

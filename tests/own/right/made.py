@@ -11,6 +11,7 @@ import numpy as np
 from course.own.finding import Finding
 from course.own.numbers.record import (
     Iteration,
+    Load,
     Optimizer,
     Other,
     Part,
@@ -98,6 +99,18 @@ def iteration(rank: int, epoch: int = 0, **more: object) -> Iteration:
              "length": 1000, "epoch": epoch, "seed": 0, "rank": rank, "replicas": 2,
              "shuffles": True, "batches": 4, "rows": rows, "opened_at": "train.py:25"}  # fmt: skip
     return Iteration(1, 2, made_at="train.py:15", **plain | more)
+
+
+def evaluation(rank: int, **more: object) -> Iteration:
+    """A pass over a loader whose 1,000 samples were dealt to evaluate them, and sent."""
+    plain = {"total": 1000, "shuffles": False, "batches": 0, "asks": 4, "is_over": True,
+             "messages": 1, "sums": [1000.0], "reports": int(rank == 0)}  # fmt: skip
+    return iteration(rank, **plain | more)
+
+
+def load(**more: object) -> Load:
+    """A checkpoint with an optimizer's state that was read before the first step."""
+    return Load("/runs/last.pt", "train.py:14", **{"optimizer": True, "numbers": {}} | more)
 
 
 def other(checksum: int, **more: object) -> Other:

@@ -2,10 +2,13 @@
 
 from dataclasses import replace
 
+import pytest
 from own.right import made
 from own.right.made import named
 
 from course.own.numbers.record import Rank, Worker
+from course.own.right import table, verdict
+from course.own.right.table import EQUAL, NOT_SEEN
 
 
 def with_epochs(*epochs: list[int], **more: object) -> list[Rank]:
@@ -64,3 +67,103 @@ def test_files_of_several_ranks() -> None:
     assert named(ranks) == [("same file", None)]
     ranks[1].host = "another"
     assert named(ranks) == []
+
+
+def with_evaluations(count: int = 2, **more: object) -> list[Rank]:
+    """Ranks that evaluate what was dealt to them."""
+    ranks = made.ranks(count)
+    for rank in ranks:
+        plain = {"replicas": count} | more
+        rank.iterations = [made.evaluation(rank.rank, **plain)]
+    return ranks
+
+
+def row(ranks: list[Rank], name: str) -> str:
+    """The state of a row of the table."""
+    return next(each.state for each in verdict.of(ranks).rows if each.row == name)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_an_evaluation_counts_each_sample_once(count: int) -> None:
+    ranks = with_evaluations(count)
+    assert named(ranks) == [] and row(ranks, table.EVALUATION) == EQUAL
+    assert named(with_evaluations(count, messages=0)) == [("evaluation", 0)]
+    assert named(with_evaluations(count, total=1002, sums=[1002.0])) == [("evaluation", None)]
+    ranks = with_evaluations(count)
+    for each in ranks[1:]:
+        each.iterations = []
+    ranks[0].iterations[0].messages = 0
+    assert named(ranks) == [("evaluation", 0)]
+
+
+def test_an_evaluation_is_not_judged_where_the_script_may_see_to_it() -> None:
+    quiet = [
+        {"messages": 0, "reports": 1},  # each rank reports its own
+        {"messages": 0, "reports": 0},
+        {"total": 1002, "sums": [3.0]},  # what is counted was not seen
+        {"total": 1002, "sums": [1002.0, 1000.0]},  # both counts
+        {"total": 998, "sums": [998.0]},  # a second loader may have the rest
+        {"total": 1002, "sums": [1002.0], "library": "accelerate"},
+        {"messages": 0, "asks": 0},  # no model was called
+        {"messages": 0, "is_over": False},
+    ]
+    for more in quiet:
+        ranks = with_evaluations(**more)
+        assert named(ranks) == [] and row(ranks, table.EVALUATION) == NOT_SEEN, more
+    ranks = with_evaluations(messages=0)
+    for each in ranks:
+        each.written = [made.written(f"/runs/predictions{each.rank}.pt")]
+    assert named(ranks) == []  # which may be put together later
+
+
+def test_one_rank_may_evaluate_all_samples() -> None:
+    ranks = made.ranks()
+    plain = {"kind": "SequentialSampler", "replicas": None, "total": 0, "messages": 0}
+    ranks[0].iterations = [made.evaluation(0, **plain)]
+    assert named(ranks) == [] and row(ranks, table.EVALUATION) == EQUAL
+
+
+def resumed(*lines: str) -> list[Rank]:
+    """Ranks whose optimizer took up its state at these lines, or not."""
+    ranks = made.ranks(len(lines))
+    for rank, line in zip(ranks, lines, strict=True):
+        rank.optimizers[0].restored = line
+        rank.loads = [made.load()]
+    return ranks
+
+
+def test_all_ranks_take_up_the_optimizers_state() -> None:
+    ranks = resumed("train.py:15", "train.py:15")
+    assert named(ranks) == [] and row(ranks, table.RESUME) == EQUAL
+    assert named(resumed("train.py:15", "")) == []  # a state without effect: the weights stay equal
+    ranks = resumed("train.py:15", "")
+    for step in ranks[1].optimizers[0].watched:
+        step.after = [each + 1 for each in step.after]
+        step.before = [each + 1 for each in step.before] if step.passes > 1 else step.before
+    assert named(ranks) == [("resume", None)]
+
+
+def test_the_ranks_go_on_from_the_same_step_and_epoch() -> None:
+    ranks = resumed("train.py:15", "train.py:15")
+    for rank in ranks:
+        rank.loads = [made.load(numbers={"epoch": 3, "step": 100 + rank.rank})]
+    assert named(ranks) == [("resume", None)]
+    ranks = resumed("train.py:15", "train.py:15")
+    for rank in ranks:
+        rank.loads = [made.load(numbers={"epoch": 3})]
+        rank.iterations = [made.iteration(rank.rank, epoch) for epoch in (0, 1)]
+    assert named(ranks) == [("resume", None)]
+    for rank in ranks:
+        rank.iterations = [made.iteration(rank.rank, epoch) for epoch in (3, 4)]
+    assert named(ranks) == []
+
+
+def test_a_state_that_the_script_saves_is_loaded_too() -> None:
+    ranks = resumed("", "")
+    assert named(ranks) == []  # a file of another training, whose weights are a start
+    for rank in ranks:
+        rank.loads = [made.load(saves=True)]
+    assert named(ranks) == [("resume", None)]
+    for rank in ranks:
+        rank.loads = [made.load(saves=True, passes=12)]
+    assert named(ranks) == []  # the best weights, to be tested at the end

@@ -26,6 +26,31 @@ PLANTED = [
     ("with_accelerate", "part of the data", 2, "part of the data", None, "prepare("),
     ("with_trainer", "drift", 2, "drift", None, "# train"),
 ]
+# The script, how it is made, its fault; what is named, on which rank, and the text at its line.
+AROUND = [
+    ("evaluates", "with_ddp", "share", "evaluation", 0, "# evaluation"),
+    ("evaluates", "with_accelerate", "share", "evaluation", 0, "# evaluation"),
+    ("evaluates", "by_hand", "repeats", "evaluation", None, "# evaluation"),
+    ("evaluates", "with_accelerate", "repeats", "evaluation", None, "# evaluation"),
+    ("evaluates", "with_ddp", "rank 0", "evaluation", 0, "# evaluation"),
+    ("evaluates", "with_accelerate", "rank 0", "evaluation", 0, "# evaluation"),
+    ("resumes", "by_hand", "rank 0", "resume", None, "# optimizer"),
+    ("resumes", "with_accelerate", "rank 0", "resume", None, "# optimizer"),
+    ("resumes", "with_ddp", "other steps", "resume", None, "# load"),
+    ("resumes", "with_accelerate", "other steps", "resume", None, "# load"),
+    ("resumes", "with_ddp", "no state", "resume", None, "# load"),
+    ("resumes", "with_accelerate", "no state", "resume", None, "# load"),
+    ("resumes", "with_ddp", "first epoch", "resume", None, "# epochs"),
+    ("resumes", "by_hand", "first epoch", "resume", None, "# epochs"),
+]
+MAKES = ["with_ddp", "by_hand", "with_accelerate"]
+RIGHT_AROUND = [
+    *[("evaluates", make, "none") for make in MAKES],
+    *[("evaluates", make, "each its own") for make in MAKES],
+    *[("evaluates", make, "rank 0 evaluates all") for make in MAKES],
+    *[("resumes", make, "none") for make in MAKES],
+    *[("resumes", make, "starts from it") for make in MAKES],
+]
 # The same, made from a public report: huggingface/trl#7245, huggingface/transformers#37932,
 # modelscope/ms-swift#10165, huggingface/accelerate#2926.
 REPORTED = [
@@ -54,7 +79,27 @@ def test_a_planted_fault_is_named_first(
     assert text in text_of(script, found.where)
 
 
-@pytest.mark.parametrize("make", ["with_ddp", "by_hand", "with_accelerate", "with_trainer"])
+@pytest.mark.parametrize(("script", "make", "fault", "what", "rank", "text"), AROUND)
+def test_a_fault_around_the_training_is_named_first(
+    judge: object, tmp_path: Path, script: str, make: str, fault: str, what: str, rank: int | None,
+    text: str,
+) -> None:  # fmt: skip
+    path = PLANTS / f"{script}.py"
+    answer = judge(path, make, fault, str(tmp_path))
+    found = answer.findings[0]
+    assert (found.what, found.rank, found.note) == (what, rank, False), str(answer)
+    assert text in text_of(path, found.where)
+
+
+@pytest.mark.parametrize(("script", "make", "fault"), RIGHT_AROUND)
+def test_what_looks_suspicious_around_a_training_is_left_alone(
+    judge: object, tmp_path: Path, script: str, make: str, fault: str
+) -> None:
+    answer = judge(PLANTS / f"{script}.py", make, fault, str(tmp_path))
+    assert [each for each in answer.findings if not each.note] == [], str(answer)
+
+
+@pytest.mark.parametrize("make", [*MAKES, "with_trainer"])
 def test_without_a_fault_nothing_is_named(judge: object, tmp_path: Path, make: str) -> None:
     answer = judge(PLANTS / f"{make}.py", "none", str(tmp_path), count=3)
     assert [each for each in answer.findings if not each.note] == [], str(answer)

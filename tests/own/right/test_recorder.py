@@ -23,6 +23,22 @@ for step in range(12):
     optimizer.zero_grad()
     print(loss.item().hex(), model[0].weight.sum().item().hex())
 """
+# Copies its model in each step, and writes it to a file whole.
+KEEPS = """
+import copy, io
+torch.manual_seed(0)
+model = nn.Linear(8, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range(6):
+    model(torch.randn(4, 8)).square().mean().backward()
+    optimizer.step()
+    file = io.BytesIO()
+    torch.save(copy.deepcopy(model), file)
+    torch.save(model, file := io.BytesIO())
+    file.seek(0)
+    read = torch.load(file, weights_only=False)
+    print(b"course" in file.getvalue(), read(torch.ones(1, 8)).sum().item().hex())
+"""
 WATCHES = """
 import os, sys
 from pathlib import Path
@@ -59,3 +75,11 @@ def test_the_numbers_are_the_same_bit_for_bit_with_and_without_a_broken_watcher(
     assert printed(tmp_path, WATCHES, BREAKS, TRAINS) == alone
     seen = record.read(tmp_path / "rank0.json")
     assert "RuntimeError: a look that fails" in seen.unseen.values()
+
+
+@pytest.mark.slow
+def test_a_model_can_be_copied_and_saved_whole_without_what_watches_it(tmp_path: Path) -> None:
+    imports = "import torch\nfrom torch import nn\n"
+    alone = printed(tmp_path, imports, KEEPS)
+    assert alone.count("False ") == 6
+    assert printed(tmp_path, WATCHES, imports, KEEPS) == alone

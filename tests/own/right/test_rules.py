@@ -260,5 +260,5 @@ def test_too_few_ranks_are_said_so() -> None:
 def test_every_finding_has_a_place_in_the_order_and_a_test() -> None:
     planted = {what for _, _, what, _ in FAULTS}
     above = {"start", "buffers", "other model", "never updated", "order of epochs", "same file",
-             "part of the data", "repeated data", "noise"}  # fmt: skip
+             "part of the data", "repeated data", "noise", "evaluation", "resume"}  # fmt: skip
     assert planted | above == set(verdict.KNOWN)

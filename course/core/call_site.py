@@ -1,4 +1,4 @@
-"""In the client: where a thread stands, read from the frames of its stack."""
+"""Where a thread stands, read from the frames of its stack."""
 
 import linecache
 import re

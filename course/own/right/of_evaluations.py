@@ -1,0 +1,133 @@
+"""What an evaluation counts: each sample once, or a share as the whole, or repeated ones, too."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from course.core import words
+from course.own.finding import Finding
+from course.own.numbers.record import Iteration
+from course.own.right import table
+from course.own.right.evidence import Evidence
+from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
+from course.own.right.thresholds import HALF
+
+Result = Iterator[Finding | Row]
+
+
+def evaluation(run: Evidence) -> Result:
+    """How many of the samples does an evaluation count, and how often?"""
+    each = [list(filter(_is_one, rank.iterations)) for rank in run.ranks]
+    if not any(each):
+        yield Row(table.EVALUATION, NOT_SEEN, "no pass over a loader was seen that only evaluates")
+        return
+    first = next(filter(None, each))[0]
+    if run.is_split or first.library:
+        says = run.is_split or f"{first.library} divides it, and can drop what it repeats"
+        yield Row(table.EVALUATION, NOT_SEEN, says)
+        return
+    for judge in (_of_one_rank, _not_added_up, _repeats):
+        if found := judge(run, each):
+            yield Row(table.EVALUATION, DIFFERS, found.says)
+            yield found
+            return
+    yield _row(run, each)
+
+
+def _is_one(each: Iteration) -> bool:
+    """Whether a model was only asked about its batches, to its end."""
+    return bool(each.asks and each.is_over and not each.batches)
+
+
+def _is_dealt(run: Evidence, each: Iteration) -> bool:
+    """Whether a sampler gives this rank a share of known size."""
+    return each.replicas == run.count and bool(each.length and each.total) and not each.twice
+
+
+def _share(run: Evidence, each: Iteration) -> str:
+    return f"{each.total // run.count:,} of {words.plural(each.length, 'sample')}"
+
+
+def _of_one_rank(run: Evidence, each: Sequence[list[Iteration]]) -> Finding | None:
+    """One rank alone evaluates what was dealt to it."""
+    places = [place for place, rows in enumerate(each) if rows]
+    if len(places) > 1:
+        return None
+    rank, first = run.numbers[places[0]], each[places[0]][0]
+    if not _is_dealt(run, first) or first.messages:
+        return None
+    return Finding(
+        "evaluation",
+        f"Only rank {rank} evaluates, and its sampler gives it a share: the result is that of "
+        f"{_share(run, first)}.",
+        "Give the loader of an evaluation on one rank no DistributedSampler, or evaluate on all "
+        "ranks and add up sums and counts.",
+        "04", rank, None, first.opened_at,
+    )  # fmt: skip
+
+
+def _not_added_up(run: Evidence, each: Sequence[list[Iteration]]) -> Finding | None:
+    """All ranks evaluate shares, one rank reports its own, and nothing is sent."""
+    rows = list(zip(*each, strict=False))
+    found = []
+    for row in rows:
+        reports = [one.reports for one in row]
+        dealt = all(_is_dealt(run, one) for one in row)
+        apart = len({one.rank for one in row}) == run.count
+        if dealt and apart and sum(map(bool, reports)) == 1:
+            found.append(row[reports.index(max(reports))])
+    if any(one.messages for row in rows for one in row):
+        return None
+    writers = [rank.rank for rank in run.ranks if rank.written]
+    if not found or len(found) <= HALF * len(rows) or len(writers) > 1:
+        return None
+    rank = found[0].rank
+    return Finding(
+        "evaluation",
+        f"Each rank evaluates its own share, {_share(run, found[0])}, and nothing is sent before "
+        f"rank {rank} reports: its result is that of its share alone.",
+        "All-reduce the sums and the count of samples, then divide.",
+        "04", rank, None, found[0].opened_at,
+    )  # fmt: skip
+
+
+def _repeats(run: Evidence, each: Sequence[list[Iteration]]) -> Finding | None:
+    """The ranks add up a count in which the repeated samples are."""
+    for rows in each:
+        for one in rows:
+            more = one.total - one.length
+            if not _is_dealt(run, one) or more <= 0 or one.total not in one.sums:
+                continue
+            if one.length in one.sums:
+                continue
+            return Finding(
+                "evaluation",
+                f"The evaluation counts {one.total:,} samples, and there are {one.length:,}: the "
+                f"sampler repeats {more}, so that all ranks have as many.",
+                "Give each rank its share without repeats, such as "
+                "range(rank, len(data), world_size), and add up sums and counts.",
+                "04", None, None, one.opened_at,
+            )  # fmt: skip
+    return None
+
+
+def _row(run: Evidence, each: Sequence[list[Iteration]]) -> Row:
+    """What is known where nothing is wrong."""
+    firsts = [rows[0] for rows in each if rows]
+    one = firsts[0]
+    count = words.plural(one.length, "sample")
+    if all(_is_dealt(run, first) for first in firsts) and len(firsts) == run.count:
+        if one.total > one.length:
+            says = f"the sampler repeats {one.total - one.length}; whether they count is not seen"
+            return Row(table.EVALUATION, NOT_SEEN, says)
+        if not all(first.messages for first in firsts):
+            return Row(table.EVALUATION, NOT_SEEN, "each rank has a share, and nothing was sent")
+        if one.total < one.length:
+            says = f"{one.total:,} of {count}; a second loader may have the rest"
+            return Row(table.EVALUATION, NOT_SEEN, says)
+        return Row(table.EVALUATION, EQUAL, f"each of the {count} on one rank, and sent")
+    if all(first.kind == "SequentialSampler" and first.length == one.length for first in firsts):
+        who = "each rank" if len(firsts) == run.count else "one rank"
+        return Row(table.EVALUATION, EQUAL, f"{who} evaluates {count}, all that its loader has")
+    return Row(table.EVALUATION, NOT_SEEN, "how the samples are divided is the script's own affair")
+
+
+RULES: tuple[Callable[[Evidence], Result], ...] = (evaluation,)

@@ -1,0 +1,129 @@
+"""What a training takes up again: weights, the optimizer's state, the epoch, on all ranks alike."""
+
+from collections.abc import Callable, Iterator
+
+from course.own.finding import Finding
+from course.own.numbers.record import Iteration, Load
+from course.own.right import table
+from course.own.right.compared import Compared
+from course.own.right.evidence import Evidence, odd_one
+from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
+
+Result = Iterator[Finding | Row]
+
+
+def resume(run: Evidence) -> Result:
+    """Do all ranks go on from the same state, and from all of it?"""
+    if not run.is_tied:
+        yield Row(table.RESUME, NOT_SEEN, run.is_split or "nothing was seen that ties the ranks")
+        return
+    for judge in (_some_ranks, _other_steps, _no_state, _first_epoch):
+        if found := judge(run):
+            yield Row(table.RESUME, DIFFERS, found.says)
+            yield found
+            return
+    restored = [one.each[0].restored for one in run.optimizers]
+    if all(restored) and restored:
+        yield Row(table.RESUME, EQUAL, f"all ranks load the optimizer's state at {restored[0]}")
+    elif any(rank.loads for rank in run.ranks):
+        yield Row(table.RESUME, NOT_SEEN, "a file was loaded, and no state of an optimizer from it")
+    else:
+        yield Row(table.RESUME, NOT_SEEN, "torch.load and load_state_dict of optimizers not called")
+
+
+def _some_ranks(run: Evidence) -> Finding | None:
+    """Some ranks load the optimizer's state, others begin with none, and their weights part."""
+    for one in run.optimizers:
+        lines = [each.restored for each in one.each]
+        if all(lines) or not any(lines) or run.is_sharded or not _parts(one):
+            continue
+        ranks = [rank for rank, line in zip(run.numbers, lines, strict=True) if line]
+        others = [rank for rank in run.numbers if rank not in ranks]
+        where = next(filter(None, lines))
+        return Finding(
+            "resume",
+            f"The optimizer's state is loaded on {_ranks(ranks)} (at {where}), and {_ranks(others)}"
+            f" begin{'s' if len(others) == 1 else ''} without: DDP sends weights, and no state of "
+            "an optimizer, so equal gradients make different weights.",
+            "Load the checkpoint on all ranks.",
+            "09", odd_one([bool(line) for line in lines], run.numbers), 1, where,
+        )  # fmt: skip
+    return None
+
+
+def _parts(one: Compared) -> bool:
+    """Whether weights that were equal part in the first step."""
+    return one.starts_equal and len({tuple(step.after) for step in one.steps[0]}) > 1
+
+
+def _ranks(ranks: list[int]) -> str:
+    return f"rank{'s' if len(ranks) > 1 else ''} {' and '.join(map(str, ranks))}"
+
+
+def _other_steps(run: Evidence) -> Finding | None:
+    """The ranks' files, of which they take up an optimizer's state, are of different steps."""
+    if not all(each.restored for one in run.optimizers for each in one.each):
+        return None
+    each = [_of_training(rank.loads) for rank in run.ranks]
+    for row in zip(*each, strict=False) if len(set(map(len, each))) == 1 else ():
+        for key in row[0].numbers:
+            values = [each.numbers.get(key) for each in row]
+            if None in values or len(set(values)) == 1:
+                continue
+            told = ", ".join(f"rank {r}: {v}" for r, v in zip(run.numbers, values, strict=True))
+            return Finding(
+                "resume",
+                f"The ranks go on from different checkpoints: the {key} is not the same ({told}).",
+                "Let rank 0 choose the checkpoint and broadcast its name, or its content.",
+                "09", odd_one(values, run.numbers), 1, row[0].line,
+            )  # fmt: skip
+    return None
+
+
+def _of_training(loads: list[Load]) -> list[Load]:
+    """Those before the first step in which an optimizer's state is."""
+    return [each for each in loads if each.optimizer and not each.passes]
+
+
+def _no_state(run: Evidence) -> Finding | None:
+    """The script saves an optimizer's state, finds it in its own file, and does not load it."""
+    optimizers = [each for one in run.optimizers for each in one.each]
+    if any(each.restored for each in optimizers):
+        return None
+    for load in run.ranks[0].loads:
+        saves = any(each.path == load.path and each.saves for r in run.ranks for each in r.loads)
+        if load.optimizer and saves and not load.passes:
+            return Finding(
+                "resume",
+                f"The checkpoint that is loaded at {load.line} has an optimizer's state, as those "
+                "that the script saves, and no optimizer loads it: momentum, and what Adam has "
+                "learned of each weight, begin again at zero.",
+                "Call optimizer.load_state_dict with it, too.",
+                "09", None, 1, load.line,
+            )  # fmt: skip
+    return None
+
+
+def _first_epoch(run: Evidence) -> Finding | None:
+    """The optimizer goes on from a later epoch, and the sampler begins with the first one."""
+    if not run.optimizers or not all(one.each[0].restored for one in run.optimizers):
+        return None
+    mine = [each for each in run.training(0) if _shuffles(each)]
+    loads = _of_training(run.ranks[0].loads)
+    epochs = [each.numbers.get("epoch", 0) for each in loads]
+    if not mine or not epochs or epochs[-1] < 2 or mine[0].epoch != 0:
+        return None
+    return Finding(
+        "resume",
+        f"The checkpoint is of epoch {epochs[-1]}, and the sampler begins with the order of epoch "
+        "0: the training sees the samples in the order that it has had already.",
+        "Call sampler.set_epoch with the number of the epoch that the checkpoint goes on with.",
+        "09", None, 1, mine[0].opened_at,
+    )  # fmt: skip
+
+
+def _shuffles(each: Iteration) -> bool:
+    return each.kind == "DistributedSampler" and each.shuffles
+
+
+RULES: tuple[Callable[[Evidence], Result], ...] = (resume,)
