@@ -151,6 +151,8 @@ WARNINGS = [
     ("my_clip", "roots cannot", "It adds up norms"),
     ("my_clip", "but never by more than 1", "It scales small gradients up"),
     ("my_clip", "Return the norm as a tensor", "It returns a float"),
+    ("my_hsdp", "so only a part crosses", "The whole gradient goes down the column"),
+    ("my_hsdp", "by the number of all ranks", "It divides by the ranks of its row"),
     ("sharded_state", "Cut off the padding", "Padding becomes part of the last parameter"),
     ("sharded_state", "Clone it, or the whole tensor stays", "The part is a view of the whole"),
     ("my_split", "All-reduce a contiguous clone", "Enter writes into the gradient that it gets"),
