@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
-from torch import nn
+import torch.distributed as dist
+from torch import Tensor, nn
 
 from course.given import sharding
 from course.given.units import ShardedUnit
@@ -18,15 +19,19 @@ class HookedModel(nn.Module):
     """
 
     def __init__(
-        self, model: nn.Module, layers: list[nn.Module], dtype: torch.dtype = torch.float32
+        self,
+        model: nn.Module,
+        layers: list[nn.Module],
+        dtype: torch.dtype = torch.float32,
+        group: dist.ProcessGroup | None = None,
     ):
         super().__init__()
         sharding.same_start(model)
         self.module = model
         rest, *own = sharding.by_unit(model, layers)
         trained = [(layer, ps) for layer, ps in zip(layers, own, strict=True) if ps]
-        self.units = [ShardedUnit(parameters, dtype) for _, parameters in trained]
-        self.outer = [ShardedUnit(rest, dtype)] if rest else []  # whole all step long
+        self.units = [ShardedUnit(parameters, dtype, group) for _, parameters in trained]
+        self.outer = [ShardedUnit(rest, dtype, group)] if rest else []  # whole all step long
         self.reduces = True  # False within `no_sync()`
         for i, (layer, _) in enumerate(trained):
             self._watch(i, layer)
@@ -66,3 +71,29 @@ class HookedModel(nn.Module):
             for unit in self.outer:
                 unit.free()
         return result
+
+
+class PlainFSDP(HookedModel):
+    """A model whose layers are gathered without prefetching, each once for every pass."""
+
+    def before_forward(self, i: int) -> None:
+        """Make layer i whole."""
+        self.units[i].gather()
+
+    def after_forward(self, i: int, output: Tensor) -> None:
+        """Free layer i until its backward begins."""
+        self.units[i].free()
+        if output.requires_grad:
+            output.register_hook(lambda _: self.units[i].gather())
+
+    def gradient_ready(self, unit: ShardedUnit) -> None:
+        """Free the unit after its last gradient, and reduce its gradients."""
+        unit.missing -= 1
+        if unit.missing == 0:
+            unit.free()
+            self.reduce(unit)
+            unit.missing = len(unit.parameters)
+
+    def reduce(self, unit: ShardedUnit) -> None:
+        """Average the gradients of a unit, of which each rank keeps its part."""
+        unit.reduce()

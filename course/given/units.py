@@ -10,14 +10,18 @@ reduce_scatter = getattr(dist, "reduce_scatter_single", dist.reduce_scatter_tens
 
 
 class Unit:
-    """Parameters that travel together: one flat buffer in equal parts, and each rank owns one."""
+    """Parameters that travel together: one flat buffer in equal parts, and each rank owns one.
 
-    def __init__(self, parameters: list[nn.Parameter]):
-        self.parameters = parameters
+    Without a `group`, all ranks share it.
+    """
+
+    def __init__(self, parameters: list[nn.Parameter], group: dist.ProcessGroup | None = None):
+        self.parameters, self.group = parameters, group
         self.sizes = [parameter.numel() for parameter in parameters]
         self.missing = len(parameters)  # gradients that the current backward has yet to bring
         self.full = self.flatten([parameter.detach() for parameter in parameters])
-        self.shard = nn.Parameter(self.full.chunk(dist.get_world_size())[dist.get_rank()].clone())
+        mine = self.full.chunk(dist.get_world_size(group))[dist.get_rank(group)]
+        self.shard = nn.Parameter(mine.clone())
         self.point()
 
     def point(self) -> None:
@@ -28,30 +32,34 @@ class Unit:
 
     def flatten(self, tensors: list[Tensor]) -> Tensor:
         """Return one flat tensor with all of these, then zeros until N divides its length."""
-        padding = -sum(self.sizes) % dist.get_world_size()
+        padding = -sum(self.sizes) % dist.get_world_size(self.group)
         return torch.cat([*(tensor.flatten() for tensor in tensors), tensors[0].new_zeros(padding)])
 
     def reduce(self) -> None:
         """Average the gradients, add my part to `shard.grad`, free the whole gradients."""
         mine = torch.empty_like(self.shard)
-        reduce_scatter(
-            mine, self.flatten([parameter.grad for parameter in self.parameters]).to(mine.dtype)
-        )
-        mine /= dist.get_world_size()
+        gradients = self.flatten([parameter.grad for parameter in self.parameters])
+        reduce_scatter(mine, gradients.to(mine.dtype), group=self.group)
+        mine /= dist.get_world_size(self.group)
         self.shard.grad = mine if self.shard.grad is None else self.shard.grad + mine
         for parameter in self.parameters:
             parameter.grad = None
 
     def gather(self) -> None:
         """Fill the flat buffer with every rank's shard."""
-        all_gather(self.full, self.shard.detach())
+        all_gather(self.full, self.shard.detach(), group=self.group)
 
 
 class ShardedUnit(Unit):
     """A unit whose flat buffer has memory only from `gather()` to `free()`."""
 
-    def __init__(self, parameters: list[nn.Parameter], dtype: torch.dtype):
-        super().__init__(parameters)
+    def __init__(
+        self,
+        parameters: list[nn.Parameter],
+        dtype: torch.dtype,
+        group: dist.ProcessGroup | None = None,
+    ):
+        super().__init__(parameters, group)
         self.full = self.full.to(dtype, copy=True)  # what computes; the shard stays float32
         self.point()
         self.bytes = self.full.untyped_storage().nbytes()
@@ -67,7 +75,7 @@ class ShardedUnit(Unit):
         if self.full.untyped_storage().nbytes() == 0:
             self.full.untyped_storage().resize_(self.bytes)
             shard = self.shard.detach().to(self.full.dtype)
-            self.work = all_gather(self.full, shard, async_op=True)
+            self.work = all_gather(self.full, shard, group=self.group, async_op=True)
 
     def gather(self) -> None:
         """Return when the flat buffer is whole."""

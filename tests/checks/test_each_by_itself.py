@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
 @pytest.mark.parametrize(
     ("lab", "exercise", "other"),
-    [("06_horovod_style", "hvd_optimizer", "hvd_state"), ("10b_fsdp", "sharded_state", "my_fsdp")],
+    [("06_horovod_style", "hvd_optimizer", "hvd_state"), ("10b_fsdp", "my_clip", "my_fsdp")],
 )
 def test_it_is_right_without_the_other(lab: str, exercise: str, other: str, tmp_path: Path) -> None:
     connect.warm_up()

@@ -1,4 +1,4 @@
-"""The HSDP script of lab 10b: one clear sentence for an impossible mesh."""
+"""The HSDP script of lab 10c: one clear sentence for an impossible mesh."""
 
 import pytest
 from support import solutions
@@ -10,7 +10,7 @@ from course.launch import launch
 def test_ranks_that_do_not_divide_into_replicas_are_refused_in_one_sentence(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "src").mkdir()
-    solutions.write("10b_fsdp", tmp_path / "src")
+    solutions.write("10c_copies_of_shards", tmp_path / "src")
     command = ["torchrun", "--standalone", "--nproc-per-node", "3", "src/hsdp.py", "--replicas"]
     run = launch([*command, "2"], env={"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"})
     said = run.text(run.first_failed, "stderr").splitlines()[-1]

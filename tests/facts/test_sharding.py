@@ -11,7 +11,12 @@ from support.says import says
 from torch import nn
 from torch.distributed import checkpoint as dcp
 from torch.distributed.checkpoint.state_dict import get_state_dict
-from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
+from torch.distributed.fsdp import (
+    CPUOffloadPolicy,
+    FSDPModule,
+    MixedPrecisionPolicy,
+    fully_shard,
+)
 from torch.distributed.tensor import DeviceMesh, DTensor, Shard, init_device_mesh
 from torch.distributed.tensor.debug import CommDebugMode
 from torch.testing._internal.distributed.fake_pg import FakeStore
@@ -37,7 +42,7 @@ def test_sharding_replaces_the_parameters():
 
 
 def test_a_parameter_is_cut_along_its_first_dimension():
-    says("10b_fsdp", "first dimension")
+    says("10c_copies_of_shards", "first dimension")
     says("glossary", "DTensors")
     model, _ = sharded()
     assert all(isinstance(p, DTensor) for p in model.parameters())
@@ -108,15 +113,17 @@ def test_what_adds_up_where_the_policy_does_not_say_it():
 
 
 class Reduced(TorchDispatchMode):
-    """Notes the dtypes in which gradients are added up over the ranks."""
+    """Notes the dtypes in which gradients are added up over the ranks, and counts all-reduces."""
 
     def __init__(self) -> None:
         super().__init__()
         self.dtypes: list[torch.dtype] = []
+        self.averages = 0
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         if operation.name() == "c10d::_reduce_scatter_base_":
             self.dtypes.append(args[1].dtype)
+        self.averages += operation.name() == "c10d::allreduce_"
         return operation(*args, **(kwargs or {}))
 
 
@@ -146,7 +153,7 @@ def test_torchs_own_norm_knows_that_gradients_are_sharded():
 
 
 def test_states_go_by_the_names_of_the_parameters():
-    says("10b_fsdp", "get_state_dict")
+    says("10c_copies_of_shards", "get_state_dict")
     model, _ = sharded()
     optimizer = torch.optim.AdamW(model.parameters())
     model(torch.ones(1, 4)).sum().backward()
@@ -156,7 +163,7 @@ def test_states_go_by_the_names_of_the_parameters():
 
 
 def test_what_a_distributed_checkpoint_writes(tmp_path: Path):
-    says("10b_fsdp", "a file per rank", "`.metadata`")
+    says("10c_copies_of_shards", "a file per rank", "`.metadata`")
     dcp.save({"x": torch.ones(2)}, checkpoint_id=tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {".metadata", "__0_0.distcp"}
     written = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
@@ -164,12 +171,12 @@ def test_what_a_distributed_checkpoint_writes(tmp_path: Path):
 
 
 def test_an_asynchronous_save_takes_a_group_of_its_own():
-    says("10b_fsdp", '`process_group=dist.new_group(backend="gloo")`')
+    says("10c_copies_of_shards", '`process_group=dist.new_group(backend="gloo")`')
     assert "process_group" in inspect.signature(dcp.async_save).parameters
 
 
 def test_a_model_without_memory():
-    says("10b_fsdp", "`model.to_empty(device=...)`")
+    says("10c_copies_of_shards", "`model.to_empty(device=...)`")
     with torch.device("meta"):
         model = nn.Linear(4, 4)
     fully_shard(model, mesh=init_device_mesh("cpu", (1,)))
@@ -254,9 +261,33 @@ def test_a_pretended_group_has_any_number_of_ranks():
 
 
 def test_an_optimizer_without_a_state_takes_a_step_for_its_state_dict():
-    says("10b_fsdp", "an empty state")
+    says("10c_copies_of_shards", "an empty state")
     model = nn.Linear(2, 2)
     before, optimizer = model.weight.clone(), torch.optim.AdamW(model.parameters())
     get_state_dict(model, optimizer)
     assert {state["step"].item() for state in optimizer.state.values()} == {1}
     assert torch.equal(model.weight, before)
+
+
+def test_a_shard_that_is_offloaded_lies_on_the_cpu():
+    says("10c_copies_of_shards", "`offload_policy=CPUOffloadPolicy()`", "*pinned*")
+    assert CPUOffloadPolicy().pin_memory
+    with pytest.raises(RuntimeError, match="accelerator"):  # nothing to pin for
+        sharded(offload_policy=CPUOffloadPolicy())
+    model, _ = sharded(offload_policy=CPUOffloadPolicy(pin_memory=False))
+    model(torch.ones(1, 4)).sum().backward()
+    assert {p.grad.device.type for p in model.parameters()} == {"cpu"}
+
+
+def test_copies_may_average_after_the_last_pass_only():
+    says("10c_copies_of_shards", "`model.set_requires_all_reduce(False)`")
+    pretend_ranks(4)
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
+    model = fully_shard(nn.Linear(4, 4), mesh=mesh)
+    averages = []
+    for last in (False, True):
+        model.set_requires_all_reduce(last)
+        with Reduced() as seen:
+            model(torch.ones(1, 4)).sum().backward()
+        averages.append(seen.averages)
+    assert averages == [0, 1]

@@ -48,8 +48,8 @@ SMALL = {
     "09_clusters/resumable.py": "--steps 10",
     "10_sharding/zero_ways.py": f"race --rounds 1 --size tiny --pairs 4 {OWN_ZERO}",
     "10b_fsdp/fsdp_ways.py": "race --rounds 1 --size tiny --pairs 4 --ways ddp my_fsdp torch_fsdp",
-    "10b_fsdp/hsdp.py": "--replicas 1 --until 2",
-    "10b_fsdp/resume.py": "",
+    "10c_copies_of_shards/hsdp.py": "--replicas 1 --until 2",
+    "10c_copies_of_shards/resume.py": "",
     "11_splitting/train_split.py": "",
     "11b_pipelines/pipeline_times.py": "--microbatches 2",
     "11b_pipelines/three_ways.py": "--mesh 1 2 1 --steps 1",
@@ -63,6 +63,7 @@ LEFT_OUT = {
     "06b_horovod_engine/stall.py": "a stall on purpose, with tensors of the CPU",
     "06b_horovod_engine/hvd_sweep.py": "messages of tensors of the CPU, as by_name.py has",
     "06b_horovod_engine/hvd_trace.py": "messages of tensors of the CPU, as by_name.py has",
+    "10c_copies_of_shards/hybrid_ledger.py": "four ranks, with the collectives that resume.py has",
     "11_splitting/tp_compare.py": "autograd asks a build for CUDA what torch's split layers return",
     "11b_pipelines/torch_pipeline.py": "torch's stages tell their shapes in single messages",
 }

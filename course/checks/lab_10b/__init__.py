@@ -1,1 +1,1 @@
-"""Checks of lab 10b: weights sharded by hand, and what needs all shards at once."""
+"""Checks of lab 10b: weights sharded by hand, and the norm of their gradients."""

@@ -8,7 +8,7 @@ class Saving(OwnWork):
 
     cause = kind = "saving"
     about = "ranks wait while one saves"
-    lab = "10b"
+    lab = "10c"
     fine = "saving"
 
     @property

@@ -1,0 +1,65 @@
+"""Copies of a sharded model on several machines: what a GPU holds, and what leaves a machine."""
+
+from dataclasses import dataclass
+
+from course.core import CourseError
+
+NUMBER, STATE = 4, 16  # bytes per parameter in float32: as it travels; with gradient and AdamW
+PASSES = 3  # times that a parameter travels in a row: two gathers, and its gradient
+
+
+@dataclass(frozen=True)
+class Layout:
+    """`machines` with `gpus` each; `sharing` ranks in a row hold one copy of the model.
+
+    All collectives are counted as rings in the order of the ranks send them, in bytes per
+    parameter and step.
+    """
+
+    machines: int
+    gpus: int
+    sharing: int
+
+    def __post_init__(self) -> None:
+        if min(self.machines, self.gpus, self.sharing) < 1 or self.ranks % self.sharing:
+            raise CourseError(
+                f"{self.sharing} GPUs cannot share a copy of the model on {self.ranks} GPUs: "
+                "give a number that divides them."
+            )
+        if self.gpus % self.sharing and self.sharing % self.gpus:
+            raise CourseError("A copy takes whole machines, or an equal part of one.")
+
+    @property
+    def ranks(self) -> int:
+        """All GPUs."""
+        return self.machines * self.gpus
+
+    @property
+    def copies(self) -> int:
+        """How often the whole model is there."""
+        return self.ranks // self.sharing
+
+    @property
+    def held(self) -> float:
+        """What each GPU holds at rest: weights, gradients and optimizer state."""
+        return STATE / self.sharing
+
+    @property
+    def gathers_out(self) -> float:
+        """What leaves a machine because a copy takes more than one: its ring crosses once."""
+        if self.sharing <= self.gpus:
+            return 0.0
+        return PASSES * NUMBER * (self.sharing - 1) / self.sharing
+
+    @property
+    def averages_out(self) -> float:
+        """What leaves a machine to average the shards of the copies."""
+        if self.machines == 1:
+            return 0.0
+        rings = min(self.sharing, self.gpus)  # of a machine, one for each shard that it holds
+        return rings * 2 * (self.copies - 1) / self.copies * NUMBER / self.sharing
+
+    @property
+    def out(self) -> float:
+        """What leaves a machine in a step."""
+        return self.gathers_out + self.averages_out
