@@ -93,7 +93,7 @@ def rehearse(request: dict, ranks_are_real: bool = False) -> dict:
             "made": sorted(changed.made), "batch": changed.batch_size}  # fmt: skip
 
 
-def _really(function: Any, args: tuple, kwargs: dict) -> Any:
+def _really(function: Any, given: list, args: tuple, kwargs: dict) -> Any:
     return function(*args, **kwargs)
 
 

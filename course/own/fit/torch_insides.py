@@ -10,6 +10,7 @@ _FAKE = insides.module("torch._subclasses.fake_tensor")
 
 FakeTensor = insides.inside(_FAKE, "FakeTensor")
 FakeTensorMode = insides.inside(_FAKE, "FakeTensorMode")
+in_kernel_invocation = insides.inside(_FAKE, "in_kernel_invocation_manager")
 unset_fake_temporarily = insides.inside(_FAKE, "unset_fake_temporarily")
 DynamicOutputShapeException = insides.inside(_FAKE, "DynamicOutputShapeException")
 NOT_FOLLOWED = (
@@ -21,7 +22,6 @@ NOT_FOLLOWED = (
 FakeStore = insides.inside(
     insides.module("torch.testing._internal.distributed.fake_pg"), "FakeStore"
 )
-tree_leaves = insides.inside(insides.module("torch.utils._pytree"), "tree_leaves")
 value_of = insides.inside(torch.ops.aten, "_local_scalar_dense")  # what `.item()` runs
 parse_to = insides.inside(insides.inside(_C, "_nn"), "_parse_to")  # the arguments of `Tensor.to`
 bucket_assignment = insides.inside(dist, "_compute_bucket_assignment_by_size")  # DDP's
