@@ -14,6 +14,10 @@ from torch.optim import Optimizer
 from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader
 
+from course.own.fit.moments import Enough
+
+MODEL = {"autocast", "checkpoint", "shard"}  # changes of the model
+
 
 class Changes:
     """Makes the changes of a request; `made` says which of them there was something for.
@@ -32,7 +36,7 @@ class Changes:
         """Make them, for the rest of this process."""
         DataLoader.__init__ = self._loader(DataLoader.__init__)
         Optimizer.__init__ = self._optimizer(Optimizer.__init__)
-        if {"autocast", "checkpoint"} & self._requested.keys():
+        if MODEL & self._requested.keys():
             nn.Module.__call__ = self._call(nn.Module.__call__)
         if "shard" in self._requested:
             parallel.DistributedDataParallel = partial(_Sharded, self)
@@ -79,6 +83,8 @@ class Changes:
             outermost = not self._depth and torch.is_grad_enabled()
             if outermost and "checkpoint" in self._requested and "checkpoint" not in self.made:
                 self._checkpoint(module)
+            if outermost and MODEL & self._requested.keys() - self.made - {"autocast"}:
+                raise Enough  # there is nothing to change, so the rest tells nothing
             self._depth += 1
             try:
                 if outermost and "autocast" in self._requested:

@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from course.core import insides
+from course.own.fit.torch_insides import schema_of
 from course.own.watch.lines import Lines
 
 # The first that applies is what a storage is for.
@@ -132,7 +133,7 @@ class Ledger(TorchDispatchMode):
 
     def _spread(self, function: Any, given: list[Tensor], numbers: list[int | None]) -> None:
         """What meets a tensor of the GPU must lie there; only some operations mix devices."""
-        if function._schema.name in MAY_MIX:
+        if schema_of(function).name in MAY_MIX:
             if self.lies_on_gpu(given[0]):
                 self._put_on_gpu(numbers[len(given) :])
         elif any(tensor.dim() and self.lies_on_gpu(tensor) for tensor in given):

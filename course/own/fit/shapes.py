@@ -1,8 +1,8 @@
 """On a rank: results of operations on fake tensors, without asking torch for the same ones again.
 
-Nearly all the time of a rehearsal is spent in torch's `FakeTensorMode`, which looks at each call from
-many sides. A model repeats its layers and its steps, so most calls have been seen before. What this
-module cannot answer by itself goes to torch.
+Nearly all the time of a rehearsal is spent in torch's `FakeTensorMode`, which looks at each call
+from many sides. A model repeats its layers and its steps, so most calls have been seen before. What
+this module cannot answer by itself goes to torch.
 """
 
 from typing import Any
@@ -10,7 +10,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course.own.fit.torch_insides import FakeTensor, in_kernel_invocation, without_dispatch
+from course.own.fit.torch_insides import (
+    FakeTensor,
+    in_kernel_invocation,
+    schema_of,
+    storage_of,
+    without_dispatch,
+)
 
 ASKS, CHANGES, VIEWS, MAKES = range(4)
 # It has the schema of an operation that makes memory, and returns a view.
@@ -32,7 +38,7 @@ class Shapes:
         if way == ASKS or not all(map(_is_plain, given)):
             return function(*args, **kwargs)
         if way == CHANGES:
-            return args[0] if function._schema.returns else None
+            return args[0] if schema_of(function).returns else None
         if way == VIEWS:
             mode, device = given[0].fake_mode, given[0].fake_device
             with in_kernel_invocation(mode):
@@ -69,7 +75,7 @@ class _Form:
 
 def _way(function: Any) -> int:
     """What an operation does to memory, by its schema."""
-    schema = function._schema
+    schema = schema_of(function)
     if function.namespace != "aten" or torch.Tag.inplace_view in function.tags:
         return ASKS
     written = [each for each in schema.arguments if each.alias_info and each.alias_info.is_write]
@@ -111,5 +117,5 @@ def _each(result: Any, make: Any) -> Any:
 
 def _share(given: list[Tensor], made: Any) -> bool:
     """Whether a result has the memory of an argument."""
-    before = {each.untyped_storage()._cdata for each in given}
-    return any(each.untyped_storage()._cdata in before for each in made)
+    before = set(map(storage_of, given))
+    return any(storage_of(each) in before for each in made)
