@@ -11,6 +11,7 @@ from torch import nn
 from torch.nn import parallel
 from torch.nn.parallel import distributed
 from torch.optim import Optimizer
+from torch.optim import optimizer as optimizers
 from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader
 
@@ -36,11 +37,17 @@ class Changes:
         """Make them, for the rest of this process."""
         DataLoader.__init__ = self._loader(DataLoader.__init__)
         Optimizer.__init__ = self._optimizer(Optimizer.__init__)
-        if MODEL & self._requested.keys():
+        if {"autocast", "checkpoint"} & self._requested.keys():
             nn.Module.__call__ = self._call(nn.Module.__call__)
         if "shard" in self._requested:
             parallel.DistributedDataParallel = partial(_Sharded, self)
             distributed.DistributedDataParallel = parallel.DistributedDataParallel
+
+        optimizers.register_optimizer_step_pre_hook(self._step_begins)
+
+    def _step_begins(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        if MODEL & self._requested.keys() - self.made:
+            raise Enough  # there was nothing to change, so the steps tell nothing
 
     def shard(self, module: nn.Module) -> None:
         """Shard a model by its repeated parts, unless an optimizer has its whole weights."""
@@ -83,8 +90,6 @@ class Changes:
             outermost = not self._depth and torch.is_grad_enabled()
             if outermost and "checkpoint" in self._requested and "checkpoint" not in self.made:
                 self._checkpoint(module)
-            if outermost and MODEL & self._requested.keys() - self.made - {"autocast"}:
-                raise Enough  # there is nothing to change, so the rest tells nothing
             self._depth += 1
             try:
                 if outermost and "autocast" in self._requested:
