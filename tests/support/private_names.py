@@ -58,6 +58,7 @@ CODE = {
     "_compute_bucket_assignment_by_size": ("torch.distributed", R, "DDP's buckets"),
     "_DisableTorchDispatch": ("torch._C", R, "to read a value past a dispatch mode"),
     "_cdata": ("torch.UntypedStorage", R, "which memory a tensor has"),
+    "_schema": ("torch.ops.aten.add.Tensor", R, "what an operation does to its arguments"),
     "_local_tensor": ("", LESS, "which part of a split tensor lies here; on an object of torch's"),
     # checks
     "_world": (C10D, R, "the process groups that there are"),

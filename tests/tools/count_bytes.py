@@ -54,7 +54,8 @@ def main(counts: str, *scripts: str) -> None:
     for script in scripts:
         for ranks in map(int, counts.split(",")):
             request = {"script": script, "words": [], "ranks": ranks}
-            both = {"rehearsed": rehearsal.forked(request), "real": on_real_ranks(request)}
+            (rehearsed,) = rehearsal.forked([request])
+            both = {"rehearsed": rehearsed, "real": on_real_ranks(request)}
             print(json.dumps({"script": script, "ranks": ranks, **both}), flush=True)
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from course.core import words
 from course.own.fit.result import Advice, Result, Run
-from course.own.fit.stage import NotFollowed, Stage
+from course.own.fit.stage import NotFollowed, Rehearsal, Stage
 
 if TYPE_CHECKING:
     from course.drawing import Picture
@@ -36,7 +36,11 @@ class Answer(Result):
 
 def answer(stage: Stage, gpus: Sequence[int], memory: Sequence[int]) -> Answer:
     """Rehearse with each number of GPUs; then with changes, if something does not fit."""
-    found = [stage.rehearse(ranks) for ranks in gpus]
+    found = []
+    for each in stage.together([(ranks, {}) for ranks in gpus]):
+        if isinstance(each, NotFollowed):
+            raise each
+        found.append(each)
     runs = [Run(each, size) for each in found for size in sorted(memory)]
     answer = Answer(runs)
     missing = [run for run in runs if not run.fits]
@@ -52,19 +56,21 @@ def _advice(stage: Stage, target: Run, runs: Sequence[Run]) -> Iterator[Advice]:
     """The cheapest first: what costs time alone, then precision, then another script, then GPUs."""
     ranks, memory = target.rehearsal.ranks, target.memory
     for batch, passes in _smaller(target.rehearsal.batch):
-        if run := _changed(stage, target, {"batch", "passes"}, batch=batch, passes=passes):
+        if run := _with_batch(stage, target, batch, passes=passes):
             yield Advice(
                 f"batches of {batch}, with {passes} backward passes for each step", run.peak
             )
             if run.fits:
                 break
-    for do, name in (
-        ("bfloat16 autocast around the model's forward pass", "autocast"),
-        ("activation checkpointing of the repeated layers", "checkpoint"),
-        (f"fully_shard by layers over {ranks} GPUs in place of DDP", "shard"),
-    ):
-        if run := _changed(stage, target, {name}, **{name: True}):
-            yield Advice(do, run.peak)
+    known = {
+        "autocast": "bfloat16 autocast around the model's forward pass",
+        "checkpoint": "activation checkpointing of the repeated layers",
+        "shard": f"fully_shard by layers over {ranks} GPUs in place of DDP",
+    }
+    found = stage.together([(ranks, {name: True}) for name in known])
+    for (name, do), rehearsal in zip(known.items(), found, strict=True):
+        if isinstance(rehearsal, Rehearsal) and name in rehearsal.made:
+            yield Advice(do, Run(rehearsal, memory).peak)
     for run in runs:
         if run.fits and run.memory == memory:
             yield Advice(words.plural(run.rehearsal.ranks, "GPU"), run.peak)
@@ -78,15 +84,13 @@ def _smaller(batch: int | None) -> Iterator[tuple[int, int]]:
             yield batch // passes, passes
 
 
-def _changed(stage: Stage, base: Run, needed: set[str], **changes: object) -> Run | None:
-    """The run with changes; None if the script has nothing to change, or it fails with them."""
+def _with_batch(stage: Stage, base: Run, batch: int, **changes: object) -> Run | None:
+    """The run with batches of another size; None if no loader takes it, or it fails with it."""
     try:
-        found = stage.rehearse(base.rehearsal.ranks, **changes)
+        found = stage.rehearse(base.rehearsal.ranks, batch=batch, **changes)
     except NotFollowed:
         return None
-    if not needed - {"passes"} <= set(found.made):
-        return None
-    return Run(found, base.memory)
+    return Run(found, base.memory) if "batch" in found.made else None
 
 
 def _largest(stage: Stage, base: Run) -> tuple[int, Run] | None:
@@ -94,7 +98,7 @@ def _largest(stage: Stage, base: Run) -> tuple[int, Run] | None:
     batch = base.rehearsal.batch
     if not batch:
         return None
-    double = _changed(stage, base, {"batch"}, batch=2 * batch)
+    double = _with_batch(stage, base, 2 * batch)
     if double is None or double.peak <= base.peak:
         return None
     each = (double.peak - base.peak) / batch
@@ -102,7 +106,7 @@ def _largest(stage: Stage, base: Run) -> tuple[int, Run] | None:
     for _ in range(LARGER):
         if guess < 1:
             return None
-        run = _changed(stage, base, {"batch"}, batch=guess)
+        run = _with_batch(stage, base, guess)
         if run is None:
             return None
         if run.fits:

@@ -11,8 +11,13 @@ from torch import nn
 from torch.nn import parallel
 from torch.nn.parallel import distributed
 from torch.optim import Optimizer
+from torch.optim import optimizer as optimizers
 from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader
+
+from course.own.fit.moments import Enough
+
+MODEL = {"autocast", "checkpoint", "shard"}  # changes of the model
 
 
 class Changes:
@@ -37,6 +42,12 @@ class Changes:
         if "shard" in self._requested:
             parallel.DistributedDataParallel = partial(_Sharded, self)
             distributed.DistributedDataParallel = parallel.DistributedDataParallel
+
+        optimizers.register_optimizer_step_pre_hook(self._step_begins)
+
+    def _step_begins(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        if MODEL & self._requested.keys() - self.made:
+            raise Enough  # there was nothing to change, so the steps tell nothing
 
     def shard(self, module: nn.Module) -> None:
         """Shard a model by its repeated parts, unless an optimizer has its whole weights."""

@@ -8,6 +8,7 @@ as one when the optimizer steps. So the ledger notes events, and sums them up at
 import sys
 import weakref
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from course.core import insides
 from course.own.fit.record import KINDS, Record, Storage
-from course.own.fit.torch_insides import tree_leaves
+from course.own.fit.torch_insides import schema_of
 from course.own.watch.lines import Lines
 
 # Files of torch whose memory is that of buffers.
@@ -31,10 +32,10 @@ class Ledger(TorchDispatchMode):
     """Notes the storages of all operations inside it.
 
     `phase` is the kind of the memory that is made now, unless it becomes known as another. `run`
-    carries an operation out.
+    carries an operation out; it is also given the tensors among the arguments.
     """
 
-    def __init__(self, lines: Lines, run: Callable[[Any, tuple, dict], Any]) -> None:
+    def __init__(self, lines: Lines, run: Callable[[Any, list, tuple, dict], Any]) -> None:
         super().__init__()
         self.record = Record()
         self.phase = "other"
@@ -86,15 +87,17 @@ class Ledger(TorchDispatchMode):
     ) -> Any:
         if any(kind.__name__ in ("DTensor", "AsyncCollectiveTensor") for kind in types):
             return NotImplemented  # what it does with its parts comes here again
+        if function.namespace == "prim":  # asks for a device, as often as all else together
+            return self._run(function, [], args, {})
         kwargs = dict(kwargs or {})
-        given = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+        given = tensors((*args, *kwargs.values()))
         device = getattr(kwargs.get("device"), "type", "")
         to_gpu = device == "cuda"
         if device in ("cpu", "cuda"):
             kwargs["device"] = CPU  # also for "cpu:0", which fake tensors take for another one
             self.record.uses_gpu |= to_gpu
-        result = self._run(function, args, kwargs)
-        made = [leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor)]
+        result = self._run(function, given, args, kwargs)
+        made = tensors([result])
         numbers = [self._number(tensor) for tensor in (*given, *made)]
         if function.namespace == "c10d":
             self.mark(given, "buffers")
@@ -107,7 +110,7 @@ class Ledger(TorchDispatchMode):
 
     def _spread(self, function: Any, given: list[Tensor], numbers: list[int | None]) -> None:
         """What meets a tensor of the GPU must lie there; only some operations mix devices."""
-        if f"{function.namespace}::{function.overloadpacket.__name__}" in MAY_MIX:
+        if schema_of(function).name in MAY_MIX:
             if self.lies_on_gpu(given[0]):
                 self._put_on_gpu(numbers[len(given) :])
         elif any(tensor.dim() and self.lies_on_gpu(tensor) for tensor in given):
@@ -146,6 +149,17 @@ class Ledger(TorchDispatchMode):
         self.record.events.append((number, -self.record.storages[number].nbytes))
 
 
+def tensors(values: Iterable[Any]) -> list[Tensor]:
+    """The tensors among the arguments or results of an operation, also those in its lists."""
+    found: list[Tensor] = []
+    for each in values:
+        if isinstance(each, Tensor):
+            found.append(each)
+        elif isinstance(each, (list, tuple)):
+            found += tensors(each)
+    return found
+
+
 def local(tensor: Tensor) -> Tensor:
     """The part of a tensor that lies on this rank."""
     return getattr(tensor, "_local_tensor", tensor)
@@ -154,10 +168,16 @@ def local(tensor: Tensor) -> Tensor:
 def _communicates(frame: Any) -> bool:
     """Whether torch's distributed code asks for the memory, and no module or optimizer below it."""
     while frame is not None:
-        name = frame.f_code.co_filename
-        if any(each in name for each in COMMUNICATES):
-            return True
-        if any(each in name for each in COMPUTES):
-            return False
+        communicates = _is_for_messages(frame.f_code.co_filename)
+        if communicates is not None:
+            return communicates
         frame = frame.f_back
     return False
+
+
+@cache
+def _is_for_messages(file: str) -> bool | None:
+    """Whether a file of torch has buffers for messages; None if it says nothing of its memory."""
+    if any(each in file for each in COMMUNICATES):
+        return True
+    return False if any(each in file for each in COMPUTES) else None

@@ -12,7 +12,7 @@ from torch.optim import optimizer as optimizers
 
 from course.own.fit.ledger import Ledger, local
 
-STEPS = 3  # after the first, the optimizer has its state and DDP its last buckets
+STEPS = 2  # after the first, the optimizer has its state and DDP its last buckets
 
 RECURRENT = (
     "Recurrent layers are counted as torch's plain operations; what cuDNN keeps for backward in "

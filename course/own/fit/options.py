@@ -1,13 +1,13 @@
 """What one may write after `fit`, in a terminal and in a notebook, and the answer to it."""
 
 import argparse
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from course.core import words, write_whole
+from course.core import words
 from course.own.fit import answer, command, stage
 from course.own.fit.answer import Answer
+from course.own.say import report
 from course.own.say.options import Parser
 
 GPUS, MEMORY = "1,2,4,8", "24,80"
@@ -22,7 +22,7 @@ def fit_answer(argv: Sequence[str], prog: str) -> Answer:
     with stage.stage(script) as open_stage:
         found = answer.answer(open_stage, args.gpus, args.memory)
     if args.json:
-        write_whole(args.json, json.dumps(found.plain(), indent=1) + "\n")
+        report.write(args.json, "fit", args.command, [], **found.plain())
     return found
 
 

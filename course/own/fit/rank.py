@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+import torch.distributed.optim  # before torch.tensor is replaced, which it compiles
 from torch import nn
 from torch.distributed import checkpoint, device_mesh
 from torch.distributed import distributed_c10d as c10d

@@ -1,7 +1,7 @@
 """A process that has imported torch, and forks for each rehearsal: `python -m` this module.
 
-Each line of its input is a request as JSON, and each line of its output the account, or why there
-is none.
+Each line of its input is a list of requests as JSON, and each line of its output a list with the
+account of each, or why there is none.
 """
 
 import json
@@ -28,32 +28,59 @@ NO_DATA = ("data is not allocated", "no storage", "meta tensor", "FakeTensor")
 
 
 def main() -> None:
-    """Answer requests until there are no more."""
+    """Answer lists of requests until there are no more."""
     for line in sys.stdin:
         print(json.dumps(forked(json.loads(line))), flush=True)
 
 
-def forked(request: dict) -> dict:
-    """The answer of a process that is forked for one request."""
-    with tempfile.TemporaryFile("w+") as answer, tempfile.TemporaryFile("w+") as output:
-        child = os.fork()
-        if not child:
+def forked(requests: list[dict]) -> list[dict]:
+    """The answers of processes that are forked, one for each request and as many as cores."""
+    forks = []
+    running: dict[int, _Fork] = {}
+    for request in requests:
+        if len(running) == (os.cpu_count() or 1):
+            _wait(running)
+        forks.append(_Fork(request))
+        running[forks[-1].child] = forks[-1]
+    while running:
+        _wait(running)
+    return [each.answer for each in forks]
+
+
+class _Fork:
+    """A process for one request; it writes its answer into a file."""
+
+    def __init__(self, request: dict) -> None:
+        self._answer = tempfile.TemporaryFile("w+")  # noqa: SIM115  # `end` closes both
+        self._output = tempfile.TemporaryFile("w+")  # noqa: SIM115
+        self.answer: dict = {}
+        self.child = os.fork()
+        if not self.child:
             process_tree.end_with_parent()
-            os.dup2(output.fileno(), 1)
-            os.dup2(output.fileno(), 2)
-            json.dump(rehearse(request), answer)
-            answer.flush()
+            os.dup2(self._output.fileno(), 1)
+            os.dup2(self._output.fileno(), 2)
+            json.dump(rehearse(request), self._answer)
+            self._answer.flush()
             os._exit(0)
-        _, status = os.waitpid(child, 0)
-        answer.seek(0)
-        text = answer.read()
-        output.seek(0)
-        tail = output.read()[-2000:]
-    if not text:
+
+    def end(self, status: int) -> None:
+        """Take the answer of the process, which is over."""
+        with self._answer, self._output:
+            self._answer.seek(0)
+            text = self._answer.read()
+            self._output.seek(0)
+            tail = self._output.read()[-2000:]
         code = os.waitstatus_to_exitcode(status)
-        return {"failed": f"The rehearsal ended with exit code {code}.", "output": tail}
-    found = json.loads(text)
-    return found | {"output": tail} if "failed" in found else found
+        none = {"failed": f"The rehearsal ended with exit code {code}."}
+        self.answer = json.loads(text) if text else none
+        if "failed" in self.answer:
+            self.answer["output"] = tail
+
+
+def _wait(running: dict[int, _Fork]) -> None:
+    """Wait until one of them is over."""
+    child, status = os.wait()
+    running.pop(child).end(status)
 
 
 def rehearse(request: dict, ranks_are_real: bool = False) -> dict:
@@ -93,7 +120,7 @@ def rehearse(request: dict, ranks_are_real: bool = False) -> dict:
             "made": sorted(changed.made), "batch": changed.batch_size}  # fmt: skip
 
 
-def _really(function: Any, args: tuple, kwargs: dict) -> Any:
+def _really(function: Any, given: list, args: tuple, kwargs: dict) -> Any:
     return function(*args, **kwargs)
 
 

@@ -6,7 +6,7 @@ import selectors
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -56,15 +56,23 @@ class Stage:
         )  # fmt: skip
 
     def rehearse(self, ranks: int, **changes: object) -> Rehearsal:
-        """With that many ranks; raises `CourseError` with the reason if it cannot be followed."""
-        request = {**self._script.request(ranks), "changes": changes}
-        self._process.stdin.write(json.dumps(request) + "\n")
+        """With that many ranks; raises `NotFollowed` with the reason if it cannot be followed."""
+        (found,) = self.together([(ranks, changes)])
+        if isinstance(found, NotFollowed):
+            raise found
+        return found
+
+    def together(self, wishes: Sequence[tuple[int, dict]]) -> list[Rehearsal | NotFollowed]:
+        """With those ranks and changes, each on a core; raises `CourseError` if none can be."""
+        requests = [{**self._script.request(ranks), "changes": made} for ranks, made in wishes]
+        self._process.stdin.write(json.dumps(requests) + "\n")
         self._process.stdin.flush()
+        limit = LIMIT_S * len(wishes)
         with selectors.DefaultSelector() as selector:
             selector.register(self._process.stdout, selectors.EVENT_READ)
-            if not selector.select(LIMIT_S):
+            if not selector.select(limit):
                 raise CourseError(
-                    f"{self._script.name} has taken no step within {LIMIT_S / 60:.0f} minutes: "
+                    f"{self._script.name} has taken no step within {limit / 60:.0f} minutes: "
                     "give it a command with which it soon does."
                 )
         answer = self._process.stdout.readline()
@@ -72,10 +80,8 @@ class Stage:
             self._errors.seek(0)
             last = self._errors.read().strip().splitlines() or ["no reason was given"]
             raise CourseError(f"Nothing can be rehearsed here: {last[-1]}")
-        found = json.loads(answer)
-        if "failed" in found:
-            raise NotFollowed(found["failed"], found["output"])
-        return Rehearsal(ranks, **found | {"account": Account(**found["account"])})
+        pairs = zip(wishes, json.loads(answer), strict=True)
+        return [_outcome(ranks, found) for (ranks, _), found in pairs]
 
     def close(self) -> None:
         """End the process, and a rehearsal that still goes on."""
@@ -84,6 +90,12 @@ class Stage:
         self._process.wait()
         self._process.stdout.close()
         self._errors.close()
+
+
+def _outcome(ranks: int, found: dict) -> Rehearsal | NotFollowed:
+    if "failed" in found:
+        return NotFollowed(found["failed"], found["output"])
+    return Rehearsal(ranks, **found | {"account": Account(**found["account"])})
 
 
 @contextmanager

@@ -1,5 +1,7 @@
 """What a rehearsal needs of torch's insides; if a release lacks one of them, a sentence says so."""
 
+from typing import Any
+
 import torch
 import torch.distributed as dist
 
@@ -10,6 +12,7 @@ _FAKE = insides.module("torch._subclasses.fake_tensor")
 
 FakeTensor = insides.inside(_FAKE, "FakeTensor")
 FakeTensorMode = insides.inside(_FAKE, "FakeTensorMode")
+in_kernel_invocation = insides.inside(_FAKE, "in_kernel_invocation_manager")
 unset_fake_temporarily = insides.inside(_FAKE, "unset_fake_temporarily")
 DynamicOutputShapeException = insides.inside(_FAKE, "DynamicOutputShapeException")
 NOT_FOLLOWED = (
@@ -21,8 +24,17 @@ NOT_FOLLOWED = (
 FakeStore = insides.inside(
     insides.module("torch.testing._internal.distributed.fake_pg"), "FakeStore"
 )
-tree_leaves = insides.inside(insides.module("torch.utils._pytree"), "tree_leaves")
 value_of = insides.inside(torch.ops.aten, "_local_scalar_dense")  # what `.item()` runs
 parse_to = insides.inside(insides.inside(_C, "_nn"), "_parse_to")  # the arguments of `Tensor.to`
 bucket_assignment = insides.inside(dist, "_compute_bucket_assignment_by_size")  # DDP's
 without_dispatch = insides.inside(_C, "_DisableTorchDispatch")
+
+
+def schema_of(function: Any) -> Any:
+    """The arguments and results of an operation, and which of them share memory."""
+    return insides.inside(function, "_schema")
+
+
+def storage_of(tensor: torch.Tensor) -> int:
+    """The address of the storage of a tensor, which tensors share that are views of one another."""
+    return insides.inside(tensor.untyped_storage(), "_cdata")

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from course.core import user_files
+from course.own.fit.shapes import Shapes
 from course.own.fit.torch_insides import (
     FakeTensor,
     FakeTensorMode,
-    tree_leaves,
     unset_fake_temporarily,
     value_of,
     without_dispatch,
@@ -32,13 +32,14 @@ class Values:
     """Runs operations on fake tensors, and answers for their values; `assumed` has the lines."""
 
     def __init__(self, lines: Lines) -> None:
-        self._lines = lines
+        self._lines, self._shapes = lines, Shapes()
         self.assumed: dict[str, None] = {}
 
-    def run(self, function: Any, args: tuple, kwargs: dict) -> Any:
-        """Carry out an operation."""
+    def run(self, function: Any, given: list[Tensor], args: tuple, kwargs: dict) -> Any:
+        """Carry out an operation; `given` are the tensors among its arguments."""
         if function.namespace == "prim":
-            return function(*args, **kwargs)
+            tensor = args[0]
+            return tensor.fake_device if isinstance(tensor, FakeTensor) else function(*args)
         name = function.overloadpacket.__name__
         if name == "_local_scalar_dense":
             return self._scalar(args[0])
@@ -48,11 +49,10 @@ class Values:
         if name == "equal":
             self._assume()
             return True
-        given = [each for each in tree_leaves((args, kwargs)) if isinstance(each, Tensor)]
         if given and not any(isinstance(each, FakeTensor) for each in given):
             with unset_fake_temporarily():  # the script's data: small, and its values count
                 return function(*args, **kwargs)
-        result = function(*args, **kwargs)
+        result = self._shapes.run(function, given, args, kwargs)
         if isinstance(result, FakeTensor):
             result.known = _known(name, args)
             result.guess = name not in SMALLER

@@ -19,6 +19,15 @@ class Made:
         self.batch = batch
         self.asked: list[dict] = []
 
+    def together(self, wishes: list[tuple[int, dict]]) -> list[Rehearsal | NotFollowed]:
+        return [self._outcome(ranks, changes) for ranks, changes in wishes]
+
+    def _outcome(self, ranks: int, changes: dict) -> Rehearsal | NotFollowed:
+        try:
+            return self.rehearse(ranks, **changes)
+        except NotFollowed as error:
+            return error
+
     def rehearse(self, ranks: int, **changes: object) -> Rehearsal:
         self.asked.append(changes)
         if "checkpoint" in changes:

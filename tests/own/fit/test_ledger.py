@@ -12,7 +12,7 @@ MIB = 2**20
 
 def ledger() -> Ledger:
     """A ledger that runs everything."""
-    return Ledger(Lines(__file__), lambda function, args, kwargs: function(*args, **kwargs))
+    return Ledger(Lines(__file__), lambda function, given, args, kwargs: function(*args, **kwargs))
 
 
 def held(found: Ledger) -> Account:

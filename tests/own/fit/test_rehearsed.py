@@ -71,6 +71,8 @@ def test_an_unchanged_script_for_gpus(script: Path, tmp_path: Path) -> None:
     plain = json.loads(found.read_text())
     assert [run["fits"] for run in plain["runs"]] == [False, True]
     assert plain["advice"]
+    assert plain["tool"] == "fit" and plain["command"] == ["python", str(script)]
+    assert plain["findings"] == []  # `fit` finds no faults
 
 
 @pytest.mark.sampled

@@ -1,0 +1,121 @@
+"""On a rank: results of operations on fake tensors, without asking torch for the same ones again.
+
+Nearly all the time of a rehearsal is spent in torch's `FakeTensorMode`, which looks at each call
+from many sides. A model repeats its layers and its steps, so most calls have been seen before. What
+this module cannot answer by itself goes to torch.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from course.own.fit.torch_insides import (
+    FakeTensor,
+    in_kernel_invocation,
+    schema_of,
+    storage_of,
+    without_dispatch,
+)
+
+ASKS, CHANGES, VIEWS, MAKES = range(4)
+# It has the schema of an operation that makes memory, and returns a view.
+HIDDEN_VIEWS = {"_unsafe_view"}
+
+
+class Shapes:
+    """Carries operations out on tensors that are all fake."""
+
+    def __init__(self) -> None:
+        self._ways: dict[Any, int] = {}
+        self._results: dict[tuple, Any] = {}
+
+    def run(self, function: Any, given: list[Tensor], args: tuple, kwargs: dict) -> Any:
+        """The result of an operation; `given` are the tensors among its arguments."""
+        way = self._ways.get(function)
+        if way is None:
+            way = self._ways[function] = _way(function)
+        if way == ASKS or not all(map(_is_plain, given)):
+            return function(*args, **kwargs)
+        if way == CHANGES:
+            return args[0] if schema_of(function).returns else None
+        if way == VIEWS:
+            mode, device = given[0].fake_mode, given[0].fake_device
+            with in_kernel_invocation(mode):
+                result = function(*args, **kwargs)
+                return _each(result, lambda tensor: FakeTensor(mode, tensor, device))
+        return self._made(function, given, args, kwargs)
+
+    def _made(self, function: Any, given: list[Tensor], args: tuple, kwargs: dict) -> Any:
+        key = (function, _key(args), _key(tuple(kwargs.items())))
+        known = self._results.get(key)
+        if known is not None:
+            with without_dispatch():
+                return _each(known, _Form.tensor)
+        result = function(*args, **kwargs)
+        made = [result] if isinstance(result, Tensor) else result
+        if all(map(_is_plain, made)) and not _share(given, made):
+            self._results[key] = _each(result, _Form)
+        return result
+
+
+class _Form:
+    """All that makes a fake tensor what it is."""
+
+    def __init__(self, tensor: Any) -> None:
+        self._mode, self._device = tensor.fake_mode, tensor.fake_device
+        self._dtype = tensor.dtype
+        self._shape, self._stride = tuple(tensor.shape), tensor.stride()
+
+    def tensor(self) -> Tensor:
+        """A new one of this form."""
+        empty = torch.empty_strided(self._shape, self._stride, dtype=self._dtype, device="meta")
+        return FakeTensor(self._mode, empty, self._device)
+
+
+def _way(function: Any) -> int:
+    """What an operation does to memory, by its schema."""
+    schema = schema_of(function)
+    if function.namespace != "aten" or torch.Tag.inplace_view in function.tags:
+        return ASKS
+    written = [each for each in schema.arguments if each.alias_info and each.alias_info.is_write]
+    if written:
+        only_first = len(written) == 1 and written[0].name == schema.arguments[0].name
+        return CHANGES if only_first and len(schema.returns) <= 1 else ASKS
+    if not all(str(each.type) in ("Tensor", "List[Tensor]") for each in schema.returns):
+        return ASKS
+    if any(each.alias_info for each in schema.returns) or schema.name[6:] in HIDDEN_VIEWS:
+        return VIEWS
+    return MAKES
+
+
+def _is_plain(tensor: Any) -> bool:
+    """Whether a fake tensor has nothing but a form: no value, and no unusual layout."""
+    return (
+        type(tensor) is FakeTensor
+        and tensor.constant is None
+        and tensor.layout is torch.strided
+        and not tensor.dtype.is_complex
+    )
+
+
+def _key(value: Any) -> Any:
+    """A value as part of a key; 1, 1.0 and True are different ones."""
+    if isinstance(value, Tensor):
+        return value.shape, value.stride(), value.dtype, value.fake_device
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_key, value))
+    return type(value), value
+
+
+def _each(result: Any, make: Any) -> Any:
+    """A result of the same build, with what `make` returns for each part."""
+    if isinstance(result, (list, tuple)):
+        return type(result)(map(make, result))
+    return make(result)
+
+
+def _share(given: list[Tensor], made: Any) -> bool:
+    """Whether a result has the memory of an argument."""
+    before = set(map(storage_of, given))
+    return any(storage_of(each) in before for each in made)
