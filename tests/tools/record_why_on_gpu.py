@@ -18,7 +18,7 @@ from course.charts import traces
 from course.own import Answer
 from course.own.slow import devices
 from course.own.watch import timeline
-from course.own.watched_run import WITHIN
+from course.own.watch.command import environment
 
 PLANT = Path(__file__).parents[1] / "own" / "slow" / "plants" / "on_gpus.py"
 TIMES = {"healthy": 24, "copies": 24, "straggler computes": 24, "bandwidth": 24}
@@ -46,8 +46,9 @@ def main(file: Path) -> None:
 
 def run(cause: str, folder: Path) -> None:
     """Both ranks of one training; raises if one fails."""
-    command = [sys.executable, str(WITHIN), str(folder), "20", str(PLANT), cause, str(folder)]
-    codes = one_gpu.run(command, 2, LIMIT_S, TIMES=str(TIMES.get(cause, 6)))
+    command = [sys.executable, str(PLANT), cause, str(folder)]
+    env = environment(folder, 20) | {"TIMES": str(TIMES.get(cause, 6))}
+    codes = one_gpu.run(command, 2, LIMIT_S, **env)
     if codes != [0, 0]:
         raise SystemExit(f"{cause}: the ranks ended with {codes}")
 
