@@ -4,7 +4,7 @@ import sys
 import weakref
 import zlib
 from collections.abc import Callable
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 import torch
@@ -21,26 +21,11 @@ from course.own.numbers.fence import Fence
 from course.own.numbers.record import Other, Pass, Rank, Wrapped
 from course.own.watch import samples
 from course.own.watch.lines import Lines
+from course.own.watch.module_hook import ModuleHook
 
 SEARCHED = 3  # steps in which models are searched; later none is found
 PREFIXES = ("module.", "_orig_mod.")
 MADE = 20_000  # parameters whose line is kept
-
-
-class _Hook:
-    """A hook on a module of the script: copies of the module, and files, have one without effect.
-
-    What is pickled in its place is in Python's own library, so that the file can be read anywhere.
-    """
-
-    def __init__(self, call: Callable) -> None:
-        self._call = call
-
-    def __call__(self, *args: object) -> None:
-        self._call(*args)
-
-    def __reduce__(self) -> tuple:
-        return getattr, (nullcontext(), "__exit__")
 
 
 @dataclass
@@ -131,7 +116,7 @@ class Models:
             self._report.wrapped.append(wrapped)
             self._wrapped[id(ddp)] = wrapped
             self._inside_ddp |= {id(each) for each in ddp.module.modules()}
-            ddp.module.register_forward_pre_hook(_Hook(self._asks))
+            ddp.module.register_forward_pre_hook(ModuleHook(self._asks))
             self._root(ddp)
 
     # -- how they are called -----------------------------------------------------------------------
@@ -166,10 +151,12 @@ class Models:
         self._report.tensor_parallel |= _is_split(module)
         root.buffers = [each for each in module.buffers() if each.is_floating_point()]
         self.roots[id(module)] = root
-        module.register_forward_pre_hook(_Hook(self._asks))
+        module.register_forward_pre_hook(ModuleHook(self._asks))
         for handle in (
-            module.register_forward_pre_hook(_Hook(self._before), prepend=True, with_kwargs=True),
-            module.register_forward_hook(_Hook(self._after), always_call=True),
+            module.register_forward_pre_hook(
+                ModuleHook(self._before), prepend=True, with_kwargs=True
+            ),
+            module.register_forward_hook(ModuleHook(self._after), always_call=True),
         ):
             self._all.callback(handle.remove)
         return root

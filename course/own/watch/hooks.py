@@ -24,6 +24,7 @@ from course.own.watch.ddp import DdpHooks
 from course.own.watch.gpus import Recording
 from course.own.watch.late_import import on_import
 from course.own.watch.loaders import LoaderHooks
+from course.own.watch.module_hook import ModuleHook
 from course.own.watch.recorder import Recorder
 from course.own.watch.timeline import ASYNC, WAITS
 
@@ -155,8 +156,9 @@ class Hooks:
             self._roots[id(module)] = module
             self._buffers |= {buffer.data_ptr() for buffer in module.buffers() if buffer.nbytes}
             self._note_sharding(module)
-            hook = module.register_forward_pre_hook(self._called, prepend=True, with_kwargs=True)
-            self._all.callback(hook.remove)
+            hook = ModuleHook(self._called)
+            handle = module.register_forward_pre_hook(hook, prepend=True, with_kwargs=True)
+            self._all.callback(handle.remove)
             recorder.forward()
 
     def _note_sharding(self, module: nn.Module) -> None:

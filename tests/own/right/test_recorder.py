@@ -78,8 +78,12 @@ def test_the_numbers_are_the_same_bit_for_bit_with_and_without_a_broken_watcher(
 
 
 @pytest.mark.slow
-def test_a_model_can_be_copied_and_saved_whole_without_what_watches_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("room", ["numbers", "watch"])
+def test_a_model_can_be_copied_and_saved_whole_without_what_watches_it(
+    tmp_path: Path, room: str
+) -> None:
+    watches = WATCHES.replace("own.numbers", f"own.{room}")
     imports = "import torch\nfrom torch import nn\n"
     alone = printed(tmp_path, imports, KEEPS)
     assert alone.count("False ") == 6
-    assert printed(tmp_path, WATCHES, imports, KEEPS) == alone
+    assert printed(tmp_path, watches, imports, KEEPS) == alone
