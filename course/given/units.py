@@ -16,12 +16,14 @@ class Unit:
     """
 
     def __init__(self, parameters: list[nn.Parameter], group: dist.ProcessGroup | None = None):
-        self.parameters, self.group = parameters, group
+        self.parameters = parameters
+        self.group = group
         self.sizes = [parameter.numel() for parameter in parameters]
         self.missing = len(parameters)  # gradients that the current backward has yet to bring
         self.full = self.flatten([parameter.detach() for parameter in parameters])
-        mine = self.full.chunk(dist.get_world_size(group))[dist.get_rank(group)]
-        self.shard = nn.Parameter(mine.clone())
+        self.shard = nn.Parameter(
+            self.full.chunk(dist.get_world_size(group))[dist.get_rank(group)].clone()
+        )
         self.point()
 
     def point(self) -> None:
@@ -38,8 +40,11 @@ class Unit:
     def reduce(self) -> None:
         """Average the gradients, add my part to `shard.grad`, free the whole gradients."""
         mine = torch.empty_like(self.shard)
-        gradients = self.flatten([parameter.grad for parameter in self.parameters])
-        reduce_scatter(mine, gradients.to(mine.dtype), group=self.group)
+        reduce_scatter(
+            mine,
+            self.flatten([parameter.grad for parameter in self.parameters]).to(mine.dtype),
+            group=self.group,
+        )
         mine /= dist.get_world_size(self.group)
         self.shard.grad = mine if self.shard.grad is None else self.shard.grad + mine
         for parameter in self.parameters:

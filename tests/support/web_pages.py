@@ -111,14 +111,19 @@ class Links(HTMLParser):
         self.names |= {given["id"]} if "id" in given else set()
 
 
+# The key that changes a control, which may begin at its largest value.
+KEY = """control => control.type === "checkbox" ? "Space"
+    : control.type === "range" && control.value === control.max ? "ArrowLeft" : "ArrowRight"
+"""
+
+
 def moves(page, place) -> bool:
     """Whether an arrow key on some control gives another picture."""
     before = place.locator("svg").first.inner_html()
     for wait_ms in (3_000, 30_000):  # a busy machine draws later; some controls change no picture
         for control in place.locator("input:not([disabled])").all():
             control.focus()
-            is_box = control.get_attribute("type") == "checkbox"
-            page.keyboard.press("Space" if is_box else "ArrowRight")
+            page.keyboard.press(control.evaluate(KEY))
             for _ in range(wait_ms // 100):
                 page.wait_for_timeout(100)
                 page.wait_for_function(PYTHON_IS_THERE, arg=place.element_handle())

@@ -63,14 +63,14 @@ class _Form:
     """All that makes a fake tensor what it is."""
 
     def __init__(self, tensor: Any) -> None:
-        self._mode, self._device = tensor.fake_mode, tensor.fake_device
+        self._mode, self._fake_device = tensor.fake_mode, tensor.fake_device
         self._dtype = tensor.dtype
         self._shape, self._stride = tuple(tensor.shape), tensor.stride()
 
     def tensor(self) -> Tensor:
         """A new one of this form."""
         empty = torch.empty_strided(self._shape, self._stride, dtype=self._dtype, device="meta")
-        return FakeTensor(self._mode, empty, self._device)
+        return FakeTensor(self._mode, empty, self._fake_device)
 
 
 def _way(function: Any) -> int:
