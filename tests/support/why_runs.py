@@ -15,14 +15,16 @@ from course.core import ROOT
 from course.own import Answer
 from course.own.watch import timeline
 from course.own.watch.timeline import RankReport
+from support import solutions
 
 OWN = ROOT / "tests" / "own"
 RECORDED = OWN / "slow" / "recorded" / "cpus.json.xz"
-STEPS = 10  # that are kept
+STEPS = 20  # that are kept at most
+RACE = "race --size tiny --pairs 8 --ways"
 
 
 class Run(NamedTuple):
-    """A script of tests/own, what it is to do, and the cause to be found: whose, and where."""
+    """A script of tests/own or of a lab, its words, and the cause to be found: whose, and where."""
 
     script: str
     words: str
@@ -39,9 +41,14 @@ class Run(NamedTuple):
         return f"{self.script} {self.words}".strip() + (" on four" if self.ranks == 4 else "")
 
     def command(self, folder: Path) -> list[str]:
-        """What starts it; it may write to a folder."""
-        words = [str(OWN / f"{self.script}.py"), *([self.words, str(folder)] if self.words else [])]
-        return ["torchrun", "--standalone", "--nproc-per-node", str(self.ranks), *words]
+        """What starts it; a lab's scripts are written to the folder, and others may write there."""
+        words = ["torchrun", "--standalone", "--nproc-per-node", str(self.ranks)]
+        if self.script.startswith("labs/"):
+            solutions.write(self.script.removeprefix("labs/"), folder)
+            script, *rest = self.words.split()
+            return [*words, str(folder / script), *rest]
+        rest = [self.words, str(folder)] if self.words else []
+        return [*words, str(OWN / f"{self.script}.py"), *rest]
 
 
 # The scripts of slow/plants, each with one cause.
@@ -66,22 +73,57 @@ PLANTED = [
     Run("slow/plants/idle", "past", "idle DDP", None, "idle.py", first=False),
     Run("slow/plants/by_hand", "straggler in forward", "straggler", 1, "forward", ranks=4),
 ]
-# Scripts as others write them.
+# Scripts as others write them, and the labs' own.
 OTHERS = [
     Run("slow/strangers/iterator", "", "input", None, "iterator.py"),
-    Run("slow/strangers/validates", "", "straggler", 0, "forward"),
+    Run("slow/strangers/beside", "", "latency", None, "beside.py"),
+    Run("slow/strangers/validates", "", "straggler", 0),
     Run("slow/strangers/split", "", "bandwidth", says="Most of it is not gradients"),
-    Run("slow/plants/short_epochs", "workers", "input", says="with `persistent_workers=True`"),
+    Run("labs/06_horovod_style", "digits_hvd.py", "latency", None, "digits_hvd.py"),
+    Run("labs/08_scaling", "where.py", "straggler", 0),
+    Run("labs/08b_why", "slow.py reading", "input", None, "slow.py"),
+    Run("labs/08b_why", "slow.py passes", "accumulation", None, "slow.py"),
+    Run("labs/08b_why", "slow.py lengths", "straggler", 1),
+    Run("labs/10_sharding", f"zero_ways.py {RACE} zero_one", "latency", None, "zero_one.py"),
+    Run("labs/10b_fsdp", f"fsdp_ways.py {RACE} my_fsdp", "bandwidth", None, "my_fsdp.py"),
+    Run("labs/11b_pipelines", "three_ways.py --mesh 2 1 1 --steps 30", "latency"),
+]
+# Scripts that can take one cure of a cause, and not another.
+CURES = [
+    Run(f"slow/plants/{script}", how, cause, says=says)
+    for script, how, cause, says in (
+        ("short_epochs", "workers", "input", "with `persistent_workers=True`"),
+        ("short_epochs", "data set", "input", "Do once, and keep"),
+        ("accumulates", "plain", "accumulation", "inside `with model.no_sync():`"),
+        ("accumulates", "around backward", "accumulation", "but it begins after the forward"),
+        ("accumulates", "by hand", "accumulation", "Average the gradients once for each step"),
+        ("accumulates", "accelerate", "accumulation", "`with accelerator.accumulate(model):`"),
+        ("in_turns", "flag", "synchronization", "Call the all_reduce once in many steps"),
+        ("in_turns", "gradients", "straggler", "Give all ranks the same work in each step"),
+    )
+]
+CURES += [
+    Run(
+        "slow/plants/accumulates",
+        "fully_shard",
+        "accumulation",
+        first=False,
+        says="`model.set_requires_gradient_sync(last)`",
+    ),
+    Run("slow/plants/saves", "safetensors", "saving", 0, says="each rank its own part"),
+    Run("slow/plants/saves", "checkpoint", "saving", 0, says="in the background"),
 ]
 # Right scripts, in which nothing is to be found.
 RIGHT = [
-    Run("zoo/pipeline", "", "computing", says="which rank is late where ranks send to one another"),
-    Run("zoo/gan", "", "computing"),
-    Run("zoo/accumulates_sharded", "", "computing"),
-    Run("zoo/with_trainer", "", "computing"),
-    Run("zoo/by_hand", "", "computing"),
+    Run("slow/plants/short_epochs", "persistent", "computing"),
+    Run("slow/plants/in_turns", "rarely", "computing"),
+    *(
+        Run(f"zoo/{path.stem}", "", "computing")
+        for path in sorted((OWN / "zoo").glob("*.py"))
+        if path.stem != "one_rank"
+    ),
 ]
-RUNS = [*PLANTED, *OTHERS, *RIGHT]
+RUNS = [*PLANTED, *OTHERS, *CURES, *RIGHT]
 
 
 def is_right(run: Run, answer: Answer) -> bool:
