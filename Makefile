@@ -19,7 +19,7 @@ update: base             # the newest version; your answers and notes stay
 	.venv/bin/python -m course update $(ARGS)
 	$(MAKE) base
 
-test: install            # checks this machine and the course, in ten minutes; ARGS="labs" runs all tests in labs
+test: install            # checks this machine and the course; ARGS="labs" runs all tests in labs
 	@.venv/bin/python -m course doctor --short || true
 	.venv/bin/python -m pytest --nbval $(SMALL) $(or $(ARGS),$(LANE))
 
