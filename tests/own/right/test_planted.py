@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from course.own import Comparison
 from course.own.right import table
 from course.own.right.table import NOT_SEEN
 
@@ -67,16 +68,20 @@ def text_of(script: Path, where: str) -> str:
     return (script.parent / file).read_text().splitlines()[int(line) - 1]
 
 
+def is_first(answer: Comparison, script: Path, what: str, rank: int | None, text: str) -> None:
+    """Assert that the first finding is this fault, on this rank, at a line with this text."""
+    found = answer.findings[0]
+    assert (found.what, found.rank, found.note) == (what, rank, False), str(answer)
+    assert text in text_of(script, found.where)
+
+
 @pytest.mark.parametrize(("make", "fault", "count", "what", "rank", "text"), PLANTED)
 def test_a_planted_fault_is_named_first(
     judge: object, tmp_path: Path, make: str, fault: str, count: int, what: str, rank: int | None,
     text: str,
 ) -> None:  # fmt: skip
     script = PLANTS / f"{make}.py"
-    answer = judge(script, fault, str(tmp_path), count=count)
-    found = answer.findings[0]
-    assert (found.what, found.rank, found.note) == (what, rank, False), str(answer)
-    assert text in text_of(script, found.where)
+    is_first(judge(script, fault, str(tmp_path), count=count), script, what, rank, text)
 
 
 @pytest.mark.parametrize(("script", "make", "fault", "what", "rank", "text"), AROUND)
@@ -85,10 +90,7 @@ def test_a_fault_around_the_training_is_named_first(
     text: str,
 ) -> None:  # fmt: skip
     path = PLANTS / f"{script}.py"
-    answer = judge(path, make, fault, str(tmp_path))
-    found = answer.findings[0]
-    assert (found.what, found.rank, found.note) == (what, rank, False), str(answer)
-    assert text in text_of(path, found.where)
+    is_first(judge(path, make, fault, str(tmp_path)), path, what, rank, text)
 
 
 @pytest.mark.parametrize(("script", "make", "fault"), RIGHT_AROUND)
