@@ -17,7 +17,7 @@ LOADERS = (
 )
 
 
-# The script itself, and what a fork imports anew at its start (`forked.begin`).
+# The script itself, and what a fork imports again at its start (`forked.begin`).
 NEVER_SHADOWED = {"__main__", "sitecustomize"}
 
 

@@ -36,7 +36,7 @@ def write(lab: str, folder: Path) -> None:
 
 
 def hold(script: Path, after: int) -> None:
-    """Let ranks that import the script wait there for ever, once it was imported so often.
+    """Let ranks that import the script wait there forever, once it was imported so often.
 
     So checks of it are still running when they are stopped, however late that comes.
     """

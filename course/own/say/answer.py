@@ -59,7 +59,7 @@ class Answer:
 
     @property
     def findings(self) -> list[Finding]:
-        """The causes in the form that all questions share, without computing, which is no fault."""
+        """The causes in the form that all questions share; computing, not a fault, is left out."""
         return [cause.finding for cause in self.causes if not isinstance(cause, Computing)]
 
     @property
