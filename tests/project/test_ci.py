@@ -136,6 +136,16 @@ def test_a_file_stays_on_one_worker_but_of_answers_only_what_is_to_one_exercise(
     assert all((ROOT / folder).is_dir() for folder in SHARING)
 
 
+def test_a_run_ends_whose_worker_dies(tmp_path):
+    (tmp_path / "test_1.py").write_text("def test_a(): pass\ndef test_b(): pass\n")
+    (tmp_path / "test_2.py").write_text(
+        "import os\ndef test_c(): os._exit(3)\ndef test_d(): pass\n"
+    )
+    done = run_pytest(tmp_path, "-n1", *XDIST, ".")
+    assert "crashed while running 'test_2.py::test_c'" in done.stdout
+    assert "1 failed, 2 passed" in done.stdout and done.returncode == 1
+
+
 @pytest.mark.slow
 @pytest.mark.rest
 def test_the_notebooks_are_found_without_the_extra_dev():
