@@ -6,7 +6,7 @@ PINS = -c constraints.txt
 # Fewer repeats of the measurements in notebooks; `make test SMALL=` runs them as learners do.
 SMALL = --small
 # The tests of `make test`; `make test LANE=` runs all tests in one go.
-LANE = -m "not rest and not another_day"
+LANE = -m "not rest and not sampled"
 PIP = .venv/bin/python -m pip
 
 .PHONY: lab update test test-rest quick base install notebooks prose scripts site report doctor \
@@ -24,7 +24,7 @@ test: install            # checks this machine and the course; ARGS="labs" runs 
 	.venv/bin/python -m pytest --nbval $(SMALL) $(or $(ARGS),$(LANE))
 
 test-rest: install       # all that `make test` leaves out
-	.venv/bin/python -m pytest --nbval $(SMALL) -m "rest or another_day" $(ARGS)
+	.venv/bin/python -m pytest --nbval $(SMALL) -m "rest or sampled" $(ARGS)
 
 quick: lint              # for the edit loop: style, built files, every test that is not slow
 	.venv/bin/python -m course build --check

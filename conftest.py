@@ -1,8 +1,8 @@
 """How tests and notebooks run: limits, workers, what `make test` leaves to `make test-rest`.
 
 A test file says next to its imports what it is: `slow` (`make quick` leaves it out), `rest` (left
-to `make test-rest` and CI), or `sampled`: each day another part of it runs, in `make test` and in
-CI. Blank labs are both.
+to `make test-rest` and CI), or `sampled`: left to them as well, and CI runs another part each day.
+Blank labs are sampled.
 """
 
 import gc
@@ -60,8 +60,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.output_timeout = PATIENCE_S  # nbval would give up on a cell that is silent for 5 s
     is_blank = item.path.parent == HERE / "labs"
     if is_blank:
-        item.add_marker(pytest.mark.rest)  # the solved twin of each runs
-    if is_blank or item.get_closest_marker("sampled"):
+        item.add_marker(pytest.mark.sampled)  # the solved twin of each runs
+    if item.get_closest_marker("sampled"):
         place = LABS.index(item.path) if is_blank else zlib.crc32(item.nodeid.encode())
         if not has_its_turn(place, DAY):
             item.add_marker(pytest.mark.another_day)

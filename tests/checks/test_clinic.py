@@ -14,7 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from course.launch import connect, stacks
 from course.launch.client import launch
 
-pytestmark = [pytest.mark.slow, pytest.mark.rest, pytest.mark.sampled]
+pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
 LAB, NEXT = "04b_clinic", "04c_wrong_numbers"
 TWO = ["torchrun", "--standalone", "--nproc-per-node", "2"]

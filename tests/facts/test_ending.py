@@ -10,7 +10,7 @@ from support.says import says
 from course.launch import Run, launch
 from course.launch.messages import Reason
 
-pytestmark = [pytest.mark.slow, pytest.mark.rest, pytest.mark.sampled]
+pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
 # Trains and ends 200 times in one process, because it hangs only in some of them.
 ROUNDS = """

@@ -9,7 +9,7 @@ from support.programs import programs
 from course.checks.runner.on_ranks import await_warm_ranks
 from course.launch import Reason, connect, launch
 
-pytestmark = [pytest.mark.slow, pytest.mark.rest, pytest.mark.sampled]
+pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
 # torch's own answer to a script that only joins a group; lab 00 says what it means.
 OF_TORCH = re.compile(r"ValueError: Error initializing .* environment variable RANK expected")

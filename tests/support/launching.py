@@ -26,7 +26,7 @@ MARK = "COURSE_TEST_MARK"
 PROGRAM = Path(__file__).with_name("launch_client.py")
 # With a warm server, as a notebook has it, and without one: then each rank imports torch itself,
 # which takes twenty times as long, and only a part of it runs each day.
-WAYS = ("warm", pytest.param("cold", marks=[pytest.mark.rest, pytest.mark.sampled]))
+WAYS = ("warm", pytest.param("cold", marks=pytest.mark.sampled))
 
 # For a test in which it makes no difference whether there is a warm server.
 once = pytest.mark.parametrize("client", ["warm"], indirect=True)

@@ -5,7 +5,7 @@ import signal
 import pytest
 from support.launching import Client, once
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
 CROSSED = """
 import os, torch

@@ -8,7 +8,7 @@ from support.launching import Client, once
 from support.patience import until
 from support.scripts import HEALTHY, HUNG, PREAMBLE
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
 
 @pytest.mark.parametrize("source", [HEALTHY, HUNG], ids=["healthy", "hung"])

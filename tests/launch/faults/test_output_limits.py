@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from support.launching import Client, once
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
 
 def test_many_lines(client: Client) -> None:

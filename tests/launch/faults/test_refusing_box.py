@@ -14,7 +14,7 @@ from support.scripts import JOINING
 
 from course.core import RUNS
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
 
 @once

@@ -10,7 +10,7 @@ from support.launching import Client, once
 from support.patience import until
 from support.scripts import HEALTHY, HUNG, IGNORING
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
 
 @pytest.mark.parametrize("source", [HEALTHY, HUNG, IGNORING], ids=["healthy", "hung", "ignoring"])
@@ -90,7 +90,6 @@ def test_client_killed(client: Client, source: str) -> None:
     client.gone()
 
 
-@pytest.mark.rest
 def test_client_killed_while_a_fork_of_it_lives(client: Client) -> None:
     """Such a fork (a worker of some library) holds the client's end of the channel open."""
     client.hold(HEALTHY)

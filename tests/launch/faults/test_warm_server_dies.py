@@ -11,7 +11,6 @@ from support.patience import until
 from support.scripts import PREAMBLE
 
 pytestmark = pytest.mark.slow
-SELDOM = [pytest.mark.rest, pytest.mark.sampled]
 
 WAITING = PREAMBLE + "ready()\nwhile not os.path.exists('go'): time.sleep(0.05)\n"
 
@@ -46,8 +45,8 @@ def test_idle_warm_server_killed(warm: Client) -> None:
 @pytest.mark.parametrize(
     "which",
     [
-        pytest.param([0], id="older", marks=SELDOM),
-        pytest.param([1], id="younger", marks=SELDOM),
+        pytest.param([0], id="older", marks=pytest.mark.sampled),
+        pytest.param([1], id="younger", marks=pytest.mark.sampled),
         pytest.param([0, 1], id="both"),
     ],
 )
