@@ -16,19 +16,20 @@ from pathlib import Path
 from course.core import CourseError
 from course.own.watch.rank_states import RankState
 
-# The variables with which launchers name a process's rank and the number of ranks.
+# The variables with which launchers name a process's rank and the number of ranks. Slurm comes last:
+# mpirun within a job of Slurm leaves those of the batch script, or of its own daemon, as they are.
 RANKS = (
     ("RANK", "WORLD_SIZE"),
-    ("SLURM_PROCID", "SLURM_NTASKS"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("PMI_RANK", "PMI_SIZE"),
+    ("SLURM_PROCID", "SLURM_NTASKS"),
 )
 # Variables that have one value on all ranks of a run, and another in any other run.
 JOBS = (
     ("TORCHELASTIC_RUN_ID",),
-    ("SLURM_JOB_ID", "SLURM_STEP_ID"),
     ("PMIX_NAMESPACE",),
     ("OMPI_MCA_orte_hnp_uri",),
+    ("SLURM_JOB_ID", "SLURM_STEP_ID"),
     ("MASTER_ADDR", "MASTER_PORT"),
 )
 END = "end"  # the file that ends the run, with the exit code of all commands
