@@ -16,8 +16,8 @@ from pathlib import Path
 from course.core import CourseError
 from course.own.watch.rank_states import RankState
 
-# The variables with which launchers name a process's rank and the number of ranks. Slurm comes last:
-# mpirun within a job of Slurm leaves those of the batch script, or of its own daemon, as they are.
+# The variables with which launchers name a process's rank and the number of ranks. Slurm comes
+# last: mpirun within a job of Slurm leaves its variables as they are, which name no rank there.
 RANKS = (
     ("RANK", "WORLD_SIZE"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),

@@ -48,7 +48,10 @@ def started_by(monkeypatch: pytest.MonkeyPatch):
         (OPEN_MPI_4, ".course-run-413925376-0-tcp---192-0-2-2-35525"),
         (OPEN_MPI_5, ".course-run-prterun-node0-1234-1"),
         (OPEN_MPI_5 | BATCH, ".course-run-prterun-node0-1234-1"),
-        (OPEN_MPI_4 | BATCH | {"SLURM_STEP_ID": "3"}, ".course-run-413925376-0-tcp---192-0-2-2-355"),
+        (
+            OPEN_MPI_4 | BATCH | {"SLURM_STEP_ID": "3"},
+            ".course-run-413925376-0-tcp---192-0-2-2-355",
+        ),
         (MPICH | MEETING, ".course-run-node0-29500"),
         (MPICH | MEETING | BATCH, ".course-run-node0-29500"),
     ],

@@ -13,8 +13,9 @@ from course.core import ROOT
 pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
 PLANT = ROOT / "tests" / "own" / "hang" / "plants" / "with_ddp.py"
-MACHINE = "unshare --uts --pid --fork --mount-proc sh -c".split()
-TORCHRUN = "torch.distributed.run --nnodes 2 --nproc-per-node 2 --master-addr 10.209.0.1".split()
+MACHINE = ["unshare", "--uts", "--pid", "--fork", "--mount-proc", "sh", "-c"]
+TORCHRUN = ["torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "2"]
+TORCHRUN += ["--master-addr", "10.209.0.1"]
 
 
 def test_the_ranks_of_two_machines_are_judged_together(start_nodes, tmp_path: Path) -> None:
