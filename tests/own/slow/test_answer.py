@@ -82,7 +82,7 @@ def test_an_answer_rests_on_the_ranks_that_have_reported(tmp_path: Path) -> None
 def test_ranks_of_two_machines_are_all_expected_once_one_of_the_other_has_reported(
     tmp_path: Path,
 ) -> None:
-    reported = ranks(*[WORK] * 4, tail=[2.0] * 4, settings={"local": 2})
+    reported = [replace(each, local=2) for each in same(*WORK, count=4, tail=2.0)]
     for each in reported[:2]:
         timeline.write(each, tmp_path / f"rank{each.rank}.json")
     assert timeline.all_have_reported(tmp_path)
