@@ -86,11 +86,19 @@ class SharedFolder:
         part.replace(self.folder / END)
 
 
+def make(folder: Path) -> None:
+    """Make a folder; raises `CourseError` if that is not possible."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CourseError(f"The folder {folder} cannot be made: {error.strerror}.") from None
+
+
 @contextmanager
 def join(folder: Path, keep: bool) -> Iterator[SharedFolder]:
     """Share a folder; the last process to leave removes it, unless it is to be kept."""
     own = folder / f"{os.uname().nodename}-{os.getpid()}"
-    own.mkdir(parents=True, exist_ok=True)
+    make(own)
     shared = SharedFolder(folder.resolve(), own.resolve())
     (own / "here").touch()
     try:
