@@ -30,14 +30,12 @@ from course.launch.messages import (
 )
 from course.launch.netns import Host
 from course.launch.place import Here
-from course.launch.preflight import PROGRAMS
 from course.launch.process_tree import kill_tree, still_the_same
 from course.launch.run import ABORTED, RAISED, TRACEBACK, Line, Run, brief
 from course.launch.sandbox import Sandbox
 
 __all__ = [
     "ABORTED",
-    "PROGRAMS",
     "RAISED",
     "TRACEBACK",
     "Done",

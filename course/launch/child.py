@@ -9,7 +9,6 @@ import sys
 from dataclasses import dataclass
 
 from course.launch.forked import be_process, begin, enter, run_as_main
-from course.launch.warm_imports import changed_at_start
 
 CHANNEL = 3  # the descriptor under which a new launcher finds its channel
 
@@ -45,12 +44,12 @@ class Command:
             setsigdef=defaults,
         )
 
-    def can_fork(self, started_with: dict[str, str]) -> bool:
-        """Whether a fork of a process that started with that environment is as faithful."""
+    @property
+    def runs_a_script(self) -> bool:
+        """Whether this Python runs a script: a fork can do that, but no module, and no code."""
         python, *rest = self.argv
         unbuffered_script = len(rest) >= 2 and rest[0] == "-u" and not rest[1].startswith("-")
-        ours = python == sys.executable
-        return ours and unbuffered_script and not changed_at_start(started_with, self.env)
+        return python == sys.executable and unbuffered_script
 
     @property
     def script_folder(self) -> str:

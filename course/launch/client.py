@@ -62,6 +62,7 @@ def launch(
     imports. An interrupt ends the run, then `Interrupted` is raised; so does `stop`, for a launch
     in a thread, where no interrupt arrives. Raises `CourseError` if nothing can be started.
     """
+    words = preflight.in_short(words)
     preflight.check(words)
     folder = run_folder.new(words)
     metrics = run_folder.MetricsFile(folder)

@@ -1,24 +1,43 @@
 """In client and launcher: whether a command can be started, and one sentence if it cannot."""
 
 import os
+import sys
 from pathlib import Path
 
 from course.core import CourseError
 
 PROGRAMS = ("torchrun", "accelerate", "python")
+# Modules that start ranks, as `python -m` names them, and their commands.
+LAUNCHERS = {
+    "torch.distributed.run": ["torchrun"],
+    "accelerate.commands.launch": ["accelerate", "launch"],
+    "accelerate.commands.accelerate_cli": ["accelerate"],
+}
+
+
+def in_short(words: list[str]) -> list[str]:
+    """The same command with the name of its program: torchrun for `python3 -m torch....run`."""
+    match words:
+        case ["python3" | sys.executable, *rest]:
+            return in_short(["python", *rest])
+        case ["python", "-m", module, *rest] if module in LAUNCHERS:
+            return [*LAUNCHERS[module], *rest]
+    return words
 
 
 def check(words: list[str]) -> None:
     """Raise `CourseError` for a command that cannot run, before it reaches a supervisor."""
     if not words or words[0] not in PROGRAMS:
         raise CourseError(
-            f"A launch begins with one of {', '.join(PROGRAMS)}; this one begins with {words[:1]}."
+            f"A launch in a notebook begins with one of {', '.join(PROGRAMS)}, not with "
+            f"{words[0] if words else 'nothing'}. Type any other command in a terminal, after "
+            "python -m course run --."
         )
     if words[0] == "python":
         script = words[1] if len(words) > 1 else ""
-        if script.startswith("-") or not script:
+        if not script:
             raise CourseError("%python runs a script: %python src/NAME.py ARGUMENTS.")
-        if why := missing(script):
+        if not script.startswith("-") and (why := missing(script)):
             raise CourseError(why)
 
 

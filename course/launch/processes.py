@@ -12,7 +12,7 @@ from course.launch.child import Command
 from course.launch.forked import Forked, be_process, enter
 from course.launch.messages import Note, Request, StartRank
 from course.launch.output import Pipes, Tell
-from course.launch.warm_imports import PATH, path_without_entry
+from course.launch.warm_imports import PATH, changed_at_start, path_without_entry
 
 
 class Processes:
@@ -74,18 +74,25 @@ class Processes:
 
     def _can_fork(self, command: Command) -> bool:
         """Whether a fork would import what a new interpreter imports, and so may take its place."""
-        if self._warm is None or not command.can_fork(self._warm):
+        if self._warm is None or not command.runs_a_script:
             return False
+        if why := self._obstacle(self._warm, command):
+            if not self._noted:
+                self._tell(Note(why, once=True))
+            self._noted = True
+        return not why
+
+    def _obstacle(self, warm: dict[str, str], command: Command) -> str | None:
+        """A sentence on why a fork would not be faithful; None if it would."""
+        if names := changed_at_start(warm, command.env):
+            return shadowed.of_variables(sorted(names))
         path = shadowed.python_path(command.env.get(PATH, ""))
         begun_with = shadowed.python_path(path_without_entry(command.env))
         if not set(begun_with) <= set(sys.path):  # it names a folder relative to the current one
-            return False
+            return shadowed.of_variables([PATH])
         folder = self._request.module_folder or command.script_folder
         file = next(shadowed.files([folder, *path], sys.modules), None)
-        if file and not self._noted:
-            self._noted = True
-            self._tell(Note(shadowed.sentence(file), once=True))
-        return file is None
+        return file and shadowed.of_file(file)
 
     def _fork(self, task: Callable[[], None]) -> int:
         pid = os.fork()

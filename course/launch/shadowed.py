@@ -1,4 +1,4 @@
-"""In the supervisor: modules of the user's whose names the warm server has in memory already.
+"""In the supervisor: why ranks start cold, above all modules whose names are in memory already.
 
 A new interpreter finds `datasets.py` next to the script. A fork of the warm server has a library of
 that name in memory, and would import the library. A file that a new interpreter would not import
@@ -53,7 +53,17 @@ def _origin(module: ModuleType) -> str:
     return os.path.realpath(origin) if origin else ""
 
 
-def sentence(file: str) -> str:
+def of_variables(names: list[str]) -> str:
+    """A note for the learner: these variables are not as they were when the course was loaded."""
+    are = "is" if len(names) == 1 else "are"
+    return (
+        f"{', '.join(names)} {are} not as when the course was loaded. So the ranks of this run "
+        "start as new processes, as in a terminal, which takes some seconds more. Restart the "
+        "kernel with the new value, and they start faster."
+    )
+
+
+def of_file(file: str) -> str:
     """A note for the learner about such a file."""
     return (
         f"{file.removeprefix(os.getcwd() + os.sep)} has the name of a module that ranks usually "

@@ -23,7 +23,7 @@ from IPython.core.magics import NamespaceMagics
 
 from course.core import CourseError, write_whole
 from course.exercises import exercise
-from course.launch import PROGRAMS, Reason, Run, warm_up
+from course.launch import Reason, Run, warm_up
 from course.notebook import guess_form, progress, server, stuck, working_folder
 from course.notebook.diff import Diff
 from course.notebook.displays import CheckDisplay, CurvesDisplay
@@ -75,7 +75,7 @@ class CourseMagics(Magics):
             limit = float(seconds)
         except ValueError:
             limit = 0
-        if not limit > 0 or not words or words[0] not in PROGRAMS:
+        if not limit > 0 or not words:
             raise CourseError(
                 "%timeout takes seconds and a command: "
                 "%timeout 20 torchrun --nproc-per-node 2 src/NAME.py."

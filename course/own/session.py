@@ -145,7 +145,7 @@ def folder(args: argparse.Namespace) -> Iterator[tuple[Path, SharedFolder | None
         with shared.join(at, keep=bool(args.keep)) as run:
             yield run.folder, run
     elif args.keep:
-        args.keep.mkdir(parents=True, exist_ok=True)
+        shared.make(args.keep)
         yield args.keep.resolve(), None
     else:
         temporary = Path(tempfile.mkdtemp(prefix="course-run-"))

@@ -16,19 +16,20 @@ from pathlib import Path
 from course.core import CourseError
 from course.own.watch.rank_states import RankState
 
-# The variables with which launchers name a process's rank and the number of ranks.
+# The variables with which launchers name a process's rank and the number of ranks. Slurm comes
+# last: mpirun within a job of Slurm leaves its variables as they are, which name no rank there.
 RANKS = (
     ("RANK", "WORLD_SIZE"),
-    ("SLURM_PROCID", "SLURM_NTASKS"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("PMI_RANK", "PMI_SIZE"),
+    ("SLURM_PROCID", "SLURM_NTASKS"),
 )
 # Variables that have one value on all ranks of a run, and another in any other run.
 JOBS = (
     ("TORCHELASTIC_RUN_ID",),
-    ("SLURM_JOB_ID", "SLURM_STEP_ID"),
     ("PMIX_NAMESPACE",),
     ("OMPI_MCA_orte_hnp_uri",),
+    ("SLURM_JOB_ID", "SLURM_STEP_ID"),
     ("MASTER_ADDR", "MASTER_PORT"),
 )
 END = "end"  # the file that ends the run, with the exit code of all commands
@@ -85,11 +86,19 @@ class SharedFolder:
         part.replace(self.folder / END)
 
 
+def make(folder: Path) -> None:
+    """Make a folder; raises `CourseError` if that is not possible."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CourseError(f"The folder {folder} cannot be made: {error.strerror}.") from None
+
+
 @contextmanager
 def join(folder: Path, keep: bool) -> Iterator[SharedFolder]:
     """Share a folder; the last process to leave removes it, unless it is to be kept."""
     own = folder / f"{os.uname().nodename}-{os.getpid()}"
-    own.mkdir(parents=True, exist_ok=True)
+    make(own)
     shared = SharedFolder(folder.resolve(), own.resolve())
     (own / "here").touch()
     try:

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from course.own.say import options, report
 from course.own.say.answer import Answer
 from course.own.say.comparison import Comparison, comparison
 from course.own.session import Session, exit_code
+from course.own.watch import timeline
 from course.own.watch.command import say
 from course.own.watch.process import NUMBERS, TIME
 
@@ -71,7 +73,7 @@ class Question:
 
 def _ask(question: Question, args: argparse.Namespace) -> int:
     with session.folder(args) as (folder, run):
-        early = _Early(question, folder, args.stop, args.quiet)
+        early = _Early(question, folder, bool(run), args)
         one = Session(
             args,
             folder,
@@ -89,15 +91,19 @@ def _ask(question: Question, args: argparse.Namespace) -> int:
             answer
             and not ending.findings
             and early.is_new(answer)
-            and not (args.quiet and not answer.findings)
+            and (not args.quiet or _has_faults(answer))
         ):
             say(f"\n{answer}")  # unless a failure or a hang has had the last word
     if args.json and one.judges:
         findings = [*ending.findings, *(answer.findings if answer else [])]
         more = ending.plain() | _more(question, answer.plain() if answer else {})
         report.write(args.json, question.tool, args.command, findings, **more)
-    faults = answer is not None and any(not one.note for one in answer.findings)
-    return exit_code(ending, faults)
+    return exit_code(ending, answer is not None and _has_faults(answer))
+
+
+def _has_faults(answer: Answer | Comparison) -> bool:
+    """Whether it found something; notes, which change no exit code, do not count."""
+    return any(not finding.note for finding in answer.findings)
 
 
 def _more(question: Question, plain: dict) -> dict:
@@ -108,10 +114,16 @@ def _more(question: Question, plain: dict) -> dict:
 
 
 class _Early:
-    """The answer while the run goes on, printed once; with `stop`, it ends the run."""
+    """The answer while the run goes on, printed once; with `--stop`, it ends the run.
 
-    def __init__(self, question: Question, folder: Path, stop: bool, quiet: bool) -> None:
-        self._question, self._folder, self._stop, self._quiet = question, folder, stop, quiet
+    It waits for all ranks of this machine, or `everywhere`.
+    """
+
+    def __init__(
+        self, question: Question, folder: Path, everywhere: bool, args: argparse.Namespace
+    ) -> None:
+        self._question, self._folder, self._everywhere = question, folder, everywhere
+        self._stop, self._quiet = args.stop, args.quiet
         self._judged = False
         self._text = ""  # the answer that was printed
         self.answer: Answer | Comparison | None = None
@@ -121,16 +133,14 @@ class _Early:
         return not self._question.goes_on or self._text != str(answer)
 
     def _may_print(self, answer: Answer | Comparison) -> bool:
-        return not self._stop and bool(answer.findings or not self._quiet)
+        return not self._stop and (not self._quiet or _has_faults(answer))
 
     def is_over(self) -> bool:
         """Answer if the ranks have reported; whether the run is to be ended."""
-        if not self._judged:
-            try:
+        if not self._judged and timeline.all_have_reported(self._folder, self._everywhere):
+            self._judged = True
+            with suppress(CourseError):  # the reports are too few, as the end will say
                 self.answer = self._question.answer(self._folder)
-                self._judged = self.answer is not None
-            except CourseError:  # the reports are too few, as the end will say
-                self._judged = True
             if self.answer and self._may_print(self.answer):
                 self._text = str(self.answer)
                 say(f"\n{self._text}\n")
@@ -140,7 +150,7 @@ class _Early:
 def _last_answer(question: Question, folder: Path, ending: Ending) -> Answer | Comparison | None:
     """The answer at the end; raises `CourseError` if the run went well and cannot be judged."""
     try:
-        answer = question.answer(folder, is_end=True)
+        answer = question.answer(folder)
     except CourseError:
         if ending.code or ending.findings:
             return None

@@ -70,6 +70,16 @@ def test_python_runs_one_process(client: Client) -> None:
     assert "The script failed (exit code 3)." in answer["shown"]
 
 
+def test_python_runs_modules_and_code_and_launchers_that_are_modules(client: Client) -> None:
+    client.script("alone", "import os, sys\nprint(os.environ.get('RANK'), sys.argv[1:])")
+    for words in (["-m", "alone"], ["-u", "alone.py"], ["-c", "print(None, [])"]):
+        answer = client.run("python", *words)
+        assert (answer["stdout"][0], answer["codes"]) == ("None []", {0: 0})
+    ranks = ["--standalone", "--nproc-per-node", "2", "alone.py"]
+    answer = client.run("python3", "-m", "torch.distributed.run", *ranks)
+    assert [answer["stdout"][rank] for rank in (0, 1)] == ["0 []", "1 []"]
+
+
 def test_what_the_launcher_prints_is_shown(client: Client) -> None:
     assert "usage: torchrun" in client.run("torchrun", "--help")["shown"]
     answer = client.ranks("print('twice')")
@@ -85,8 +95,8 @@ def test_what_the_launcher_prints_is_shown(client: Client) -> None:
     [
         (["torchrun", "--standalone", "nothing.py"], "There is no script nothing.py in"),
         (["python", "nothing.py"], "There is no script nothing.py in"),
-        (["python", "-c", "1"], "%python runs a script"),
-        (["mpirun", "script.py"], "A launch begins with one of torchrun, accelerate, python"),
+        (["python"], "%python runs a script"),
+        (["mpirun", "script.py"], "begins with one of torchrun, accelerate, python, not with mpi"),
         (["torchrun", "--no-such-flag", "script.py"], "torchrun: error:"),
         (["torchrun", "--nproc-per-node", "many", "script.py"], "many"),
         (["accelerate", "launch", "--cpu", "nothing.py"], "There is no script nothing.py in"),

@@ -1,4 +1,4 @@
-"""A library that the warm server cannot import costs its own warmth, and says so."""
+"""Why ranks start cold: a library that the warm server cannot import, or a changed variable."""
 
 import io
 import os
@@ -12,6 +12,9 @@ from support.patience import PATIENCE_S, until
 
 from course.checks.runner import on_ranks
 from course.launch import Note, Run, connect, launch, warm_imports
+from course.launch.child import Command
+from course.launch.messages import Request
+from course.launch.processes import Processes
 from course.notebook import live
 
 pytestmark = [
@@ -114,3 +117,18 @@ def test_a_module_with_the_name_of_a_library_is_worth_one_sentence(server, tmp_p
     (note,) = (note for note in notes if "in memory" in note.text)
     assert note.text.startswith("there/queue.py has the name of") and note.once
     assert launch(command).text(0) != run.text(0)
+
+
+def test_a_run_that_cannot_fork_says_once_which_variables_are_to_blame(tmp_path: Path) -> None:
+    notes: list[Note] = []
+    request = Request("torchrun", [], {}, str(tmp_path), 0o22, 0.0, str(tmp_path))
+    processes = Processes(request, {"HF_HOME": "/a"}, None, notes.append, None)
+    script = (sys.executable, "-u", str(tmp_path / "train.py"))
+    assert processes._can_fork(Command(script, {"HF_HOME": "/a"}, 1, 2))
+    assert notes == []
+    for _ in range(2):
+        assert not processes._can_fork(Command(script, {"HF_HOME": "/b", "TZ": "UTC"}, 1, 2))
+    (note,) = notes
+    assert note.once and note.text.startswith("HF_HOME, TZ are not as when the course was loaded.")
+    assert not processes._can_fork(Command((sys.executable, "-u", "-m", "train"), {}, 1, 2))
+    assert len(notes) == 1  # a module is never forked, as its user may know

@@ -26,14 +26,11 @@ def reports(folder: Path) -> list[RankReport]:
     return ranks
 
 
-def answer(folder: Path, is_end: bool = False) -> "Answer | None":
-    """Answer as soon as all ranks of this machine have reported to a folder; None before that.
+def answer(folder: Path) -> "Answer | None":
+    """Answer by the ranks that have reported to a folder; None if none has.
 
-    At the end of a run, the answer rests on the ranks that have reported, if any has. Raises
-    `CourseError` if the reports are too few to judge by.
+    Raises `CourseError` if the reports are too few to judge by.
     """
-    if not (is_end or timeline.all_have_reported(folder)):
-        return None
     ranks = reports(folder)
     return Answer(ranks) if ranks else None
 

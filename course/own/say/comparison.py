@@ -13,7 +13,6 @@ from course.own.right import verdict
 from course.own.right.table import DIFFERS, MUST_DIFFER, NOT_SEEN, Row
 from course.own.say import report
 from course.own.say.paragraph import paragraph
-from course.own.watch import timeline
 
 if TYPE_CHECKING:
     from course.launch import Run
@@ -21,21 +20,18 @@ if TYPE_CHECKING:
 NAME, STATE = 36, 10  # columns of the table
 
 
-def comparison(folder: Path, is_end: bool = False) -> "Comparison | None":
-    """Answer as soon as all ranks of this machine have reported to a folder; None before that.
+def comparison(folder: Path) -> "Comparison | None":
+    """Answer by the ranks that have reported to a folder; None if none has.
 
-    At the end of a run, the answer rests on the ranks that have reported, if any has. Raises
-    `CourseError` if the reports are too few to judge by.
+    Raises `CourseError` if the reports are too few to judge by.
     """
-    if not (is_end or timeline.all_have_reported(folder)):
-        return None
     ranks = [record.read(path) for path in sorted(folder.glob("rank*.json"))]
     return Comparison(ranks) if ranks else None
 
 
 def compared(run: "Run", folder: Path) -> "Comparison | None":
     """Return the answer to a run that has ended, as `report.unless_failed` does."""
-    return report.unless_failed(run, lambda: comparison(folder, is_end=True))
+    return report.unless_failed(run, lambda: comparison(folder))
 
 
 class Comparison:

@@ -53,7 +53,10 @@ def unless_failed(run: "Run", judge: Callable[[], Judgement]) -> Judgement | Non
 
 def write(path: Path, tool: str, command: Sequence[str], findings: Sequence[Finding],
           **more: object) -> None:  # fmt: skip
-    """Write findings as JSON; `more` is what the tool itself adds."""
+    """Write findings as JSON; `more` is what the tool itself adds.
+
+    Raises `CourseError` if the file cannot be written.
+    """
     report = {
         "schema": SCHEMA,
         "tool": tool,
@@ -63,7 +66,12 @@ def write(path: Path, tool: str, command: Sequence[str], findings: Sequence[Find
         "findings": [finding.plain() for finding in findings],
         **more,
     }  # fmt: skip
-    write_whole(path, json.dumps(report, indent=1) + "\n")
+    try:
+        write_whole(path, json.dumps(report, indent=1) + "\n")
+    except OSError as error:
+        raise CourseError(
+            f"The answer as JSON cannot be written to {path}: {error.strerror}."
+        ) from None
 
 
 def _version(package: str) -> str | None:

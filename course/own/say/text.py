@@ -62,7 +62,7 @@ def _steps(diagnosis: Diagnosis) -> list[str]:
     steps = words.plural(len(budget.times), "step")
     ranks = words.plural(len(budget.ranks), "rank")
     if budget.missing:
-        ranks += f" of {budget.ranks[0].local}"
+        ranks += f" of {budget.expected}"
     lines = [
         f"A step takes {words.duration(budget.step_s)}, the mean of {steps} on {ranks}"
         f"{_apart(diagnosis)}."

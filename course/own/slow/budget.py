@@ -52,9 +52,15 @@ class Budget:
         return self.script.ddp
 
     @property
+    def expected(self) -> int:
+        """The number of ranks that were watched: those of this machine, or of all machines."""
+        first = self.ranks[0]
+        return first.local if len(self.ranks) <= first.local else first.world
+
+    @property
     def missing(self) -> int:
-        """The number of ranks on this machine that did not report."""
-        return max(0, self.ranks[0].local - len(self.ranks))
+        """The number of these that did not report."""
+        return self.expected - len(self.ranks)
 
     # -- lengths, in seconds per step --------------------------------------------------------------
 

@@ -127,11 +127,11 @@ def _undecided(budget: Budget, causes: list[Cause], blind: str) -> list[str]:
         ]
     open_ = []
     if budget.missing:
-        local = budget.ranks[0].local
         numbers = [str(rank.rank) for rank in budget.ranks]
         open_.append(
-            f"which rank is late, and what messages take. Of {words.plural(local, 'rank')} only "
-            f"{words.plural(len(numbers), 'rank')} reported ({', '.join(numbers)}), and that needs "
+            "which rank is late, and what messages take. Of "
+            f"{words.plural(budget.expected, 'rank')} only {words.plural(len(numbers), 'rank')} "
+            f"reported ({', '.join(numbers)}), and that needs "
             "all of them."
         )
     launching = budget.mean_own("launching") / budget.net_s
@@ -166,7 +166,7 @@ def _undecided(budget: Budget, causes: list[Cause], blind: str) -> list[str]:
             f"which of {causes[0].cause} and {causes[1].cause} is the larger: they are too near "
             "each other. Cure one and ask again."
         )
-    if any(rank.world > rank.local for rank in budget.ranks):
+    if budget.expected < budget.ranks[0].world:
         open_.append("what the ranks of other machines do: only those of this one were watched.")
     return open_
 

@@ -195,10 +195,11 @@ def read(path: Path) -> RankReport:
     return RankReport(**raw | steps | {"script": _script(raw["script"])})
 
 
-def all_have_reported(folder: Path) -> bool:
-    """Whether all ranks of this machine have reported; one of them knows how many there are."""
+def all_have_reported(folder: Path, everywhere: bool = False) -> bool:
+    """Whether all ranks of this machine have, or `everywhere`; one knows how many there are."""
     files = list(folder.glob("rank*.json"))
-    return bool(files) and len(files) == json.loads(files[0].read_text())["local"]
+    count = "world" if everywhere else "local"
+    return bool(files) and len(files) == json.loads(files[0].read_text())[count]
 
 
 def _script(raw: dict) -> Script:

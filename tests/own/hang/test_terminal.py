@@ -173,6 +173,8 @@ def test_one_command_for_each_machine(tmp_path: Path) -> None:
         (["--", "no-such-program"], "no-such-program cannot be started: "),
         (["--rank", "train.py"], "nothing says which rank this is"),
         (["--patience", "soon", "--", "true"], "a number of seconds, not soon"),
+        (["--json", "/dev/null/f", "--", "true"], "cannot be written to /dev/null/f: "),
+        (["--keep", "/dev/null/f", "--", "true"], "/dev/null/f cannot be made: "),
     ],
 )
 def test_what_cannot_be_run_is_one_sentence(typed: object, words: list[str], says: str) -> None:

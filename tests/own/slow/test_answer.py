@@ -69,14 +69,31 @@ def test_an_answer_on_some_of_the_ranks_says_so_and_blames_none() -> None:
     assert "the ranks' pace" not in text(said) and "messages, " not in text(said)
 
 
-def test_the_answer_comes_when_all_ranks_have_reported(tmp_path: Path) -> None:
-    assert answer(tmp_path) is None and answer(tmp_path, is_end=True) is None
+def test_an_answer_rests_on_the_ranks_that_have_reported(tmp_path: Path) -> None:
+    assert answer(tmp_path) is None and not timeline.all_have_reported(tmp_path)
     first, second = same(*WORK, tail=2.0)
     timeline.write(first, tmp_path / "rank0.json")
-    assert answer(tmp_path) is None
-    assert "on 1 rank of 2" in text(answer(tmp_path, is_end=True))
+    assert "on 1 rank of 2" in text(answer(tmp_path))
+    assert not timeline.all_have_reported(tmp_path)
     timeline.write(second, tmp_path / "rank1.json")
-    assert "on 2 ranks" in text(answer(tmp_path))
+    assert "on 2 ranks" in text(answer(tmp_path)) and timeline.all_have_reported(tmp_path)
+
+
+def test_ranks_of_two_machines_are_all_expected_once_one_of_the_other_has_reported(
+    tmp_path: Path,
+) -> None:
+    reported = [replace(each, local=2) for each in same(*WORK, count=4, tail=2.0)]
+    for each in reported[:2]:
+        timeline.write(each, tmp_path / f"rank{each.rank}.json")
+    assert timeline.all_have_reported(tmp_path)
+    assert not timeline.all_have_reported(tmp_path, everywhere=True)
+    others = "the ranks of other machines"
+    assert others in text(answer(tmp_path)) and "of 4" not in text(answer(tmp_path))
+    timeline.write(reported[2], tmp_path / "rank2.json")
+    assert others not in text(answer(tmp_path)) and "on 3 ranks of 4" in text(answer(tmp_path))
+    timeline.write(reported[3], tmp_path / "rank3.json")
+    assert timeline.all_have_reported(tmp_path, everywhere=True)
+    assert others not in text(answer(tmp_path)) and "on 4 ranks" in text(answer(tmp_path))
 
 
 def test_what_waited_for_a_core_is_a_stretch_of_its_own_in_the_picture() -> None:
