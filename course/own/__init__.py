@@ -12,6 +12,7 @@ say          findings for people and programs
 fit          a rehearsal on tensors without memory, what it needs on each GPU out
 watched_run  a run in a notebook, whose processes are watched
 session      the same in a terminal; `shared` if several commands make one run
+deep         two runs in a terminal, on several ranks and on one process, compared
 terminal     the tools as commands in a terminal
 
 Every process of a watched command imports from here and must start as fast as without. So a name

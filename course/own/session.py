@@ -5,7 +5,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -25,7 +25,7 @@ class Session:
     """The command in `args`; what its processes record goes to `folder`.
 
     `steps` of each rank are watched, their time or numbers (`looks_at`). `enough`, called again
-    and again, says whether to end the run.
+    and again, says whether to end the run. `more` is added to the environment.
     """
 
     def __init__(
@@ -36,8 +36,10 @@ class Session:
         steps: int = 0,
         enough: Callable[[], bool] = lambda: False,
         looks_at: str = TIME,
+        more: Mapping[str, str] | None = None,
     ) -> None:
         self.folder, self.run, self._looks_at = folder, run, looks_at
+        self._more = more or {}
         self._args, self._steps, self._enough = args, steps, enough
         self._patience = Patience(folder, self._say, args.patience, args.limit, own=run and run.own)
         self._stopped = False
@@ -58,7 +60,7 @@ class Session:
         rank = shared.rank() if self._args.rank else None
         own = self.run.own if self.run else self.folder
         env = environment(own, self._steps, rank, self.folder, self._looks_at)
-        command = WatchedCommand(_words(self._args), env)
+        command = WatchedCommand(_words(self._args), env | self._more)
         command.run(self._is_over)
         if command.code is not None and not command.interrupted and self.judges:
             self._wait_for_others(command)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from course import own
 from course.core import CourseError
-from course.own import session
+from course.own import deep, session
 from course.own.hang import causes
 from course.own.hang.ending import ITSELF, Ending
 from course.own.hang.thresholds import PATIENCE_S
@@ -54,7 +54,16 @@ def right(argv: Sequence[str]) -> int:
     What a script does after the steps that are watched, such as a second epoch or a file, counts in
     the answer at the end.
     """
-    args = options.read(_with_common(options.right("python -m course right", f"\n\n{CODES}")), argv)
+    parser = _with_common(options.right("python -m course right", f"\n\n{CODES}"))
+    parser.add_argument(
+        "--deep",
+        action="store_true",
+        help="compare with one process instead: the script runs twice, for two steps without "
+        "dropout, on its ranks and then alone with the batches of all, stacked",
+    )
+    args = options.read(parser, argv)
+    if args.deep:
+        return deep.right(args)
     return _ask(Question("right", NUMBERS, comparison, goes_on=True), args)
 
 

@@ -73,6 +73,7 @@ CODE = {
     "_distributed_c10d": ("torch._C", R, "holds the former"),
     "_C": ("torch", R, "holds the former"),
     "_replace": ("", DOC, "Python's library reference"),
+    "_fields": ("", DOC, "the same, of a namedtuple"),
     # why
     "_BaseDataLoaderIter": (LOADER, R, "where a loader's batches come from"),
     "_next_index": (f"{LOADER}._BaseDataLoaderIter", LESS, "which part of the data a rank draws"),

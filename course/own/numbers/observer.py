@@ -7,12 +7,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from course.own.numbers.batches import Batches
 from course.own.numbers.fence import Fence
 from course.own.numbers.loading import Loading
 from course.own.numbers.record import Rank, Worker
 from course.own.numbers.watcher import Watcher
 from course.own.watch import timeline
 from course.own.watch.lines import Lines
+from course.own.watch.process import BATCHES
 
 
 def observe(folder: Path, steps: int, script: str) -> Callable[[], None]:
@@ -43,6 +45,8 @@ def observe(folder: Path, steps: int, script: str) -> Callable[[], None]:
 
     watcher = Watcher(report, steps, lines, Loading(report, lines, fence, folder), fence, full)
     watcher.install()
+    if kept := os.environ.get(BATCHES):
+        Batches(Path(kept), report, fence, lambda: watcher.is_full).install()
     atexit.register(end)
     return end
 

@@ -9,6 +9,9 @@ import numpy as np
 
 from course.own.numbers import entries
 
+# How rank 0 was started: its words and its environment, for `right --deep`.
+COMMAND = "command.json"
+
 
 @dataclass
 class Part:
@@ -258,6 +261,7 @@ class Rank:
     sends: dict[str, int] = field(default_factory=dict)  # collectives by when they were called
     tensor_parallel: bool = False
     evaluated: bool = False  # whether the model was called in evaluation
+    batch_norm: bool = False  # whether one trained; noted by `right --deep` alone
     unseen: dict[str, str] = field(default_factory=dict)
 
 

@@ -42,18 +42,18 @@ def kind(own: np.ndarray, now: np.ndarray) -> Kind:
         return Kind(NONE)
     distinct = bool(np.abs(own - own[0]).max() > DISTINCT * np.abs(own).max())
     mean = own.mean(0)
-    multiples = [_multiple(each, mean) for each in now]
+    multiples = [multiple(each, mean) for each in now]
     factors, residuals = zip(*multiples, strict=True)
     if np.abs(now - now[0]).max() <= EXACT * np.abs(now).max():
         name = MEAN if residuals[0] < NEAR and now.any() else OTHER
         return Kind(name, factors, residuals, distinct)
-    multiples = [_multiple(each, mine) for each, mine in zip(now, own, strict=True)]
+    multiples = [multiple(each, mine) for each, mine in zip(now, own, strict=True)]
     if distinct and all(residual < NEAR for _, residual in multiples):
         return Kind(OWN, tuple(factor for factor, _ in multiples), residuals, distinct)
     return Kind(APART, factors, residuals, distinct)
 
 
-def _multiple(now: np.ndarray, of: np.ndarray) -> tuple[float, float]:
+def multiple(now: np.ndarray, of: np.ndarray) -> tuple[float, float]:
     """Which multiple of `of` it is, and how far it is from that, relative to its size."""
     square, size = float(of @ of), float(np.linalg.norm(now))
     factor = float(now @ of) / square if square else 0.0

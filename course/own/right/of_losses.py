@@ -12,6 +12,12 @@ from course.own.right.thresholds import FACTOR, HALF, UNEVEN
 
 Result = Iterator[Finding | Row]
 UNREAD = "the losses could not be read, or have several parts"
+DIVIDE = "Divide by the world size after the all-reduce, or divide the loss by it."
+DIVIDE_ONCE = "Divide once: DDP and ReduceOp.AVG do it already."
+DIVIDE_BY_ALL = (
+    "Sum the losses, and divide by the number of targets of all ranks and passes, times the number "
+    "of ranks, since DDP divides by it."
+)
 
 
 def targets(run: Evidence) -> Result:
@@ -53,8 +59,7 @@ def targets(run: Evidence) -> Result:
         f"Each rank and each pass divides by its own number of targets (in step {number}, {told}), "
         f"and the means are averaged: a target of one counts up to {times:.1f} times one of "
         "another.",
-        "Sum the losses, and divide by the number of targets of all ranks and passes, times the "
-        "number of ranks, since DDP divides by it.",
+        DIVIDE_BY_ALL,
         "04c", None, number, line,
     )  # fmt: skip
 
@@ -97,7 +102,7 @@ def _factor(run: Evidence, one: Compared) -> Finding | None:
             "factor",
             f"The gradients are added, not averaged: they are {count} times those of the mean over "
             "all samples, as if the learning rate were so much larger.",
-            "Divide by the world size after the all-reduce, or divide the loss by it.",
+            DIVIDE,
             "02", None, 1, where,
         )  # fmt: skip
     if _near(middle, 1 / count) and not _near(total, count):
@@ -105,7 +110,7 @@ def _factor(run: Evidence, one: Compared) -> Finding | None:
             "factor",
             f"The gradients are averaged, and divided by the world size once more: they are 1/"
             f"{count} of the mean over all samples.",
-            "Divide once: DDP and ReduceOp.AVG do it already.",
+            DIVIDE_ONCE,
             "03", None, 1, where,
         )  # fmt: skip
     if _near(middle, 1) and passes > 1 and _near(total, passes) and _fed_anew(one):
@@ -123,6 +128,13 @@ def _near(value: float, other: float) -> bool:
     return abs(value - other) <= FACTOR * abs(other)
 
 
+def sum_of_weights(step: Step) -> float:
+    """What all targets of a step count together; 0 if that could not be read, or is scaled."""
+    if not step.latest or any(p.scaled or not _weight(p) for p in step.latest):
+        return 0.0
+    return sum(_weight(p) * p.parts[0].terms for p in step.latest)
+
+
 def _total(one: Compared) -> tuple[float, int, str]:
     """What all targets of a step count together on a rank, in how many passes, of which line.
 
@@ -131,9 +143,9 @@ def _total(one: Compared) -> tuple[float, int, str]:
     totals, counts, lines = [], set(), set()
     for row in one.steps:
         for step in row:
-            if not step.latest or any(p.scaled or not _weight(p) for p in step.latest):
+            totals.append(sum_of_weights(step))
+            if not totals[-1]:
                 return 0.0, 0, ""
-            totals.append(sum(_weight(p) * p.parts[0].terms for p in step.latest))
             counts.add(len(step.latest))
             lines |= {p.line for p in step.latest}
     if not totals or len(counts) > 1 or len(lines) > 1:

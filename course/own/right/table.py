@@ -28,6 +28,7 @@ NOISE = "random numbers in the model"
 EVALUATION = "evaluation"
 FILES = "files written by several ranks"
 RESUME = "resume"
+ONE = "one process"  # of `right --deep`
 
 ORDER = (
     START, MODE, PRECISION, SETTINGS, RATE, SAMPLES, OWN, USED, TARGET, ZERO, BETWEEN, STEPS, AFTER,

@@ -10,4 +10,6 @@ SAME = 0.9  # of the samples of a step
 OFTEN = 0.8  # of the steps, in which ranks draw the same
 ENOUGH = 8  # samples that two ranks have in common
 ALIVE = 3  # gradients that a parameter must have got, steps that a rate must have been 0
+CLOSER = 10  # times: how much better the mean over all targets must fit than that of means
+TINY = 1e-5  # of the largest gradient: what rounding leaves of one that is zero
 SINCE = 2  # steps in which the mode or the precision differs

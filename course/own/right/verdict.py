@@ -75,7 +75,7 @@ class Verdict:
 
 def of(ranks: Sequence[Rank]) -> Verdict:
     """The verdict on what the ranks report; raises `CourseError` where that is too little."""
-    _demand(ranks)
+    demand(ranks)
     run = Evidence(ranks)
     rows: dict[str, Row] = {}
     findings: list[Finding] = []
@@ -108,7 +108,8 @@ def _place(finding: Finding) -> tuple[bool, int]:
     return finding.note, place
 
 
-def _demand(ranks: Sequence[Rank]) -> None:
+def demand(ranks: Sequence[Rank]) -> None:
+    """Raise `CourseError` where the reports are too few to compare."""
     if not ranks:
         raise CourseError("No rank came to its end, so nothing was seen of any step.")
     world = max(rank.world for rank in ranks)

@@ -73,9 +73,9 @@ class Comparison:
         }
 
     def __str__(self) -> str:
-        findings = report.text([_with_place(finding) for finding in self.findings])
+        findings = report.text([with_place(finding) for finding in self.findings])
         head = f"{self.title} What was compared on {words.plural(len(self.verdict.ranks), 'rank')}:"
-        return "\n".join(filter(None, [findings, head, *[_line(row) for row in self.rows]]))
+        return "\n".join(filter(None, [findings, head, *[line(row) for row in self.rows]]))
 
     def __repr__(self) -> str:
         return f"<Comparison: {self.title}>"
@@ -87,7 +87,7 @@ class Comparison:
         findings = "".join(
             f"<p><b>{html.escape(each.what.capitalize())}.</b> {html.escape(each.says)} "
             f"<i>Cure:</i> {html.escape(each.cure)}</p>"
-            for each in map(_with_place, self.findings)
+            for each in map(with_place, self.findings)
         )
         rows = "".join(
             f"<tr><td style='text-align:left'>{html.escape(row.row)}</td><td>{state(row)}</td>"
@@ -104,13 +104,14 @@ def state(row: Row) -> str:
     return row.state
 
 
-def _with_place(finding: Finding) -> Finding:
+def with_place(finding: Finding) -> Finding:
     """The finding with its line in the sentence, if that does not name it."""
     if not finding.where or finding.where in finding.says:
         return finding
     return replace(finding, says=f"{finding.says} See {finding.where}.")
 
 
-def _line(row: Row) -> str:
+def line(row: Row) -> str:
+    """A row in lines of text."""
     head = f"  {row.row:{NAME}}{state(row):{STATE}}"
     return paragraph(row.says, head, " " * len(head))

@@ -21,6 +21,7 @@ STEPS = "COURSE_WATCH_STEPS"  # for how many steps each rank is watched
 LOOKS_AT = "COURSE_WATCH_LOOKS_AT"  # ... and what of them: TIME for `why`, NUMBERS for `right`
 TIME, NUMBERS = "watch", "numbers"  # the sub-room whose `observer` looks at that
 REPORTS = "COURSE_WATCH_REPORTS"  # the folder for what it has seen of them
+BATCHES = "COURSE_WATCH_BATCHES"  # the folder for what its loaders give, for `right --deep`
 RANK, WORLD = "COURSE_RANK", "COURSE_WORLD"  # which rank it is, where a scheduler started it
 CLAIMED = "COURSE_WATCH_PID"  # the rank from which a process descends
 

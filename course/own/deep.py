@@ -1,0 +1,124 @@
+"""`right --deep` in a terminal: a script on several ranks, then on one process, and both compared.
+
+Rank 0 notes how it was started. The second run is that process again, in a world of one.
+"""
+
+import argparse
+import functools
+import json
+from pathlib import Path
+
+from course.core import CourseError
+from course.own import session, shared
+from course.own.finding import Finding
+from course.own.hang.ending import INTERRUPTED, ITSELF, STOPPED, Ending
+from course.own.numbers import record
+from course.own.numbers.record import COMMAND, Rank
+from course.own.right import of_one_process, verdict
+from course.own.right.of_one_process import Outcome
+from course.own.say import report
+from course.own.say.one_process import AgainstOneProcess
+from course.own.session import Session, exit_code
+from course.own.watch import timeline
+from course.own.watch.command import say
+from course.own.watch.process import BATCHES, NUMBERS
+
+SPAWNED = "--multiprocessing-fork"  # a process that the script has started itself
+# What a launcher tells each rank of the group, which is another one in a world of one.
+OF_THE_GROUP = ("TORCHELASTIC_", "GROUP_", "ROLE_", "COURSE_")
+ALONE = {"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": "localhost", "MASTER_PORT": "0"}
+
+
+def right(args: argparse.Namespace) -> int:
+    """The command `right --deep`; returns its exit code."""
+    if args.rank or args.folder:
+        raise CourseError(
+            "--deep starts a script on one process, too, so it needs the command that starts all "
+            "ranks, without --rank and --folder."
+        )
+    with session.folder(args) as (folder, _):
+        ending, answer = _both_runs(args, folder)
+    findings: list[Finding] = [*ending.findings, *(answer.findings if answer else [])]
+    if answer:
+        say(f"\n{answer}")
+    if args.json:
+        more = answer.plain() if answer else {"ranks": 0, "steps": 0, "rows": [], "parameters": []}
+        report.write(args.json, "right", args.command, findings, **ending.plain() | more)
+    return exit_code(ending, bool(answer and answer.findings))
+
+
+def _both_runs(args: argparse.Namespace, folder: Path) -> tuple[Ending, AgainstOneProcess | None]:
+    several, one, kept = (_new(folder / name) for name in ("ranks", "one", "batches"))
+    ending = _run(args, several, {BATCHES: str(kept)})
+    command = _command(kept)
+    if ending.findings or ending.code or ending.ended not in (ITSELF, STOPPED):
+        return ending, None
+    ranks = [record.read(path) for path in sorted(several.glob("rank*.json"))]
+    verdict.demand(ranks)
+    why = of_one_process.hindrance(ranks, len(list(kept.glob("*.pt")))) or _cannot_start(command)
+    if why:
+        return ending, AgainstOneProcess(of_one_process.not_compared(why), len(ranks))
+    say("\nNow one process, with the batches of all ranks.\n")
+    words = argparse.Namespace(**vars(args) | {"command": command["words"]})
+    alone = _run(words, one, _alone(command["env"]) | {BATCHES: str(kept)})
+    if alone.ended == INTERRUPTED:
+        return alone, None
+    return ending, AgainstOneProcess(_outcome(ranks, one, alone), len(ranks))
+
+
+def _new(folder: Path) -> Path:
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        raise CourseError(
+            f"{folder} is there already: give --keep a folder in which nothing was kept."
+        ) from None
+    return folder
+
+
+def _run(args: argparse.Namespace, folder: Path, more: dict[str, str]) -> Ending:
+    """Run a command until all its ranks have taken the steps that are compared."""
+    enough = functools.partial(_have_stepped, folder)
+    return Session(args, folder, None, of_one_process.STEPS, enough, NUMBERS, more).finish()
+
+
+def _have_stepped(folder: Path) -> bool:
+    """Whether all ranks have reported their steps; one whose script is over ends the run itself."""
+    return timeline.all_have_reported(folder) and not any(
+        record.read(path).is_over for path in folder.glob("rank*.json")
+    )
+
+
+def _command(kept: Path) -> dict | None:
+    """How rank 0 was started; its environment is not left lying about."""
+    path = kept / COMMAND
+    if not path.exists():
+        return None
+    raw = json.loads(path.read_text())
+    path.unlink()
+    return raw
+
+
+def _cannot_start(command: dict | None) -> str:
+    if command is None or SPAWNED in command["words"]:
+        return "the script starts its ranks itself, so it cannot be started as one process"
+    return ""
+
+
+def _alone(env: dict[str, str]) -> dict[str, str]:
+    """The environment of rank 0, in a world of one."""
+    found = {name: value for name, value in env.items() if not name.startswith(OF_THE_GROUP)}
+    for rank, world in shared.RANKS:
+        found |= {name: value for name, value in ((rank, "0"), (world, "1")) if name in env}
+    return found | ALONE
+
+
+def _outcome(ranks: list[Rank], folder: Path, ending: Ending) -> Outcome:
+    reports = [record.read(path) for path in folder.glob("rank*.json")]
+    if ending.code or ending.ended not in (ITSELF, STOPPED):
+        return of_one_process.not_compared(
+            "the script fails on one process, or stands still, with the batches of all ranks"
+        )
+    if not reports:
+        return of_one_process.not_compared("the script joins no group on one process")
+    return of_one_process.of(ranks, reports[0])

@@ -1,0 +1,267 @@
+"""Does one process compute the same gradients from the batches of all ranks? For `right --deep`.
+
+A script can be compared if the mean of what its ranks compute themselves is what one process
+computes, up to a factor. So whatever makes the runs differ in another way, such as batch norm or
+noise, hinders the comparison and is never a fault.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from course.own.finding import Finding
+from course.own.numbers.record import Optimizer, Rank, Step
+from course.own.right import of_gradients, of_losses, table
+from course.own.right.compared import OWN, Compared, multiple
+from course.own.right.evidence import Evidence
+from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
+from course.own.right.thresholds import CLOSER, FACTOR, NEAR, TINY, UNEVEN
+
+STEPS = 2  # that are watched: the first one is judged
+LOOK = "batches"  # under which a rank notes why it could not keep or give them
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A parameter's gradient: `times` one process's, and how far it is from that, relatively."""
+
+    name: str
+    times: float
+    difference: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was found, its row, and each parameter that has a gradient, those that differ first."""
+
+    row: Row
+    findings: list[Finding] = field(default_factory=list)
+    parameters: list[Difference] = field(default_factory=list)
+
+
+def hindrance(ranks: Sequence[Rank], batches: int) -> str:
+    """Why no run on one process could be compared with these; "" if it could.
+
+    `batches` is the number of batches that the ranks have kept.
+    """
+    run = Evidence(ranks)
+    if not run.steps:
+        return "no step of an optimizer was seen on all ranks"
+    seen = all(one.whole and one.whole[0][0] == 1 for one in run.optimizers)
+    if run.is_split or run.is_sharded or not seen:
+        return of_gradients.why_no_gradients(run)
+    if why := run.unseen(LOOK):
+        return why
+    return "" if batches else "the batches do not come from a DataLoader, so they cannot be stacked"
+
+
+def of(ranks: Sequence[Rank], alone: Rank) -> Outcome:
+    """Compare the ranks' gradients in the first step with those of the process that was `alone`."""
+    run = Evidence(ranks)
+    pairs = list(zip(run.optimizers, alone.optimizers, strict=False))
+    if not pairs or any(not o.watched or o.counts != c.each[0].counts for c, o in pairs):
+        return not_compared("the script has other parameters on one process, or takes no step")
+    outcomes = [_Pair(run, compared, one, alone).outcome() for compared, one in pairs]
+    order = [DIFFERS, NOT_SEEN, EQUAL]
+    first = min(outcomes, key=lambda each: (not each.findings, order.index(each.row.state)))
+    parameters = [each for outcome in outcomes for each in outcome.parameters]
+    return Outcome(first.row, first.findings, sorted(parameters, key=lambda each: -each.difference))
+
+
+def not_compared(why: str) -> Outcome:
+    """Nothing can be said, and why."""
+    return Outcome(Row(table.ONE, NOT_SEEN, f"not compared: {why}"))
+
+
+class _Pair:
+    """An optimizer on all ranks, and on one process."""
+
+    def __init__(self, run: Evidence, ranks: Compared, one: Optimizer, alone: Rank) -> None:
+        self._run, self._ranks, self._alone, self._of_one = run, ranks, alone, one
+        self._row, self._step = ranks.steps[0], one.watched[0]
+        clips = any(step.clips or any(p.scaled for p in step.latest) for step in self._row)
+        # Before what depends on the size of a gradient.
+        self._place = "first" if clips else "used"
+        self._own = ranks.samples(self._row, "own")
+        self._used, self._one = self._both(0)
+
+    def _both(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """The gradients of a step that the ranks use, and those of one process."""
+        one = Compared(self._ranks.number, [self._of_one], [0])
+        row = self._ranks.steps[number]
+        used = self._ranks.samples(row, self._place)
+        return used, one.samples((self._of_one.watched[number],), self._place)[0]
+
+    def outcome(self) -> Outcome:
+        """What comes of it."""
+        mean = self._own.mean(0)
+        if not all(np.isfinite(each).all() for each in (self._own, self._used, self._one)):
+            return not_compared("the gradients of the first step are not finite")
+        if not self._one.any() or not mean.any():
+            return not_compared("the gradients of the first step are zero")
+        if len({len(step.latest) for step in (*self._row, self._step)}) > 1:
+            return not_compared("a step has other backward passes on one process")
+        scale, residual = multiple(mean, self._one)
+        if found := self._mean_of_means(mean, residual):
+            return found
+        if residual > NEAR:
+            return not_compared(self._why_apart(residual))
+        return self._used_against(scale)
+
+    # -- the mean of the ranks' own gradients is another one --------------------------------------
+
+    def _mean_of_means(self, mean: np.ndarray, residual: float) -> Outcome | None:
+        """Whether one process has the mean over all targets, and the ranks that of their means."""
+        passes = [step.latest for step in self._row]
+        if any(len(each) != 1 or len(each[0].parts or []) != 1 for each in passes):
+            return None
+        terms = [each[0].parts[0].terms for each in passes]
+        if min(terms) < 1 or min(terms) == max(terms):
+            return None
+        weighted = np.average(self._own, axis=0, weights=terms)
+        _, exact = multiple(weighted, self._one)
+        _, used = multiple(self._used[0], mean)
+        if exact > NEAR or used > NEAR or exact > residual / CLOSER:
+            return None
+        counts = ", ".join(f"rank {r}: {n}" for r, n in zip(self._run.numbers, terms, strict=True))
+        says = f"by {residual:.1%}: each rank divides by its own number of targets ({counts})"
+        row = Row(table.ONE, DIFFERS, says)
+        if not all(map(_is_uneven, self._ranks.steps)):  # else it may be chance
+            return Outcome(row, [], self._differences())
+        finding = Finding(
+            "mean of means",
+            f"One process on the same samples has the mean over all targets, the ranks have the "
+            f"mean of their means ({counts}): their gradients differ from it by {residual:.1%}.",
+            of_losses.DIVIDE_BY_ALL,
+            "04c", None, 1, passes[0][0].called or passes[0][0].line,
+        )  # fmt: skip
+        return Outcome(row, [finding], self._differences())
+
+    def _why_apart(self, residual: float) -> str:
+        """What may be the reason that one process computes something else."""
+        ranks = self._run.ranks
+        if why := self._alone.unseen.get(LOOK):
+            return why
+        if self._row[0].before != self._step.before:
+            return "the weights at the start are others on one process"
+        if any(each.batch_norm for each in ranks):
+            return "batch norm uses the statistics of each rank's own batch"
+        passes = [each for step in (*self._row, self._step) for each in step.latest]
+        if any(each.noise for each in passes):
+            return "the model draws random numbers that are no dropout"
+        rows = {mark for step in self._row for each in step.latest for mark in each.rows}
+        if not {mark for each in self._step.latest for mark in each.rows} <= rows:
+            return (
+                "the model is called with other samples on one process: they do not come from a "
+                "DataLoader alone"
+            )
+        return (
+            f"one process's gradient is {residual:.0%} from the mean of the ranks' own. The loss "
+            "may depend on a batch as a whole, or on random numbers"
+        )
+
+    # -- it is the same, up to a factor ------------------------------------------------------------
+
+    def _used_against(self, scale: float) -> Outcome:
+        """Compare what the ranks use, where their own gradients fit those of one process."""
+        differences = self._differences()
+        apart = [each for each in differences if each.difference > NEAR]
+        most = max(each.difference for each in differences)
+        if not apart:
+            says = f"the same gradients, up to {most:.0e} of their size{self._second_step()}"
+            return Outcome(Row(table.ONE, EQUAL, says), [], differences)
+        names = some([each.name for each in apart])
+        alone = any(kind.name == OWN for kind in self._ranks.kinds[0][2])
+        times = apart[0].times
+        count = self._run.count
+        alike = all(_near(each.times, times) for each in apart)
+        if alone:
+            findings = self._not_averaged()
+            why = "" if findings else "; `right` without --deep judges that, over more steps"
+            says = f"each rank uses its own gradient of {names}{why}"
+            return Outcome(Row(table.ONE, DIFFERS, says), findings, differences)
+        says = f"{times:.3f} times one process's: {names}" if alike else f"unlike: {names}"
+        if not alike or not any(_near(times, each) for each in (count, 1 / count)):
+            why = "; why is not known, so this is not judged"
+            return Outcome(Row(table.ONE, DIFFERS, says + why), [], differences)
+        if why := self._why_by_design(scale):
+            return Outcome(Row(table.ONE, DIFFERS, f"{says}; {why}"), [], differences)
+        return Outcome(Row(table.ONE, DIFFERS, says), [self._factor(times, scale)], differences)
+
+    def _not_averaged(self) -> list[Finding]:
+        """What `right` finds of gradients that are not averaged, if the model is called past DDP.
+
+        Else two steps are too few: the ranks may average their weights later, or have parts of
+        their own, which only the seed of ours has made equal at the start.
+        """
+        if not any(each.bypassed for step in self._row for each in step.latest):
+            return []
+        return [each for each in of_gradients.averaged(self._run) if isinstance(each, Finding)]
+
+    def _why_by_design(self, scale: float) -> str:
+        """Why a factor of N or 1/N may be meant; "" if it cannot be.
+
+        If the ranks' own gradients are one process's without a factor, the loss is a mean, and what
+        combines the gradients multiplies them. Else the loss must be the mean on one process: a
+        sum, or a loss that is divided by a fixed number, grows with the batch.
+        """
+        if self._row[0].rates != self._step.rates:
+            return "the learning rate also depends on the number of ranks, so this is not judged"
+        if _near(scale, 1):
+            return ""
+        sends = self._run.ranks[0].sends
+        if sends.get("forward") or (self._run.ranks[0].wrapped and sends.get("between")):
+            return "the ranks exchange more than gradients, so this is not judged"
+        total = of_losses.sum_of_weights(self._step)
+        if not total:
+            return f"{of_losses.UNREAD}, so this is not judged"
+        return "" if _near(total, 1) else "the loss is no mean over a batch, so this is not judged"
+
+    def _factor(self, times: float, scale: float) -> Finding:
+        count, last = self._run.count, self._row[0].latest[-1]
+        large = times > 1
+        how = f"{count} times" if large else f"1/{count} of"
+        return Finding(
+            "factor",
+            f"The gradients on {count} ranks are {how} those of one process on the same samples.",
+            of_losses.DIVIDE if large else of_losses.DIVIDE_ONCE,
+            "02" if large else "03", None, 1, self._row[0].line if _near(scale, 1) else last.line,
+        )  # fmt: skip
+
+    def _second_step(self) -> str:
+        """How the next step compares, which depends on what the optimizer has changed."""
+        rates, alone = self._row[0].rates, self._step.rates
+        if rates != alone:
+            return f"; the learning rate is {rates[0]:g}, and {alone[0]:g} on one process"
+        if any(len(each) < STEPS for each in (self._ranks.whole, self._of_one.watched)):
+            return ""
+        used, one = self._both(1)
+        away = float(np.linalg.norm(used - one, axis=1).max() / np.linalg.norm(one))
+        return f", and after a step of the optimizer up to {away:.0e}"
+
+    # -- each parameter ----------------------------------------------------------------------------
+
+    def _differences(self) -> list[Difference]:
+        """Of each parameter whose gradient is more than what rounding leaves."""
+        parts = zip(
+            self._ranks.names, self._ranks.parts(self._used), self._ranks.parts(self._one),
+            strict=True,
+        )  # fmt: skip
+        least = TINY * float(np.abs(self._one).max())
+        found = []
+        for name, used, one in parts:
+            size = float(np.linalg.norm(one))
+            if one.size and np.abs(one).max() > least:
+                away = float(np.linalg.norm(used - one, axis=1).max())
+                found.append(Difference(name, multiple(used[0], one)[0], away / size))
+        return found
+
+
+def _is_uneven(row: Sequence[Step]) -> bool:
+    terms = [each.parts[0].terms for step in row for each in step.latest if each.parts]
+    return bool(terms) and max(terms) > UNEVEN * min(terms)
+
+
+def _near(value: float, other: float) -> bool:
+    return abs(value - other) <= FACTOR * abs(other)
