@@ -85,3 +85,23 @@ def test_a_loss_that_is_no_number_is_said_and_its_curve_breaks_off(value):
     assert f"Step 30 of 564: loss {value}" in picture.alt
     assert_fits(picture)
     assert live_curves.draw(logged[-1:]).alt.startswith("Step 30 of 564")
+
+
+@pytest.mark.parametrize(
+    ("steps", "pieces"),
+    [
+        ([*range(1, 41)], 1),
+        ([*range(1, 11), *range(30, 41)], 2),  # away while the other rank went on
+        ([*range(1, 21), *range(11, 41)], 2),  # back at a snapshot
+        ([*range(1, 41, 10)], 1),  # only every tenth step
+    ],
+)
+def test_a_line_is_cut_where_its_rank_was_away_or_went_back(steps, pieces):
+    logged = [{"rank": 0, "step": step, "loss": 1.0} for step in range(1, 41)]
+    logged += [{"rank": 1, "step": step, "loss": 2.0} for step in steps]
+    assert live_curves.draw(logged).count('stroke-linejoin="round"') == 1 + pieces
+
+
+def test_a_rank_alone_is_never_away():
+    logged = [{"rank": 0, "step": 2**power, "loss": 1.0} for power in range(12)]
+    assert live_curves.draw(logged).count('stroke-linejoin="round"') == 1
