@@ -18,6 +18,7 @@ TOP = 22  # of a plot's lines, below its name
 TITLE_LETTERS = 76  # that fit
 NAMED = 8  # ranks that fit in the legend: more would share colours
 GAP = 24  # between plots
+SMALL = 1e-4  # below it a number has an exponent
 AWAY = 3  # times the usual distance of two steps: the rank was away in between
 
 Point = tuple[float, float]  # a step and a value
@@ -62,8 +63,7 @@ def _told(rows: list[Row], names: list[str]) -> str:
     """The ends of the lines in words, for the alt text."""
     lines = {name: [row[name] for row in rows if _is_finite(row.get(name))] for name in names}
     return "; ".join(
-        f"{name} from {words.significant(line[0], 3)} to {words.significant(line[-1], 3)}"
-        for name, line in lines.items()
+        f"{name} from {_short(line[0])} to {_short(line[-1])}" for name, line in lines.items()
     )
 
 
@@ -105,18 +105,23 @@ def _title(rows: list[Row], result: Row, done: bool) -> str:
     title = f"Step {last['step']}"
     if "steps" in last:
         title = f"All {last['steps']} steps" if done else f"{title} of {last['steps']}"
-    known = {name: words.significant(value, 3) for name, value in result.items()}
+    known = {name: _short(value) for name, value in result.items()}
     for name in _plotted(rows):
         newest = {row["rank"]: row[name] for row in rows if name in row}.values()
         odd = [value for value in newest if not _is_finite(value)]
         ends = odd[:1] or (min(newest), max(newest))
-        known[name] = " to ".join(dict.fromkeys(words.significant(end, 3) for end in ends))
+        known[name] = " to ".join(dict.fromkeys(_short(end) for end in ends))
     sign = ": "
     for name, value in known.items():
         more = f"{sign}{name} {value}"
         if len(title + more) <= TITLE_LETTERS:
             title, sign = title + more, ", "
     return title
+
+
+def _short(value: float) -> str:
+    """Three significant digits; a very small number has an exponent instead of zeros."""
+    return f"{value:.1e}" if 0 < abs(value) < SMALL else words.significant(value, 3)
 
 
 def _progress(rows: list[Row], y: float, done: bool) -> str:
@@ -134,7 +139,7 @@ def _plot(name: str, rows: list[Row], x: float, y: float, width: float) -> str:
     low, high = min(0.0, *values), max(0.0, *values) if any(values) else 1.0
     first, last = min(row["step"] for row in rows), max(row["step"] for row in rows)
     ends = {low: y + HEIGHT, high: y + TOP}
-    named = {value: words.significant(value, 3) for value in ends}
+    named = {value: _short(value) for value in ends}
     left, right = x + max(map(svg.text_width, named.values())) + 4, x + width
 
     def place(step: float, value: float) -> tuple[float, float]:

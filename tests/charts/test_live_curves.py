@@ -53,6 +53,11 @@ def test_what_a_script_logs_last_is_in_the_title():
     assert "accuracy" not in live_curves.draw([*logged, *rows(570)[-1:]]).alt
 
 
+def test_a_tiny_number_has_an_exponent():
+    logged = [*rows(560), {"rank": 0, "time": 2.0, "off": 1.19e-7}]
+    assert "All 564 steps: off 1.2e-07, loss" in live_curves.draw(logged, ended=True).alt
+
+
 def test_each_plot_has_the_ends_of_both_axes():
     picture = live_curves.draw(rows(560, pairs_per_s=2500.0, lowest=-0.25))
     texts = re.findall(r"<text[^>]*>([^<]*)<", picture)
