@@ -1,7 +1,9 @@
 """Live curves of what a script logs: a progress bar and small plots with one line per rank."""
 
 import math
+import statistics
 from collections import defaultdict
+from itertools import pairwise
 
 from course.core import words
 from course.drawing import Picture, palette, svg
@@ -16,7 +18,10 @@ TOP = 22  # of a plot's lines, below its name
 TITLE_LETTERS = 76  # that fit
 NAMED = 8  # ranks that fit in the legend: more would share colours
 GAP = 24  # between plots
+SMALL = 1e-4  # below it a number has an exponent
+AWAY = 3  # times the usual distance of two steps: the rank was away in between
 
+Point = tuple[float, float]  # a step and a value
 Row = dict[str, float | str]  # what `log` wrote: the rank and the step among its names
 
 
@@ -58,8 +63,7 @@ def _told(rows: list[Row], names: list[str]) -> str:
     """The ends of the lines in words, for the alt text."""
     lines = {name: [row[name] for row in rows if _is_finite(row.get(name))] for name in names}
     return "; ".join(
-        f"{name} from {words.significant(line[0], 3)} to {words.significant(line[-1], 3)}"
-        for name, line in lines.items()
+        f"{name} from {_short(line[0])} to {_short(line[-1])}" for name, line in lines.items()
     )
 
 
@@ -101,18 +105,23 @@ def _title(rows: list[Row], result: Row, done: bool) -> str:
     title = f"Step {last['step']}"
     if "steps" in last:
         title = f"All {last['steps']} steps" if done else f"{title} of {last['steps']}"
-    known = {name: words.significant(value, 3) for name, value in result.items()}
+    known = {name: _short(value) for name, value in result.items()}
     for name in _plotted(rows):
         newest = {row["rank"]: row[name] for row in rows if name in row}.values()
         odd = [value for value in newest if not _is_finite(value)]
         ends = odd[:1] or (min(newest), max(newest))
-        known[name] = " to ".join(dict.fromkeys(words.significant(end, 3) for end in ends))
+        known[name] = " to ".join(dict.fromkeys(_short(end) for end in ends))
     sign = ": "
     for name, value in known.items():
         more = f"{sign}{name} {value}"
         if len(title + more) <= TITLE_LETTERS:
             title, sign = title + more, ", "
     return title
+
+
+def _short(value: float) -> str:
+    """Three significant digits; a very small number has an exponent instead of zeros."""
+    return f"{value:.1e}" if 0 < abs(value) < SMALL else words.significant(value, 3)
 
 
 def _progress(rows: list[Row], y: float, done: bool) -> str:
@@ -130,7 +139,7 @@ def _plot(name: str, rows: list[Row], x: float, y: float, width: float) -> str:
     low, high = min(0.0, *values), max(0.0, *values) if any(values) else 1.0
     first, last = min(row["step"] for row in rows), max(row["step"] for row in rows)
     ends = {low: y + HEIGHT, high: y + TOP}
-    named = {value: words.significant(value, 3) for value in ends}
+    named = {value: _short(value) for value in ends}
     left, right = x + max(map(svg.text_width, named.values())) + 4, x + width
 
     def place(step: float, value: float) -> tuple[float, float]:
@@ -147,16 +156,35 @@ def _plot(name: str, rows: list[Row], x: float, y: float, width: float) -> str:
         svg.text(left, y + HEIGHT + 16, f"{first}", colour=palette.MUTED),
     ]
     for rank, points in sorted(lines.items()):
-        drawn, colour = [place(*point) for point in points], palette.rank_colour(rank)
-        if len(drawn) > 1:
-            parts.append(svg.polyline(drawn, colour=colour))
-        parts.append(svg.circle(*drawn[-1], 3, colour))
+        colour = palette.rank_colour(rank)
+        others = {step for other, line in lines.items() if other != rank for step, _ in line}
+        for piece in _pieces(points, others):
+            if len(piece) > 1:
+                drawn = [place(*point) for point in piece]
+                parts.append(svg.polyline(drawn, colour=colour))
+        parts.append(svg.circle(*place(*points[-1]), 3, colour))
     return "".join(parts)
 
 
-def _lines(name: str, rows: list[Row]) -> dict[int, list[tuple[float, float]]]:
+def _pieces(points: list[Point], others: set[float]) -> list[list[Point]]:
+    """A rank's line, cut where the rank went back to an earlier step, or was away.
+
+    A rank was away if other ranks took steps between two of its own that are unusually far apart.
+    """
+    ahead = [after - step for (step, _), (after, _) in pairwise(points) if after > step]
+    far = AWAY * statistics.median(ahead or [math.inf])
+    pieces = [points[:1]]
+    for (step, _), point in pairwise(points):
+        away = point[0] - step > far and any(step < other < point[0] for other in others)
+        if point[0] < step or away:
+            pieces.append([])
+        pieces[-1].append(point)
+    return pieces
+
+
+def _lines(name: str, rows: list[Row]) -> dict[int, list[Point]]:
     """The (step, value) pairs of `name` by rank, of the values that an axis can have."""
-    lines: dict[int, list[tuple[float, float]]] = defaultdict(list)
+    lines: dict[int, list[Point]] = defaultdict(list)
     for row in rows:
         if _is_finite(row.get(name)):
             lines[row["rank"]].append((row["step"], row[name]))

@@ -2,6 +2,7 @@
 
 import difflib
 import functools
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,13 +26,18 @@ class Exercise:
         return _number(self.path)
 
     @property
-    def next(self) -> str:
-        """A few words on what comes after it in its lab."""
+    def later(self) -> list[str]:
+        """The names of the exercises that come after it in its lab."""
         every = list(exercises().values())
-        later = every[every.index(self) + 1 :]
-        if later and later[0].path == self.path:
-            return f"Next: `{later[0].name}`."
-        return f"It was the last exercise of lab {self.lab}: read on there."
+        return [one.name for one in every[every.index(self) + 1 :] if one.path == self.path]
+
+    def next(self, passed: Collection[str] = ()) -> str:
+        """A few words on what comes after it in its lab, if these exercises have passed."""
+        if not self.later:
+            return f"It was the last exercise of lab {self.lab}: read on there."
+        if still_open := [name for name in self.later if name not in passed]:
+            return f"Next: `{still_open[0]}`."
+        return f"The later exercises of lab {self.lab} have passed: read on there."
 
     @property
     def lesson(self) -> "Lesson":

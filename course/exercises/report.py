@@ -3,7 +3,7 @@
 What was asked stands beside what was judged, so that a verdict which ended early is never a pass.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -17,12 +17,14 @@ from course.exercises.verdict import Outcome, Result
 class Report:
     """The verdict on one exercise; a notebook shows it as a table.
 
-    `asked` are the names of all checks that were to run, `results` what came of them, in order.
+    `asked` are the names of all checks that were to run, `results` what came of them, in order, and
+    `passed` the other exercises that are known to have passed.
     """
 
     exercise: str
     asked: Sequence[str]
     results: Sequence[Result]
+    passed: Collection[str] = ()
 
     @property
     def ok(self) -> bool:
@@ -97,7 +99,7 @@ class Report:
         """The verdict; if all holds, what comes next, too."""
         known = exercises()
         if self.ok and self.exercise in known:
-            return f"{self.verdict} {known[self.exercise].next}"
+            return f"{self.verdict} {known[self.exercise].next(self.passed)}"
         return self.verdict
 
     def _shown(self) -> Sequence[Result]:

@@ -177,6 +177,14 @@ def _runs(lesson: Lesson, _: Course) -> Iterator[Fault]:
         yield 1, "a lab writes a script and runs it on ranks from a cell: `%torchrun … src/NAME.py`"
 
 
+def _folded(lesson: Lesson, _: Course) -> Iterator[Fault]:
+    """JupyterLab shows the first line of a folded cell."""
+    for cell in lesson.cells:
+        folded = "hide-input" in cell.options.get("tags", [])
+        if folded and not cell.source.startswith(("%%writefile", "# ")):
+            yield cell.line, "a folded cell begins with a comment that says what it shows"
+
+
 def _importable(lesson: Lesson, _: Course) -> Iterator[Fault]:
     """Processes import the script where they are not forked: on macOS, and from Python 3.14 on."""
     for cell, text in _scripts(lesson):
@@ -225,6 +233,7 @@ OF_A_LAB = (
     _explained,
     _something_to_do,
     _runs,
+    _folded,
     _importable,
     _group_outlives_models,
 )

@@ -4,6 +4,7 @@ The same lesson makes the same bytes outside the outputs, so that a test can tel
 committed is current.
 """
 
+import itertools
 import re
 import shutil
 import sysconfig
@@ -123,14 +124,15 @@ def rewrite_prose(root: Path, wanted: list[Lesson]) -> list[str]:
 def _reworded(cells: list[NotebookNode], ran: list[NotebookNode]) -> dict[str, str] | None:
     """The new words of each reworded question of a guess by its old ones; None for other code.
 
-    A question is prose: no answer depends on its words. Both are as an output shows them.
+    A question is prose: no answer depends on its words. Both are as an output shows them. So are
+    the comments that a cell begins with, which a folded cell shows.
     """
     if len(cells) != len(ran):
         return None
     found = {}
     for cell, before in zip(cells, ran, strict=True):
         (line, _, new), (line_before, _, old) = (
-            each.source.partition("\n") for each in (cell, before)
+            _below_its_comments(each.source).partition("\n") for each in (cell, before)
         )
         if line != line_before or (new != old and not lesson_marks.GUESS.match(line)):
             return None
@@ -138,6 +140,11 @@ def _reworded(cells: list[NotebookNode], ran: list[NotebookNode]) -> dict[str, s
             old, new = (lesson_marks.as_html(" ".join(each.split())) for each in (old, new))
             found[old] = new
     return found
+
+
+def _below_its_comments(source: str) -> str:
+    lines = source.splitlines(keepends=True)
+    return "".join(itertools.dropwhile(lambda line: line.startswith("#"), lines))
 
 
 def _ask_anew(cell: NotebookNode, reworded: Mapping[str, str]) -> None:

@@ -6,7 +6,7 @@ write the same one. Each is written whole or not at all.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -42,6 +42,11 @@ def spoken(when: str) -> str:
 def read(exercise: str, src: Path) -> Kept | None:
     """What is kept of an exercise; None where nothing is. A broken file is put aside, and said."""
     return keeping.read(_path(exercise, src), _parse, "what passes is")
+
+
+def passed(exercises: Iterable[str], src: Path) -> set[str]:
+    """Those of these exercises that have passed at some time."""
+    return {name for name in exercises if (kept := read(name, src)) and kept.passed}
 
 
 def _path(exercise: str, src: Path) -> Path:

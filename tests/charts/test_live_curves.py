@@ -53,6 +53,11 @@ def test_what_a_script_logs_last_is_in_the_title():
     assert "accuracy" not in live_curves.draw([*logged, *rows(570)[-1:]]).alt
 
 
+def test_a_tiny_number_has_an_exponent():
+    logged = [*rows(560), {"rank": 0, "time": 2.0, "off": 1.19e-7}]
+    assert "All 564 steps: off 1.2e-07, loss" in live_curves.draw(logged, ended=True).alt
+
+
 def test_each_plot_has_the_ends_of_both_axes():
     picture = live_curves.draw(rows(560, pairs_per_s=2500.0, lowest=-0.25))
     texts = re.findall(r"<text[^>]*>([^<]*)<", picture)
@@ -85,3 +90,23 @@ def test_a_loss_that_is_no_number_is_said_and_its_curve_breaks_off(value):
     assert f"Step 30 of 564: loss {value}" in picture.alt
     assert_fits(picture)
     assert live_curves.draw(logged[-1:]).alt.startswith("Step 30 of 564")
+
+
+@pytest.mark.parametrize(
+    ("steps", "pieces"),
+    [
+        ([*range(1, 41)], 1),
+        ([*range(1, 11), *range(30, 41)], 2),  # away while the other rank went on
+        ([*range(1, 21), *range(11, 41)], 2),  # back at a snapshot
+        ([*range(1, 41, 10)], 1),  # only every tenth step
+    ],
+)
+def test_a_line_is_cut_where_its_rank_was_away_or_went_back(steps, pieces):
+    logged = [{"rank": 0, "step": step, "loss": 1.0} for step in range(1, 41)]
+    logged += [{"rank": 1, "step": step, "loss": 2.0} for step in steps]
+    assert live_curves.draw(logged).count('stroke-linejoin="round"') == 1 + pieces
+
+
+def test_a_rank_alone_is_never_away():
+    logged = [{"rank": 0, "step": 2**power, "loss": 1.0} for power in range(12)]
+    assert live_curves.draw(logged).count('stroke-linejoin="round"') == 1

@@ -41,9 +41,16 @@ def test_a_pass_says_what_comes_next():
         assert following[last] == f"It was the last exercise of lab {lab.number}: read on there."
 
 
-def said_of(name: str) -> str:
+def test_what_comes_next_has_not_passed_yet():
+    assert said_of("start_here", "my_all_gather") == "Next: `my_reduce_scatter`."
+    both = said_of("start_here", "my_all_gather", "my_reduce_scatter")
+    assert both == "The later exercises of lab 00 have passed: read on there."
+
+
+def said_of(name: str, *passed: str) -> str:
     """Return what a terminal says after the verdict that all checks hold."""
-    verdict, _, said = repr(report(name, Outcome.PASSED)).splitlines()[0].partition(" hold. ")
+    known = replace(report(name, Outcome.PASSED), passed=passed)
+    verdict, _, said = repr(known).splitlines()[0].partition(" hold. ")
     assert verdict == f"{name}: 1 of 1 checks"
     return said
 

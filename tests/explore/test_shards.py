@@ -75,5 +75,18 @@ def test_a_run_is_drawn_below():
     run = pd.DataFrame({"file": ["a", "d"], "line": [3, 4], "rank": [0, 1]})
     drawn = explore.shards(run, way=shards.PARTS).picture
     assert "Your run" in drawn and "In the run a line is read 0 to 1 times" in drawn
-    assert "line 4 of file d: rank 1" in drawn and "line 5 of file d: nobody" in drawn
+    assert "line 4 of file d: rank 1" in drawn and "line 5 of file d: no rank" in drawn
     assert_fits(drawn)
+
+
+@pytest.mark.parametrize(
+    ("lines", "title"),
+    [
+        ([0, 1, 2, 3, 4, 5], "In your run 6 of 12 lines are missing"),
+        ([*range(12)], "In your run each line is read once"),
+        ([*range(12), 3], "In your run a line is read 2 times"),
+    ],
+)
+def test_the_title_is_that_of_the_run(lines, title):
+    run = pd.DataFrame({"file": "a", "line": lines, "rank": 0})
+    assert f"<title>{title}</title>" in explore.shards(run, way=shards.FILES).picture

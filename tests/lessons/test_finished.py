@@ -49,6 +49,7 @@ BROKEN = {
     "wide": (FIRST, "word " * 30 + "\n\n" + FIRST, "columns: wrap prose"),
     "code alone": (FIRST, script(CODE), "words a line at least"),
     "only to read": (FIRST, script(CODE), "nothing to run or to write"),
+    "folded without a word": ("hide-input]\n\n# ", "hide-input]\n\n#", "begins with a comment"),
     "no run": ("%why torchrun", "%why --help", "runs it on ranks from a cell"),
     "acts when imported": (FIRST, script("DataLoader(d, num_workers=2)"), "nothing may act here"),
     "model after its group": (

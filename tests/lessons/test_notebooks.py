@@ -124,6 +124,15 @@ def test_a_question_of_a_guess_is_prose(tmp_path):
     assert "build it" in failure
 
 
+def test_the_comment_that_a_cell_begins_with_is_prose(copied):
+    outputs = [cell.get("outputs") for cell in notebook(copied, "solutions").cells]
+    lesson = copied / "course" / "lessons" / f"{NAME}.md"
+    rewrite(lesson, "import sys\n", "# The sum\nimport sys\n")
+    assert notebooks.rewrite_prose(copied, lesson_module.lessons(copied)) == []
+    assert complaints(copied) == []
+    assert [cell.get("outputs") for cell in notebook(copied, "solutions").cells] == outputs
+
+
 def test_figures_are_written(finished):
     assert (finished / "images" / "sum.svg").read_text() == FIGURES["sum.svg"]
 

@@ -148,3 +148,12 @@ def test_a_check_keeps_what_passed_and_says_so_when_it_no_longer_does(
     assert "passed on" not in cell("%check ring").shown
     script.write_text(TEXT)
     assert cell("%changes ring").shown == "src/ring.py is as it was when it passed.\n"
+
+
+def test_a_check_names_as_next_what_has_not_passed(
+    cell: RunCell, labs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("course.checks.check", lambda name, **_: report("passed", exercise=name))
+    (labs / "src" / "start_here.py").write_text(TEXT)
+    progress.record(report("passed", exercise="my_all_gather"), TEXT, labs / "src")
+    assert "hold. Next: `my_reduce_scatter`." in cell("%check start_here").shown

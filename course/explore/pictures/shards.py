@@ -33,11 +33,14 @@ def draw(
         top = end + 46
         end = top + len(measured.sizes) * ROW
         body += [svg.text(LEFT, top - 14, "Your run", bold=True), *_grid(measured, top)]
+    title, subtitle = _title(reading), _subtitle(ranks, workers, reading)
+    if measured:
+        title, subtitle = _title_of_run(measured), f"Above, by the model: {title}"
     return svg.card(
         end + 16,
-        _title(reading),
+        title,
         body,
-        subtitle=_subtitle(ranks, workers, reading),
+        subtitle=subtitle,
         alt=f"{words.plural(files, 'file')} as rows of lines, coloured by the ranks that read "
         f"them: a line is read {_range(reading)}. The ranks get "
         f"{' and '.join(map(str, reading.batches))} batches."
@@ -67,6 +70,15 @@ def _title(reading: model.Reading) -> str:
     return f"Each line is read once, and all ranks have {words.plural(few, 'batch')}"
 
 
+def _title_of_run(run: model.Reading) -> str:
+    most, missing = max(map(run.times, run.lines)), sum(not run.times(line) for line in run.lines)
+    if most > 1:
+        return f"In your run a line is read {most} times"
+    if missing:
+        return f"In your run {missing} of {len(run.lines)} lines are missing"
+    return "In your run each line is read once"
+
+
 def _subtitle(ranks: int, workers: int, reading: model.Reading) -> str:
     each = f"{ranks} × {workers} loader workers" if workers else f"{ranks} ranks without workers"
     readers = words.plural(ranks * max(workers, 1), "reader")
@@ -85,8 +97,8 @@ def _grid(reading: model.Reading, top: float) -> list[str]:
             name = f"file {model.NAMES[file]}"
             parts.append(svg.text(LEFT - 14, y + 15, name, anchor="end", colour=palette.MUTED))
         by = reading.readers.get((file, line), ())
-        told = ", ".join(f"rank {rank}" for rank in by) or "nobody"
-        tip = f"line {line} of file {model.NAMES[file]}: {told}"
+        by_ranks = ", ".join(f"rank {rank}" for rank in by) or "no rank"
+        tip = f"line {line} of file {model.NAMES[file]}: {by_ranks}"
         parts.append(svg.rect(x, y, WIDE - 4, HIGH, palette.WAIT, tip=tip))
         for number, rank in enumerate(by):
             wide = (WIDE - 4) / len(by)
