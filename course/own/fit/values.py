@@ -55,6 +55,9 @@ class Values:
         if given and not any(isinstance(each, FakeTensor) for each in given):
             with unset_fake_temporarily():  # the script's data: small, and its values count
                 return function(*args, **kwargs)
+        if _selects(name, args):
+            self._assume()
+            return _all_selected(name, function, args)
         result = self._shapes.run(function, given, args, kwargs)
         if isinstance(result, FakeTensor):
             result.known = _known(name, args)
@@ -140,6 +143,33 @@ def _swapped(real: Any) -> Any:
             real(parameter, other)
 
     return swap
+
+
+def _selects(name: str, args: tuple) -> bool:
+    """Whether an operation chooses by values that a rehearsal does not have."""
+    if name == "index":
+        return any(map(_is_mask, args[1]))
+    return name in ("nonzero", "masked_select")
+
+
+def _all_selected(name: str, function: Any, args: tuple) -> Tensor:
+    """The result of such a choice if it takes all: never less than what a real run has."""
+    if name == "nonzero":
+        return _places(args[0])
+    if name == "masked_select":
+        return args[0].new_empty(torch.broadcast_shapes(*(each.shape for each in args)).numel())
+    places: list[Tensor | None] = []
+    for each in args[1]:
+        places += _places(each).unbind(1) if _is_mask(each) else [each]
+    return function(args[0], places)
+
+
+def _is_mask(tensor: Tensor | None) -> bool:
+    return tensor is not None and tensor.dtype in (torch.bool, torch.uint8)
+
+
+def _places(tensor: Tensor) -> Tensor:
+    return torch.empty((tensor.numel(), tensor.dim()), dtype=torch.int64)
 
 
 def _known(name: str, args: tuple) -> float | None:
