@@ -59,6 +59,13 @@ CODE = {
     "_DisableTorchDispatch": ("torch._C", R, "to read a value past a dispatch mode"),
     "_cdata": ("torch.UntypedStorage", R, "which memory a tensor has"),
     "_schema": ("torch.ops.aten.add.Tensor", R, "what an operation does to its arguments"),
+    "_foreach_utils": ("torch.utils", R, "holds the next two"),
+    "_get_foreach_kernels_supported_devices": (
+        "torch.utils._foreach_utils",
+        R,
+        "where optimizers work on lists by default",
+    ),
+    "_foreach_supported_types": ("torch.optim.optimizer", R, "which tensors may be in one"),
     "_local_tensor": ("", LESS, "which part of a split tensor lies here; on an object of torch's"),
     # checks
     "_world": (C10D, R, "the process groups that there are"),

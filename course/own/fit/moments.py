@@ -102,6 +102,7 @@ class Moments:
         gradients = [each.grad for each in self._parameters(optimizer) if each.grad is not None]
         self.has_gradients |= bool(gradients)
         self._ledger.mark(gradients, "gradients")
+        self._ledger.mark(self._parameters(optimizer), "weights")  # also those of no module
 
     def _step_ends(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         self._taken[id(optimizer)] = self._taken.get(id(optimizer), 0) + 1

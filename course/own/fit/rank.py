@@ -12,11 +12,20 @@ import torch.distributed.optim  # before torch.tensor is replaced, which it comp
 from torch import nn
 from torch.distributed import checkpoint, device_mesh
 from torch.distributed import distributed_c10d as c10d
+from torch.optim import optimizer, swa_utils
 from torch.utils.data import DataLoader
 
+from course.core import insides
 from course.own.fit import reducer
 from course.own.fit.ledger import Ledger
-from course.own.fit.torch_insides import FakeStore, parse_to, unset_fake_temporarily
+from course.own.fit.torch_insides import (
+    LIST_TYPES,
+    FakeStore,
+    FakeTensor,
+    list_devices,
+    parse_to,
+    unset_fake_temporarily,
+)
 from course.pretended import pretend_torch_cuda
 
 
@@ -35,6 +44,7 @@ def install(ranks: int, ledger: Ledger) -> None:
     _install_autocast()
     _install_loader()
     _install_moves(ledger)
+    _install_lists(ledger)
     for home in (torch, checkpoint):  # nothing is written over what the user has
         home.save = lambda *args, **kwargs: None
     torch.multiprocessing.spawn = lambda call, args=(), *more, **options: call(0, *args)
@@ -176,6 +186,21 @@ def _install_moves(ledger: Ledger) -> None:
     torch.Tensor.cuda = lambda self, *args, **kwargs: moved(self, "cuda")
     for name in ("tensor", "as_tensor", "asarray"):
         setattr(torch, name, _made_there(getattr(torch, name), moved))
+
+
+def _install_lists(ledger: Ledger) -> None:
+    """Optimizers work on lists of tensors by default (`foreach`), as torch has it on a GPU.
+
+    For a moment that holds more than a loop over the tensors, which is the default on a CPU.
+    """
+    for types in LIST_TYPES:
+        types.append(FakeTensor)
+
+    def devices() -> list[str]:
+        return [*list_devices(), *(["cpu"] if ledger.record.uses_gpu else [])]
+
+    for home in (optimizer, swa_utils):
+        insides.replace(home, "_get_foreach_kernels_supported_devices", devices)
 
 
 def _made_there(make: Callable, moved: Callable) -> Callable:

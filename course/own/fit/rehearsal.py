@@ -25,6 +25,10 @@ from course.own.fit.torch_insides import NOT_FOLLOWED, DynamicOutputShapeExcepti
 from course.own.watch.lines import Lines
 
 NO_DATA = ("data is not allocated", "no storage", "meta tensor", "FakeTensor")
+INSTEAD = (
+    "Avoid this line by an option of the script, or have one GPU take two real steps and print "
+    "torch.cuda.max_memory_allocated()."
+)
 
 
 def main() -> None:
@@ -144,11 +148,12 @@ def _why(error: BaseException, lines: Lines) -> str:
     text = " ".join(str(error).split())[:200]
     name = type(error).__name__
     if isinstance(error, DynamicOutputShapeException):
-        shape = f"the shape of what {text} returns depends on data"
-        return f"The rehearsal cannot follow the script{at}: {shape}."
-    if isinstance(error, NOT_FOLLOWED) or any(each in text for each in NO_DATA):
-        return f"The rehearsal cannot follow the script{at}: {name}: {text}"
-    return f"The script fails{at}: {name}: {text}"
+        text = f"the shape of what {text} returns depends on data"
+    elif isinstance(error, NOT_FOLLOWED) or any(each in text for each in NO_DATA):
+        text = f"{name}: {text.rstrip('.')}"
+    else:
+        return f"The script fails{at}: {name}: {text}"
+    return f"The rehearsal cannot follow the script{at}: {text}. {INSTEAD}"
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ def _doubts(answer: Result) -> list[str]:
     if answer.assumed:
         lines.append(
             f"Assumed: the script asks for values at {', '.join(answer.assumed)}; a rehearsal has "
-            "none, so plausible ones were given."
+            "none, so plausible ones were given; what is selected by values is taken to be all."
         )
     if not answer.rehearsals[0].account.uses_gpu:
         lines.append("The script puts nothing on a GPU, so all its tensors are counted.")

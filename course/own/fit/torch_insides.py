@@ -27,6 +27,14 @@ FakeStore = insides.inside(
 value_of = insides.inside(torch.ops.aten, "_local_scalar_dense")  # what `.item()` runs
 parse_to = insides.inside(insides.inside(_C, "_nn"), "_parse_to")  # the arguments of `Tensor.to`
 bucket_assignment = insides.inside(dist, "_compute_bucket_assignment_by_size")  # DDP's
+_LISTS = insides.module("torch.utils._foreach_utils")
+# The devices on which optimizers work on lists of tensors by default, and the types that may be in
+# one: for optimizers, and for clipping.
+list_devices = insides.inside(_LISTS, "_get_foreach_kernels_supported_devices")
+LIST_TYPES = (
+    insides.inside(insides.module("torch.optim.optimizer"), "_foreach_supported_types"),
+    insides.inside(_LISTS, "_foreach_supported_types"),
+)
 without_dispatch = insides.inside(_C, "_DisableTorchDispatch")
 
 

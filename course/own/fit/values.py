@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from course.core import user_files
+from course.own.fit.ledger import CPU
 from course.own.fit.shapes import Shapes
 from course.own.fit.torch_insides import (
     FakeTensor,
@@ -18,6 +19,8 @@ from course.own.fit.torch_insides import (
 from course.own.watch.lines import Lines
 
 SAMPLERS = "torch/utils/data/"
+# Places and orders: small, and programs branch on them, such as transformers on packed sequences.
+COUNTS = {"arange", "randperm"}
 # The value that a test of all numbers of a healthy training has.
 HEALTHY = {"isfinite": True, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False}
 FILLED = {"zeros": 0, "ones": 1, "zeros_like": 0, "ones_like": 1, "new_zeros": 0, "new_ones": 1}
@@ -43,7 +46,7 @@ class Values:
         name = function.overloadpacket.__name__
         if name == "_local_scalar_dense":
             return self._scalar(args[0])
-        if name == "randperm":
+        if name in COUNTS and kwargs.get("device") in (None, CPU):
             with unset_fake_temporarily():
                 return function(*args, **kwargs)
         if name == "equal":
@@ -52,6 +55,9 @@ class Values:
         if given and not any(isinstance(each, FakeTensor) for each in given):
             with unset_fake_temporarily():  # the script's data: small, and its values count
                 return function(*args, **kwargs)
+        if _selects(name, args):
+            self._assume()
+            return _all_selected(name, function, args)
         result = self._shapes.run(function, given, args, kwargs)
         if isinstance(result, FakeTensor):
             result.known = _known(name, args)
@@ -137,6 +143,33 @@ def _swapped(real: Any) -> Any:
             real(parameter, other)
 
     return swap
+
+
+def _selects(name: str, args: tuple) -> bool:
+    """Whether an operation chooses by values that a rehearsal does not have."""
+    if name == "index":
+        return any(map(_is_mask, args[1]))
+    return name in ("nonzero", "masked_select")
+
+
+def _all_selected(name: str, function: Any, args: tuple) -> Tensor:
+    """The result of such a choice if it takes all: never less than what a real run has."""
+    if name == "nonzero":
+        return _places(args[0])
+    if name == "masked_select":
+        return args[0].new_empty(torch.broadcast_shapes(*(each.shape for each in args)).numel())
+    places: list[Tensor | None] = []
+    for each in args[1]:
+        places += _places(each).unbind(1) if _is_mask(each) else [each]
+    return function(args[0], places)
+
+
+def _is_mask(tensor: Tensor | None) -> bool:
+    return tensor is not None and tensor.dtype in (torch.bool, torch.uint8)
+
+
+def _places(tensor: Tensor) -> Tensor:
+    return torch.empty((tensor.numel(), tensor.dim()), dtype=torch.int64)
 
 
 def _known(name: str, args: tuple) -> float | None:

@@ -18,8 +18,8 @@ OWN, ZOO = Path(__file__).with_name("scripts"), Path(__file__).parents[1] / "zoo
 EACH_TIME = [OWN / "no_sync.py", OWN / "hsdp.py"]
 OTHERS = [
     *(OWN / f"{name}.py" for name in (
-        "adapters", "bert_trainer", "convolutions", "decoder", "fixed_embedding", "keeps_whole",
-        "tied",
+        "adapters", "bert_trainer", "by_configuration", "convolutions", "decoder",
+        "fixed_embedding", "keeps_whole", "on_gpus", "selects", "tied",
     )),
     *(ZOO / f"{name}.py" for name in (
         "accelerate_accumulates", "accumulates_sharded", "averaged_weights", "batch_norm",

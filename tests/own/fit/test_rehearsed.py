@@ -38,7 +38,7 @@ BAD = {
     ),
     "by_data": (
         "import torch\nw = torch.nn.Linear(2, 2)\nx = torch.randn(4, 2)\n"
-        "w(x[x.sum(1) > 0]).sum().backward()\n",
+        "w(torch.unique(x, dim=0)).sum().backward()\n",
         r"cannot follow the script at train\.py:4: the shape",
     ),
     "no_data": (
