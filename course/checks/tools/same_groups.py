@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import torch.distributed as dist
 
-from course.core.interceptor import intercepted
+from course.core import interceptor
 
 
 class GroupsDiffer(Exception):
@@ -32,7 +32,7 @@ def same_groups() -> Iterator[None]:
             _compare(range(dist.get_world_size()) if ranks is None else ranks)
         return real(*args, **kwargs)
 
-    with intercepted(together, ["new_group"]):
+    with interceptor.intercepted(together, ["new_group"]):
         yield
     _compare([])  # a rank that makes no more groups
 
