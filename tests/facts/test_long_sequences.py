@@ -7,6 +7,7 @@ import torch
 from support import on_rank_context, solutions
 from support.patience import PATIENCE_S
 from support.says import says
+from torch.distributed.tensor.experimental import _attention
 
 from course.checks.runner.on_ranks import on_ranks
 from course.given.published import LINKS
@@ -36,6 +37,12 @@ def test_torch_deals_out_tokens_in_zigzag(tmp_path):
     found = on_ranks(2, on_rank_context.tried, src=Path(), limit=PATIENCE_S)
     zigzag = names["zigzag"](on_rank_context.TOKENS, 2)
     assert all(torch.equal(rank["places"], mine) for rank, mine in zip(found, zigzag, strict=True))
+
+
+def test_torch_gathers_all_keys_and_values_unless_they_are_to_go_round():
+    says(LAB, 'Only `set_rotate_method("alltoall")` makes it a ring')
+    assert _attention._cp_options.rotate_method.name == "ALL_GATHER"
+    assert "alltoall" in _attention.set_rotate_method.__doc__
 
 
 def test_a_ring_hides_behind_as_many_tokens_as_the_lab_says():

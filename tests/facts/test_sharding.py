@@ -17,7 +17,7 @@ from torch.distributed.fsdp import (
     MixedPrecisionPolicy,
     fully_shard,
 )
-from torch.distributed.tensor import DeviceMesh, DTensor, Shard, init_device_mesh
+from torch.distributed.tensor import DeviceMesh, DTensor, Replicate, Shard, init_device_mesh
 from torch.distributed.tensor.debug import CommDebugMode
 from torch.testing._internal.distributed.fake_pg import FakeStore
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -47,6 +47,13 @@ def test_a_parameter_is_cut_along_its_first_dimension():
     model, _ = sharded()
     assert all(isinstance(p, DTensor) for p in model.parameters())
     assert {p.placements for p in model.parameters()} == {(Shard(0),)}
+
+
+def test_a_mesh_replicates_over_its_first_dimension_whatever_its_name():
+    says("10c_copies_of_shards", "replicates over the first of two dimensions")
+    mesh = init_device_mesh("cpu", (1, 1), mesh_dim_names=("shard", "replicate"))
+    layer = fully_shard(nn.Linear(4, 4), mesh=mesh)
+    assert {p.placements for p in layer.parameters()} == {(Replicate(), Shard(0))}
 
 
 def test_without_a_mesh_torch_takes_the_accelerator(monkeypatch):

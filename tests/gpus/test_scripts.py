@@ -96,6 +96,16 @@ def test_a_script_runs_on_gpus(name, tmp_path, monkeypatch):
 
 
 @pytest.mark.rest
+def test_shards_in_main_memory_are_computed_with_on_gpus(tmp_path, monkeypatch):
+    monkeypatch.chdir(pretended.written("10c_copies_of_shards", tmp_path))
+    for replicas, until in ((2, 1), (1, 2)):  # the second run loads what the first one saves
+        args = ["--replicas", str(replicas), "--until", str(until), "--offload"]
+        run = pretended.on_gpus(Path("src"), "hsdp.py", *args)
+        assert pretended.fault(run) == ""
+        assert "computed on cuda; shards lie on cpu" in run.text(0, "stdout")
+
+
+@pytest.mark.rest
 @pytest.mark.sampled
 @pytest.mark.parametrize(
     "name",

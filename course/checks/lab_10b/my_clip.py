@@ -32,6 +32,16 @@ class TestMyClip:
         for *_, off in ranks(2, on_rank.clipped, 2.0):
             assert off < CLOSE, f"a gradient below the limit changed by {off:.2g}"
 
+    @hint("However small the norm is, the factor is between 0 and 1.")
+    def test_tiny_gradients(self, ranks):
+        """Gradients next to zero stay as they are."""
+        norm = 1e-7
+        for rank, off in enumerate(ranks(2, on_rank.tiny, norm)):
+            assert off < CLOSE * norm, (
+                f"the norm is {norm:g} and the limit 1, but a gradient on rank {rank} "
+                f"changed by {off:.2g}"
+            )
+
     @hint("A gradient that is not finite must be seen: hide nothing from the sum.")
     def test_overflow(self, ranks):
         """An infinite gradient on one rank makes the norm infinite on every rank."""

@@ -43,6 +43,17 @@ def clipped(share: float) -> tuple[str, float, float, float]:
     return type(said).__name__, float(said), norm, off
 
 
+def tiny(norm: float) -> float:
+    """How far gradients of a norm far below the limit are off after clipping."""
+    shards = _shards()
+    factor = norm / torch.cat(_all_gradients()).norm().item()
+    for shard in shards:
+        shard.grad *= factor
+    before = [shard.grad.clone() for shard in shards]
+    _clip_grad_norm(shards, 1.0)
+    return furthest([shard.grad for shard in shards], before)
+
+
 def overflowed() -> float:
     """The norm that is returned when a gradient on the last rank has an infinite number."""
     shards = _shards()

@@ -14,11 +14,25 @@ PART = "Of the row's flat gradient, each rank gets the part at its place in the 
 class TestMyHsdp:
     """Exercise 1: copies of a sharded model."""
 
+    def placed(self, ranks, world_size: int, copies: int) -> list[tuple[list[int], list[int]]]:
+        """The ranks of each rank's row and column."""
+        found = ranks(world_size, on_rank.members, copies)
+        if None in found:
+            raise Undecided("the ranks make different groups, see test_same_groups")
+        return found
+
+    @hint("Every rank makes every group, also those that it is not in, and all in the same order.")
+    def test_same_groups(self, ranks):
+        """All ranks make the same groups, in the same order (2, 4 and 6 ranks)."""
+        for world_size, copies in GRIDS:
+            difference, *_ = ranks(world_size, on_rank.differing, copies)
+            assert not difference, f"{world_size} ranks, {copies} copies: {difference}"
+
     @hint("A copy lies on ranks that follow one another, so the rows of the grid are consecutive.")
     def test_rows(self, ranks):
         """Each copy of the model lies on consecutive ranks (2, 4 and 6 ranks)."""
         for world_size, copies in GRIDS:
-            for rank, (row, _) in enumerate(ranks(world_size, on_rank.members, copies)):
+            for rank, (row, _) in enumerate(self.placed(ranks, world_size, copies)):
                 right = on_rank.row(rank, world_size, copies)
                 assert row == right, (
                     f"{world_size} ranks, {copies} copies: rank {rank} shares its copy with "
@@ -29,7 +43,7 @@ class TestMyHsdp:
     def test_columns(self, ranks):
         """A column has the ranks with the same shard, one of each copy (2, 4 and 6 ranks)."""
         for world_size, copies in GRIDS:
-            for rank, (_, column) in enumerate(ranks(world_size, on_rank.members, copies)):
+            for rank, (_, column) in enumerate(self.placed(ranks, world_size, copies)):
                 right = on_rank.column(rank, world_size, copies)
                 assert column == right, (
                     f"{world_size} ranks, {copies} copies: rank {rank} has its shard in common "

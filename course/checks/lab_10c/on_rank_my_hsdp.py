@@ -8,6 +8,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from course.checks.lab_10.on_rank_sharding import seeded
+from course.checks.tools.same_groups import GroupsDiffer, same_groups
 from course.given.sent import Traffic
 
 SIZE = 24  # of a flat gradient: every row of the checks divides it
@@ -37,9 +38,21 @@ def right(
     return mean.chunk(world_size // copies)[rank % (world_size // copies)]
 
 
-def members(copies: int) -> tuple[list[int], list[int]]:
-    """The ranks of the learner's row and column."""
-    groups = importlib.import_module("my_hsdp").groups(copies)
+def differing(copies: int) -> str:
+    """How the groups that the ranks make differ, "" if all make the same ones."""
+    try:
+        _groups(copies)
+    except GroupsDiffer as difference:
+        return str(difference)
+    return ""
+
+
+def members(copies: int) -> tuple[list[int], list[int]] | None:
+    """The ranks of the learner's row and column, None if the ranks make different groups."""
+    try:
+        groups = _groups(copies)
+    except GroupsDiffer:
+        return None
     return tuple(sorted(dist.get_process_group_ranks(group)) for group in groups)
 
 
@@ -53,6 +66,11 @@ def messages(copies: int) -> list[tuple[int, tuple[int, ...]]]:
     with Traffic() as seen:
         _average(copies)
     return [(each.elements, each.ranks) for each in seen.messages]
+
+
+def _groups(copies: int) -> tuple[dist.ProcessGroup, dist.ProcessGroup]:
+    with same_groups():
+        return importlib.import_module("my_hsdp").groups(copies)
 
 
 def _average(copies: int) -> Tensor:

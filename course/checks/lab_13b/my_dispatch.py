@@ -12,10 +12,13 @@ WEIGHTS = "What a token's experts return is multiplied by its weights before it 
 PLACE = "The rows come back in the order in which you sent them: `token` has the place of each."
 SIZES = "`to_each` are my counts, summed over each rank's experts; `from_each` the others' for me."
 BACK = "The gradient of a row that came from rank r goes to rank r: which sizes go, which come?"
+GRAPH = "Is every step a part of the graph of autograd, from the tokens to the result?"
 
 
-def off(got: Tensor, wanted: Tensor) -> str:
+def off(got: Tensor | None, wanted: Tensor) -> str:
     """How a tensor differs from what it should be; "" if it does not."""
+    if got is None:
+        return "is missing: it is None after backward"
     if got.shape != wanted.shape:
         return f"has the shape {tuple(got.shape)} instead of {tuple(wanted.shape)}"
     if got.numel() == 0 or float((got - wanted).abs().max()) < CLOSE:
@@ -59,7 +62,8 @@ class TestMyDispatch:
                 if wrong := off(found[name], wanted[rank][name]):
                     where = f"{words.plural(world_size, 'rank')}, {case}"
                     label = name if name == "output" else f"gradient of {name}"
-                    raise Fault(f"{where}: the {label} of rank {rank} {wrong}", self.why(name))
+                    why = GRAPH if found[name] is None else self.why(name)
+                    raise Fault(f"{where}: the {label} of rank {rank} {wrong}", why)
 
     def why(self, name: str) -> str:
         """The hint for a result that is wrong."""
@@ -76,7 +80,7 @@ class TestMyDispatch:
         """A choice that is not kept adds nothing, and a token without any gets zeros."""
         self.compare(ranks, 2, "dropped", ("output",))
 
-    @hint("Is every step a part of the graph of autograd, from the tokens to the result?")
+    @hint(GRAPH)
     def test_gradients(self, ranks):
         """The gradients of tokens, weights and experts are those of one process."""
         for world_size in (1, 3):
