@@ -179,18 +179,6 @@ def test_accelerate_runs_torchs_launcher():
     assert "import torch.distributed.run" in inspect.getsource(launch.multi_gpu_launcher)
 
 
-def test_the_launcher_of_notebooks_forks():
-    says("00_start_here", "fork the kernel")
-    import accelerate
-
-    source = inspect.getsource(accelerate.notebook_launcher)
-    launched = source.partition("launch_config_kwargs = dict(")[2]
-    always = 'start_method="fork",' in launched  # accelerate 1.12
-    by_device = 'start_method = "spawn" if ' in source and ' else "fork"\n' in source  # and later
-    assert always or (by_device and "start_method=start_method," in launched)
-    assert "in forked subprocess" in source
-
-
 def accelerated(tmp_path: Path, *options: str, **env: str) -> list[str]:
     """Return what the processes that `accelerate launch` starts print."""
     script = tmp_path / "reports.py"
