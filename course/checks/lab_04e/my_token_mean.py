@@ -19,7 +19,7 @@ class TestMyTokenMean:
         for counts in (ONE_PASS, UNEVEN):
             _hold(ranks, counts)
 
-    @hint("What is the mean of no losses, and what is their sum?")
+    @hint("Which of the ranks makes a backward pass, and which ranks wait for it?")
     def test_no_targets(self, ranks):
         """It is right, too, if a pass or a whole rank has no target."""
         _hold(ranks, NONE)
