@@ -20,7 +20,7 @@ from course.lessons.lesson import MARKER_LIKE, Cell, Lesson, lessons, scan
 IGNORED = "nbval-ignore-output"
 TAGS = {IGNORED, "raises-exception", "hide-input"}
 MAGICS = {"torchrun", "accelerate", "python", "timeout", "check", "writefile"}  # the course's own
-MAGICS |= {"why", "fit", "hint", "solution", "reset", "changes", "guess"}
+MAGICS |= {"why", "right", "fit", "hint", "solution", "reset", "changes", "guess"}
 MAGICS |= {"load_ext", "env", "matplotlib"}
 TARGET = re.compile(r"src/[a-z_][a-z0-9_]*\.py")
 CELL_FENCE = re.compile(r"\s*(`{3,}|~{3,}|:{3,})\{(code-cell|raw-cell)\}", re.MULTILINE)

@@ -21,7 +21,7 @@ MOST_MINUTES, MOST_TODOS, MOST_CHARACTERS = 70, 8, 45_000
 WORDS_PER_MINUTE, LINES_PER_MINUTE = 180, 20
 # A magic, a command on nodes, a job that is watched.
 RUN = re.compile(
-    r"%(?:torchrun|accelerate|python|timeout|why|fit)\b|\.(?:run|start)\(f\"|\.follow\("
+    r"%(?:torchrun|accelerate|python|timeout|why|right|fit)\b|\.(?:run|start)\(f\"|\.follow\("
 )
 PRINTS_CODE = re.compile(r"^ *print\(inspect\.getsource\(", re.MULTILINE)
 PLAYED = re.compile(r"^explore\.\w+\(", re.MULTILINE)

@@ -1,0 +1,1 @@
+"""Checks of lab 04e: runs that were wrong without a sign, cured."""

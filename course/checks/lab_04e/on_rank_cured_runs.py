@@ -1,0 +1,65 @@
+"""What the checks of cured_runs do on each rank."""
+
+import importlib
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from course.checks.tools.reference import furthest
+
+STEPS = 3
+
+
+def _policy(seed: int) -> nn.Sequential:
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 1))
+
+
+def _answers(rank: int, step: int) -> Tensor:
+    """The good and the bad answers of a rank in a step."""
+    generator = torch.Generator().manual_seed(10 * rank + step)
+    return torch.randn(2, 5, 4, generator=generator)
+
+
+def _loss(policy: nn.Sequential, good: Tensor, bad: Tensor) -> Tensor:
+    """A loss that takes the policy apart, and in which good and bad answers are not alike."""
+    body, head = policy[:-1], policy[-1]
+    return nn.functional.softplus(head(body(bad)) - 2 * head(body(good))).mean()
+
+
+def steps() -> tuple[list[float], list[tuple[float, float]], float]:
+    """Three steps, each with the optimizer of the policy that was given.
+
+    How far the gradients of each are off, its loss beside this rank's own, and how far the policy's
+    weights are off rank 0's at the start.
+    """
+    rank, everyone = dist.get_rank(), range(dist.get_world_size())
+    policy, wanted = _policy(seed=rank), _policy(seed=0)
+    loss_of = importlib.import_module("cured_runs").with_ddp(policy, _loss)
+    apart = furthest(*[[each.detach() for each in one.parameters()] for one in (policy, wanted)])
+    optimizers = [torch.optim.SGD(one.parameters(), lr=0.1) for one in (policy, wanted)]
+    off, losses = [], []
+    for step in range(STEPS):
+        own = _loss(wanted, *_answers(rank, step)).item()
+        loss = loss_of(*_answers(rank, step))
+        losses.append((loss.item(), own))
+        for optimizer in optimizers:
+            optimizer.zero_grad()
+        loss.backward()
+        for other in everyone:
+            (_loss(wanted, *_answers(other, step)) / len(everyone)).backward()
+        pairs = [(one.grad, two.grad) for one, two in
+                 zip(policy.parameters(), wanted.parameters(), strict=True)]  # fmt: skip
+        off.append(furthest([torch.full_like(two, torch.nan) if one is None else one
+                             for one, two in pairs], [two for _, two in pairs]))  # fmt: skip
+        for optimizer in optimizers:
+            optimizer.step()
+    return off, losses, apart
+
+
+def spikes(losses: list[list[float]]) -> list[bool]:
+    """What this rank answers where rank r has the losses ``losses[step][r]``, and 50 is allowed."""
+    module, rank = importlib.import_module("cured_runs"), dist.get_rank()
+    weight = torch.ones((), requires_grad=True)
+    return [bool(module.is_spike(weight * each[rank], 50.0)) for each in losses]
