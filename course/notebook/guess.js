@@ -58,7 +58,7 @@ function render({ model, el }) {
   const draw = () => {
     const held = root.contains(document.activeElement);
     typed = root.querySelector("input")?.value ?? typed;
-    const fault = model.get("fault"), sentence = model.get("sentence"), change = model.get("change");
+    const [fault, sentence, change] = ["fault", "sentence", "change"].map((key) => model.get(key));
     if (el.classList.contains(GONE)) return root.replaceChildren(gone());
     if (sent) return root.replaceChildren(make("p", {}, "Kept as soon as the kernel is free …"));
     if (sentence && !changing) {
