@@ -20,20 +20,22 @@ from course.lessons import (
 
 
 def main(argv: list[str]) -> int:
-    """Build, or say what is not current; 1 where a solution failed or a file is stale, else 0."""
+    """Build, or say what is not current; return 1 if a solution failed or a file is stale."""
     options = _parser().parse_args(argv)
     drawn = figures()
-    wanted = select(ROOT, options.names, drawn, set(nodes()))
+    selection = select(ROOT, options.names, drawn, set(nodes()))
     if options.scripts:
-        write_scripts(ROOT, wanted)
+        write_scripts(ROOT, selection)
         return 0
     if options.check:
-        complaints = finished.faults(ROOT, lessons(ROOT), wanted) + stale(ROOT, wanted)
+        complaints = finished.faults(ROOT, lessons(ROOT), selection) + stale(ROOT, selection)
         if not options.names:
-            complaints += stale_beside(ROOT, [lesson.name for lesson in wanted], drawn)
+            complaints += stale_beside(ROOT, [lesson.name for lesson in selection], drawn)
     else:
         write_figures(ROOT, drawn)
-        complaints = rewrite_prose(ROOT, wanted) if options.prose else build(ROOT, wanted, _say)
+        complaints = (
+            rewrite_prose(ROOT, selection) if options.prose else build(ROOT, selection, _say)
+        )
     for complaint in complaints:
         print(complaint, file=sys.stderr)
     return 1 if complaints else 0

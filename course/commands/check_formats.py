@@ -47,7 +47,7 @@ def gradescope(reports: Sequence[Report]) -> str:
             "score": share if _holds(result) else 0.0,
             "max_score": share,
             "status": "passed" if _holds(result) else "failed",
-            "output": _said(result),
+            "output": _output(result),
             "visibility": "visible",
         }
         for report in reports
@@ -68,7 +68,7 @@ def _shares(checks: int) -> list[float]:
     return [each] * (checks - 1) + [round(1 - each * (checks - 1), 4)]
 
 
-def _said(result: Result) -> str:
+def _output(result: Result) -> str:
     """What a learner should read about a check that does not hold."""
     hint = f"Hint: {result.hint}" if result.hint else ""
     return "\n".join(part for part in (result.message, hint) if part)

@@ -32,7 +32,7 @@ def main(argv: Sequence[str]) -> int:
     """
     args = _parser().parse_args(argv)
     _refuse(args)
-    names = wanted(args.lab, args.names)
+    names = selected(args.lab, args.names)
     points = weights(args.weights, names)
     due = roster.time_of(args.due or "")
     known = roster.read(args.roster) if args.roster else None
@@ -119,8 +119,8 @@ def _refuse(args: argparse.Namespace) -> None:
         )
 
 
-def wanted(labs: Sequence[str], names: Sequence[str] | None) -> list[str]:
-    """The exercises that are asked for, in the order of the labs; all if neither is given."""
+def selected(labs: Sequence[str], names: Sequence[str] | None) -> list[str]:
+    """The requested exercises, in the order of the labs; all if neither is given."""
     known = exercises()
     if not (labs or names):
         return list(known)
@@ -132,7 +132,7 @@ def wanted(labs: Sequence[str], names: Sequence[str] | None) -> list[str]:
 
 
 def weights(path: Path | None, names: Sequence[str]) -> dict[str, float]:
-    """The points of each exercise that is asked for: 1, or what the file says."""
+    """The points of each requested exercise: 1, or what the file says."""
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8")) if path else {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -145,23 +145,23 @@ def weights(path: Path | None, names: Sequence[str]) -> dict[str, float]:
 
 def doubts(submission: Submission, names: Sequence[str]) -> list[str]:
     """What a teacher should look at before believing that the scripts are honest."""
-    found = [
+    lines = [
         f"{name}.py: {sentence[0].lower()}{sentence[1:].rstrip('.')}"
         for name in submission.exercises
         if name in names
         for sentence in suspicions(submission.text(name))
     ]
-    more = [f"and {words.plural(len(found) - DOUBTS, 'more line')} to look at"]
-    return found if len(found) <= DOUBTS else found[:DOUBTS] + more
+    more = [f"and {words.plural(len(lines) - DOUBTS, 'more line')} to look at"]
+    return lines if len(lines) <= DOUBTS else lines[:DOUBTS] + more
 
 
 def _alike(submissions: Sequence[Submission], names: Sequence[str]) -> list[Group]:
     written = {name for submission in submissions for name in submission.exercises}
-    asked = [exercises()[name] for name in names if name in written]
+    selection = [exercises()[name] for name in names if name in written]
     return alike(
         submissions,
-        handed_out={each.name: each.script(solved=False) for each in asked},
-        solved={each.name: each.script(solved=True) for each in asked},
+        handed_out={each.name: each.script(solved=False) for each in selection},
+        solved={each.name: each.script(solved=True) for each in selection},
     )
 
 

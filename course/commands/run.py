@@ -6,5 +6,5 @@ from course.own import terminal
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command as the terminal would; say why, where it hangs or fails."""
+    """Run the command as the terminal would; if it hangs or fails, say why."""
     return terminal.run(argv)

@@ -60,7 +60,7 @@ def main(argv: Sequence[str]) -> None:
 
 
 def _go(clone: Clone, new: str, edited: list[str], kept: Path) -> None:
-    """Put notebooks aside and go to the new version; where that fails, put them back."""
+    """Put notebooks aside and go to the new version; if that fails, put them back."""
     there = [path for path in edited if (clone.root / path).is_file()]
     try:
         for path in there:
@@ -105,20 +105,24 @@ def _carry_over(clone: Clone, path: str, old: str, kept: Path) -> str:
             write_whole(target, notebooks.text(carried.notebook))
     except (OSError, ValueError, KeyError, AttributeError, nbformat.ValidationError) as error:
         return f"{path}: nothing of yours could be put into the new version ({error})."
-    return f"{path}: {_said(carried)}"
+    return f"{path}: {_report(carried)}"
 
 
-def _said(carried: Carried) -> str:
+def _report(carried: Carried) -> str:
     """What was taken over into a notebook, and what was not."""
     answers, blank = scripts(carried.taken), scripts(carried.left)
-    said = ["the new version, not yet run."]
+    sentences = ["the new version, not yet run."]
     if carried.taken:
         cells = words.plural(len(carried.taken), "cell")
         named = f" ({', '.join(answers)})" if answers else ""
-        said = [f"the new version, with {cells} of yours{named}."]
+        sentences = [f"the new version, with {cells} of yours{named}."]
     if blank:
-        said.append(f"{', '.join(blank)}: the cell is new, so yours is only in the old notebook.")
+        sentences.append(
+            f"{', '.join(blank)}: the cell is new, so yours is only in the old notebook."
+        )
     if others := len(carried.left) - len(blank):
         cells = words.plural(others, "more cell")
-        said.append(f"Only in the old notebook: {cells} that you changed, and that changed here.")
-    return " ".join(said)
+        sentences.append(
+            f"Only in the old notebook: {cells} that you changed, and that changed here."
+        )
+    return " ".join(sentences)

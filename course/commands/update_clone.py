@@ -1,4 +1,4 @@
-"""The clone that the course lies in, as git knows it; git's own words where it refuses."""
+"""The clone that the course lies in, as git knows it; git's own words if it refuses."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ UNHARMED = "Nothing of yours has changed."
 
 
 class Clone:
-    """A git clone at `root`; `CourseError` where there is none, or no git."""
+    """A git clone at `root`; `CourseError` if there is none, or no git."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -26,7 +26,7 @@ class Clone:
         self._branch = self._run("symbolic-ref", "--quiet", "--short", "HEAD")
 
     def fetch(self) -> tuple[str, str] | None:
-        """The commits of this version and of the new one; None where this is the newest.
+        """The commits of this version and of the new one; None if this is the newest.
 
         Raises `CourseError` where git cannot go from one to the other by itself.
         """
@@ -88,11 +88,11 @@ class Clone:
         return self.git("log", "-1", "--format=%cs").strip()
 
     def git(self, *arguments: str) -> str:
-        """What a git command prints; `CourseError` with git's own words where it fails."""
+        """What a git command prints; `CourseError` with git's own words if it fails."""
         done = self._run(*arguments)
         if done.returncode:
-            said = [line for line in done.stderr.splitlines() if not line.startswith("hint:")]
-            why = " ".join(" ".join(said).split())
+            lines = [line for line in done.stderr.splitlines() if not line.startswith("hint:")]
+            why = " ".join(" ".join(lines).split())
             raise CourseError(f"`git {arguments[0]}` failed: {why} {UNHARMED}")
         return done.stdout
 

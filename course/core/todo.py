@@ -21,7 +21,7 @@ def open_todos(script: Path) -> list[str]:
         source = script.read_text(errors="replace")
     except OSError:
         return []
-    return [_said(match["todo"]) for match in OPEN.finditer(source)]
+    return [_text(match["todo"]) for match in OPEN.finditer(source)]
 
 
 def numbers(source: str) -> list[int]:
@@ -40,8 +40,8 @@ def met(traceback: str) -> Path | None:
     return None
 
 
-def _said(literal: str) -> str:
-    """The text of a string literal; as it is written, where Python cannot read it."""
+def _text(literal: str) -> str:
+    """The text of a string literal; as it is written if Python cannot read it."""
     try:
         return ast.literal_eval(literal)
     except (SyntaxError, ValueError):
@@ -72,7 +72,7 @@ def _runs(todos: list[str]) -> str:
 
 
 def split(text: str) -> list[str]:
-    """The TODOs of a text that `in_sentences` made, or the whole text, where it has none."""
+    """The TODOs of a text that `in_sentences` made, or the whole text if it has none."""
     return re.split(r" (?=TODO \d+: )", text)
 
 

@@ -1,6 +1,6 @@
-"""The verdict on an exercise: what was asked and what came of it, as data, as JSON, as a table.
+"""The verdict on an exercise: the requested checks and their results, as data, JSON or a table.
 
-What was asked stands beside what was judged, so that a verdict which ended early is never a pass.
+Because the request is kept next to the results, a verdict that ended early is never a pass.
 """
 
 from collections.abc import Collection, Sequence
@@ -44,7 +44,7 @@ class Report:
 
     @property
     def share(self) -> float:
-        """Which part of the checks that were asked hold, from 0 to 1."""
+        """The part of the requested checks that hold, from 0 to 1."""
         return self.held / max(len(self.asked), 1)
 
     @property
@@ -55,18 +55,18 @@ class Report:
     @property
     def verdict(self) -> str:
         """One line."""
-        said = [lesson_marks.HOLD.format(self.held, len(self.asked))] if self.begun else []
+        counts = [lesson_marks.HOLD.format(self.held, len(self.asked))] if self.begun else []
         if left := len(self.asked) - len(self.results) + self.count(Outcome.NOT_JUDGED):
-            said.append(f"{left} not judged")
-        found = ", ".join(said)
+            counts.append(f"{left} not judged")
+        summary = ", ".join(counts)
         if open_ones := self._open():
             still_open = f"still to write: {todo.shortly(open_ones)}"
-            found = f"{found}; {still_open}" if found else still_open
-            return f"{self.exercise}: {found}"
-        return f"{self.exercise}: {found or 'nothing was judged'}."
+            summary = f"{summary}; {still_open}" if summary else still_open
+            return f"{self.exercise}: {summary}"
+        return f"{self.exercise}: {summary or 'nothing was judged'}."
 
     def count(self, outcome: Outcome) -> int:
-        """How many checks ended so."""
+        """How many checks ended in this way."""
         return sum(result.outcome == outcome for result in self.results)
 
     def as_dict(self) -> dict[str, Any]:
@@ -78,32 +78,32 @@ class Report:
         }
 
     @classmethod
-    def from_dict(cls, told: dict[str, Any]) -> "Report":
+    def from_dict(cls, data: dict[str, Any]) -> "Report":
         """What `as_dict` wrote; raises `KeyError`, `TypeError` or `ValueError` for other data."""
         results = [
-            Result(**result | {"outcome": Outcome(result["outcome"])}) for result in told["results"]
+            Result(**result | {"outcome": Outcome(result["outcome"])}) for result in data["results"]
         ]
-        return cls(told["exercise"], tuple(told["asked"]), tuple(results))
+        return cls(data["exercise"], tuple(data["asked"]), tuple(results))
 
     def __repr__(self) -> str:
-        return verdict_card.text(self._said(), self._shown())
+        return verdict_card.text(self._headline(), self._shown())
 
     def _repr_html_(self) -> str:
-        return verdict_card.as_html(self._said(), self._shown())
+        return verdict_card.as_html(self._headline(), self._shown())
 
     def card(self) -> str:
         """The verdict as HTML for a reader who does not go on from here."""
         return verdict_card.as_html(self.verdict, self._shown())
 
-    def _said(self) -> str:
-        """The verdict; if all holds, what comes next, too."""
+    def _headline(self) -> str:
+        """The verdict, and what comes next if all checks hold."""
         known = exercises()
         if self.ok and self.exercise in known:
             return f"{self.verdict} {known[self.exercise].next(self.passed)}"
         return self.verdict
 
     def _shown(self) -> Sequence[Result]:
-        """The checks; of an exercise that nobody has begun, its TODOs if they are many."""
+        """The checks, or many TODOs of an exercise that is not begun."""
         if self.begun:
             return self.results
         todos = self._open()

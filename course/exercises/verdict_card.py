@@ -63,12 +63,12 @@ def _each_message_once(results: Sequence[Result]) -> Iterator[Result]:
         claim = f"All {len(results)} checks end with the same error."
         yield replace(results[0], claim=claim, message=same)
         return
-    said = set()
+    shown = set()
     for result in results:
         message = WHERE.sub("", result.message)
-        again = bool(message) and message in said
+        again = bool(message) and message in shown
         yield Result(result.check, result.claim, result.outcome, SAME) if again else result
-        said.add(message)
+        shown.add(message)
 
 
 def _row(result: Result) -> str:
@@ -88,6 +88,6 @@ def _row(result: Result) -> str:
     )
 
 
-def _marked(said: str) -> str:
+def _marked(sentence: str) -> str:
     """Text as HTML; what stands between backticks is code."""
-    return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", html.escape(said))
+    return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", html.escape(sentence))

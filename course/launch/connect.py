@@ -82,7 +82,7 @@ class WarmHandle:
 
 
 def _short_folder() -> str | None:
-    """Where the folder of a socket is made: in /tmp where the usual place has too long a name."""
+    """Where to make the folder of a socket: /tmp if the usual place has too long a name."""
     return "/tmp" if len(os.fsencode(tempfile.gettempdir())) > LONGEST else None
 
 
@@ -97,7 +97,7 @@ def warm_ranks_promised() -> bool:
 def warm_up() -> None:
     """Start the warm server if its forks are safe here and none is alive.
 
-    One that a parent of this process has started will do. Where it cannot be started, a sentence
+    One that a parent of this process has started will do. If it cannot be started, a sentence
     says so, and ranks are new processes.
     """
     global _warm

@@ -72,8 +72,8 @@ def _listening(host: str, port: int) -> socket.socket | None:
     None if that is not loopback, or cannot be had.
     """
     with contextlib.suppress(OSError):
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        addresses = [(family, address[0]) for family, *_, address in found]
+        infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = [(family, address[0]) for family, *_, address in infos]
         if all(ipaddress.ip_address(address).is_loopback for _, address in addresses):
             for family, address in sorted(addresses, key=lambda each: each[0] != socket.AF_INET6):
                 with contextlib.suppress(OSError):

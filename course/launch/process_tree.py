@@ -35,8 +35,8 @@ def end_with_parent() -> None:
 def let_others_look_inside(they_may: bool) -> None:
     """Set whether processes of the same user may read and change this one's memory and files.
 
-    That is what a debugger does, by `ptrace` or /proc/PID/mem (prctl(2), Linux). A new program may
-    be looked into, a fork only if its parent may.
+    A debugger does that, by `ptrace` or /proc/PID/mem (prctl(2), Linux). For a new program it is
+    allowed, for a fork only if it is for the parent.
     """
     if sys.platform == "linux":
         pr_set_dumpable = 4

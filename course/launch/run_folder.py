@@ -51,7 +51,7 @@ def _prune() -> None:
 
 
 def may_go(folder: Path) -> bool:
-    """Whether a folder is one of ours whose run has ended, with nothing of anybody else in it."""
+    """Whether a folder is one of ours whose run has ended, and holds only files of ours."""
     with contextlib.suppress(OSError, UnicodeDecodeError):
         if NAME.fullmatch(folder.name) and not folder.is_symlink() and folder.is_dir():
             marker = folder / FINISHED

@@ -35,7 +35,7 @@ class Sandbox:
     @classmethod
     @contextmanager
     def around(cls, src: Path, letters: int) -> Iterator["Sandbox"]:
-        """A sandbox with this many files, where a copy of the learner's folder lies at `src`.
+        """A sandbox with this many files, and a copy of the learner's folder at `src`.
 
         Raises `CourseError` if this box cannot isolate, or if `src` cannot be copied.
         """

@@ -2,14 +2,13 @@
 
 import html
 from collections.abc import Sequence
-from pathlib import Path
 
 from course.drawing import html_card, palette
 from course.notebook import guesses
+from course.notebook.keeping import SRC
 
 HEADS = ("claim", "measured here")
 GUESSED = "you guessed"
-SRC = Path("src")
 
 
 class Claims:
@@ -19,13 +18,12 @@ class Claims:
         self.rows, self.heads = list(rows), heads
 
     def __repr__(self) -> str:
-        return "\n".join(
-            f"{claim}" + "".join(f"\n    {head}: {text}" for head, text in self._said(rest) if text)
-            for claim, *rest in self.rows
-        )
-
-    def _said(self, texts: Sequence[str]) -> Sequence[tuple[str, str]]:
-        return list(zip(self.heads[1:], texts, strict=True))
+        lines = []
+        for claim, *rest in self.rows:
+            lines.append(claim)
+            pairs = zip(self.heads[1:], rest, strict=True)
+            lines += [f"    {head}: {text}" for head, text in pairs if text]
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         line = f"border-top:1px solid {palette.RULE}"
@@ -51,8 +49,8 @@ def _row(tag: str, texts: Sequence[str], styles: Sequence[str]) -> str:
 def claims(rows: Sequence[Sequence[str]], heads: tuple[str, str] = HEADS) -> Claims:
     """The table of (claim, what was measured here), or of other pairs under their own `heads`.
 
-    A row may name a question as its third: where one of these was answered, the table has a column
-    with what was guessed.
+    A row may name a question as its third part. If one of these was answered, the table has a
+    column of guesses.
     """
     guessed = [_guessed(*row[2:]) for row in rows]
     if not any(guessed):
@@ -62,6 +60,6 @@ def claims(rows: Sequence[Sequence[str]], heads: tuple[str, str] = HEADS) -> Cla
 
 
 def _guessed(name: str = "") -> str:
-    """What was guessed; "" where nothing was, or nothing was asked."""
+    """What was guessed, "" if nothing was."""
     known = guesses.read(name, SRC) if name else None
     return "" if known is None or known.guess is None else known.shown(known.guess, 4)

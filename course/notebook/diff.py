@@ -55,7 +55,7 @@ def _row(line: str) -> str:
 def diff(before: str, after: str) -> Diff:
     """What changed from the script `before` to the script `after`, markers of solutions left out.
 
-    Raises `CourseError` where one is missing.
+    Raises `CourseError` if one is missing.
     """
     texts = []
     for path in (before, after):

@@ -49,8 +49,8 @@ function render({ model, el }) {
   };
 
   const gone = () => {
-    const said = model.get("said"), stored = model.get("stored");
-    if (said) return make("p", {}, said);
+    const sentence = model.get("sentence"), stored = model.get("stored");
+    if (sentence) return make("p", {}, sentence);
     if (stored) return make("details", {}, make("summary", {}, STORED), stored);
     return make("p", {}, "Run this cell to guess.");
   };
@@ -58,13 +58,13 @@ function render({ model, el }) {
   const draw = () => {
     const held = root.contains(document.activeElement);
     typed = root.querySelector("input")?.value ?? typed;
-    const fault = model.get("fault"), said = model.get("said"), change = model.get("change");
+    const [fault, sentence, change] = ["fault", "sentence", "change"].map((key) => model.get(key));
     if (el.classList.contains(GONE)) return root.replaceChildren(gone());
     if (sent) return root.replaceChildren(make("p", {}, "Kept as soon as the kernel is free …"));
-    if (said && !changing) {
+    if (sentence && !changing) {
       const again = change ? [link(change, () => ((changing = true), draw(), mend()))] : [];
       for (const button of again) button.className = "quiet";
-      return root.replaceChildren(make("p", { ariaLive: "polite" }, said, " ", ...again));
+      return root.replaceChildren(make("p", { ariaLive: "polite" }, sentence, " ", ...again));
     }
     const wrong = fault ? [make("p", { className: "fault", role: "alert" }, fault)] : [];
     root.replaceChildren(form(), ...wrong);

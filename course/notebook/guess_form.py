@@ -1,12 +1,12 @@
-"""A question before a run, as a small form; and beside the run, what was guessed and what it was.
+"""A question before a run, as a small form; and next to the run, the guess and the measurement.
 
     %%guess growth times
     By what factor does the time grow?
 
     it_was("growth", slow / fast)
 
-Behind the name stands the unit of a number; or choices, as in ``falls | stays | rises``; or
-nothing, where the answer is a line of text. Cells go on whether or not somebody answers.
+After the name comes the unit of a number, or choices, as in ``falls | stays | rises``, or nothing
+if the answer is a line of text. Cells go on whether or not the learner answers.
 """
 
 import html
@@ -24,8 +24,8 @@ from course.core import CourseError
 from course.drawing import html_card, palette
 from course.notebook import guesses, keeping
 from course.notebook.guesses import Guess
+from course.notebook.keeping import SRC
 
-SRC = Path("src")
 STORED = "What the stored run showed"
 TAKES = "%%guess takes a name, then a unit or choices: %%guess growth times."
 
@@ -38,15 +38,15 @@ class GuessForm(anywidget.AnyWidget):
     question = traitlets.Unicode().tag(sync=True)
     unit = traitlets.Unicode().tag(sync=True)
     choices = traitlets.List().tag(sync=True)
-    said = traitlets.Unicode().tag(sync=True)  # instead of the field; "" shows the field
+    sentence = traitlets.Unicode().tag(sync=True)  # instead of the field; "" shows the field
     change = traitlets.Unicode().tag(sync=True)  # what brings the field back; "" for nothing
     fault = traitlets.Unicode().tag(sync=True)
-    stored = traitlets.Unicode().tag(sync=True)  # what the run showed, where there is no kernel
-    turn = traitlets.Int().tag(sync=True)  # grows with each reply, also where it is the same again
+    stored = traitlets.Unicode().tag(sync=True)  # what the run showed, if there is no kernel
+    turn = traitlets.Int().tag(sync=True)  # grows with each reply, even an equal one
 
     def __init__(self, guess: Guess) -> None:
         super().__init__(question=guess.question, unit=guess.unit, choices=list(guess.choices))
-        self.on_msg(self._told)
+        self.on_msg(self._receive)
         self.show(guess)
 
     def show(self, guess: Guess) -> None:
@@ -55,13 +55,13 @@ class GuessForm(anywidget.AnyWidget):
         measured = guess.value is not None
         again = "" if measured else "Guess" if guess.guess is None else "Change"
         with self.hold_sync():
-            self.said = guess.said() if guess.guessed else ""
+            self.sentence = guess.sentence() if guess.guessed else ""
             self.change, self.fault = again, ""
-            self.stored = replace(guess, guess=None).said() if measured else ""
+            self.stored = replace(guess, guess=None).sentence() if measured else ""
             self.turn += 1
 
-    def _told(self, _: object, content: dict[str, Any], buffers: object = None) -> None:
-        """What the form sends: an answer, or that there is none; `at` in ms since the epoch."""
+    def _receive(self, _: object, content: dict[str, Any], buffers: object = None) -> None:
+        """Take in what the form sends: an answer or a skip, and `at`, in ms since the epoch."""
         try:
             answer = None if content.get("skip") else self.guess.answer(str(content.get("answer")))
         except CourseError as error:
@@ -70,23 +70,23 @@ class GuessForm(anywidget.AnyWidget):
                 self.turn += 1
             return
         at = min(datetime.fromtimestamp(content["at"] / 1000), datetime.now())
-        known = guesses.asked(self.guess, SRC)
+        known = guesses.recall(self.guess, SRC)
         if known.guess is None or known.value is None:  # else the first one stays
             known = replace(known, guess=answer, guessed=at.isoformat(timespec="seconds"))
             guesses.write(known, SRC)
         self.show(known)
 
     def __repr__(self) -> str:
-        return self.said or "A guess."
+        return self.sentence or "A guess."
 
     def _repr_mimebundle_(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         data, metadata = super()._repr_mimebundle_(**options)
-        return {**data, "text/html": self._still(), "text/plain": repr(self)}, metadata
+        return {**data, "text/html": self._without_a_kernel(), "text/plain": repr(self)}, metadata
 
-    def _still(self) -> str:
-        """The same without a kernel: what was guessed, or folded, what the stored run showed."""
-        if self.said or not self.stored:
-            return f"<p>{html.escape(self.said)}</p>" if self.said else ""
+    def _without_a_kernel(self) -> str:
+        """The form as HTML: what was guessed, or folded, what the stored run showed."""
+        if self.sentence or not self.stored:
+            return f"<p>{html.escape(self.sentence)}</p>" if self.sentence else ""
         return f"<details><summary>{STORED}</summary>{html.escape(self.stored)}</details>"
 
 
@@ -94,26 +94,26 @@ _forms: dict[str, tuple[GuessForm, DisplayHandle]] = {}  # those that this kerne
 
 
 def ask(line: str, cell: str) -> None:
-    """Show the form of a question; raises `CourseError` for one that cannot be understood."""
+    """Show the form of a question; raises `CourseError` if it cannot be read."""
     name, _, kind = line.strip().partition(" ")
-    question, kind = " ".join(cell.split()), kind.strip()
+    text, kind = " ".join(cell.split()), kind.strip()
     choices = tuple(each.strip() for each in kind.split("|")) if "|" in kind else ()
-    if not guesses.NAME.fullmatch(name) or not question or "" in choices:
+    if not guesses.NAME.fullmatch(name) or not text or "" in choices:
         raise CourseError(TAKES)
-    asked = Guess(name, question, "" if choices else kind, choices)
-    form = GuessForm(guesses.asked(asked, SRC))
+    question = Guess(name, text, "" if choices else kind, choices)
+    form = GuessForm(guesses.recall(question, SRC))
     _forms[name] = form, display(form, display_id=True)
 
 
 def it_was(name: str, value: float | str, best: Callable[..., float] | None = None) -> None:
     """Show what a run measured beside what was guessed, and keep it; NaN shows nothing.
 
-    `best` is `max` or `min` where more or less is better: then the best of all runs is kept, too.
+    `best` is `max` or `min` if more or less is better; then the best of all runs is kept, too.
     """
     if not isinstance(value, str) and not guesses.usable(value):
         return
     form, handle = _forms.get(name, (None, None))
-    known = guesses.asked(form.guess, SRC) if form else guesses.read(name, SRC)
+    known = guesses.recall(form.guess, SRC) if form else guesses.read(name, SRC)
     value = value if isinstance(value, str) else float(value)
     if known is None:  # the question was not asked here
         known = Guess(name, "", value=value)
@@ -124,24 +124,26 @@ def it_was(name: str, value: float | str, best: Callable[..., float] | None = No
         if best:
             known = replace(known, best=best(value, value if known.best is None else known.best))
         guesses.write(known, SRC)
-    display(Both(known))
+    display(GuessAndValue(known))
     if form:
         form.show(known)
         handle.update(form)
 
 
-class Both:
+class GuessAndValue:
     """A guess and the measurement, as a line below the question."""
 
     def __init__(self, guess: Guess) -> None:
         self.guess = guess
 
     def __repr__(self) -> str:
-        return self.guess.said()
+        return self.guess.sentence()
 
     def _repr_html_(self) -> str:
         colour = palette.INK if self.guess.guess is not None else palette.MUTED
         style = f"display:inline-block;padding:6px 14px;max-width:732px;color:{colour}"
-        above = f'<div style="color:{palette.MUTED};font-size:12px">{self.guess.asked}</div>'
-        said = html.escape(repr(self))
-        return html_card.card(f"{above}{said}" if self.guess.question else said, style)
+        text = html.escape(repr(self))
+        if self.guess.question:
+            small = f"color:{palette.MUTED};font-size:12px"
+            text = f'<div style="{small}">{self.guess.question_html}</div>{text}'
+        return html_card.card(text, style)

@@ -30,7 +30,7 @@ ANSWERS = ("guess", "value", "best")  # the fields of a guess that hold one
 class Guess:
     """A question, the guess and the measurement; times are local, in ISO format, "" for never.
 
-    An answer is a number in `unit`, one of `choices`, or a line of text where there is neither. A
+    An answer is a number in `unit`, one of `choices`, or a line of text if there is neither. A
     question that was skipped has the time `guessed` and no `guess`. `value` is from the last run,
     `measured` says when the first was, `best` is from the best run where the lab says what is best.
     """
@@ -46,7 +46,7 @@ class Guess:
     best: float | None = None
 
     @property
-    def asked(self) -> str:
+    def question_html(self) -> str:
         """The question as HTML."""
         return lesson_marks.as_html(self.question)
 
@@ -57,7 +57,7 @@ class Guess:
 
     @property
     def off(self) -> float | None:
-        """How many times as large the measurement is as the guess; None where that makes no sense.
+        """How many times as large the measurement is as the guess; None if that makes no sense.
 
         Shares in % are compared by their difference, and so have none.
         """
@@ -67,7 +67,7 @@ class Guess:
         return self.value / self.guess
 
     def answer(self, text: str) -> Answer:
-        """What a learner typed or chose, as an answer; raises `CourseError` where it is none."""
+        """What a learner typed or chose, as an answer; raises `CourseError` if it is none."""
         text = " ".join(text.split())
         if self.choices:
             if text not in self.choices:
@@ -87,8 +87,8 @@ class Guess:
             return words.duration(answer * SECONDS[self.unit], digits)
         return f"{words.significant(answer, digits)} {self.unit}".strip()
 
-    def said(self) -> str:
-        """What there is to say: the guess, the measurement, and how far they are apart."""
+    def sentence(self) -> str:
+        """What is known: the guess, the measurement, and how far they are apart."""
         guess = "" if self.guess is None else self._quoted(self.guess, 4)
         if self.value is None:
             skipped = "Skipped." if self.guessed else ""
@@ -141,10 +141,10 @@ def usable(value: float) -> bool:
 
 
 def parse(text: str) -> Guess | None:
-    """What a file says; None where it is not what `write` writes."""
+    """What a file says; None if `write` did not write it."""
     try:
-        told = json.loads(text)
-        guess = Guess(**told | {"choices": tuple(told["choices"])})
+        fields = json.loads(text)
+        guess = Guess(**fields | {"choices": tuple(fields["choices"])})
         for when in (guess.guessed, guess.measured):
             datetime.fromisoformat(when or "2000-01-01")
         texts = (guess.name, guess.question, guess.unit, *guess.choices)
@@ -167,33 +167,33 @@ def _plain(answer: object, unit: str) -> Answer | None:
 
 
 def path(name: str, src: Path) -> Path:
-    """Where what is known of a question lies."""
+    """The file in which a question is kept."""
     return src / keeping.FOLDER / FOLDER / f"{name}.json"
 
 
 def read(name: str, src: Path) -> Guess | None:
-    """What is kept of a question; None where nothing is. A broken file is put aside, and said."""
+    """What is kept of a question, None if nothing is; a broken file is put aside with a note."""
     return keeping.read(path(name, src), parse, "guesses are")
 
 
-def asked(question: Guess, src: Path) -> Guess:
-    """The question with what is kept of it. Answers of another kind are put aside, and said."""
+def recall(question: Guess, src: Path) -> Guess:
+    """The question with what is kept of it; answers of another kind are put aside with a note."""
     kept = read(question.name, src)
     if kept is None:
         return question
     if (kept.unit, kept.choices) != (question.unit, question.choices):
-        said = f"The question {question.name} was another one before: that guess is now in {{}}."
-        keeping.put_aside(path(question.name, src), said)
+        note = f"The question {question.name} was another one before: that guess is now in {{}}."
+        keeping.put_aside(path(question.name, src), note)
         return question
     return replace(kept, question=question.question)
 
 
 def every(src: Path) -> list[Guess]:
-    """All questions of which something is kept, by name."""
+    """All questions that are kept, by name."""
     names = sorted(each.stem for each in (src / keeping.FOLDER / FOLDER).glob("*.json"))
     return [kept for name in names if NAME.fullmatch(name) and (kept := read(name, src))]
 
 
 def write(guess: Guess, src: Path) -> None:
-    """Write what `read` will read; where that is not possible, a sentence says so."""
+    """Write what `read` will read; if that fails, a sentence says so."""
     keeping.write(path(guess.name, src), asdict(guess), "This guess is not kept")

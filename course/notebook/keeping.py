@@ -1,4 +1,4 @@
-"""Small JSON files in the folder ``kept`` beside the learner's scripts.
+"""Small JSON files in the folder ``kept`` next to the learner's scripts.
 
 Each is written whole or not at all. One that cannot be read is put aside, so that nothing is lost.
 """
@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from course.core import write_whole
 
+SRC = Path("src")  # the learner's scripts, next to the notebook
 FOLDER = "kept"  # in the folder of the scripts; git ignores it
 Record = TypeVar("Record")
 
@@ -21,7 +22,7 @@ def now() -> str:
 
 
 def read(path: Path, parse: Callable[[str], Record | None], what: str) -> Record | None:
-    """What `parse` makes of a file; None where there is none, or none that it can read.
+    """What `parse` makes of a file; None if there is none that it can read.
 
     A broken file is put aside, and a sentence says that `what` is kept from here on.
     """
@@ -37,22 +38,22 @@ def read(path: Path, parse: Callable[[str], Record | None], what: str) -> Record
     return record
 
 
-def put_aside(path: Path, said: str) -> None:
-    """Give a file another name, and say so: `said`, with the new name in the place of ``{}``."""
+def put_aside(path: Path, note: str) -> None:
+    """Give a file another name, and print the note, with the new name in the place of ``{}``."""
     aside = path.with_name(f"{path.name}.broken-{datetime.now():%Y-%m-%d-%H%M%S}")
     try:
         path.rename(aside)
     except OSError as error:
         print(f"{path} cannot be read and is left out: {error.strerror}.")
         return
-    print(said.format(aside.name))
+    print(note.format(aside.name))
 
 
 def write(path: Path, record: dict, lost: str) -> None:
     """Write what `read` will read.
 
-    Where that is not possible, the sentence begins with `lost` and says why: nothing is raised,
-    since the learner came for something else.
+    If that fails, a sentence begins with `lost` and says why. Nothing is raised, since the learner
+    came for something else.
     """
     try:
         write_whole(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")

@@ -35,13 +35,13 @@ from course.own import Ending
 SHOWN_LINES = 400  # of a run, printed in the notebook; then only the last ones
 LAST_LINES = 10
 REDRAW_S = 0.5
-SAID: set[str] = set()  # the notes that this kernel has shown
+SHOWN_NOTES: set[str] = set()  # the notes that this kernel has shown
 
 
 class Live:
     """Watches one run (`launch(..., watch=Live(limit))`); `display` shows its curves.
 
-    `explain` says of a run that has ended why it did, where its processes were watched.
+    `explain` says why a run ended, if its processes were watched.
     """
 
     def __init__(
@@ -78,8 +78,8 @@ class Live:
             case RankStarted(rank) if rank in self._failed:
                 self._show_restart(run, rank)
             case Note(text, once):
-                if not (once and text in SAID):
-                    SAID.add(text)
+                if not (once and text in SHOWN_NOTES):
+                    SHOWN_NOTES.add(text)
                     self._print(text)
             case Logged():
                 self._draw(run)

@@ -85,9 +85,9 @@ class CourseMagics(Magics):
 
     @line_magic
     def why(self, line: str) -> Answer | None:
-        """Run a script of anyone's on several ranks, and say where the time of a step goes.
+        """Run any script on several ranks, and say where the time of a step goes.
 
-        None where the script has an open TODO.
+        None if the script has an open TODO.
         """
         args = options.read(options.why("%why"), _words(line))
         with watched(args.steps, args.stop) as one:
@@ -105,9 +105,9 @@ class CourseMagics(Magics):
 
     @line_magic
     def right(self, line: str) -> Comparison | None:
-        """Run a script of anyone's on several ranks, and say whether they compute what they should.
+        """Run any script on several ranks, and say whether they compute what they should.
 
-        None where the script has an open TODO.
+        None if the script has an open TODO.
         """
         args = options.read(options.right("%right"), _words(line))
         with watched(args.steps, args.stop, looks_at=NUMBERS) as one:
@@ -124,7 +124,7 @@ class CourseMagics(Magics):
 
     @line_magic
     def fit(self, line: str):
-        """Say on how many GPUs of which size a script of anyone's fits; nothing big is run."""
+        """Say on how many GPUs of which size any script fits; nothing big is run."""
         answer = fit_answer(_words(line), "%fit")
         print(answer)
         return answer
@@ -195,7 +195,7 @@ class CourseMagics(Magics):
 
     @cell_magic
     def guess(self, line: str, cell: str) -> None:
-        """Ask for a guess before a run; `it_was` shows it beside what was measured."""
+        """Ask for a guess before a run; `it_was` shows it next to what was measured."""
         guess_form.ask(line, cell)
 
     @cell_magic
@@ -242,6 +242,6 @@ def _write(path: Path, text: str) -> None:
 def load(shell: InteractiveShell) -> None:
     """What `%load_ext course` does: define the magics, look around, start the warm server."""
     shell.register_magics(CourseMagics)
-    working_folder.settle(shell.user_ns)
-    server.settle(shell)
+    working_folder.enter(shell.user_ns)
+    server.inspect(shell)
     warm_up()

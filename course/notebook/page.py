@@ -14,10 +14,10 @@ from course.core import ROOT, CourseError, installed, words, write_whole
 from course.drawing import palette
 from course.lessons import Lesson, labs
 from course.notebook import guesses, progress
-from course.notebook.progress import Kept
+from course.notebook.keeping import SRC
+from course.notebook.progress import Record
 from course.notebook.stuck import Prose
 
-SRC = Path("src")
 NAME = "page.html"
 DIGITS = 16  # of a digest that are shown
 STYLE = (
@@ -85,13 +85,13 @@ def page(name: str, src: Path) -> str:
     )
 
 
-def _lab(lab: Lesson, kept: dict[str, Kept], known: dict[str, guesses.Guess], src: Path) -> str:
-    """What there is of one lab; "" where there is nothing."""
+def _lab(lab: Lesson, kept: dict[str, Record], known: dict[str, guesses.Guess], src: Path) -> str:
+    """What there is of one lab, "" if nothing."""
     done = "".join(_exercise(kept[name], src) for name in lab.exercises if name in kept)
-    asked = [known[name] for name in lab.guesses if name in known]
-    said = "".join(
-        f"<tr><th scope=row>{guess.asked}</th><td>{_said(guess)}</td></tr>"
-        for guess in asked
+    questions = [known[name] for name in lab.guesses if name in known]
+    answers = "".join(
+        f"<tr><th scope=row>{guess.question_html}</th><td>{_sentences(guess)}</td></tr>"
+        for guess in questions
         if guess.value is not None or guess.guess is not None
     )
     heads = "<thead><tr>{}</tr></thead>".format
@@ -100,20 +100,20 @@ def _lab(lab: Lesson, kept: dict[str, Kept], known: dict[str, guesses.Guess], sr
         f"<tbody>{rows}</tbody></table>"
         for columns, rows in (
             (("exercise", "passed", "checks", "SHA-256 of the script"), done),
-            (("question", "guessed and measured"), said),
+            (("question", "guessed and measured"), answers),
         )
         if rows
     ]
     return f"<h2>{lab.number} · {escape(lab.title)}</h2>{''.join(tables)}" if tables else ""
 
 
-def _said(guess: guesses.Guess) -> str:
-    """What there is to say of a guess, and below it the best measurement, as HTML."""
+def _sentences(guess: guesses.Guess) -> str:
+    """A guess and its measurement, and below them the best measurement, as HTML."""
     best = "" if guess.best is None else f"Best of all runs: {guess.shown(guess.best)}."
-    return "<br>".join(escape(line) for line in (guess.said(), best) if line)
+    return "<br>".join(escape(line) for line in (guess.sentence(), best) if line)
 
 
-def _exercise(kept: Kept, src: Path) -> str:
+def _exercise(kept: Record, src: Path) -> str:
     """The row of one exercise."""
     when, digest = "not yet", ""
     if kept.passed:
@@ -142,4 +142,4 @@ def _version() -> str:
 
 
 def _day(when: str) -> str:
-    return progress.spoken(when).partition(" at ")[0]
+    return progress.date_and_time(when).partition(" at ")[0]

@@ -16,7 +16,7 @@ from course.notebook import keeping
 
 
 @dataclass(frozen=True)
-class Kept:
+class Record:
     """What is known of one exercise; times are local, in ISO format.
 
     `holds` are the names of the checks that held `when` it was checked last, out of `checks`.
@@ -33,14 +33,14 @@ class Kept:
     seconds: float = 0.0
 
 
-def spoken(when: str) -> str:
-    """A time as one says it: '22 Nov 2026 at 15:20'."""
+def date_and_time(when: str) -> str:
+    """A time for a reader: '22 Nov 2026 at 15:20'."""
     time = datetime.fromisoformat(when)
     return f"{time.day} {time:%b %Y} at {time:%H:%M}"
 
 
-def read(exercise: str, src: Path) -> Kept | None:
-    """What is kept of an exercise; None where nothing is. A broken file is put aside, and said."""
+def read(exercise: str, src: Path) -> Record | None:
+    """What is kept of an exercise, None if nothing is; a broken file is put aside with a note."""
     return keeping.read(_path(exercise, src), _parse, "what passes is")
 
 
@@ -53,10 +53,10 @@ def _path(exercise: str, src: Path) -> Path:
     return src / keeping.FOLDER / f"{exercise}.json"
 
 
-def _parse(text: str) -> Kept | None:
-    """What a file says; None where it is not what `record` writes."""
+def _parse(text: str) -> Record | None:
+    """What a file says; None if `record` did not write it."""
     try:
-        kept = Kept(**json.loads(text))
+        kept = Record(**json.loads(text))
         for when in (kept.when, kept.passed or kept.when):
             datetime.fromisoformat(when)
         names = isinstance(kept.holds, list) and {type(name) for name in kept.holds} <= {str}
@@ -69,14 +69,14 @@ def _parse(text: str) -> Kept | None:
 def record(report: Report, script: str, src: Path, seconds: float = 0.0) -> None:
     """Keep what a report says of `script`, the text that was checked, and how long that took.
 
-    Nothing is kept of an exercise that nobody has begun, or that was not judged to the end.
+    Nothing is kept of an exercise that is not begun, or was not judged to the end.
     """
     if not report.begun or not report.judged:
         return
     before = read(report.exercise, src)
     holds = [result.check for result in report.results if result.outcome == Outcome.PASSED]
     spent = seconds + (before.seconds if before else 0.0)
-    kept = Kept(report.exercise, keeping.now(), holds, len(report.asked), seconds=spent)
+    kept = Record(report.exercise, keeping.now(), holds, len(report.asked), seconds=spent)
     if report.ok:
         kept = replace(kept, passed=kept.when, script=script)
     elif before:
@@ -84,7 +84,7 @@ def record(report: Report, script: str, src: Path, seconds: float = 0.0) -> None
     write(kept, src)
 
 
-def write(kept: Kept, src: Path) -> None:
-    """Write what `read` will read; where that is not possible, a sentence says so."""
+def write(kept: Record, src: Path) -> None:
+    """Write what `read` will read; if that fails, a sentence says so."""
     lost = "This result is not kept for the map of the labs"
     keeping.write(_path(kept.exercise, src), asdict(kept), lost)

@@ -9,7 +9,7 @@ from course.own import Ending, report
 
 
 def story(run: Run, limit: float, ending: Ending | None = None) -> list[str]:
-    """How the run ended, in a few sentences; nothing where all is well.
+    """How the run ended, in a few sentences; nothing if all is well.
 
     `ending` is what was seen of a run whose processes were watched.
     """
@@ -38,11 +38,11 @@ def story(run: Run, limit: float, ending: Ending | None = None) -> list[str]:
 
 
 def _failure(run: Run) -> list[str]:
-    """The first failing rank's traceback, a line for each later one; or what the launcher said."""
+    """The first failing rank's traceback and a line for each later one, or the launcher's error."""
     first = run.first_failed
     if first is None:
-        said = [line for line in run.text(None, "stderr").splitlines() if line.strip()]
-        return [said[-1] if said else f"The launcher ended with exit code {run.launcher_code}."]
+        lines = [line for line in run.text(None, "stderr").splitlines() if line.strip()]
+        return [lines[-1] if lines else f"The launcher ended with exit code {run.launcher_code}."]
     if script := run.met_todo:
         return [todo.sentence(script)]
     traceback = run.traceback(first)

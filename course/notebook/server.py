@@ -38,10 +38,10 @@ class Server:
         )
 
 
-def settle(shell: InteractiveShell) -> None:
-    """Where the server lacks something, say so, and show explorables as pictures until it is there.
+def inspect(shell: InteractiveShell) -> None:
+    """If the server lacks something, say so, and show explorables as pictures until it is there.
 
-    Nothing happens where that cannot be told: in another editor, or on another machine's kernel.
+    Nothing happens if that is unknown: in another editor, or on another machine's kernel.
     """
     if server := incomplete():
         import anywidget  # its import takes its time
@@ -51,7 +51,7 @@ def settle(shell: InteractiveShell) -> None:
 
 
 def _bundle(widget: object) -> object:
-    """What is sent to the page: the widget, or where it could not be shown, what stands for it."""
+    """What is sent to the page: the widget, or its picture if the page cannot show the widget."""
     data, metadata = widget._repr_mimebundle_()
     if incomplete():
         data = {kind: text for kind, text in data.items() if kind != widget_view.MIMETYPE}
@@ -59,7 +59,7 @@ def _bundle(widget: object) -> object:
 
 
 def incomplete() -> Server | None:
-    """The server, if it lacks something; None if it does not, or nobody can tell."""
+    """The server, if it lacks something; None if it does not, or if that is unknown."""
     if "JPY_SESSION_NAME" not in os.environ:  # which servers set, and other programs do not
         return None
     try:

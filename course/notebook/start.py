@@ -11,9 +11,11 @@ from course.core import ROOT, words
 from course.drawing import Picture
 from course.lessons import CORE, Lesson, labs, labs_map
 from course.notebook import progress
+from course.notebook.keeping import SRC
 from course.notebook.stuck import Prose
 
-SRC = Path("src")
+NBSP = "\N{NO-BREAK SPACE}"
+MARKS = {labs_map.PASSED: "✓", labs_map.BEGUN: "◐", None: "○"}
 
 
 @cache
@@ -33,15 +35,11 @@ def table(src: Path = SRC) -> Prose:
     states = _states(src)
     rows = ["| lab | the question | time | exercises |", "|---|---|---|---|"]
     for lab in _labs():
-        exercises = " · ".join(f"{MARKS[states.get(name)]}{HOLD}`{name}`" for name in lab.exercises)
-        core = f"{HOLD}●" if lab.number in CORE else ""
+        exercises = " · ".join(f"{MARKS[states.get(name)]}{NBSP}`{name}`" for name in lab.exercises)
+        core = f"{NBSP}●" if lab.number in CORE else ""
         link = f"[{lab.number}]({lab.name}.ipynb){core}"
-        rows.append(f"| {link} | {lab.title} | {lab.minutes}{HOLD}min | {exercises} |")
+        rows.append(f"| {link} | {lab.title} | {lab.minutes}{NBSP}min | {exercises} |")
     return Prose("\n".join(rows))
-
-
-HOLD = "\N{NO-BREAK SPACE}"
-MARKS = {labs_map.PASSED: "✓", labs_map.BEGUN: "◐", None: "○"}
 
 
 def go_on(src: Path = SRC) -> Prose:
@@ -58,7 +56,7 @@ def go_on(src: Path = SRC) -> Prose:
 
 
 def go_on_with(states: Mapping[str, str]) -> Lesson | None:
-    """The lab to go on with; None where every exercise has passed.
+    """The lab to go on with; None if every exercise has passed.
 
     It is one that you have begun. If there is none, it is the first of those left.
     """
@@ -76,6 +74,6 @@ def count() -> str:
 
 
 def _states(src: Path) -> dict[str, str]:
-    """The exercises of which something is kept, as `labs_map` wants them."""
+    """The state of each exercise that is kept, as `labs_map` takes it."""
     kept = (progress.read(name, src) for lab in _labs() for name in lab.exercises)
     return {one.exercise: labs_map.PASSED if one.passed else labs_map.BEGUN for one in kept if one}

@@ -12,6 +12,7 @@ from course.core import CourseError, lesson_marks, todo, write_whole
 from course.exercises import Exercise
 from course.notebook import keeping, progress
 from course.notebook.diff import Diff
+from course.notebook.keeping import SRC
 
 
 class Prose:
@@ -32,7 +33,7 @@ class Attempt:
     """What a learner made of an exercise in the folder `src`."""
 
     exercise: Exercise
-    src: Path = Path("src")
+    src: Path = SRC
 
     @property
     def name(self) -> str:
@@ -45,13 +46,13 @@ class Attempt:
         return self.src / f"{self.name}.py"
 
     def written(self) -> str:
-        """The learner's script; "" where there is none."""
+        """The learner's script; "" if there is none."""
         return self.path.read_text(errors="replace") if self.path.is_file() else ""
 
     def hint(self, number: int | None = None) -> Prose:
         """The fuller hint for TODO `number`.
 
-        Without a number: for the first TODO that is open, or for all where none is. Raises
+        Without a number: for the first TODO that is open, or for all if none is. Raises
         `CourseError` for a number that the exercise does not have.
         """
         hints = self.exercise.hints
@@ -60,10 +61,11 @@ class Attempt:
             raise CourseError(f"{self.name} has no TODO {number}; it has {there}.")
         still_open = [one for one in todo.numbers(self.written()) if one in hints]
         shown = [number] if number is not None else still_open[:1] or list(hints)
-        said = [f"**TODO {one}.** {hints[one]}" for one in shown]
+        parts = [f"**TODO {one}.** {hints[one]}" for one in shown]
         if others := [one for one in hints if one not in shown]:
-            said.append(f"For another TODO: {_either(f'`%hint {self.name} {n}`' for n in others)}.")
-        return Prose("\n\n".join(said))
+            commands = _either(f"`%hint {self.name} {one}`" for one in others)
+            parts.append(f"For another TODO: {commands}.")
+        return Prose("\n\n".join(parts))
 
     def solution(self) -> Prose:
         """The solved script, without the markers of its solutions.
@@ -78,10 +80,10 @@ class Attempt:
         return Prose(f"```python\n{code}\n```\n\n{lab}")
 
     def reset(self) -> Path | None:
-        """Write the script as it is handed out; the learner's version is kept, its path returned.
+        """Write the script as it is handed out; return where the learner's version is kept.
 
-        None where there was no version, or nothing had been changed. Raises `CourseError` where a
-        file cannot be written; the learner's version is then where it was.
+        Returns None if there was no version, or nothing had been changed. Raises `CourseError` if a
+        file cannot be written; the learner's version then stays in its place.
         """
         blank = self.exercise.script(solved=False)
         stamp = f"{datetime.now():%Y-%m-%d-%H%M%S}"
@@ -100,29 +102,29 @@ class Attempt:
         return kept if changed else None
 
     def changes(self) -> Diff:
-        """What changed since the version that passed last; `CourseError` where none has."""
+        """What changed since the version that passed last; `CourseError` if none has."""
         before = progress.read(self.name, self.src)
         if not before or not before.passed:
             raise CourseError(
                 f"{self.name} has not passed here yet, so there is nothing to compare with."
             )
-        passed = f"{self.path} as it passed on {progress.spoken(before.passed)}"
+        passed = f"{self.path} as it passed on {progress.date_and_time(before.passed)}"
         names = (passed, f"{self.path} as it is now")
         return Diff(before.script.splitlines(), self.written().splitlines(), names, context=2)
 
 
 def _either(commands: Iterable[str]) -> str:
-    """Commands as one lists them: `a`, `b` or `c`."""
+    """Commands as a list in words: `a`, `b` or `c`."""
     *most, last = commands
     return f"{', '.join(most)} or {last}" if most else last
 
 
 def say_when_it_passed(attempt: Attempt) -> None:
-    """Print above a failing check when this exercise passed; nothing where it never has."""
+    """Print above a failing check when this exercise passed; nothing if it never has."""
     kept = progress.read(attempt.name, attempt.src)
     if not kept or not kept.passed:
         return
-    passed = f"{attempt.name} passed on {progress.spoken(kept.passed)}"
+    passed = f"{attempt.name} passed on {progress.date_and_time(kept.passed)}"
     if kept.script == attempt.written():
         same = f"{attempt.path} is still as it was then. Look at the scripts that it imports"
         print(f"{passed}, and {same}.")

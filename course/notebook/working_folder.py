@@ -1,4 +1,4 @@
-"""Where a notebook runs: its scripts belong in the folder `src` beside it."""
+"""Where a notebook runs: its scripts belong in the folder `src` next to it."""
 
 import os
 from collections.abc import Mapping
@@ -7,13 +7,13 @@ from pathlib import Path
 FIRST = "labs/start.ipynb"  # what only the folder of the whole course has
 
 
-def settle(names: Mapping[str, object]) -> None:
-    """Make the notebook's own folder the working folder, where the editor tells which it is.
+def enter(names: Mapping[str, object]) -> None:
+    """Make the notebook's own folder the working folder, if the editor tells which it is.
 
     JupyterLab and most other programs start a kernel there; Visual Studio Code may be set to start
-    it elsewhere, and leaves the notebook's path in `names`, the variables of the notebook. Where a
-    kernel runs in the folder of the whole course, and nobody says for which notebook, a sentence
-    tells what to do; so it does where nothing can be written.
+    it elsewhere, and leaves the notebook's path in `names`, the variables of the notebook. If a
+    kernel runs in the folder of the whole course, and nothing says for which notebook, a sentence
+    tells what to do. Another does if nothing can be written.
     """
     notebook = Path(str(names.get("__vsc_ipynb_file__", "")))
     here = Path.cwd()

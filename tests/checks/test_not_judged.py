@@ -11,7 +11,7 @@ from support import solutions
 from support.patience import PATIENCE_S
 
 from course.checks.runner import check, on_ranks, session
-from course.checks.runner.outcomes import NotJudged, Undecided, outcome
+from course.checks.runner.outcomes import Undecided, UnfitMachine, outcome
 from course.checks.tools.hint import Fault, hint
 from course.core import CourseError, Interrupted, UnknownTorch
 from course.exercises import Outcome, Report, Result
@@ -53,7 +53,7 @@ def test_a_report_is_the_same_after_json():
 
 @pytest.mark.parametrize(
     ("error", "again"),
-    [(NotJudged("busy"), True), (Undecided("no premise"), False), (CourseError("no"), True)],
+    [(UnfitMachine("busy"), True), (Undecided("no premise"), False), (CourseError("no"), True)],
 )
 def test_what_is_not_judged_says_whether_to_ask_again(error, again):
     assert outcome(error) == (Outcome.NOT_JUDGED, str(error), again)
@@ -63,7 +63,7 @@ def test_what_is_not_judged_says_whether_to_ask_again(error, again):
 def test_a_sandbox_in_which_nothing_starts_judges_nobody(tmp_path, monkeypatch):
     """Otherwise a whole class would get no points."""
     monkeypatch.setitem(isolation.ENVIRONMENT, "PYTHONHOME", "/nowhere")
-    with Sandbox.around(tmp_path, 1) as broken, pytest.raises(NotJudged, match="doctor"):
+    with Sandbox.around(tmp_path, 1) as broken, pytest.raises(UnfitMachine, match="doctor"):
         on_ranks.on_ranks(1, on_ranks.forked_too_early, src=tmp_path, sandbox=broken)
 
 
@@ -72,7 +72,7 @@ def test_ranks_that_ended_well_are_not_refused_for_a_launcher_that_was_late(tmp_
     run = Run(["torchrun"], tmp_path, wall_s=20.0, reason=Reason.LIMIT, processes=processes)
     run._ended.update({0: 0, 1: 0})
     problem = on_ranks._problem(run, 20.0, tmp_path, "check.py")
-    assert isinstance(problem, NotJudged) and "too busy" in str(problem)
+    assert isinstance(problem, UnfitMachine) and "too busy" in str(problem)
 
 
 @pytest.mark.rest

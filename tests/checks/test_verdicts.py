@@ -14,7 +14,7 @@ import torch
 import torch.distributed as dist
 
 from course.checks.runner import on_ranks, session
-from course.checks.runner.outcomes import Deadlock, NotJudged, Rejected, Unwritten
+from course.checks.runner.outcomes import Deadlock, Rejected, UnfitMachine, Unwritten
 from course.exercises import Outcome, Report
 from course.launch import connect
 
@@ -150,7 +150,7 @@ def test_the_limit_counts_what_the_machine_gives(tmp_path, busy_core):
 def test_ranks_that_wait_for_one_another_are_found_on_a_busy_machine(tmp_path, busy_core):
     limit, problem = 3.0, None
     while not isinstance(problem, Deadlock):
-        with pytest.raises((Deadlock, NotJudged)) as raised:  # depends on how far they came
+        with pytest.raises((Deadlock, UnfitMachine)) as raised:  # depends on how far they came
             on_ranks.on_ranks(2, wait_for_nobody, src=tmp_path, limit=limit)
         problem, limit = raised.value, 2 * limit
     assert isinstance(problem, Deadlock) and "rank 0 waits in recv" in str(problem)
@@ -161,7 +161,7 @@ def test_ranks_that_never_came_to_the_code_are_not_judged(tmp_path, monkeypatch)
     still_importing.write_text("import time\n\ntime.sleep(600)\n")
     monkeypatch.setattr(on_ranks, "SCRIPT", still_importing)
     (src := tmp_path / "src").mkdir()
-    with pytest.raises(NotJudged, match="no rank came to your code: the machine is too busy"):
+    with pytest.raises(UnfitMachine, match="no rank came to your code: the machine is too busy"):
         on_ranks.on_ranks(1, computes, src=src, limit=0.5)
 
 

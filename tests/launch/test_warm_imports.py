@@ -77,7 +77,7 @@ def test_a_library_that_cannot_be_imported_is_named_once(server, tmp_path, monke
     until(lambda: probed() == "False True True", every=0.5)
     notes, shown = [], io.StringIO()
     show = live.Live(limit=PATIENCE_S, out=shown)
-    monkeypatch.setattr(live, "SAID", set())
+    monkeypatch.setattr(live, "SHOWN_NOTES", set())
 
     def watch(run: Run, event: object) -> None:
         notes.extend([event] if isinstance(event, Note) else [])

@@ -30,14 +30,14 @@ def no_forms(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_guess_is_kept_at_once_and_shown_beside_the_run(cell: RunCell, labs: Path) -> None:
     assert cell(ASK).error is None
-    assert form().question == "By what factor does the time grow?" and form().said == ""
-    assert form()._still() == ""
+    assert form().question == "By what factor does the time grow?" and form().sentence == ""
+    assert form()._without_a_kernel() == ""
     tell(answer="16,000")
-    assert form().said == "You guessed 16,000 times." and form().change == "Change"
+    assert form().sentence == "You guessed 16,000 times." and form().change == "Change"
     assert guesses.read("growth", labs / "src").guess == 16000
     shown = cell(IT_WAS).shown
     assert shown.startswith("You guessed 16,000 times, it was 900 times: 18 times less.\n")
-    assert form().said == shown.splitlines()[0] and form().change == ""
+    assert form().sentence == shown.splitlines()[0] and form().change == ""
     assert guesses.read("growth", labs / "src").value == 900.4
 
 
@@ -57,25 +57,25 @@ def test_what_is_wrong_is_said_and_the_next_answer_counts(cell: RunCell, labs: P
         assert form().turn == turn and form().fault.startswith("Your guess here is a number")
     assert guesses.read("growth", labs / "src") is None
     tell(answer="7")
-    assert form().fault == "" and form().said == "You guessed 7 times."
+    assert form().fault == "" and form().sentence == "You guessed 7 times."
 
 
 def test_skipping_is_kept_and_the_run_goes_on(cell: RunCell, labs: Path) -> None:
     cell(ASK)
     tell(skip=True)
-    assert form().said == "Skipped." and form().change == "Guess"
+    assert form().sentence == "Skipped." and form().change == "Guess"
     cell(ASK)
-    assert form().said == "Skipped.", "asked once more"
+    assert form().sentence == "Skipped.", "asked once more"
     assert cell(IT_WAS).shown.startswith("It was 900 times.\n")
     assert form().change == "", "asked once more, beside the answer"
     tell(answer="5", after=2)
-    assert form().said.startswith("You guessed 5 times, it was 900 times")
+    assert form().sentence.startswith("You guessed 5 times, it was 900 times")
 
 
 def test_nobody_answers(cell: RunCell, labs: Path) -> None:
     cell(ASK)
     assert cell(IT_WAS).shown.startswith("It was 900 times.\n")
-    assert form().said == "" and form().stored == "It was 900 times."
+    assert form().sentence == "" and form().stored == "It was 900 times."
     still = "<details><summary>What the stored run showed</summary>It was 900 times.</details>"
     assert form()._repr_mimebundle_()[0]["text/html"] == still
 
@@ -85,11 +85,11 @@ def test_after_a_restart_the_answer_is_there(cell: RunCell, labs: Path) -> None:
     tell(answer="3")
     guess_form._forms.clear()
     cell(ASK)
-    assert form().said == "You guessed 3 times."
+    assert form().sentence == "You guessed 3 times."
     guess_form._forms.clear()
     assert "You guessed 3 times, it was 900 times" in cell(IT_WAS).shown
     cell(ASK)
-    assert form().said.startswith("You guessed 3 times, it was 900") and form().change == ""
+    assert form().sentence.startswith("You guessed 3 times, it was 900") and form().change == ""
 
 
 def test_a_guess_after_the_run_says_so(cell: RunCell, labs: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_guess_after_the_run_says_so(cell: RunCell, labs: Path) -> None:
     cell(IT_WAS)
     time.sleep(1.1)
     tell(answer="900")
-    assert form().said.endswith("(You guessed after a run.)")
+    assert form().sentence.endswith("(You guessed after a run.)")
 
 
 def test_the_best_of_all_runs_is_kept_where_the_lab_says_what_is_best(
@@ -125,7 +125,7 @@ def test_choices_and_text(cell: RunCell, labs: Path) -> None:
     tell("a100", answer="stays the same")
     cell("%%guess why\nWhy?")
     tell("why", answer="<b>because</b>")
-    assert form("why")._still() == "<p>You guessed “&lt;b&gt;because&lt;/b&gt;”.</p>"
+    assert form("why")._without_a_kernel() == "<p>You guessed “&lt;b&gt;because&lt;/b&gt;”.</p>"
     from_run = cell("from course.notebook import it_was\nit_was('a100', 'falls')").shown
     assert from_run.startswith("You guessed “stays the same”, it was “falls”.\n")
 
@@ -153,10 +153,11 @@ def test_an_answer_of_another_kind_or_of_no_question(cell: RunCell, labs: Path) 
 
 
 def test_the_line_after_a_run_brings_its_question(labs: Path) -> None:
-    asked = guesses.Guess("a", "Does `f` <fall> in *this*?", "", ("yes", "no"), "yes", value="no")
-    shown = guess_form.Both(asked)._repr_html_()
+    guess = guesses.Guess("a", "Does `f` <fall> in *this*?", "", ("yes", "no"), "yes", value="no")
+    shown = guess_form.GuessAndValue(guess)._repr_html_()
     assert "Does <code>f</code> &lt;fall&gt; in <em>this</em>?</div>You guessed “yes”" in shown
-    assert "<div style" not in guess_form.Both(guesses.Guess("a", "", value=3.0))._repr_html_()[4:]
+    unasked = guess_form.GuessAndValue(guesses.Guess("a", "", value=3.0))
+    assert "<div style" not in unasked._repr_html_()[4:]
 
 
 def test_claims_have_a_column_where_something_was_guessed(cell: RunCell, labs: Path) -> None:

@@ -60,7 +60,7 @@ LATER = "2026-11-23T10:00:01"
 
 
 @pytest.mark.parametrize(
-    ("question", "guess", "value", "said"),
+    ("question", "guess", "value", "sentence"),
     [
         (TIME, 3.0, 0.041, "You guessed 3 ms, it was 41 µs: 73 times less."),
         (TIME, 0.041, 3.0, "You guessed 41 µs, it was 3 ms: 73 times as much."),
@@ -79,15 +79,15 @@ LATER = "2026-11-23T10:00:01"
         (TIME, 3.0, None, "You guessed 3 ms."),
     ],
 )
-def test_the_guess_stands_beside_the_measurement(question, guess, value, said: str) -> None:
+def test_the_guess_stands_beside_the_measurement(question, guess, value, sentence: str) -> None:
     measured = LATER if value else ""
     known = replace(question, guess=guess, guessed=AT, value=value, measured=measured)
-    assert known.said() == said
+    assert known.sentence() == sentence
 
 
 def test_a_guess_after_a_run_says_so() -> None:
     late = replace(TIME, guess=3.0, guessed=LATER, value=0.041, measured=AT)
-    assert late.late and late.said().endswith("73 times less. (You guessed after a run.)")
+    assert late.late and late.sentence().endswith("73 times less. (You guessed after a run.)")
     assert not replace(late, guessed=AT).late
 
 
@@ -95,9 +95,9 @@ def test_what_is_kept_is_read_again_and_each_question_has_a_file(tmp_path: Path)
     for known in (replace(TIME, guess=3.0, guessed=AT), replace(A100, value="falls", measured=AT)):
         guesses.write(known, tmp_path)
         assert guesses.read(known.name, tmp_path) == known
-        assert guesses.asked(replace(known, guess=None, guessed=""), tmp_path) == known
+        assert guesses.recall(replace(known, guess=None, guessed=""), tmp_path) == known
     assert [known.name for known in guesses.every(tmp_path)] == ["a100", "barrier"]
-    assert guesses.read("growth", tmp_path) is None and guesses.asked(GROWTH, tmp_path) is GROWTH
+    assert guesses.read("growth", tmp_path) is None and guesses.recall(GROWTH, tmp_path) is GROWTH
 
 
 GOOD = asdict(replace(TIME, guess=3.0, guessed=AT))
@@ -133,7 +133,7 @@ def test_a_broken_file_is_put_aside_and_said_once(tmp_path: Path, capsys, conten
     path = guesses.path("barrier", tmp_path)
     path.parent.mkdir(parents=True)
     path.write_bytes(content)
-    assert guesses.asked(TIME, tmp_path) == TIME
+    assert guesses.recall(TIME, tmp_path) == TIME
     [aside] = path.parent.iterdir()
     assert aside.read_bytes() == content and aside.name.startswith("barrier.json.broken-")
     said = capsys.readouterr().out
@@ -144,9 +144,9 @@ def test_a_broken_file_is_put_aside_and_said_once(tmp_path: Path, capsys, conten
 
 def test_a_question_that_an_update_has_changed_puts_the_old_guess_aside(tmp_path, capsys) -> None:
     guesses.write(replace(TIME, guess=3.0, guessed=AT), tmp_path)
-    assert guesses.asked(replace(TIME, question="How long?"), tmp_path).guess == 3.0
+    assert guesses.recall(replace(TIME, question="How long?"), tmp_path).guess == 3.0
     other = replace(TIME, unit="%")
-    assert guesses.asked(other, tmp_path) == other
+    assert guesses.recall(other, tmp_path) == other
     assert "The question barrier was another one before" in capsys.readouterr().out
     [aside] = guesses.path("barrier", tmp_path).parent.iterdir()
     assert guesses.parse(aside.read_text()).guess == 3.0

@@ -18,8 +18,8 @@ SCRIPT = "answer = 42\n"
 @pytest.fixture
 def src(tmp_path: Path) -> Path:
     """A learner's folder: `ring` passed and changed, `ddp` begun, two questions answered."""
-    progress.write(progress.Kept("ring", AT, ["a", "b"], 2, AT, SCRIPT, 75.4), tmp_path)
-    progress.write(progress.Kept("ddp", AT, ["a"], 6, seconds=20), tmp_path)
+    progress.write(progress.Record("ring", AT, ["a", "b"], 2, AT, SCRIPT, 75.4), tmp_path)
+    progress.write(progress.Record("ddp", AT, ["a"], 6, seconds=20), tmp_path)
     (tmp_path / "ring.py").write_text(SCRIPT)
     growth = Guess("message_growth", "By what <factor>?", "times", (), 1000.0, AT, 116.0, LATER)
     guesses.write(growth, tmp_path)
@@ -49,7 +49,7 @@ def test_the_page_says_what_is_kept(src: Path) -> None:
 def test_labs_are_named_of_which_all_exercises_have_passed(src: Path) -> None:
     lab = next(lab for lab in labs(ROOT) if len(lab.exercises) == 2)
     for count, exercise in enumerate(lab.exercises, start=1):
-        progress.write(progress.Kept(exercise, AT, ["a"], 1, AT, SCRIPT, 1.0), src)
+        progress.write(progress.Record(exercise, AT, ["a"], 1, AT, SCRIPT, 1.0), src)
         assert (f"all exercises passed in {lab.number}" in page.page("", src)) == (count == 2)
 
 

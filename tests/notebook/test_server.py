@@ -93,7 +93,7 @@ def test_a_sentence_says_what_to_install_and_pictures_stand_in_until_it_is_there
 ):
     python = prefix / "bin" / "python"
     start(str(python), *SLEEP)
-    server.settle(shell)
+    server.inspect(shell)
     said = capsys.readouterr().out
     assert said.count("\n") == 1 and f"`{python} -m pip install ipywidgets anywidget`" in said
     for _ in range(2):  # each explorable has a class of its own
@@ -105,7 +105,7 @@ def test_a_sentence_says_what_to_install_and_pictures_stand_in_until_it_is_there
 def test_a_complete_server_is_not_mentioned(prefix, start, shell, capsys):
     start(str(prefix / "bin" / "python"), *SLEEP)
     install(prefix / "share" / "jupyter", MANAGER, "anywidget")
-    server.settle(shell)
+    server.inspect(shell)
     assert capsys.readouterr().out == ""
     assert WIDGET in shown(shell)
 

@@ -24,12 +24,12 @@ def test_beside_the_notebook_nothing_is_said(root: Path, monkeypatch, capsys) ->
     for folder in ("labs", "solutions"):
         monkeypatch.chdir(root / folder)
         for names in ({}, {NOTEBOOK: str(root / folder / "start.ipynb")}):
-            working_folder.settle(names)
+            working_folder.enter(names)
             assert Path.cwd() == root / folder and capsys.readouterr().out == ""
 
 
 def test_where_the_editor_tells_the_notebook_its_folder_is_taken(root: Path, capsys) -> None:
-    working_folder.settle({NOTEBOOK: str(root / "solutions" / "start.ipynb")})
+    working_folder.enter({NOTEBOOK: str(root / "solutions" / "start.ipynb")})
     assert Path.cwd() == root / "solutions"
     said = f"The working folder is now that of the notebook: {root / 'solutions'}\n"
     assert capsys.readouterr().out == said
@@ -39,21 +39,21 @@ def test_where_the_editor_tells_the_notebook_its_folder_is_taken(root: Path, cap
 def test_in_the_folder_of_the_course_a_sentence_says_what_to_do(
     root: Path, capsys, told: str | None
 ) -> None:
-    working_folder.settle({} if told is None else {NOTEBOOK: told})
+    working_folder.enter({} if told is None else {NOTEBOOK: told})
     assert Path.cwd() == root
     assert "Run `%cd labs` (or `%cd solutions`" in capsys.readouterr().out
 
 
 def test_any_other_folder_will_do(tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
-    working_folder.settle({})
+    working_folder.enter({})
     assert Path.cwd() == tmp_path and capsys.readouterr().out == ""
 
 
 def test_a_folder_where_nothing_can_be_written_is_said(tmp_path: Path, monkeypatch, capsys) -> None:
     with mounted(tmp_path / "labs", "ro"):
         monkeypatch.chdir(tmp_path / "labs")
-        working_folder.settle({})
+        working_folder.enter({})
         monkeypatch.chdir(tmp_path)
     said = capsys.readouterr().out
     assert said.startswith(f"The folder {tmp_path / 'labs'} is read-only, ") and "copy" in said

@@ -55,9 +55,9 @@ def test_the_frame_holds_and_its_wrong_answer_does_not(copy, name, lab):
     assert done.returncode == 0, done.stderr
     named = re.findall(r"(?:course|tests)/[\w/]+\.(?:md|py)", done.stdout)
     assert len(named) > 5 and all((copy / path).is_file() for path in named)
-    answers = [f"tests/checks/test_{kind}.py" for kind in ("mutants", "right_answers")]
+    answers = [f"tests/checks/test_{kind}.py" for kind in ("changes", "mutants", "right_answers")]
     tested = run(copy, "-m", "pytest", "-q", "-n", "0", "-k", name, *answers)
-    assert re.search(r"^4 passed", tested.stdout, re.MULTILINE), tested.stdout + tested.stderr
+    assert re.search(r"^5 passed", tested.stdout, re.MULTILINE), tested.stdout + tested.stderr
     built = run(copy, "-m", "course", "build", "--scripts", lab)  # the lesson keeps to its rules
     assert built.returncode == 0, built.stderr
     assert "TODO" in (copy / f"labs/src/{name}.py").read_text()
@@ -80,8 +80,8 @@ def test_what_cannot_be_read_leaves_all_files_as_they_were(copy):
 @pytest.mark.parametrize(
     ("name", "lab", "why"),
     [
-        ("My-Barrier", LAB, "is no new name"),
-        ("start_here", LAB, "is no new name"),
+        ("My-Barrier", LAB, "is not a new name"),
+        ("start_here", LAB, "is not a new name"),
         ("my_gate", "00_nothing", "There is no lab '00_nothing'"),
         ("my_gate", "nothing", "There is no lab 'nothing'"),
     ],

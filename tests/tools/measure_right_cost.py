@@ -1,4 +1,6 @@
-"""What does `right` cost? ``python tests/tools/measure_right_cost.py [--blocks 8] [--profile]``.
+"""What does `right` cost?
+
+    PYTHONPATH=tests python tests/tools/measure_right_cost.py [--blocks 8] [--profile]
 
 Two ranks train 100 parameters of up to 65,536 numbers with DDP. Blocks of steps that are watched
 alternate with blocks that are not, and only the main thread's processor time counts, in which all
@@ -9,12 +11,11 @@ steps and in every fifth, and at the weights in all of them.
 
 import argparse
 import os
-import tempfile
-from pathlib import Path
 from statistics import mean, median, quantiles
 
-from course.checks.runner.on_ranks import await_warm_ranks
-from course.launch import launch, warm_up
+from support.warm_script import on_two_ranks
+
+from course.launch import launch
 
 SCRIPT = """
 import cProfile, pstats, sys, time, torch, torch.distributed as dist
@@ -42,7 +43,7 @@ def train(count):
 
 train(5)
 for _ in range(blocks):
-    end = observe(Path(sys.argv[4]), steps + 1, __file__)
+    end = observe(Path(__file__).parent, steps + 1, __file__)
     with cProfile.Profile(time.thread_time) as profile:
         if not profiled:
             profile.disable()
@@ -63,14 +64,9 @@ def main() -> None:
     parser.add_argument("--blocks", type=int, default=8)
     parser.add_argument("--profile", action="store_true", help="also print where the time goes")
     args = parser.parse_args()
-    warm_up()
-    await_warm_ranks()
-    with tempfile.TemporaryDirectory() as folder:
-        script = Path(folder, "steps.py")
-        script.write_text(SCRIPT)
-        words = ["torchrun", "--standalone", "--nproc-per-node", "2", str(script)]
+    with on_two_ranks(SCRIPT) as command:
         numbers = map(str, (args.blocks, STEPS, int(args.profile)))
-        run = launch([*words, *numbers, folder], limit=600.0)
+        run = launch([*command, *numbers], limit=600.0)
         out = [run.text(rank, "stdout").splitlines() for rank in range(2)]
     rows = [list(map(float, line.split())) for lines in out for line in lines[: args.blocks]]
     if len(rows) != 2 * args.blocks:

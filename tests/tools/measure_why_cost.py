@@ -1,4 +1,6 @@
-"""What does watching cost? ``python tests/tools/measure_why_cost.py [--blocks 8] [--runs 3]``.
+"""What does the watching of `why` cost?
+
+    PYTHONPATH=tests python tests/tools/measure_why_cost.py [--blocks 8] [--runs 3]
 
 Two ranks train with DDP, and are watched in blocks of steps, with blocks between them that are
 not watched: both see the same model, the same memory and the same load of the machine. A step
@@ -8,12 +10,11 @@ what else the machine does.
 
 import argparse
 import os
-import tempfile
-from pathlib import Path
 from statistics import median, quantiles
 
-from course.checks.runner.on_ranks import await_warm_ranks
-from course.launch import launch, warm_up
+from support.warm_script import on_two_ranks
+
+from course.launch import launch
 from course.own.watch.recorder import WARM_UP
 
 SCRIPT = """
@@ -42,7 +43,7 @@ def train(count):
 
 train(20)
 for _ in range(blocks):
-    observe(Path(sys.argv[6]), steps, __file__)
+    observe(Path(__file__).parent, steps, __file__)
     watched = train(warm_up + steps + 5)[warm_up + 1 : warm_up + steps]
     plain = train(warm_up + steps)[warm_up + 1 :]
     print(*(median(column) for took in (watched, plain) for column in zip(*took)))
@@ -58,16 +59,11 @@ def main() -> None:
     parser.add_argument("--blocks", type=int, default=8)
     parser.add_argument("--runs", type=int, default=3)
     args = parser.parse_args()
-    warm_up()
-    await_warm_ranks()
-    with tempfile.TemporaryDirectory() as folder:
-        script = Path(folder, "steps.py")
-        script.write_text(SCRIPT)
-        words = ["torchrun", "--standalone", "--nproc-per-node", "2", str(script)]
+    with on_two_ranks(SCRIPT) as command:
         for name, sizes in SIZES.items():
             numbers = map(str, (*sizes, STEPS, WARM_UP, args.blocks))
-            command = [*words, *numbers, folder]
-            runs = [launch(command, limit=600.0) for _ in range(args.runs)]
+            words = [*command, *numbers]
+            runs = [launch(words, limit=600.0) for _ in range(args.runs)]
             lines = [line for run in runs for line in run.text(0, "stdout").splitlines()]
             found = [[float(each) for each in line.split()] for line in lines]
             plain = median(work for _, _, _, work in found)

@@ -90,15 +90,16 @@ CELLS = '''\
 
 ```{{code-cell}}
 %%writefile src/{name}.py
-"""src/{name}.py: the sum over the ranks."""
+"""src/{name}.py: the mean over the ranks."""
 import torch
 import torch.distributed as dist
 
 
 def {name}(number: torch.Tensor) -> None:
-    """Replace the number by its sum over the ranks, on every rank."""
+    """Replace the number by its mean over the ranks, on every rank."""
     ### BEGIN SOLUTION hint: Which call adds up over the ranks?
     dist.all_reduce(number)
+    number /= dist.get_world_size()
     ### END SOLUTION
 ```
 
@@ -108,22 +109,24 @@ def {name}(number: torch.Tensor) -> None:
 
 '''
 CHECK = '''\
-"""Checks of {name}: the sum over the ranks."""
+"""Checks of {name}: the mean over the ranks."""
 
 from course.checks.lab_{lab} import on_rank_{name} as on_rank
 from course.checks.tools.hint import hint
 
 
 class Test{camel}:
-    """The sum over the ranks."""
+    """The mean over the ranks."""
 
     @hint("Which ranks' numbers are in the result?")
-    def test_sum(self, ranks):
-        """Every rank has the sum of all ranks' numbers, of 2 and of 3 ranks."""
+    def test_mean(self, ranks):
+        """Every rank has the mean of all ranks' numbers, of 2 and of 3 ranks."""
         for world_size in (2, 3):
-            wanted = sum(on_rank.GIVEN[:world_size])
-            for rank, got in enumerate(ranks(world_size, on_rank.summed)):
-                assert got == wanted, f"rank {{rank}} of {{world_size}} has {{got}}, not {{wanted}}"
+            mean = sum(on_rank.NUMBERS[:world_size]) / world_size
+            for rank, result in enumerate(ranks(world_size, on_rank.result)):
+                assert result == mean, (
+                    f"rank {{rank}} of {{world_size}} has {{result}}, not {{mean}}"
+                )
 '''
 ON_RANK = '''\
 """What the checks of {name} do on each rank."""
@@ -133,32 +136,31 @@ import importlib
 import torch
 import torch.distributed as dist
 
-GIVEN = (1.5, -4.5, 9.0)  # by rank
+NUMBERS = (1.5, -4.5, 9.0)  # by rank
 
 
-def summed() -> float:
+def result() -> float:
     """What the learner's function makes of this rank's number."""
-    number = torch.tensor([GIVEN[dist.get_rank()]])
+    number = torch.tensor([NUMBERS[dist.get_rank()]])
     importlib.import_module("{name}").{name}(number)
     return number.item()
 '''
 HINTS = """\
 ## {name}
 
-1. `dist.all_reduce` adds in place: after it, `number` holds the sum on every rank.
+1. `dist.all_reduce` adds in place: after it, `number` holds the sum on every rank. Divide that.
 
 """
 ANSWERS = "# {kind} answers to the exercises of lab {lab}\n"
 WRONG = """
 ## {name}
 
-### It leaves the number as it is
+### It leaves the sum as it is
 
-Named by `test_sum`.
+Named by `test_mean`.
 
 ```diff
--    dist.all_reduce(number)
-+    pass
+-    number /= dist.get_world_size()
 ```
 """
 RIGHT = """
@@ -168,9 +170,10 @@ RIGHT = """
 
 ```diff
 -    dist.all_reduce(number)
-+    everyones = [torch.empty_like(number) for _ in range(dist.get_world_size())]
-+    dist.all_gather(everyones, number)
-+    number.copy_(sum(everyones))
+-    number /= dist.get_world_size()
++    numbers = [torch.empty_like(number) for _ in range(dist.get_world_size())]
++    dist.all_gather(numbers, number)
++    number.copy_(sum(numbers) / len(numbers))
 ```
 """
 NEXT = """\
@@ -209,11 +212,11 @@ The lab is new, so it also needs, by hand:
 def main(root: Path, name: str, lesson: str) -> None:
     """Write the frame of the exercise `name` into the lab that a lesson makes, or will make."""
     if not NAME.fullmatch(name) or name in exercises():
-        raise CourseError(f"{name!r} is no new name: write one such as `my_barrier`.")
+        raise CourseError(f"{name!r} is not a new name: write one such as `my_barrier`.")
     every = labs(root)
     earlier = [lab for lab in every if lab.name <= lesson]
-    begins = lesson not in [lab.name for lab in every]
-    number = _new_number(lesson, every) if begins else earlier[-1].number
+    is_new = lesson not in [lab.name for lab in every]
+    number = _new_number(lesson, every) if is_new else earlier[-1].number
     words = name.replace("_", " ")
     fields = {
         "name": name,
@@ -226,11 +229,11 @@ def main(root: Path, name: str, lesson: str) -> None:
         "before": earlier[-1].number,
         "before_lesson": earlier[-1].name,
     }
-    files = _files(root, fields, [each for lab in earlier for each in lab.exercises], begins)
+    files = _files(root, fields, [each for lab in earlier for each in lab.exercises], is_new)
     for path, text in files.items():
         write_whole(path, text)
     print(NEXT.format(**fields), end="")
-    if begins:
+    if is_new:
         print(OF_A_NEW_LAB.format(**fields), end="")
 
 
@@ -246,15 +249,15 @@ def _new_number(lesson: str, every: list[Lesson]) -> str:
     return match["number"]
 
 
-def _files(root: Path, fields: dict[str, str], earlier: list[str], begins: bool) -> dict[Path, str]:
-    """All that is to be written: the text of each file by its path.
+def _files(root: Path, fields: dict[str, str], earlier: list[str], is_new: bool) -> dict[Path, str]:
+    """The text of each file to write, by its path.
 
-    `earlier` are the exercises of the labs up to this one; `begins` says that the lab is new.
+    `earlier` are the exercises of the labs up to this one; `is_new` says whether the lab is.
     """
     lessons, checks = root / "course" / "lessons", root / "course" / "checks"
     folder, lesson = checks / f"lab_{fields['lab']}", lessons / f"{fields['lesson']}.md"
     hints = lessons / "hints.md"
-    text = LAB.format(**fields) if begins else lesson.read_text(encoding="utf-8")
+    text = LAB.format(**fields) if is_new else lesson.read_text(encoding="utf-8")
     files = {
         lesson: _before_the_last_section(text, CELLS.format(**fields)),
         hints: _after_those_of(earlier, hints.read_text(encoding="utf-8"), fields),

@@ -108,7 +108,7 @@ def replicas(samples: int, devices: int, together: int = 1) -> dict:
 
 
 def constants(devices: int) -> list[str]:
-    """What the replicas got for inputs that are no tensors, where that is not what was given."""
+    """The inputs, other than tensors, that reached the replicas changed."""
     given = {
         "flag": True,
         "name": "train",

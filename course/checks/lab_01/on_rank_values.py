@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 
 def gradients(model: nn.Module) -> list[Tensor]:
-    """The gradients of all parameters, zeros where there is none."""
+    """The gradients of all parameters, zeros if there is none."""
     return [torch.zeros_like(p) if p.grad is None else p.grad for p in model.parameters()]
 
 

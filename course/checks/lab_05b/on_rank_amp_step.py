@@ -86,7 +86,7 @@ def step_alone(world_size: int) -> tuple[list[float], list[Tensor]]:
 
 
 def formats() -> dict[str, dict[str, object]]:
-    """By format that is asked for: what a step's forward, losses and backward have seen."""
+    """By requested format: what a step's forward, losses and backward have seen."""
     found = {}
     for dtype in (torch.bfloat16, torch.float16, torch.float32):
         model = DistributedDataParallel(Small(seed=0))

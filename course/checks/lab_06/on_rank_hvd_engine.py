@@ -1,4 +1,4 @@
-"""The engine of lab 06 around what a check does on a rank, and what the engine is asked for."""
+"""The engine of lab 06 around what a check does on a rank, and the requests that it gets."""
 
 import time
 from collections.abc import Callable, Iterator

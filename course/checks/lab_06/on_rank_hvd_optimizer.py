@@ -109,7 +109,7 @@ def during_backward(steps: int, groups: int | None) -> list[tuple[int, int, bool
 
 
 def disagreeing() -> str:
-    """What step() raises where the ranks have parameters of different shapes, "" if nothing."""
+    """What step() raises if the ranks have parameters of different shapes, "" if nothing."""
     with running_engine():
         model = nn.Linear(2 + dist.get_rank(), 1)
         optimizer = distributed(model)

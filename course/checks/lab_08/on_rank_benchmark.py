@@ -20,7 +20,7 @@ MEETINGS = ("barrier", "monitored_barrier", "all_reduce", "all_gather", "all_gat
 
 
 class Clock:
-    """This rank's time in seconds, which passes only where a check says so.
+    """This rank's time in seconds, which passes only when a check says so.
 
     So a busy machine changes no result.
     Ranks that meet in one of `MEETINGS` leave it together, when the last has come.

@@ -96,7 +96,7 @@ class TestMySchedule:
         return found
 
     def ending(self, ranks: Callable) -> list[tuple[str, int, int, list[Actions]]]:
-        """The same, for a check that makes sense only where no stage waits forever."""
+        """The same, for a check that makes sense only if no stage waits forever."""
         found = self.complete(ranks)
         for call, _, _, schedule in found:
             if stuck(schedule):

@@ -26,7 +26,7 @@ def mean(members: list[Member]) -> Tensor:
 
 
 def off(got: Tensor, wanted: Tensor) -> float:
-    """The largest difference, infinite where the shape is another."""
+    """The largest difference, infinite if the shapes differ."""
     if got.shape != wanted.shape:
         return float("inf")
     return float((got.double() - wanted).abs().max())

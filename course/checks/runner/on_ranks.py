@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from course.checks.runner import plain_data
-from course.checks.runner.outcomes import Deadlock, NotJudged, Rejected, Unwritten
+from course.checks.runner.outcomes import Deadlock, Rejected, UnfitMachine, Unwritten
 from course.core import CourseError, UnknownTorch, todo, words
 from course.exercises import exercises
 from course.hardware import isolation
@@ -70,9 +70,8 @@ def on_ranks(
     `printed`, if given, is called with each line that the ranks print, and its rank. With a
     `sandbox`, all of this runs in there. With a `salt` the ranks are new interpreters that make
     with it the hashes of text; without one, ranks forked from a warm server share its salt.
-    Raises `Rejected` where a rank fails, `Deadlock` after `limit` seconds (not counting
-    time spent waiting for a core), `Unwritten` where a TODO is open, `NotJudged` where no rank came
-    so far.
+    Raises `Rejected` if a rank fails, `Deadlock` after `limit` seconds (not counting time spent
+    waiting for a core), `Unwritten` if a TODO is open, `UnfitMachine` if no rank came so far.
     """
     call = (_module(function), function.__qualname__, args, kwargs, str(src), join and not alone)
     with _call_files(sandbox, world_size) as (outside, inside):
@@ -98,7 +97,7 @@ def on_ranks(
         if not run.ok:
             calls = [outside / f"rank{rank}" for rank in range(world_size)]
             if run.reason == Reason.LOST and all(map(_unread, calls)):
-                raise NotJudged(ENDED_TOO_EARLY)
+                raise UnfitMachine(ENDED_TOO_EARLY)
             raise _problem(run, limit, src, inspect.getfile(function))
         return [_answer(outside, token, run, rank) for rank, token in enumerate(tokens)]
 
@@ -126,7 +125,7 @@ def _unread(call: Path) -> bool:
 
 
 def _answer(folder: Path, token: str, run: Run, rank: int) -> Any:
-    """What a rank returned; raises `Rejected` where it is gone without an answer."""
+    """What a rank returned; raises `Rejected` if it is gone without an answer."""
     with (folder / f"rank{rank}").open("rb") as file:
         written = file.read(len(token) + plain_data.LONGEST + 1)
     if not written:
@@ -181,10 +180,10 @@ def _problem(run: Run, limit: float, src: Path, asked: str) -> Exception:
     """What the learner should hear of a run that failed; `asked` is the file of the function."""
     if run.reason == Reason.LIMIT:
         if run.processes and run.exit_codes == dict.fromkeys(run.processes, 0):
-            return NotJudged(f"the ranks had ended, and {limit:.0f} s were over: {TOO_BUSY}")
+            return UnfitMachine(f"the ranks had ended, and {limit:.0f} s were over: {TOO_BUSY}")
         elsewhere = run.exit_codes.keys() - stacks.call_sites(run, src)
         if not elsewhere and not _arrived(run, src, asked):
-            return NotJudged(f"in {run.wall_s:.0f} s no rank came to your code: {TOO_BUSY}")
+            return UnfitMachine(f"in {run.wall_s:.0f} s no rank came to your code: {TOO_BUSY}")
         return Deadlock(stacks.report(run, limit, src))
     if run.reason == Reason.LOST:
         return Rejected(LOST)
@@ -200,7 +199,7 @@ def _problem(run: Run, limit: float, src: Path, asked: str) -> Exception:
     if (script := todo.met(traceback)) and script.parent == src:
         return Unwritten(todo.in_sentences(todo.open_todos(script)))
     if (raised := run.raised(first)).startswith(UNKNOWN_TORCH):
-        return NotJudged(f"not judged on this torch: {raised.removeprefix(UNKNOWN_TORCH)}")
+        return UnfitMachine(f"not judged on this torch: {raised.removeprefix(UNKNOWN_TORCH)}")
     if (absent := ABSENT.fullmatch(raised)) and absent[1] in exercises():
         return Unwritten(
             f"your code builds on another exercise: {src / absent[1]}.py is not there yet, so run "
@@ -233,16 +232,16 @@ def _place(run: Run, rank: int, src: Path) -> str:
 
 def _cause(run: Run, rank: int) -> str:
     """The exception of a rank, or how it ended without one."""
-    said = run.text(rank, "stderr")
-    if GLOO_TOO_LONG in said:
+    output = run.text(rank, "stderr")
+    if GLOO_TOO_LONG in output:
         return (
             "a message came that is longer than the tensor to receive it: "
             "do both ranks mean the same message?"
         )
-    if SEGMENTATION_FAULT in said:
+    if SEGMENTATION_FAULT in output:
         return (
             "it touched memory that is not its own (a segmentation fault): "
             "is a tensor's memory freed while a message may still travel into it?"
         )
-    fatal = [line for line in said.splitlines() if line.startswith("Fatal Python error")]
+    fatal = [line for line in output.splitlines() if line.startswith("Fatal Python error")]
     return run.raised(rank) or (fatal or [f"it ended with exit code {run.exit_codes[rank]}"])[-1]

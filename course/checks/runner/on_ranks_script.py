@@ -39,7 +39,7 @@ def main(folder: Path) -> None:
     """Read the call from this rank's file in `folder`, and write the answer there.
 
     The token of the call is gone from there before the learner's code is imported, and only this
-    function knows it. So a script that writes an answer itself is found out.
+    function knows it. So a script cannot write an answer itself.
     """
     files = [folder / f"rank{rank}" for rank in range(int(os.environ["WORLD_SIZE"]))]
     rank = int(os.environ["RANK"])
@@ -56,12 +56,12 @@ def main(folder: Path) -> None:
         dist.init_process_group("gloo")
     torch.manual_seed(rank)  # no verdict depends on chance
     result = function(*args, **kwargs)
-    if found := untouched.replaced(before):
+    if changed_name := untouched.replaced(before):
         # No `AssertionError`: the hint of the check is about something else.
-        raise RuntimeError(f"it puts something else in the place of {found}")
+        raise RuntimeError(f"it puts something else in the place of {changed_name}")
     mine.write_bytes(token.encode() + encode(result))
     if dist.is_initialized():
-        dist.barrier()  # nobody leaves while another rank still talks to it
+        dist.barrier()  # no rank leaves while another may still need it
 
 
 main(Path(sys.argv[1]))

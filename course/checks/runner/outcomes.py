@@ -16,12 +16,12 @@ class Unwritten(Exception):
     """The learner's code met an open TODO."""
 
 
-class NotJudged(Exception):
-    """The machine did not let the check judge: it was too busy, or its torch is unknown."""
+class UnfitMachine(Exception):
+    """This machine did not let the check judge: it was too busy, or its torch is unknown."""
 
 
 class Undecided(Exception):
-    """The check depends on something that another check has shown to be wrong."""
+    """The code did not let the check judge: another check has to hold first."""
 
 
 def outcome(error: BaseException | None) -> tuple[Outcome, str, bool]:
@@ -33,7 +33,7 @@ def outcome(error: BaseException | None) -> tuple[Outcome, str, bool]:
             return Outcome.OPEN, str(error), False
         case Undecided():
             return Outcome.NOT_JUDGED, str(error), False
-        case NotJudged() | CourseError():
+        case UnfitMachine() | CourseError():
             return Outcome.NOT_JUDGED, str(error), True
         case AssertionError():
             return Outcome.FAILED, str(error), False

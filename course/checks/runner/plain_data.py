@@ -32,14 +32,14 @@ def encode(thing: Any) -> bytes:
 
 
 def decode(text: bytes) -> Any:
-    """What `encode` was given; raises any `Exception` for a text that is not its work."""
+    """The thing that `encode` wrote; raises any `Exception` for other text."""
     if len(text) > LONGEST:
         raise ValueError("the text is too long")
     return _read(json.loads(text))
 
 
 class _Writer:
-    """Makes of a thing JSON: a plain value as it is, all else as an object with its kind."""
+    """Turns a thing into JSON: a plain value stays, everything else is an object with its kind."""
 
     def __init__(self) -> None:
         self._things = 0
@@ -98,7 +98,7 @@ def _tensor_read(dtype: str, shape: list[int], content: str) -> Tensor:
 
 
 def _dtype(name: str) -> torch.dtype:
-    found = getattr(torch, name.removeprefix("torch."))
-    if not isinstance(found, torch.dtype):
-        raise TypeError("what should be a dtype is none")
-    return found
+    dtype = getattr(torch, name.removeprefix("torch."))
+    if not isinstance(dtype, torch.dtype):
+        raise TypeError("expected a dtype")
+    return dtype

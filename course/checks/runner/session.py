@@ -155,13 +155,13 @@ class Session:
         return report
 
     def _result(self, item: pytest.Item, error: BaseException | None) -> Result:
-        became, message, again = outcome(error)
+        result, message, again = outcome(error)
         hint = getattr(error, "hint", item.function.hint) if is_found_by_the_check(error) else ""
-        printed = [] if became == Outcome.PASSED else list(self._printed)[-PRINTED_LINES:]
+        printed = [] if result == Outcome.PASSED else list(self._printed)[-PRINTED_LINES:]
         return Result(
             check=item.originalname,
             claim=_claim(item),
-            outcome=became,
+            outcome=result,
             message=_visible(message[:LONGEST]),
             hint=hint,
             printed="\n".join(printed),

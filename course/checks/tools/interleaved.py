@@ -1,10 +1,10 @@
-"""A store between whose calls somebody else comes in, at a moment that the check chooses."""
+"""A store that another thread uses between two calls, at a moment that the check chooses."""
 
 import threading
 from collections.abc import Callable, Collection
 from typing import Any
 
-WAIT_S = 2.0  # for the other to be done; it may have to wait for the caller, and then goes on later
+WAIT_S = 2.0  # for the rival to be done; if it has to wait for the caller, it goes on later
 
 
 class Interleaved:
@@ -21,14 +21,14 @@ class Interleaved:
         self.calls = 0
 
     def finish(self) -> None:
-        """The rival comes in now at the latest, and is waited for."""
+        """Start the rival now if it has not started, and wait for its end."""
         if self._rival.ident is None:
             self._rival.start()
         self._rival.join(10 * WAIT_S)
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._store, name)
-        return self._counted(found) if name in self._names else found
+        member = getattr(self._store, name)
+        return self._counted(member) if name in self._names else member
 
     def _counted(self, call: Callable) -> Callable:
         def counted(*args: Any, **kwargs: Any) -> Any:

@@ -30,15 +30,15 @@ def left_by(call: Callable[[int], object]) -> tuple[int, int]:
 
 
 def settled(count: Callable[[], int], most: int) -> int:
-    """What is counted as soon as it is `most` or less, or at the end of our patience.
+    """The count as soon as it is `most` or less, or at the end of our patience.
 
     Gloo's threads let go of a message's tensors a little later than the call that waited for the
     message goes on, so what is in memory is looked at again before it counts.
     """
     end = time.monotonic() + PATIENCE_S
-    while (found := count()) > most and time.monotonic() < end:
+    while (number := count()) > most and time.monotonic() < end:
         time.sleep(PAUSE_S)
-    return found
+    return number
 
 
 def _tensors() -> int:

@@ -34,7 +34,7 @@ class Call:
 
 @contextmanager
 def recorded(*names: str, within: ModuleType | None = None) -> Iterator[list[Call]]:
-    """The calls of these functions while it is entered, in order.
+    """Within this context, the calls of these functions, in order.
 
     A function that such a call calls in turn is not listed.
     Without names: every function of torch.distributed that moves data between ranks.
@@ -42,12 +42,12 @@ def recorded(*names: str, within: ModuleType | None = None) -> Iterator[list[Cal
     """
     calls: list[Call] = []
 
-    def noted(name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+    def record(name: str, real: Callable, args: tuple, kwargs: dict) -> object:
         calls.append(_described(name, real, args, kwargs))
         return real(*args, **kwargs)
 
     with interceptor.intercepted(
-        noted, names or RECORDED, interceptor.HOMES if within is None else (within,)
+        record, names or RECORDED, interceptor.HOMES if within is None else (within,)
     ):
         yield calls
 
@@ -56,7 +56,7 @@ def recorded(*names: str, within: ModuleType | None = None) -> Iterator[list[Cal
 def forbidden(
     names: Iterable[str], message: str, homes: Iterable[object] = interceptor.HOMES
 ) -> Iterator[None]:
-    """While it is entered, these functions of torch.distributed raise an `AssertionError`.
+    """Within this context, these functions of torch.distributed raise an `AssertionError`.
 
     ``{name}`` in its message stands for the name of the function.
     """
@@ -70,7 +70,7 @@ def forbidden(
 
 @contextmanager
 def ddp_forbidden() -> Iterator[None]:
-    """While it is entered, torch's own DistributedDataParallel raises an `AssertionError`."""
+    """Within this context, torch's own DistributedDataParallel raises an `AssertionError`."""
     message = (
         "it hands the work to torch's DistributedDataParallel, which is what it should replace"
     )

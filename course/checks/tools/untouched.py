@@ -1,6 +1,6 @@
-"""Does a learner's code leave alone the functions that compare its results?
+"""Whether a learner's code leaves alone the functions that compare its results.
 
-A script that puts its own in the place of `torch.equal` would pass whatever it computes.
+A script that replaces `torch.equal` by its own function would pass whatever it computes.
 """
 
 import builtins
@@ -25,14 +25,14 @@ def functions() -> dict[str, object]:
         for name, value in vars(kind).items()
         if callable(value)
     }
-    found = builtin | compare | methods
-    return {name: value for name, value in found.items() if name.partition(".")[2] not in ALLOWED}
+    watched = builtin | compare | methods
+    return {name: value for name, value in watched.items() if name.partition(".")[2] not in ALLOWED}
 
 
 def replaced(before: dict[str, object]) -> str:
-    """The first name behind which there is something else than `before`, "" if there is none.
+    """The first name that no longer has its value of `before`, "" if there is none.
 
-    What the pretended GPUs have put there is known.
+    The replacements that the pretended GPUs make are allowed.
     """
     now, pretended = functions(), sys.modules.get("course.pretended.tensors")
     known = pretended.ours if pretended else []

@@ -1,7 +1,7 @@
 """The scripts and notebooks of a submission, read out of folders and archives, and never unpacked.
 
 A submission may hold anything. So a file is read up to a limit and nothing is written, links are
-not followed, and whatever goes wrong with one file is said about this file.
+not followed, and whatever goes wrong with one file is reported for that file.
 """
 
 import bz2
@@ -69,11 +69,11 @@ class Contents:
             folders[:] = sorted(each for each in folders if not each.startswith("."))
             self._count(len(folders) + len(files))
             for file in sorted(files):
-                path, said = Path(at, file), (Path(name) / below / file).as_posix()
+                path, shown = Path(at, file), (Path(name) / below / file).as_posix()
                 if stat.S_ISREG(path.lstat().st_mode):
-                    self._on_disk(path, said)
+                    self._on_disk(path, shown)
                 elif _limit(file):
-                    self._refuse(said, "it is a link or a device, which is not read")
+                    self._refuse(shown, "it is a link or a device, which is not read")
 
     def _on_disk(self, path: Path, name: str) -> None:
         if self._take(name, lambda: path.open("rb")) and not GUESS.search(name):
@@ -143,7 +143,7 @@ class Contents:
 
 
 def _limit(name: str) -> int:
-    """How many bytes a file of this name may have, 0 if nobody asks for it."""
+    """How many bytes a file of this name may have, 0 if none is needed."""
     name = name.lower()
     if name.endswith(".py"):
         return SCRIPT

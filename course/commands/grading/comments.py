@@ -34,38 +34,38 @@ class Comment:
 def read(path: Path, learners: Iterable[str], names: Sequence[str]) -> dict[str, Comment]:
     """The comments by learner; the file is made if it is not there.
 
-    Raises `CourseError` where it says something about nobody, or nothing that is known.
+    Raises `CourseError` for an unknown learner or an entry that cannot be read.
     """
     learners = list(learners)
     if not path.exists():
         tables = "".join(f"\n[{json.dumps(learner, ensure_ascii=False)}]\n" for learner in learners)
         write_whole(path, HEAD + tables)
     try:
-        told = tomllib.loads(path.read_text(encoding="utf-8"))
+        entries = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise CourseError(f"The comments in {path} cannot be read: {error}.") from None
     return {
-        learner: _comment(path, learner, said, names)
-        for learner, said in told.items()
-        if _is_known(path, learner, said, learners)
+        learner: _comment(path, learner, entry, names)
+        for learner, entry in entries.items()
+        if _has_content(path, learner, entry, learners)
     }
 
 
-def _is_known(path: Path, learner: str, said: object, learners: Sequence[str]) -> bool:
-    """Whether the comment is about someone; an empty one about somebody who has left is none."""
-    if learner not in learners and said:
+def _has_content(path: Path, learner: str, entry: object, learners: Sequence[str]) -> bool:
+    """Whether there is a comment; an empty one may name a learner who has left."""
+    if learner not in learners and entry:
         raise CourseError(f"{path} has a comment on {learner!r}, who is not in this class.")
-    return bool(said)
+    return bool(entry)
 
 
-def _comment(path: Path, learner: str, said: object, names: Sequence[str]) -> Comment:
-    if not isinstance(said, dict):
+def _comment(path: Path, learner: str, entry: object, names: Sequence[str]) -> Comment:
+    if not isinstance(entry, dict):
         raise CourseError(f"{path}: write what is about {learner!r} below [{learner!r}].")
-    points = {name: value for name, value in said.items() if name not in ("remark", "late")}
+    points = {name: value for name, value in entry.items() if name not in ("remark", "late")}
     for name, value in points.items():
         if name not in names or not is_points(value):
             raise CourseError(f"{path}: {name} = {value} is not an exercise and its points.")
-    late, remark = said.get("late"), said.get("remark", "")
+    late, remark = entry.get("late"), entry.get("remark", "")
     if not isinstance(remark, str) or not (late is None or is_points(late)):
         raise CourseError(f"{path}: `remark` is a text and `late` a number of days ({learner!r}).")
     return Comment(remark, points, late)

@@ -17,11 +17,11 @@ NONE = (
 
 
 def page(submissions: Sequence[Submission], numbers: Sequence[str] = ()) -> str:
-    """The page of a class: for each question that somebody answered, a picture.
+    """The page of a class: a picture for each question that has an answer.
 
-    `numbers` are those of the labs that are asked for; without them, all are.
+    `numbers` are those of the requested labs, all if there are none.
     """
-    found = []
+    sections = []
     for lab in labs(ROOT):
         if numbers and lab.number not in numbers:
             continue
@@ -30,13 +30,13 @@ def page(submissions: Sequence[Submission], numbers: Sequence[str] = ()) -> str:
             for name in lab.guesses
         ]
         if pictures := "".join(answered):
-            found.append(f"<h2>{lab.number} · {escape(lab.title)}</h2>{pictures}")
-    body = "".join(found) or NONE
+            sections.append(f"<h2>{lab.number} · {escape(lab.title)}</h2>{pictures}")
+    body = "".join(sections) or NONE
     return f"{pages.head('What the room expected, and what it measured')}{body}</body></html>"
 
 
 def _question(answers: Sequence[guesses.Guess]) -> str:
-    """One question and its answers; "" where nobody guessed. Other kinds than most are left out."""
+    """One question and its answers; "" without any. Answers of a rarer kind are left out."""
     kinds = [(each.unit, each.choices) for each in answers]
     alike = [
         each for each in answers if (each.unit, each.choices) == max(set(kinds), key=kinds.count)
@@ -55,7 +55,7 @@ def _question(answers: Sequence[guesses.Guess]) -> str:
     late = sum(each.late for each in alike)
     after = f"; {words.plural(late, 'person')} guessed after a run" if late else ""
     people = f'<p class="note">{words.plural(len(guessed), "answer")}{after}</p>'
-    return f"<h3>{one.asked}</h3>{shown}{people}"
+    return f"<h3>{one.question_html}</h3>{shown}{people}"
 
 
 def _texts(guessed: Sequence[str], measured: Sequence[str]) -> str:

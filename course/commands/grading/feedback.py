@@ -10,15 +10,15 @@ from course.core import words
 
 def page(line: Line) -> str:
     """The page for one learner."""
-    said = [line.submission.problem, *line.submission.notes]
+    sentences = [line.submission.problem, *line.submission.notes]
     if line.late:
         lost = f", which takes {line.percent:g} % of the points a day" if line.percent else ""
-        said.append(f"handed in late by {words.plural(int(line.late), 'day')}{lost}")
+        sentences.append(f"handed in late by {words.plural(int(line.late), 'day')}{lost}")
     remark = f"<p><b>{escape(line.comment.remark)}</b></p>" if line.comment.remark else ""
     return (
         pages.head(f"Feedback for {line.learner}")
         + remark
-        + "".join(f"<p>{escape(each[0].upper() + each[1:])}.</p>" for each in said if each)
+        + "".join(f"<p>{escape(each[0].upper() + each[1:])}.</p>" for each in sentences if each)
         + _points(line)
         + "".join(report.card() + "<br>" for report in line.reports.values())
         + "</body></html>"
@@ -59,7 +59,7 @@ def csv(book: Gradebook) -> str:
                 round(line.late, 2),
                 " ".join(line.not_judged),
                 *(round(line.points(name), 4) for name in book.weights),
-                "; ".join(line.said),
+                "; ".join(line.notes),
             ]
         )
     return table(rows)

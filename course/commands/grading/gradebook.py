@@ -16,7 +16,7 @@ NO_COMMENT = Comment()
 
 @dataclass(frozen=True)
 class Line:
-    """One learner: what was handed in, the verdicts by exercise, and what is to be said.
+    """One learner: what was handed in, the verdicts by exercise, and notes.
 
     `late` is in days, and each of them takes `percent` of the points.
     """
@@ -58,19 +58,19 @@ class Line:
         return [name for name, each in self.reports.items() if not (each.judged or name in own)]
 
     @property
-    def said(self) -> list[str]:
+    def notes(self) -> list[str]:
         """What a teacher should know of this learner, in short sentences."""
-        said = [self.submission.problem, *self.submission.notes]
-        said += [f"late: {self.late:g} d"] if self.late else []
-        said += self.doubts
-        said += [f"not judged: {', '.join(self.not_judged)}"] if self.not_judged else []
-        said += [f"your remark: {self.comment.remark}"] if self.comment.remark else []
-        return [each for each in said if each]
+        notes = [self.submission.problem, *self.submission.notes]
+        notes += [f"late: {self.late:g} d"] if self.late else []
+        notes += self.doubts
+        notes += [f"not judged: {', '.join(self.not_judged)}"] if self.not_judged else []
+        notes += [f"your remark: {self.comment.remark}"] if self.comment.remark else []
+        return [each for each in notes if each]
 
 
 @dataclass(frozen=True)
 class Gradebook:
-    """A class: its lines, the points of each exercise that was asked for, and who is alike."""
+    """A class: its lines, the points of each requested exercise, and which answers are alike."""
 
     lines: Sequence[Line]
     weights: Mapping[str, float]
@@ -89,7 +89,7 @@ class Gradebook:
     @property
     def failing(self) -> list[tuple[str, str, int, int]]:
         """The checks that fail, most often first: exercise, claim, for how many, of how many."""
-        found = []
+        failures = []
         for name in self.weights:
             reports = [line.reports.get(name) for line in self.lines]
             begun = [report for report in reports if report and report.begun]
@@ -98,14 +98,14 @@ class Gradebook:
                 for result in report.results:
                     if result.outcome == Outcome.FAILED:
                         fails[result.claim] = fails.get(result.claim, 0) + 1
-            found += [(name, claim, count, len(begun)) for claim, count in fails.items()]
-        return sorted(found, key=lambda each: -each[2])
+            failures += [(name, claim, count, len(begun)) for claim, count in fails.items()]
+        return sorted(failures, key=lambda each: -each[2])
 
 
 def days_late(submission: Submission, due: datetime | None) -> float:
     """How many days a submission is late, begun ones counted whole.
 
-    The roster's own time comes first. Where only "late" is said, by the roster or by Canvas, it is
+    The roster's own time comes first. If the roster or Canvas says only "late", it is
     one day.
     """
     person = submission.person

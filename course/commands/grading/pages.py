@@ -58,8 +58,8 @@ def index(book: Gradebook) -> str:
     """The page of the class."""
     learners = words.plural(len(book.lines), "learner")
     legend = "".join(
-        f'<span class="pair"><span class="{kind}">{sign}</span>{said}</span> '
-        for kind, sign, said in LEGEND
+        f'<span class="pair"><span class="{kind}">{sign}</span>{text}</span> '
+        for kind, sign, text in LEGEND
     )
     unjudged = sum(len(line.not_judged) for line in book.lines)
     warning = (
@@ -80,7 +80,7 @@ def index(book: Gradebook) -> str:
 
 
 def wide(table: str, caption: str) -> str:
-    """A table that may be wider than a phone; `caption` is for who cannot see where it stands."""
+    """A table that may be wider than a phone; `caption` is for screen readers."""
     return (
         f'<div class="wide" tabindex="0" role="region" aria-label="{caption}"><table>'
         f'<caption class="spoken">{caption}</caption>{table}</table></div>'
@@ -136,7 +136,7 @@ def cell(report: Report | None, own: float | None = None) -> str:
 
 
 def _looks(report: Report | None) -> tuple[str, str, str]:
-    """How a verdict is shown: its class, its sign, and the words for who cannot see them."""
+    """How a verdict is shown: its class, its sign, and the words for screen readers."""
     if report is None:
         return "none", "–", "not handed in"
     of = len(report.asked)
@@ -159,9 +159,9 @@ def _looks(report: Report | None) -> tuple[str, str, str]:
 def _to_know(book: Gradebook) -> str:
     rows = "".join(
         f"<tr><th scope=row>{escape(line.learner)}</th>"
-        f"<td>{'<br>'.join(escape(each) for each in line.said)}</td></tr>"
+        f"<td>{'<br>'.join(escape(each) for each in line.notes)}</td></tr>"
         for line in book.lines
-        if line.said
+        if line.notes
     )
     return rows and f"<h2>To know</h2>{wide(f'<tbody>{rows}</tbody>', 'To know')}"
 

@@ -1,4 +1,4 @@
-"""The roster of a class: who should have handed in, until when, and where the points go.
+"""The roster of a class: who should hand in, until when, and where the points go.
 
 A roster is a CSV file with a row for each learner. Its columns may be
 
@@ -146,7 +146,7 @@ def _turned(name: str) -> str:
 
 
 def read(path: Path) -> Roster:
-    """The roster in a CSV file; raises `CourseError` where that is none."""
+    """The roster in a CSV file; raises `CourseError` if it is not one."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

@@ -23,7 +23,7 @@ from course.notebook import guesses
 SCRIPT = re.compile(r"[A-Za-z_]\w{0,99}\.py")
 LAB_FILE = re.compile(r"(^|/)labs/(src/[^/]+\.py|[^/]+\.ipynb)$")
 Guess = guesses.Guess
-SAID = 5  # problems of one submission that are listed
+MOST_PROBLEMS = 5  # problems of one submission that are listed
 EMPTY = "it holds no script that is named as an exercise, such as ring.py, and no notebook of a lab"
 ABSENT, STRANGER = "handed in nothing", "not in the roster"
 
@@ -33,7 +33,7 @@ class Submission:
     """One learner's scripts, copied to `src`; `person` is who that is in the roster.
 
     `problem` says what could not be read, `notes` what else there is to say: which file was taken
-    where there were two. `time` is that of the newest file, in seconds since the epoch, 0 if none
+    if there were two. `time` is that of the newest file, in seconds since the epoch, 0 if none
     was read; `late` is true where Canvas says so. `guesses` are what was guessed, by the question.
     """
 
@@ -64,7 +64,7 @@ class Submission:
 
 
 def collect(folder: Path, work: Path, roster: Roster | None = None) -> list[Submission]:
-    """The submissions in a folder, and an empty one for who is in the roster and has none.
+    """The submissions in a folder, and an empty one for each learner in the roster who has none.
 
     Their scripts are copied below `work`. Entries of the same owner are one submission. Raises
     `CourseError` if there is nothing.
@@ -155,13 +155,15 @@ def _guesses(contents: Contents) -> dict[str, Guess]:
 
 
 def _problem(contents: Contents, scripts: dict[str, bytes]) -> str:
-    said = list(contents.problems)
-    if not said and not any(PurePosixPath(name).stem in exercises() for name in scripts):
+    problems = list(contents.problems)
+    if not problems and not any(PurePosixPath(name).stem in exercises() for name in scripts):
         left = f" ({words.plural(contents.left_out, 'script')} of the course itself not counted)"
-        said.insert(0, EMPTY + (left if contents.left_out else ""))
-    if len(said) > SAID:
-        said[SAID - 1 :] = [f"and so {words.plural(len(said) - SAID + 1, 'more file')}"]
-    return "; ".join(said)
+        problems.insert(0, EMPTY + (left if contents.left_out else ""))
+    if len(problems) > MOST_PROBLEMS:
+        problems[MOST_PROBLEMS - 1 :] = [
+            f"and so {words.plural(len(problems) - MOST_PROBLEMS + 1, 'more file')}"
+        ]
+    return "; ".join(problems)
 
 
 @dataclass(frozen=True)
@@ -191,7 +193,7 @@ class Candidate:
 
 
 def chosen(contents: Contents) -> tuple[dict[str, bytes], list[str]]:
-    """The scripts to judge by their names, and which file was taken where there were two.
+    """The scripts to judge by their names, and which file was taken if there were two.
 
     Where there is a folder `labs`, its notebooks and the scripts in its `src` count and nothing
     else. Otherwise all notebooks count, and the scripts that lie beside one of an exercise.

@@ -94,8 +94,8 @@ class Judge:
         finally:
             self._spent[learner] = self._spent.get(learner, 0.0) + time.monotonic() - begun
         if report.judged:
-            told = {"judged": self._judged(submission), "report": report.as_dict()}
-            write_whole(self._path(submission, name), json.dumps(told, indent=1))
+            record = {"judged": self._judged(submission), "report": report.as_dict()}
+            write_whole(self._path(submission, name), json.dumps(record, indent=1))
         return report
 
 

@@ -1,9 +1,11 @@
-"""The step at which the ranks' calls begin to differ, and the rank that made more of them."""
+"""Where the ranks' calls begin to differ: the step, and the rank that made more of them."""
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from course.core import words
+from course.own.finding import Finding
 from course.own.hang.thresholds import FEW
 from course.own.watch.calls import Call
 from course.own.watch.rank_states import RankState
@@ -14,7 +16,23 @@ def step(passes: int) -> int:
     return max(0, passes - 1)
 
 
-def first_difference(ranks: Sequence[RankState]) -> tuple[str, int] | None:
+def with_difference(
+    cause: Finding, ranks: Sequence[RankState], waits_at: Sequence[str] = ()
+) -> Finding:
+    """The cause with a sentence on where the ranks' calls begin to differ, and that step.
+
+    `waits_at` are the lines that the cause names: a difference there from step 0 on adds nothing.
+    """
+    difference = _first_difference(ranks)
+    if not difference:
+        return cause
+    sentence, first = difference
+    adds = first > 0 or not any(line in sentence for line in waits_at)
+    says = f"{cause.says} {sentence}" if adds else cause.says
+    return replace(cause, says=says, step=first if cause.step is None else cause.step)
+
+
+def _first_difference(ranks: Sequence[RankState]) -> tuple[str, int] | None:
     """A sentence on the first difference between the ranks' calls, and its step; None if unknown.
 
     Ranks of a pipeline differ from the first call on. That says nothing, so some calls have to

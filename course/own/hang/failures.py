@@ -80,15 +80,14 @@ def _sizes(state: RankState, ranks: Sequence[RankState]) -> Finding | None:
         return None
     calls = [f"rank {each.rank} was in {_in(each)}" for each in ranks[:4]]
     site = call_sites.of_rank(state)
-    difference = divergence.first_difference(ranks)
-    return finding(
+    cause = finding(
         "different sizes",
         f"Gloo ended rank {state.rank} (SIGABRT), since a message was larger than the one that it "
-        f"waited for: {'; '.join(calls)}.{' ' + difference[0] if difference else ''}",
+        f"waited for: {'; '.join(calls)}.",
         rank=state.rank,
-        step=difference[1] if difference else None,
         where=site.at if site else "",
     )
+    return divergence.with_difference(cause, ranks)
 
 
 def _in(state: RankState) -> str:
@@ -114,18 +113,17 @@ def _in(state: RankState) -> str:
 def _left(gone: RankState, state: RankState) -> Finding:
     """A rank has come to its end, and another rank, which waited for it, has noticed."""
     error = state.snapshot.error
-    difference = divergence.first_difference([gone, state])
     site = call_sites.of_stack(error.frames)
     waited = f"waited for it in {site.call}" if site and site.call else "needed it"
     at = f" at {error.error_at}" if error.error_at else ""
-    return finding(
+    cause = finding(
         "ended rank",
         f"Rank {gone.rank} came to its end while rank {state.rank} {waited}{at}: "
-        f"{brief(error.error.splitlines()[0])}{' ' + difference[0] if difference else ''}",
+        f"{brief(error.error.splitlines()[0])}",
         rank=gone.rank,
-        step=difference[1] if difference else None,
         where=error.error_at,
     )
+    return divergence.with_difference(cause, [gone, state])
 
 
 def _killed(state: RankState) -> Finding:

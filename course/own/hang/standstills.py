@@ -19,22 +19,11 @@ def findings(ranks: Sequence[RankState]) -> list[Finding]:
     sites = {state.rank: waits(state) for state in ranks}
     for rule in (_hidden, _threads, _not_joined, _ended, _different, _missing, _same, _outside):
         if cause := rule(ranks, sites):
-            return [_with_difference(cause, ranks, sites), *_later(ranks, sites)]
+            if cause.what not in ("two threads", "not joined"):
+                waits_at = [site.at for site in sites.values() if site and site.call]
+                cause = divergence.with_difference(cause, ranks, waits_at)
+            return [cause, *_later(ranks, sites)]
     return []
-
-
-def _with_difference(cause: Finding, ranks: Sequence[RankState], sites: Sites) -> Finding:
-    """The cause with a sentence on where the ranks' calls begin to differ, and that step."""
-    if cause.what in ("two threads", "not joined"):
-        return cause
-    difference = divergence.first_difference(ranks)
-    if not difference:
-        return cause
-    sentence, step = difference
-    waiting = [site.at for site in sites.values() if site and site.call]
-    is_said = step == 0 and any(at in sentence for at in waiting)
-    says = cause.says if is_said else f"{cause.says} {sentence}"
-    return replace(cause, says=says, step=step if cause.step is None else cause.step)
 
 
 def waits(state: RankState) -> call_site.CallSite | None:
