@@ -114,7 +114,7 @@ def _apart(one: Compared, row: tuple) -> str:
         place for place, each in enumerate(norms)
         if place not in places and max(each) - min(each) > EXACT * max(map(abs, each))
     ]  # fmt: skip
-    return some([one.names[place] for place in places])
+    return some([one.names[place] for place in places if place not in one.own_parts])
 
 
 def _drift(run: Evidence, one: Compared, number: int, names: str) -> Finding:
