@@ -266,7 +266,9 @@ def others(run: Evidence) -> Result:
         )  # fmt: skip
         return
     calls = Counter(each.name for row in alike for each in row[:1])
-    says = f"{', '.join(calls)}, when first called" if calls else "none was called"
+    says = (
+        f"{', '.join(calls)}, when first called" if calls else "none was called in the first steps"
+    )
     yield Row(table.OTHERS, EQUAL if calls else NOT_SEEN, says)
 
 
