@@ -133,8 +133,8 @@ class Compared:
         found = []
         for place in range(len(self.names)):
             kinds = [used[place] for _, _, used in self.kinds if used[place].name != NONE]
-            fitting = [each for each in kinds if each.name == name]
-            if kinds and len(fitting) > HALF * len(kinds) and all(e.distinct for e in fitting):
+            fitting = [each for each in kinds if each.name == name and each.distinct]
+            if len(fitting) > HALF * len(kinds):
                 found.append(place)
         return found
 
