@@ -133,8 +133,8 @@ class Compared:
         found = []
         for place in range(len(self.names)):
             kinds = [used[place] for _, _, used in self.kinds if used[place].name != NONE]
-            fitting = [each for each in kinds if each.name == name]
-            if kinds and len(fitting) > HALF * len(kinds) and all(e.distinct for e in fitting):
+            fitting = [each for each in kinds if each.name == name and each.distinct]
+            if len(fitting) > HALF * len(kinds):
                 found.append(place)
         return found
 
@@ -148,9 +148,23 @@ class Compared:
         ]
 
     @cached_property
+    def unlike(self) -> list[int]:
+        """The parameters that differ before the first step."""
+        marks = zip(*[step.before for step in self.steps[0]], strict=True) if self.steps else ()
+        return [place for place, each in enumerate(marks) if len(set(each)) > 1]
+
+    @cached_property
+    def own_parts(self) -> set[int]:
+        """Those that also use each rank's own gradient: a rank has a part of its own there.
+
+        A classifier with very many classes is divided like that, and so are experts.
+        """
+        return set(self.unlike) & set(self.mostly(OWN))
+
+    @cached_property
     def starts_equal(self) -> bool:
         """Whether the weights are equal before the first step."""
-        return bool(self.steps) and len({tuple(step.before) for step in self.steps[0]}) == 1
+        return bool(self.steps) and not self.unlike
 
     @cached_property
     def meets(self) -> list[int]:

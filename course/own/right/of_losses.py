@@ -38,9 +38,7 @@ def targets(run: Evidence) -> Result:
     if len(weights) <= HALF * len(one.steps):
         yield Row(table.TARGET, NOT_SEEN, UNREAD)
         return
-    uneven = [
-        (n, each) for n, each in weights if max(map(max, each)) > UNEVEN * min(map(min, each))
-    ]
+    uneven = [(n, each) for n, each in weights if _times(each) > UNEVEN]
     if len(uneven) <= HALF * len(weights):
         yield Row(table.TARGET, EQUAL, "as much on each rank and in each pass")
         return
@@ -51,7 +49,7 @@ def targets(run: Evidence) -> Result:
         f"rank {rank}: {', '.join(map(str, counts))}"
         for rank, counts in zip(run.numbers, terms, strict=True)
     )
-    times = max(map(max, each)) / min(map(min, each))
+    times = _times(each)
     line = row[0].latest[-1].called or row[0].latest[-1].line
     yield Row(table.TARGET, DIFFERS, f"up to {times:.1f} times as much, in step {number}")
     yield Finding(
@@ -65,10 +63,22 @@ def targets(run: Evidence) -> Result:
 
 
 def _weights(row: tuple[Step, ...]) -> list[list[float]]:
-    """What a target counts in each pass of each rank; none if one could not be read."""
-    found = [[_weight(each) for each in step.latest] for step in row]
-    flat = [weight for each in found for weight in each]
-    return found if flat and all(flat) and all(found) else []
+    """What a target counts in the passes of all ranks; none if one could not be read.
+
+    Those of each line are a list: losses of several lines, such as those of a GAN, are not parts
+    of one batch.
+    """
+    found: dict[str, list[float]] = {}
+    for step in row:
+        for each in step.latest:
+            found.setdefault(each.line, []).append(_weight(each))
+    whole = all(step.latest for step in row) and all(map(all, found.values()))
+    return list(found.values()) if whole else []
+
+
+def _times(weights: list[list[float]]) -> float:
+    """How many times as much as another a target of the same line counts."""
+    return max(max(each) / min(each) for each in weights)
 
 
 def _weight(each: Pass) -> float:

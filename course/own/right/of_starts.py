@@ -43,13 +43,16 @@ def weights(run: Evidence) -> Result:
         )  # fmt: skip
         return
     for one in run.optimizers:
-        if one.steps and not one.starts_equal and (run.averages or run.ranks[0].wrapped):
+        tied = set(one.unlike) - one.own_parts
+        if tied and (run.averages or run.ranks[0].wrapped):
             yield from _unlike_start(run, one)
             return
     if not run.steps:
         yield Row(table.START, NOT_SEEN, "no step of an optimizer was seen")
     elif all(one.starts_equal for one in run.optimizers):
         yield Row(table.START, EQUAL, "on all ranks before the first step")
+    elif run.is_tied and all(set(one.unlike) <= one.own_parts for one in run.optimizers):
+        yield Row(table.START, EQUAL, "but for a part of the model that each rank has of its own")
     else:
         yield Row(table.START, NOT_SEEN, "they differ, and nothing was seen that ties the ranks")
 
@@ -263,7 +266,9 @@ def others(run: Evidence) -> Result:
         )  # fmt: skip
         return
     calls = Counter(each.name for row in alike for each in row[:1])
-    says = f"{', '.join(calls)}, when first called" if calls else "none was called"
+    says = (
+        f"{', '.join(calls)}, when first called" if calls else "none was called in the first steps"
+    )
     yield Row(table.OTHERS, EQUAL if calls else NOT_SEEN, says)
 
 

@@ -114,7 +114,7 @@ def _apart(one: Compared, row: tuple) -> str:
         place for place, each in enumerate(norms)
         if place not in places and max(each) - min(each) > EXACT * max(map(abs, each))
     ]  # fmt: skip
-    return some([one.names[place] for place in places])
+    return some([one.names[place] for place in places if place not in one.own_parts])
 
 
 def _drift(run: Evidence, one: Compared, number: int, names: str) -> Finding:
@@ -168,6 +168,18 @@ def loose(run: Evidence) -> Result:
     if not run.steps:
         yield Row(table.LOOSE, NOT_SEEN, "no step of an optimizer was seen")
         return
+    if one := next(filter(_is_idle, run.optimizers), None):
+        yield Row(table.LOOSE, DIFFERS, "an optimizer has only parameters that get no gradients")
+        yield Finding(
+            "never updated",
+            f"In {words.plural(len(one.steps), 'step')} no parameter of this optimizer got a "
+            "gradient, and none has changed: it steps for nothing. It may hold parameters that "
+            "were replaced after it was made, as fully_shard does.",
+            "Make the optimizer once the model is whole: after fully_shard, a move to another "
+            "type, or a new layer.",
+            "10", None, None, one.each[0].made_at,
+        )  # fmt: skip
+        return
     rank = run.ranks[0]
     kept = [each for each in rank.loose if each.passes >= ALIVE]
     kept = [each for each in kept if each.missing < each.of]  # else its model is not trained
@@ -191,6 +203,13 @@ def loose(run: Evidence) -> Result:
         yield Row(table.LOOSE, NOT_SEEN, "most of a model gets gradients that are not used")
     else:
         yield Row(table.LOOSE, EQUAL, "all that get gradients are in an optimizer")
+
+
+def _is_idle(one: Compared) -> bool:
+    """Whether no step has had a gradient, nor changed a weight."""
+    steps = [step for row in one.steps for step in row]
+    enough = len(one.steps) >= 2 * ALIVE
+    return enough and not any(s.closure or any(s.got) or s.before != s.after for s in steps)
 
 
 def schedule(run: Evidence) -> Result:

@@ -1,0 +1,34 @@
+"""Twenty scripts by an author who had not seen the rules: what `right` says of them today.
+
+What it said when it first saw them is in `score.toml`, and stays as it was.
+"""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+TWENTY = Path(__file__).with_name("twenty")
+EXPECTED = tomllib.loads((TWENTY / "expectations.toml").read_text())
+SCORE = tomllib.loads((TWENTY / "score.toml").read_text())
+FOUND = ("fewshot_byhand", "reinforce_guard", "token_schedule", "lr_finder", "fsdp2_vit")
+pytestmark = [pytest.mark.slow, pytest.mark.sampled, pytest.mark.rest]
+
+
+def _named(judge: object, name: str) -> list:
+    return [each for each in judge(TWENTY / f"{name}.py").findings if not each.note]
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_a_fault_that_was_found_is_named_first(judge: object, name: str) -> None:
+    first = _named(judge, name)[0]
+    assert first.what in EXPECTED[name]["what"]
+    assert first.where in [*EXPECTED[name]["where"], SCORE[name].get("where")]
+
+
+@pytest.mark.parametrize("name", sorted(set(EXPECTED) - set(FOUND)))
+def test_a_right_script_or_a_missed_fault_is_accused_of_nothing_else(
+    judge: object, name: str
+) -> None:
+    accepted = EXPECTED[name].get("what", [])
+    assert [each.what for each in _named(judge, name) if each.what not in accepted] == []
