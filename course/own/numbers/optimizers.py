@@ -61,6 +61,7 @@ class Watched:
         report.shapes = [str(list(each.shape)) for each in parameters]
         report.counts = [sampling.values(each, self.share).numel() for each in parameters]
         report.sharded = any(hasattr(each, "to_local") for each in parameters)
+        report.frozen = not any(each.requires_grad for each in parameters)
 
     def gradients(self) -> tuple[Tensor, list[int]]:
         """Samples of all gradients as they are now, and how many of each; 0 where there is none."""

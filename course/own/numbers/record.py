@@ -112,6 +112,7 @@ class Optimizer:
     counts: list[int] = field(default_factory=list)
     restored: str = ""  # the line that loaded its state before the first step
     sharded: bool = False
+    frozen: bool = False  # none of its parameters wanted a gradient when it began
     watched: list[Step] = field(default_factory=list)
     steps: int = 0
     zero_rates: int = 0

@@ -206,9 +206,12 @@ def loose(run: Evidence) -> Result:
 
 
 def _is_idle(one: Compared) -> bool:
-    """Whether no step has had a gradient, nor changed a weight."""
+    """Whether no step has had a gradient, nor changed a weight, though a parameter wants one.
+
+    An optimizer of a part that is frozen at first, on purpose, steps for nothing, too.
+    """
     steps = [step for row in one.steps for step in row]
-    enough = len(one.steps) >= 2 * ALIVE
+    enough = len(one.steps) >= 2 * ALIVE and not one.each[0].frozen
     return enough and not any(s.closure or any(s.got) or s.before != s.after for s in steps)
 
 

@@ -217,6 +217,20 @@ def test_parameters_that_no_optimizer_has() -> None:
     assert named(with_loose(passes=2)) == []
 
 
+@pytest.mark.parametrize(("frozen", "found"), [(False, [("never updated", None)]), (True, [])])
+def test_an_optimizer_that_steps_for_nothing(frozen: bool, found: list) -> None:
+    """Its parameters were replaced after it was made; or the part is frozen at first."""
+    ranks = made.ranks()
+    for each in ranks:
+        other = replace(each.optimizers[0], made_at="train.py:21", frozen=frozen)
+        other.watched = [
+            replace(step, got=[False] * len(step.got), after=step.before, entries=[], latest=[])
+            for step in other.watched
+        ]
+        each.optimizers.append(other)
+    assert named(ranks) == found
+
+
 def test_a_rate_of_zero_to_the_end() -> None:
     ranks = made.ranks()
     for each in ranks:

@@ -12,7 +12,7 @@ TWENTY = Path(__file__).with_name("twenty")
 EXPECTED = tomllib.loads((TWENTY / "expectations.toml").read_text())
 SCORE = tomllib.loads((TWENTY / "score.toml").read_text())
 FOUND = ("fewshot_byhand", "reinforce_guard", "token_schedule", "lr_finder", "fsdp2_vit")
-pytestmark = [pytest.mark.slow, pytest.mark.sampled, pytest.mark.rest]
+pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
 
 def _named(judge: object, name: str) -> list:
