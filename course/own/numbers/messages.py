@@ -1,5 +1,6 @@
 """On a rank: its collectives: how many, when in a step, and which were never waited for."""
 
+import sys
 from collections.abc import Callable
 
 import torch.distributed as dist
@@ -15,6 +16,7 @@ COLLECTIVES = tuple(
 )
 ONE_TO_ONE = ("send", "recv", "isend", "irecv", "batch_isend_irecv")
 WAITS = ("wait", "synchronize", "is_completed", "result", "get_future", "block_current_stream")
+LIBRARIES = ("torch.", "course.")
 SMALL = 16  # numbers: a message of so few is a loss or a flag
 SUMS = 256  # numbers that are kept of an evaluation
 
@@ -59,7 +61,7 @@ class Messages:
             with self._fence.around("messages"):
                 self.order += kwargs.get("group") in (None, dist.group.WORLD)
                 numbers = sum(t.numel() for t in samples.tensors([args, list(kwargs.values())]))
-                kind = self._phase() if numbers > SMALL else "small"
+                kind = "small" if numbers <= SMALL else "shards" if _is_fsdps() else self._phase()
                 self._report.sends[kind] = self._report.sends.get(kind, 0) + 1
                 if isinstance(work, dist.Work) and numbers > SMALL:
                     self._pending[id(work)] = work, self._lines.here()
@@ -93,3 +95,13 @@ class Messages:
         line = next((line for _, line in self._pending.values()), "")
         self._pending.clear()
         return line
+
+
+def _is_fsdps() -> bool:
+    """Whether fully_shard calls a collective, as it does for each layer, and not the script."""
+    frame = sys._getframe(2)
+    while frame and (module := str(frame.f_globals.get("__name__"))).startswith(LIBRARIES):
+        if module.startswith("torch.distributed.fsdp"):
+            return True
+        frame = frame.f_back
+    return False

@@ -21,7 +21,8 @@ class Evidence:
         """Those that all ranks have alike."""
         found = []
         for number, each in enumerate(zip(*[r.optimizers for r in self.ranks], strict=False)):
-            if len({(tuple(one.shapes), tuple(one.counts)) for one in each}) == 1:
+            parts = [() if one.sharded else one.counts for one in each]  # shards may be uneven
+            if len({(tuple(one.shapes), *of) for one, of in zip(each, parts, strict=True)}) == 1:
                 found.append(Compared(number, each, self.numbers))
         return found
 

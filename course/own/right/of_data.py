@@ -17,8 +17,8 @@ DEALERS = ("RandomSampler", "DistributedSampler")  # each gives a sample once
 
 def of_a_step(run: Evidence) -> Result:
     """Do two ranks compute on the same samples?"""
-    if run.is_split or (run.is_sharded and _splits_too(run)):
-        yield Row(table.SAMPLES, NOT_SEEN, run.is_split or "the mesh may split layers, too")
+    if run.is_split:
+        yield Row(table.SAMPLES, NOT_SEEN, run.is_split)
         return
     for first, second in run.pairs:
         share, looked = _same(run, first, second)
@@ -33,10 +33,6 @@ def of_a_step(run: Evidence) -> Result:
     else:
         yield Row(table.SAMPLES, NOT_SEEN, "the model's input has no rows that tell samples apart")
     yield from _same_noise(run)
-
-
-def _splits_too(run: Evidence) -> bool:
-    return any(rank.tensor_parallel for rank in run.ranks)
 
 
 def _same(run: Evidence, first: int, second: int) -> tuple[float, int]:

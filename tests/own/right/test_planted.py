@@ -26,6 +26,10 @@ PLANTED = [
     ("with_accelerate", "learning rate", 2, "learning rate", None, "# optimizer"),
     ("with_accelerate", "part of the data", 2, "part of the data", None, "prepare("),
     ("with_trainer", "drift", 2, "drift", None, "# train"),
+    ("sharded", "clip", 2, "clip", None, "optimizer.step()"),
+    ("sharded", "same data", 3, "same data", None, "# call"),
+    ("sharded", "learning rate", 2, "learning rate", None, "# optimizer"),
+    ("sharded", "mode", 2, "mode", 0, ""),
 ]
 # The script, how it is made, its fault; what is named, on which rank, and the text at its line.
 AROUND = [
@@ -109,6 +113,15 @@ def test_without_a_fault_nothing_is_named(judge: object, tmp_path: Path, make: s
     assert states[table.USED] == states[table.AFTER] == states[table.RATE] == "equal"
     assert states[table.OWN] == states[table.SAMPLES] == "differs"
     assert states[table.RESUME] == NOT_SEEN
+
+
+def test_of_shards_all_is_compared_but_weights_and_gradients(judge: object) -> None:
+    answer = judge(PLANTS / "sharded.py", "none", count=3)
+    assert [each for each in answer.findings if not each.note] == [], str(answer)
+    states = {row.row: row.state for row in answer.rows}
+    assert states[table.MODE] == states[table.RATE] == states[table.TARGET] == "equal"
+    assert states[table.SAMPLES] == "differs"
+    assert states[table.START] == states[table.USED] == states[table.AFTER] == NOT_SEEN
 
 
 @pytest.mark.parametrize(("name", "what", "text"), REPORTED)
