@@ -7,8 +7,8 @@ import pytest
 from course.core import CourseError
 from course.own import shared
 
-# What each launcher sets for the second of four ranks, as seen with Slurm 22.05,
-# Open MPI 4.1 and MPICH 4.0, and as Open MPI 5 documents it.
+# What each launcher sets for the second of four ranks: Open MPI 4.1 and MPICH 4.0 as seen, Slurm
+# and Open MPI 5 as they document it.
 SRUN = {"SLURM_PROCID": "1", "SLURM_NTASKS": "4", "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0"}
 OPEN_MPI_4 = {
     "OMPI_COMM_WORLD_RANK": "1",
