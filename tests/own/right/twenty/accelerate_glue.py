@@ -84,7 +84,6 @@ def main():
             optimizer.zero_grad()
         accuracy = evaluate(accelerator, model, eval_loader)
         accelerator.print(f"epoch {epoch}: accuracy {accuracy:.4f}")
-    accelerator.end_training()
 
 
 if __name__ == "__main__":

@@ -95,8 +95,8 @@ def main():
             total += loss.item()
         if int(os.environ["RANK"]) == 0:
             print(f"epoch {epoch}  loss {total / len(loader):.4f}")
-    dist.destroy_process_group()
 
 
 if __name__ == "__main__":
     main()
+    dist.destroy_process_group()

@@ -87,8 +87,8 @@ def main():
         previous = mean
         if rank == 0:
             print(f"epoch {epoch} ppl {math.exp(mean):.2f} lr {lr} pid {os.getpid()}")
-    dist.destroy_process_group()
 
 
 if __name__ == "__main__":
     main()
+    dist.destroy_process_group()

@@ -83,8 +83,8 @@ def main():
             optimizer.step()
             if rank == 0 and it % 10 == 0:
                 print(f"{it:3d} cls {loss_cls.item():.4f} box {loss_box.item():.4f}")
-    dist.destroy_process_group()
 
 
 if __name__ == "__main__":
     main()
+    dist.destroy_process_group()

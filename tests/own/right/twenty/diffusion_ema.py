@@ -91,9 +91,9 @@ def main(cfg):
         spread = sample(ema.model, cfg, alphas).std()
         if rank == 0:
             print(f"epoch {epoch}: loss {loss.item():.4f}, spread of samples {spread:.3f}")
-    dist.destroy_process_group()
 
 
 if __name__ == "__main__":
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     main(Config())
+    dist.destroy_process_group()

@@ -74,8 +74,8 @@ def main():
         dist.all_reduce(mean)
         if rank == 0:
             print(f"round {r}: loss {mean.item() / dist.get_world_size():.4f}")
-    dist.destroy_process_group()
 
 
 if __name__ == "__main__":
     main()
+    dist.destroy_process_group()

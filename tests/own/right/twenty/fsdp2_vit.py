@@ -78,8 +78,8 @@ def main():
         if dist.get_rank() == 0:
             mean = running.item() / len(loader) / dist.get_world_size()
             print(f"epoch {epoch}: mean loss {mean:.4f}")
-    dist.destroy_process_group()
 
 
 if __name__ == "__main__":
     main()
+    dist.destroy_process_group()

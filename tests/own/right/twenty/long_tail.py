@@ -82,8 +82,8 @@ def main():
             recall = [hits[data.y == c].mean().item() for c in range(5)]
             print(f"epoch {epoch} loss {mean:.4f} recall {[round(r, 2) for r in recall]}")
         dist.barrier()
-    dist.destroy_process_group()
 
 
 if __name__ == "__main__":
     main()
+    dist.destroy_process_group()

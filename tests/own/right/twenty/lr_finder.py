@@ -80,8 +80,8 @@ def main():
             optimizer.step()
         if is_main():
             print(f"epoch {epoch} loss {loss.item():.4f}")
-    dist.destroy_process_group()
 
 
 if __name__ == "__main__":
     main()
+    dist.destroy_process_group()

@@ -96,8 +96,8 @@ def main():
             opt_head.step()
         if rank == 0:
             print(f"epoch {epoch} loss {loss.item():.4f}")
-    dist.destroy_process_group()
 
 
 if __name__ == "__main__":
     main()
+    dist.destroy_process_group()

@@ -118,8 +118,8 @@ def main(args):
         reward = mean_over_ranks(returns.mean()).item()
         if rank == 0:
             print(f"iteration {iteration} return {reward:.3f} kl {kl:.4f}")
-    dist.destroy_process_group()
 
 
 if __name__ == "__main__":
     main(Args())
+    dist.destroy_process_group()

@@ -88,8 +88,8 @@ def train(updates=24, inner=4, clip=0.2, target_kl=0.006):
                 optimizer.step()
         if rank == 0:
             print(f"update {update:2d} return {returns.mean():.3f} kl {approx_kl:.4f}")
-    dist.destroy_process_group()
 
 
 if __name__ == "__main__":
     train()
+    dist.destroy_process_group()

@@ -76,8 +76,8 @@ def run():
     for epoch in range(args.epochs):
         sampler.set_epoch(epoch)
         train_epoch(model, loader, optimizer, rank, epoch)
-    dist.destroy_process_group()
 
 
 if __name__ == "__main__":
     run()
+    dist.destroy_process_group()

@@ -87,7 +87,6 @@ def main():
                 for old, new in zip(average.parameters(), model.parameters(), strict=True):
                     old.lerp_(new, 0.1)
         accelerator.print(f"epoch {epoch} loss of a token {loss.item() / max(1, int(count)):.4f}")
-    accelerator.end_training()
 
 
 if __name__ == "__main__":

@@ -91,8 +91,8 @@ def main():
         for path in folder.iterdir():
             path.unlink()
         folder.rmdir()
-    dist.destroy_process_group()
 
 
 if __name__ == "__main__":
     main()
+    dist.destroy_process_group()

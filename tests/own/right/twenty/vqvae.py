@@ -78,8 +78,8 @@ def main():
     if rank == 0:
         torch.save(model.module.state_dict(), "/dev/null")
     dist.barrier()
-    dist.destroy_process_group()
 
 
 if __name__ == "__main__":
     main()
+    dist.destroy_process_group()
