@@ -19,7 +19,7 @@ from course.own.hang.thresholds import STANDS_S
 from course.own.watch.rank_states import RankReader, RankState
 
 PLANTS = Path(__file__).with_name("plants")
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+HOW = (ROOT / "course/own/hang/how.md").read_text(encoding="utf-8")
 RANKS = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 pytestmark = pytest.mark.slow
 
@@ -57,11 +57,11 @@ def test_a_script_is_run_as_alone(typed: object, tmp_path: Path) -> None:
 
 
 def test_a_hang_is_explained_to_people_and_programs(typed: object, tmp_path: Path) -> None:
-    """To people as the README shows it."""
+    """To people as its page shows it."""
     (tmp_path / "train.py").write_text((PLANTS / "readme.py").read_text())
     done = typed("run", "--patience", "5", "--json", "f.json", "--", *RANKS, "train.py")
     assert done.returncode == 3 and "\x1b" not in done.stderr
-    shown = re.search(r"^\$ python .*? train.py\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)[1]
+    shown = re.search(r"^\$ python .*? train.py\n(.*?)^```$", HOW, re.MULTILINE | re.DOTALL)[1]
     first, *answer = shown.splitlines()
     assert first.startswith("The run was ended. No rank has moved for")
     assert "The run was ended. No rank has moved for" in done.stderr

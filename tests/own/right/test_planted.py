@@ -1,13 +1,17 @@
 """Scripts with a fault on real ranks, in four makes: it is named, with its rank and its line."""
 
+import re
+import shutil
 from pathlib import Path
 
 import pytest
 
+from course.core.files import ROOT
 from course.own import Comparison
 from course.own.right import table
 from course.own.right.table import NOT_SEEN
 
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 PLANTS = Path(__file__).with_name("plants")
 STRANGERS = Path(__file__).with_name("strangers")
 pytestmark = [pytest.mark.slow, pytest.mark.sampled]
@@ -131,6 +135,14 @@ def test_a_fault_of_a_public_report_is_named_first(
     script = STRANGERS / f"{name}.py"
     found = judge(script).findings[0]
     assert found.what == what and text in text_of(script, found.where)
+
+
+def test_the_readme_shows_a_real_answer(judge: object, tmp_path: Path) -> None:
+    script = shutil.copy(STRANGERS / "unwrapped_forward.py", tmp_path / "train.py")
+    answer = str(judge(script))
+    shown = re.search(r"^\$ .*? train.py\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)[1]
+    lines = [line.removesuffix("...").rstrip() for line in shown.splitlines()]
+    assert len(lines) > 8 and [line for line in lines if line not in answer] == []
 
 
 @pytest.mark.parametrize("name", [name for name, _, _ in REPORTED])
