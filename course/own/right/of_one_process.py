@@ -125,14 +125,15 @@ class _Pair:
         if exact > NEAR or used > NEAR or exact > residual / CLOSER:
             return None
         counts = ", ".join(f"rank {r}: {n}" for r, n in zip(self._run.numbers, terms, strict=True))
-        says = f"by {residual:.1%}: each rank divides by its own number of targets ({counts})"
+        by = f"by {100 * residual:.1f} %"
+        says = f"{by}: each rank divides by its own number of targets ({counts})"
         row = Row(table.ONE, DIFFERS, says)
         if not all(map(_is_uneven, self._ranks.steps)):  # else it may be chance
             return Outcome(row, [], self._differences())
         finding = Finding(
             "mean of means",
             f"One process on the same samples has the mean over all targets, the ranks have the "
-            f"mean of their means ({counts}): their gradients differ from it by {residual:.1%}.",
+            f"mean of their means ({counts}): their gradients differ from it {by}.",
             of_losses.DIVIDE_BY_ALL,
             "04c", None, 1, passes[0][0].called or passes[0][0].line,
         )  # fmt: skip
@@ -157,8 +158,8 @@ class _Pair:
                 "DataLoader alone"
             )
         return (
-            f"one process's gradient is {residual:.0%} from the mean of the ranks' own. The loss "
-            "may depend on a batch as a whole, or on random numbers"
+            f"one process's gradient is {100 * residual:.0f} % from the mean of the ranks' own. "
+            "The loss may depend on a batch as a whole, or on random numbers"
         )
 
     # -- it is the same, up to a factor ------------------------------------------------------------
