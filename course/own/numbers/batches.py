@@ -20,12 +20,11 @@ from torch.utils.data import dataloader as torchs
 
 from course.core import insides, interceptor
 from course.own.numbers.fence import Fence
-from course.own.numbers.record import COMMAND, Rank
+from course.own.numbers.record import COMMAND, KEPT_BATCHES, Rank
 from course.own.numbers.stacking import Unlike, stack
 from course.own.watch import samples
 
 BYTES = 2**30  # of batches that a rank keeps
-LOOK = "batches"  # under which a failure is noted
 
 
 class Batches:
@@ -72,13 +71,13 @@ class Batches:
             return batch
         iteration, number = self._going[id(args[0])]
         self._going[id(args[0])] = iteration, number + 1
-        with self._fence.around(LOOK):
+        with self._fence.around(KEPT_BATCHES):
             try:
                 if self._ranks:
                     return self._of_all(batch, iteration, number)
                 self._keep(batch, iteration, number)
             except Unlike as error:
-                self._report.unseen.setdefault(LOOK, f"the batches {error}")
+                self._report.unseen.setdefault(KEPT_BATCHES, f"the batches {error}")
         return batch
 
     def _keep(self, batch: object, iteration: int, number: int) -> None:

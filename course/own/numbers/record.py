@@ -11,6 +11,7 @@ from course.own.numbers import entries
 
 # How rank 0 was started: its words and its environment, for `right --deep`.
 COMMAND = "command.json"
+KEPT_BATCHES = "batches"  # the look that keeps and gives them, under which a failure is noted
 
 
 @dataclass

@@ -101,13 +101,13 @@ def _factor(run: Evidence, one: Compared) -> Finding | None:
     if not factors:
         return None
     middle = sorted(factors)[len(factors) // 2]
-    alike = sum(_near(each, middle) for each in factors) > 0.9 * len(factors)
+    alike = sum(near(each, middle) for each in factors) > 0.9 * len(factors)
     total, passes, line = _total(one)
     count = run.count
     where = one.steps[0][0].line
     if not alike:
         return None
-    if _near(middle, count) and _near(total, 1):
+    if near(middle, count) and near(total, 1):
         return Finding(
             "factor",
             f"The gradients are added, not averaged: they are {count} times those of the mean over "
@@ -115,7 +115,7 @@ def _factor(run: Evidence, one: Compared) -> Finding | None:
             DIVIDE,
             "02", None, 1, where,
         )  # fmt: skip
-    if _near(middle, 1 / count) and not _near(total, count):
+    if near(middle, 1 / count) and not near(total, count):
         return Finding(
             "factor",
             f"The gradients are averaged, and divided by the world size once more: they are 1/"
@@ -123,7 +123,7 @@ def _factor(run: Evidence, one: Compared) -> Finding | None:
             DIVIDE_ONCE,
             "03", None, 1, where,
         )  # fmt: skip
-    if _near(middle, 1) and passes > 1 and _near(total, passes) and _fed_anew(one):
+    if near(middle, 1) and passes > 1 and near(total, passes) and _fed_anew(one):
         return Finding(
             "factor",
             f"The losses of the {passes} passes of a step are added, not averaged: the gradient is "
@@ -134,7 +134,8 @@ def _factor(run: Evidence, one: Compared) -> Finding | None:
     return None
 
 
-def _near(value: float, other: float) -> bool:
+def near(value: float, other: float) -> bool:
+    """Whether a factor is another one, up to what rounding leaves."""
     return abs(value - other) <= FACTOR * abs(other)
 
 

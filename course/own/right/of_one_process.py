@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from course.own.finding import Finding
-from course.own.numbers.record import Optimizer, Rank, Step
+from course.own.numbers.record import KEPT_BATCHES, Optimizer, Rank, Step
 from course.own.right import of_gradients, of_losses, table
 from course.own.right.compared import OWN, Compared, multiple
 from course.own.right.evidence import Evidence
+from course.own.right.of_losses import near
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
-from course.own.right.thresholds import CLOSER, FACTOR, NEAR, TINY, UNEVEN
+from course.own.right.thresholds import CLOSER, NEAR, TINY, UNEVEN
 
 STEPS = 2  # that are watched: the first one is judged
-LOOK = "batches"  # under which a rank notes why it could not keep or give them
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def hindrance(ranks: Sequence[Rank], batches: int) -> str:
     seen = all(one.whole and one.whole[0][0] == 1 for one in run.optimizers)
     if run.is_split or run.is_sharded or not seen:
         return of_gradients.why_no_gradients(run)
-    if why := run.unseen(LOOK):
+    if why := run.unseen(KEPT_BATCHES):
         return why
     return "" if batches else "the batches do not come from a DataLoader, so they cannot be stacked"
 
@@ -142,7 +142,7 @@ class _Pair:
     def _why_apart(self, residual: float) -> str:
         """What may be the reason that one process computes something else."""
         ranks = self._run.ranks
-        if why := self._alone.unseen.get(LOOK):
+        if why := self._alone.unseen.get(KEPT_BATCHES):
             return why
         if self._row[0].before != self._step.before:
             return "the weights at the start are others on one process"
@@ -176,14 +176,14 @@ class _Pair:
         alone = any(kind.name == OWN for kind in self._ranks.kinds[0][2])
         times = apart[0].times
         count = self._run.count
-        alike = all(_near(each.times, times) for each in apart)
+        alike = all(near(each.times, times) for each in apart)
         if alone:
             findings = self._not_averaged()
             why = "" if findings else "; `right` without --deep judges that, over more steps"
             says = f"each rank uses its own gradient of {names}{why}"
             return Outcome(Row(table.ONE, DIFFERS, says), findings, differences)
         says = f"{times:.3f} times one process's: {names}" if alike else f"unlike: {names}"
-        if not alike or not any(_near(times, each) for each in (count, 1 / count)):
+        if not alike or not any(near(times, each) for each in (count, 1 / count)):
             why = "; why is not known, so this is not judged"
             return Outcome(Row(table.ONE, DIFFERS, says + why), [], differences)
         if why := self._why_by_design(scale):
@@ -209,7 +209,7 @@ class _Pair:
         """
         if self._row[0].rates != self._step.rates:
             return "the learning rate also depends on the number of ranks, so this is not judged"
-        if _near(scale, 1):
+        if near(scale, 1):
             return ""
         sends = self._run.ranks[0].sends
         if sends.get("forward") or (self._run.ranks[0].wrapped and sends.get("between")):
@@ -217,7 +217,9 @@ class _Pair:
         total = of_losses.sum_of_weights(self._step)
         if not total:
             return f"{of_losses.UNREAD}, so this is not judged"
-        return "" if _near(total, 1) else "the loss is no mean over a batch, so this is not judged"
+        if near(total, 1):
+            return ""
+        return "the loss is not a mean over a batch, so this is not judged"
 
     def _factor(self, times: float, scale: float) -> Finding:
         count, last = self._run.count, self._row[0].latest[-1]
@@ -227,7 +229,7 @@ class _Pair:
             "factor",
             f"The gradients on {count} ranks are {how} those of one process on the same samples.",
             of_losses.DIVIDE if large else of_losses.DIVIDE_ONCE,
-            "02" if large else "03", None, 1, self._row[0].line if _near(scale, 1) else last.line,
+            "02" if large else "03", None, 1, self._row[0].line if near(scale, 1) else last.line,
         )  # fmt: skip
 
     def _second_step(self) -> str:
@@ -262,7 +264,3 @@ class _Pair:
 def _is_uneven(row: Sequence[Step]) -> bool:
     terms = [each.parts[0].terms for step in row for each in step.latest if each.parts]
     return bool(terms) and max(terms) > UNEVEN * min(terms)
-
-
-def _near(value: float, other: float) -> bool:
-    return abs(value - other) <= FACTOR * abs(other)

@@ -29,7 +29,7 @@ WRONG = [
     ("past DDP", "not averaged", "# call", None),
 ]
 NOT_JUDGED = [
-    ("deep", "sum", DIFFERS, "no mean over a batch"),
+    ("deep", "sum", DIFFERS, "the loss is not a mean over a batch"),
     ("deep", "local steps", DIFFERS, "without --deep"),
     ("deep", "batch norm", NOT_SEEN, "not compared: batch norm"),
     ("deep", "noise", NOT_SEEN, "not compared: the model is called with other samples"),
