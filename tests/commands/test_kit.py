@@ -145,7 +145,6 @@ def shown(path: Path) -> list[str]:
     return [part.partition(")")[0] for part in text.split("](") if part.startswith("images/")]
 
 
-@pytest.mark.rest
 @pytest.mark.sampled
 def test_nbgrader_makes_an_assignment_and_grades_it(kit, tmp_path):
     pytest.importorskip("nbgrader")

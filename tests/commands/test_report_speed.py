@@ -22,7 +22,6 @@ def test_a_ratio_is_that_of_the_slowest_ranks_of_a_round():
 
 
 @pytest.mark.slow
-@pytest.mark.rest
 @pytest.mark.sampled
 @pytest.mark.parametrize("script", report_speed.races())
 def test_every_race_is_run(script, tmp_path, monkeypatch):

@@ -140,7 +140,6 @@ def test_the_debug_server():
     assert {"dump_dir", "dump_interval", "enabled_dumps"} <= set(options)
 
 
-@pytest.mark.rest
 @pytest.mark.sampled
 @pytest.mark.slow
 def test_gnus_openmp_has_no_helpers_in_a_child():
@@ -191,7 +190,6 @@ def accelerated(tmp_path: Path, *options: str, **env: str) -> list[str]:
     return sorted(line for line in done.stdout.splitlines() if line)
 
 
-@pytest.mark.rest
 @pytest.mark.sampled
 @pytest.mark.slow
 def test_accelerate_on_a_cpu_starts_one_process_unless_told(tmp_path):
@@ -203,7 +201,6 @@ def test_accelerate_on_a_cpu_starts_one_process_unless_told(tmp_path):
     assert accelerated(tmp_path, *told, ACCELERATE_USE_CPU="1") == ["0 2", "1 2"]
 
 
-@pytest.mark.rest
 @pytest.mark.sampled
 @pytest.mark.slow
 def test_ddp_under_detail_over_gloo():

@@ -16,7 +16,6 @@ LAB = "13_long_sequences"
 
 
 @pytest.mark.slow
-@pytest.mark.rest
 @pytest.mark.sampled
 def test_torchs_context_parallelism_needs_a_gpu_and_misses_a_function_imported_by_name():
     says(LAB, "torch 2.13 ends with a `NotImplementedError`")
@@ -27,7 +26,6 @@ def test_torchs_context_parallelism_needs_a_gpu_and_misses_a_function_imported_b
 
 
 @pytest.mark.slow
-@pytest.mark.rest
 @pytest.mark.sampled
 def test_torch_deals_out_tokens_in_zigzag(tmp_path):
     says(LAB, "calls it head-tail")

@@ -205,7 +205,6 @@ def test_the_older_fsdp_has_a_scaler_of_its_own():
 
 
 @pytest.mark.slow
-@pytest.mark.rest
 @pytest.mark.sampled
 def test_products_are_full_float32_until_one_asks():
     says("05b_autocast", "set_float32_matmul_precision")

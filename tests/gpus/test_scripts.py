@@ -105,7 +105,6 @@ def test_shards_in_main_memory_are_computed_with_on_gpus(tmp_path, monkeypatch):
         assert "computed on cuda; shards lie on cpu" in run.text(0, "stdout")
 
 
-@pytest.mark.rest
 @pytest.mark.sampled
 @pytest.mark.parametrize(
     "name",
