@@ -15,7 +15,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     if config.option.numprocesses is None and not is_worker:
         config.option.numprocesses = "auto"
     config.option.loadscopereorder = False
-    config.option.maxworkerrestart = "0"  # xdist 3.8 waits for ever after it has replaced a worker
+    config.option.maxworkerrestart = "0"  # xdist 3.8 waits forever after it has replaced a worker
 
 
 def pytest_xdist_auto_num_workers() -> int:
