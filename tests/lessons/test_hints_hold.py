@@ -17,7 +17,6 @@ NUMBERS = {"r", "N", "w", "k"}  # letters that a hint counts with
 ELSEWHERE = {
     ("my_ddp", "state_dict"): "what not to take",
     ("hvd_negotiation", "error"): "a field of what the lab gives",
-    ("hvd_fusion", "copy_"): "a way; the solution has another",
     ("my_fsdp", "ZeroTwo"): "a class of lab 10",
     ("way_ddp", "device_ids"): "what a GPU would want",
 }

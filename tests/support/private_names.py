@@ -130,7 +130,6 @@ LESSONS = {
     "_modules": ("", SHOWN, "the same"),
     "_buffers": ("", SHOWN, "the same"),
     "_parameters": ("", SHOWN, "the same"),
-    "_foreach_copy_": ("torch", SHOWN, "many copies in one call; a loop of copy_ is slower"),
     "_subclasses": ("torch", SHOWN, "tensors without memory, for a model of billions"),
     "_internal": ("torch.testing", SHOWN, "a group of 64 ranks that is not there"),
 }
