@@ -1,16 +1,17 @@
 """The time that a lab takes: one rule for every lab, so that every lab keeps its promise.
 
 The rates are for a newcomer: 180 words of prose a minute, 20 lines of code a minute; 3 minutes for
-a TODO and half a minute for each line that solves it; 2 minutes for each check, repairs included;
-half a minute to look at a run, and at a table or picture that another cell draws; a minute to play
-with an explorable. The seconds that its cells run, as its header says, are added. Code that a cell
-prints is read like the lesson's; cells whose input is hidden are not read. A lab may say more if
-newcomers took longer.
+a TODO and half a minute for each line that solves it, or a whole minute if there are more than six;
+2 minutes for each check, repairs included; half a minute to look at a run, and at a table or
+picture that another cell draws; a minute for 40 printed lines, and a minute to play with an
+explorable. The seconds that its cells run, as its header says, are added. Code that a cell prints
+is read like the lesson's; cells whose input is hidden are not read. A section that is headed
+"If you have time: ..." is not counted. A lab may say more if newcomers took longer.
 """
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import nbformat
@@ -18,7 +19,9 @@ import nbformat
 from course.lessons.lesson import Cell, Lesson, scan
 
 MOST_MINUTES, MOST_TODOS, MOST_CHARACTERS = 70, 8, 45_000
-WORDS_PER_MINUTE, LINES_PER_MINUTE = 180, 20
+WORDS_PER_MINUTE, LINES_PER_MINUTE, PRINTED_PER_MINUTE = 180, 20, 40
+SHORT_SOLUTION = 6  # lines
+OPTIONAL = "## If you have time: "
 # A magic, a command on nodes, a job that is watched.
 RUN = re.compile(
     r"%(?:torchrun|accelerate|python|timeout|why|right|fit)\b|\.(?:run|start)\(f\"|\.follow\("
@@ -35,10 +38,11 @@ class Sitting:
 
     words: int  # of prose
     lines: int  # of code that is handed out and shown, without blank ones
-    printed: int  # lines of code that its cells print
+    listed: int  # lines of code that its cells print
+    printed: int  # lines of other text that its cells print
     drawn: int  # cells that draw a table or a picture, except checks, runs and explorables
     todos: int
-    written: int  # lines of the solutions
+    written: float  # minutes to write the lines of the solutions
     checks: int
     runs: int
     explorables: int
@@ -57,28 +61,32 @@ class Sitting:
 
     @property
     def _exact(self) -> float:
-        read = self.words / WORDS_PER_MINUTE + (self.lines + self.printed) / LINES_PER_MINUTE
-        write = 3 * self.todos + self.written / 2 + 2 * self.checks
+        read = self.words / WORDS_PER_MINUTE + (self.lines + self.listed) / LINES_PER_MINUTE
+        read += self.printed / PRINTED_PER_MINUTE
+        write = 3 * self.todos + self.written + 2 * self.checks
         look = (self.runs + self.drawn) / 2 + self.explorables + self.seconds / 60
         return read + write + look
 
 
 def sitting(lab: Lesson, solution: Path) -> Sitting:
     """Count everything there is to do in a lab; `solution` is its solved notebook."""
-    questions = list(lab.guesses.values())
-    prose = [cell for cell in lab.cells if cell.kind == "markdown" or cell in questions]
-    code = [cell for cell in lab.cells if cell.kind == "code"]
-    solved = [_solved(cell) for cell in code]
+    cells = _promised(lab.cells)
+    questions = [cell for cell in cells if cell in lab.guesses.values()]
+    prose = [cell for cell in cells if cell.kind == "markdown" or cell in questions]
+    code = [cell for cell in cells if cell.kind == "code"]
+    solutions = [size for cell in code for size in _solutions(cell)]
     built = _built(solution)
+    listing = [cell for cell in built if PRINTS_CODE.search(cell.source)]
     return Sitting(
         words=sum(len(cell.source.split()) for cell in prose),
         lines=sum(_lines(cell.source) for cell in code if _shown(cell) and cell not in questions)
-        - sum(map(sum, solved)),
-        printed=sum(_lines(_text(cell)) for cell in built if PRINTS_CODE.search(cell.source)),
+        - sum(solutions),
+        listed=sum(_lines(_text(cell)) for cell in listing),
+        printed=sum(_lines(_text(cell)) for cell in built if cell not in listing),
         drawn=sum(_draws(cell) for cell in built),
-        todos=sum(map(len, solved)),
-        written=sum(map(sum, solved)),
-        checks=len(lab.exercises),
+        todos=len(solutions),
+        written=sum(size if size > SHORT_SOLUTION else size / 2 for size in solutions),
+        checks=sum(bool(CHECKED.search(cell.source)) for cell in code),
         runs=sum(bool(RUN.search(cell.source)) for cell in code),
         explorables=sum(bool(PLAYED.search(cell.source)) for cell in code),
         seconds=lab.seconds,
@@ -86,14 +94,36 @@ def sitting(lab: Lesson, solution: Path) -> Sitting:
     )
 
 
+def _promised(cells: list[Cell]) -> list[Cell]:
+    """The cells; what stands in a section for those who have time is empty."""
+    promised, optional = [], False
+    for cell in cells:
+        if cell.kind == "markdown":
+            lines = []
+            for line in cell.source.splitlines():
+                if line.startswith("## "):
+                    optional = line.startswith(OPTIONAL)
+                if not optional:
+                    lines.append(line)
+            promised.append(replace(cell, source="\n".join(lines)))
+        else:
+            promised.append(replace(cell, source="") if optional else cell)
+    return promised
+
+
 def _shown(cell: Cell) -> bool:
     return "hide-input" not in cell.options.get("tags", [])
 
 
 def _built(solution: Path) -> list[nbformat.NotebookNode]:
-    """The code cells of the solved notebook, with their outputs."""
-    notebook = nbformat.read(solution, nbformat.NO_CONVERT)
-    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+    """The promised code cells of the solved notebook, with their outputs."""
+    cells = nbformat.read(solution, nbformat.NO_CONVERT).cells
+    promised = _promised([Cell(cell.cell_type, cell.source, 0) for cell in cells])
+    return [
+        cell
+        for cell, kept in zip(cells, promised, strict=True)
+        if kept.kind == "code" and kept.source
+    ]
 
 
 def _text(cell: nbformat.NotebookNode) -> str:
@@ -112,7 +142,7 @@ def _lines(source: str) -> int:
     return sum(bool(line.strip()) for line in source.splitlines())
 
 
-def _solved(cell: Cell) -> list[int]:
+def _solutions(cell: Cell) -> list[int]:
     """The number of lines of each solution in a cell."""
     lines = cell.source.splitlines()
     blocks, _ = scan(lines)
