@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from course.core import CourseError
 from course.own import shared
 from course.own.hang.ending import INTERRUPTED, ITSELF, LIMIT, STOOD, STOPPED, Ending, ending_of
 from course.own.hang.patience import Patience
@@ -143,11 +144,16 @@ def folder(args: argparse.Namespace) -> Iterator[tuple[Path, SharedFolder | None
     if args.rank:
         shared.rank()  # says in one sentence what is missing
     if args.rank or args.folder:
-        at = args.keep or args.folder or shared.default_folder()
+        if args.folder and not args.keep:
+            at = shared.within(args.folder)
+        else:
+            at = args.keep or shared.default_folder()
         with shared.join(at, keep=bool(args.keep)) as run:
             yield run.folder, run
     elif args.keep:
         shared.make(args.keep)
+        if any(args.keep.iterdir()):  # it may have the ranks of an earlier run
+            raise CourseError(f"{args.keep} is not empty: name a new folder for --keep.")
         yield args.keep.resolve(), None
     else:
         temporary = Path(tempfile.mkdtemp(prefix="course-run-"))

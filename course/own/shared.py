@@ -32,6 +32,7 @@ JOBS = (
     ("SLURM_JOB_ID", "SLURM_STEP_ID"),
     ("MASTER_ADDR", "MASTER_PORT"),
 )
+RUN = ".course-run"  # the folder that a run makes within a shared one, and removes
 END = "end"  # the file that ends the run, with the exit code of all commands
 LEFT_S = 10.0  # for the other commands to read it
 
@@ -54,11 +55,23 @@ def default_folder() -> Path:
         found = [os.environ.get(name, "") for name in names]
         if all(found) and found != ["none"]:
             name = "".join(letter if letter.isalnum() else "-" for letter in "-".join(found))
-            return Path(f".course-run-{name[:60]}")
+            return Path(f"{RUN}-{name[:60]}")
     raise CourseError(
         "Nothing says which ranks belong together: give --folder, one that all of them see, and "
         "that no other run uses."
     )
+
+
+def within(folder: Path) -> Path:
+    """The run's own folder within one that all machines see, in which other things may lie.
+
+    Raises `CourseError` if that is not there, or an earlier run has left its folder behind.
+    """
+    if not folder.is_dir():
+        raise CourseError(f"There is no folder {folder}: --folder names one that all machines see.")
+    if (folder / RUN / END).exists():
+        raise CourseError(f"{folder / RUN} is of a run that has ended: delete it, and start again.")
+    return folder / RUN
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Commands of one rank each: which rank it is, and with which others it belongs together."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -68,3 +69,17 @@ def test_without_a_job_a_folder_must_be_given(started_by) -> None:
     assert shared.rank() == (1, 4)
     with pytest.raises(CourseError, match="give --folder"):
         shared.default_folder()
+
+
+def test_only_the_folder_of_the_run_goes(tmp_path: Path) -> None:
+    (tmp_path / "model.pt").write_text("weights")
+    with shared.join(shared.within(tmp_path), keep=False) as run:
+        (run.own / "report").write_text("steps")
+    assert list(tmp_path.iterdir()) == [tmp_path / "model.pt"]
+
+
+def test_what_an_earlier_run_left_is_named(tmp_path: Path) -> None:
+    with shared.join(shared.within(tmp_path), keep=True) as run:
+        run.end_all(3)
+    with pytest.raises(CourseError, match=r"\.course-run is of a run that has ended: "):
+        shared.within(tmp_path)

@@ -21,7 +21,7 @@ TORCHRUN += ["--master-addr", "10.209.0.1"]
 def test_the_ranks_of_two_machines_are_judged_together(start_nodes, tmp_path: Path) -> None:
     two = start_nodes(2)
     run = [sys.executable, "-m", "course", "run", "--patience", "8", "--json", "found.json"]
-    run += ["--folder", "shared", "--", sys.executable, "-m", *TORCHRUN]
+    run += ["--folder", ".", "--", sys.executable, "-m", *TORCHRUN]
 
     def typed_on(node: int) -> subprocess.Popen:
         enter = ["ip", "netns", "exec", two.network.space(node), *MACHINE]

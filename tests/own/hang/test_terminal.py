@@ -139,7 +139,8 @@ def test_commands_of_one_rank_each_are_judged_together(tmp_path: Path) -> None:
 
 @pytest.mark.sampled
 def test_one_command_for_each_machine(tmp_path: Path) -> None:
-    """Two agents of torchrun, which meet at one port, and share a folder."""
+    """Two agents of torchrun, which meet at one port, and share a folder with another file."""
+    (tmp_path / "model.pt").write_text("weights")
     ranks = [
         sys.executable,
         "-m",
@@ -151,7 +152,7 @@ def test_one_command_for_each_machine(tmp_path: Path) -> None:
     ]
     ranks += ["--master-addr", "127.0.0.1", "--master-port", str(free_port())]
     command = [sys.executable, "-m", "course", "run", "--patience", "6"]
-    command += ["--folder", str(tmp_path / "shared"), "--", *ranks]
+    command += ["--folder", str(tmp_path), "--", *ranks]
     env = clean_environment()
     runs = [
         subprocess.Popen(
@@ -163,7 +164,7 @@ def test_one_command_for_each_machine(tmp_path: Path) -> None:
     said = [run.communicate()[1] for run in runs]
     assert [run.returncode for run in runs] == [3, 3], said
     assert sum("Different calls: " in each for each in said) == 1
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [tmp_path / "model.pt"]
 
 
 @pytest.mark.parametrize(
@@ -175,6 +176,8 @@ def test_one_command_for_each_machine(tmp_path: Path) -> None:
         (["--patience", "soon", "--", "true"], "a number of seconds, not soon"),
         (["--json", "/dev/null/f", "--", "true"], "cannot be written to /dev/null/f: "),
         (["--keep", "/dev/null/f", "--", "true"], "/dev/null/f cannot be made: "),
+        (["--keep", "/dev", "--", "true"], "/dev is not empty: "),
+        (["--folder", "/dev/null/f", "--", "true"], "There is no folder /dev/null/f: "),
     ],
 )
 def test_what_cannot_be_run_is_one_sentence(typed: object, words: list[str], says: str) -> None:
