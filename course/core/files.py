@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]  # the folder that holds course/, labs/ and solutions/
@@ -23,3 +24,22 @@ def write_whole(path: Path, text: str) -> None:
     except BaseException:
         os.unlink(name)
         raise
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A file by which a command recognizes a folder that it has made, and so may replace."""
+
+    name: str
+    content: str
+
+    def write(self, folder: Path) -> None:
+        """Mark a folder."""
+        (folder / self.name).write_text(self.content)
+
+    def may_replace(self, folder: Path) -> bool:
+        """Whether a folder is marked, or empty, or not there."""
+        mark = folder / self.name
+        if mark.is_file():
+            return not folder.is_symlink() and mark.read_bytes() == self.content.encode()
+        return not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))

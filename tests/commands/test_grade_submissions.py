@@ -257,6 +257,15 @@ def test_what_was_copied_before_is_gone(folder):
     assert collected(folder)["ada"].exercises == ["ring"]
 
 
+def test_a_folder_of_somebody_else_is_not_replaced(folder):
+    put(folder, ada__ring_py=RING)
+    (folder.parent / "work" / "ada").mkdir(parents=True)
+    (folder.parent / "work" / "ada" / "thesis.tex").write_text("two years")
+    with pytest.raises(CourseError, match="work is there and holds something else"):
+        collected(folder)
+    assert (folder.parent / "work" / "ada" / "thesis.tex").read_text() == "two years"
+
+
 def test_a_folder_with_nothing_is_one_sentence(folder):
     folder.mkdir()
     (folder / ".DS_Store").write_bytes(b"")

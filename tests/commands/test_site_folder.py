@@ -9,7 +9,7 @@ from course.commands.web import build
 from course.core import CourseError
 
 
-@pytest.mark.parametrize("name", ["thesis.tex", build.MARK])
+@pytest.mark.parametrize("name", ["thesis.tex", build.MARK.name])
 def test_a_folder_with_something_else_is_refused_and_stays(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("two years of work")
     with pytest.raises(CourseError, match="holds something else: name a new folder"):
@@ -18,10 +18,11 @@ def test_a_folder_with_something_else_is_refused_and_stays(tmp_path: Path, name:
 
 
 def test_an_older_site_an_empty_folder_and_none_may_be_replaced(tmp_path: Path) -> None:
-    assert build._is_ours(tmp_path) and build._is_ours(tmp_path / "new")
+    may_replace = build.MARK.may_replace
+    assert may_replace(tmp_path) and may_replace(tmp_path / "new")
     (tmp_path / "index.html").touch()
-    assert not build._is_ours(tmp_path)
-    (tmp_path / build.MARK).write_text(build.REPLACED)
-    assert build._is_ours(tmp_path)
+    assert not may_replace(tmp_path)
+    build.MARK.write(tmp_path)
+    assert may_replace(tmp_path)
     (tmp_path / "file").touch()
-    assert not build._is_ours(tmp_path / "file")
+    assert not may_replace(tmp_path / "file")

@@ -16,13 +16,14 @@ from course.commands import check_given
 from course.commands.grading.archives import GUESS, Contents, why
 from course.commands.grading.names import Owner, owner, shown, slug, visible
 from course.commands.grading.roster import Person, Roster
-from course.core import CourseError, lesson_marks, words
+from course.core import CourseError, Mark, lesson_marks, words
 from course.exercises import exercises
 from course.notebook import guesses
 
 SCRIPT = re.compile(r"[A-Za-z_]\w{0,99}\.py")
 LAB_FILE = re.compile(r"(^|/)labs/(src/[^/]+\.py|[^/]+\.ipynb)$")
 Guess = guesses.Guess
+MARK = Mark("course-grade.txt", "`course grade` has made this folder, and replaces it.\n")
 MOST_PROBLEMS = 5  # problems of one submission that are listed
 EMPTY = "it holds no script that is named as an exercise, such as ring.py, and no notebook of a lab"
 ABSENT, STRANGER = "handed in nothing", "not in the roster"
@@ -66,13 +67,20 @@ class Submission:
 def collect(folder: Path, work: Path, roster: Roster | None = None) -> list[Submission]:
     """The submissions in a folder, and an empty one for each learner in the roster who has none.
 
-    Their scripts are copied below `work`. Entries of the same owner are one submission. Raises
-    `CourseError` if there is nothing.
+    Their scripts are copied into `work`, in place of older ones. Entries of the same owner are one
+    submission. Raises `CourseError` if there is nothing, or `work` holds something else.
     """
     parts = _parts(folder, roster)
     missing = [person for person in roster.people if person not in parts] if roster else []
     parts |= {person: [] for person in missing}
     names = _names(parts)
+    if not MARK.may_replace(work):
+        raise CourseError(
+            f"{work} is there and holds something else: give another folder to --out."
+        )
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    MARK.write(work)
     found = [_collected(parts[key], names[key], work / slug(names[key]), key) for key in parts]
     if roster is None:
         return found
@@ -122,7 +130,6 @@ def _collected(
     for path, whose in parts:
         contents.read(path, whose.file or whose.learner)
     src = work / "src"
-    shutil.rmtree(work, ignore_errors=True)
     src.mkdir(parents=True)
     scripts, notes = chosen(contents)
     for name, text in scripts.items():

@@ -16,7 +16,7 @@ from course.commands.web.gallery import write_stills
 from course.commands.web.hosted import BRANCH, Repository, write_hosted
 from course.commands.web.licenses import write_licenses
 from course.commands.web.sources import write_sources
-from course.core import CourseError
+from course.core import CourseError, Mark
 
 HERE = Path(__file__).parent
 NAMELESS = re.compile(r'alt="(_images/\w+\.(?:svg|png))"')
@@ -30,7 +30,7 @@ FOR_READERS_OF_SCREENS = {
 TO_TOP = re.compile(r'<a href="#" class="back-to-top.*?</a>', re.DOTALL)
 EMPTY_HEADER = re.compile(r"<th([^>]*)>(?:&nbsp;|\s)*</th>")  # pandas', above the index
 # Says of a folder that it is a site, which the next one replaces.
-MARK, REPLACED = "course-site.txt", "`course site` has made this folder, and replaces it.\n"
+MARK = Mark("course-site.txt", "`course site` has made this folder, and replaces it.\n")
 TITLE = re.compile(r"<title>(.*?)</title>")
 # What explorables are made of, and ranks in the browser.
 ROOMS = ("core", "drawing", "charts", "explore", "commands/web/ring")
@@ -41,7 +41,7 @@ def build(root: Path, out: Path, repository: Repository | None = None) -> None:
 
     With a `repository`, `out/hosted` is what its branch of that name must hold.
     """
-    if not _is_ours(out):
+    if not MARK.may_replace(out):
         raise CourseError(f"{out} is there and holds something else: name a new folder.")
     with tempfile.TemporaryDirectory(prefix="course-site-") as folder:
         sources, pages = Path(folder) / "sources", Path(folder) / "pages"
@@ -52,21 +52,13 @@ def build(root: Path, out: Path, repository: Repository | None = None) -> None:
         write_licenses(root, pages / "licenses")
         if repository:
             write_hosted(root, pages / BRANCH, repository)
-        (pages / MARK).write_text(REPLACED)
+        MARK.write(pages)
         shutil.rmtree(out, ignore_errors=True)
         shutil.copytree(
             pages,
             out,
             ignore=shutil.ignore_patterns(".doctrees", ".buildinfo*", "_sources", "objects.inv"),
         )
-
-
-def _is_ours(out: Path) -> bool:
-    """Whether a folder may be replaced: it is an older site, or it is empty or not there."""
-    mark = out / MARK
-    if mark.is_file():
-        return not out.is_symlink() and mark.read_bytes() == REPLACED.encode()
-    return not out.exists() or (out.is_dir() and not any(out.iterdir()))
 
 
 def write_static(root: Path, sources: Path) -> None:
