@@ -42,7 +42,7 @@ def bandwidth(
         title or f"{best.capitalize()} is fastest for the largest buffer",
         parts,
         subtitle=subtitle or _subtitle(bool(predicted)),
-        alt=_told(measured),
+        alt=_alt_text(measured),
     )
 
 
@@ -51,7 +51,7 @@ def _subtitle(predicted: bool) -> str:
     return f"{axes}; dashed: the model" if predicted else axes
 
 
-def _told(measured: Mapping[str, Points]) -> str:
+def _alt_text(measured: Mapping[str, Points]) -> str:
     """The ends of the lines in words, for the alt text."""
     largest = ", ".join(
         f"{name} {words.significant(line[-1][1])} GB/s" for name, line in measured.items()

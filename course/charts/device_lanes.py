@@ -91,8 +91,8 @@ def draw_stages(steps: Mapping[str, Sequence[Stretch]], title: str, subtitle: st
         if name:
             y += lanes.BETWEEN
     guides = svg.axis(LEFT, y, RIGHT - LEFT, top, "ms since the step began", rise=y - TOP + 6)
-    told = ". ".join(f"{name} {_told(step)}".strip() for name, step in steps.items())
-    return svg.card(y + 46, title, [_legend(), guides, *parts], subtitle=subtitle, alt=told)
+    alt = ". ".join(f"{name} {_alt_text(step)}".strip() for name, step in steps.items())
+    return svg.card(y + 46, title, [_legend(), guides, *parts], subtitle=subtitle, alt=alt)
 
 
 def _length(step: Sequence[Stretch]) -> float:
@@ -132,7 +132,7 @@ def _stretch(stretch: Stretch, colour: str, y: float, scale: float) -> list[str]
     return lanes.computing(x, y, width, colour, phase, **named)
 
 
-def _told(step: Sequence[Stretch]) -> str:
+def _alt_text(step: Sequence[Stretch]) -> str:
     """The master's stages in words, for the alt text."""
     own = [stretch for stretch in step if stretch.device == 0]
     stages = (f"{s.stage} {words.milliseconds(s.end - s.start)}" for s in own)

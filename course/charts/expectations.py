@@ -46,11 +46,11 @@ def numbers(
     for value, anchor in ends:
         x = at(value)
         parts.append(svg.text(x, TOP + 2 * ROW + 18, show(value), anchor=anchor))
-    said = " and ".join(f"{name} {show(median(row))}" for name, row in rows.items() if row)
+    medians = " and ".join(f"{name} {show(median(row))}" for name, row in rows.items() if row)
     kind = "logarithmic axis" if logarithmic else "axis"
     return svg.card(
         TOP + 2 * ROW + 32,
-        f"In the middle the room {said}",
+        f"In the middle the room {medians}",
         parts,
         subtitle=f"{len(guessed)} guessed, {len(measured)} measured, on one {kind}",
     )
@@ -73,9 +73,9 @@ def choices(options: Sequence[str], guessed: Sequence[str], measured: Sequence[s
     legend = [("dot", COLOURS[name], name) for name in COLOURS]
     bottom = TOP + len(options) * ROW
     parts.append(svg.legend(svg.MARGIN, bottom + 8, legend))
-    told = "; ".join(
+    alt = "; ".join(
         f"{option}: guessed by {guessed.count(option)}, measured by {measured.count(option)}"
         for option in options
     )
     title = f"Most of the room guessed “{most}”"
-    return svg.card(bottom + 28, title, parts, subtitle="a dot for each person", alt=told)
+    return svg.card(bottom + 28, title, parts, subtitle="a dot for each person", alt=alt)

@@ -56,10 +56,10 @@ def draw(
     for bar in bars:
         body.append(svg.text(svg.MARGIN, y + 8, bar[-90:], colour=palette.MUTED))
         y += 20
-    return svg.card(y + 8, _title(steps, _result(rows), done), body, alt=_told(steps, names))
+    return svg.card(y + 8, _title(steps, _result(rows), done), body, alt=_alt_text(steps, names))
 
 
-def _told(rows: list[Row], names: list[str]) -> str:
+def _alt_text(rows: list[Row], names: list[str]) -> str:
     """The ends of the lines in words, for the alt text."""
     lines = {name: [row[name] for row in rows if _is_finite(row.get(name))] for name in names}
     return "; ".join(

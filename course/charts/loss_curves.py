@@ -96,11 +96,11 @@ def _names(ends: list[tuple[str, float, float]]) -> list[str]:
     return parts
 
 
-def _apart(wanted: list[float]) -> list[float]:
-    """Heights near those `wanted` that leave each a line of text, none below the plot."""
-    placed = dict.fromkeys(range(len(wanted)), 0.0)
+def _apart(heights: list[float]) -> list[float]:
+    """These heights, moved so that they leave each a line of text, none below the plot."""
+    placed = dict.fromkeys(range(len(heights)), 0.0)
     free = BOTTOM + 2.0
-    for i in sorted(placed, key=lambda i: -wanted[i]):
-        placed[i] = min(wanted[i], free)
+    for i in sorted(placed, key=lambda i: -heights[i]):
+        placed[i] = min(heights[i], free)
         free = placed[i] - 17
     return list(placed.values())

@@ -40,8 +40,8 @@ def replica_lanes(runs: Mapping[str, "pd.DataFrame"]) -> Picture:
     and step, and rows whose `event` is "killed". Raises `CourseError` for a run without a step.
     """
     read = {name: _training(table) for name, table in runs.items()}
-    told = " and ".join(words.duration(_pause_of_others(run)) for run in read.values())
-    return draw_training(read, f"The others stand still for {told}", "Measured here")
+    pauses = " and ".join(words.duration(_pause_of_others(run)) for run in read.values())
+    return draw_training(read, f"The others stand still for {pauses}", "Measured here")
 
 
 def _pause_of_others(run: Training) -> float:
@@ -78,7 +78,7 @@ def draw_training(runs: Mapping[str, Training], title: str, subtitle: str) -> Pi
             y += NEXT
         y += lanes.BETWEEN
     guides = svg.axis(LEFT, y, RIGHT - LEFT, top, "s since the first step", rise=y - TOP + 6)
-    alt = ". ".join(f"{name}: {_told(run)}" for name, run in runs.items())
+    alt = ". ".join(f"{name}: {_alt_text(run)}" for name, run in runs.items())
     return svg.card(y + 46, title, [_legend(), guides, *parts], subtitle=subtitle, alt=alt)
 
 
@@ -103,7 +103,7 @@ def _lane(rank: int, run: Training, y: float, scale: float) -> list[str]:
     return parts
 
 
-def _told(run: Training) -> str:
+def _alt_text(run: Training) -> str:
     """The run in words, for the alt text."""
     killed = [f"rank {rank} is killed after {words.duration(s)}" for rank, s in run.killed.items()]
     still = [

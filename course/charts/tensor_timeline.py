@@ -64,8 +64,8 @@ def _row(name: str, events: list[dict]) -> Row:
 
 def tensor_timeline(path: str | Path, rows: int = 14) -> Picture:
     """The first `rows` tensors of the timeline in the file `path`, on one time axis."""
-    found = read(path)
-    shown = found[:rows]
+    tensors = read(path)
+    shown = tensors[:rows]
     first = min(row.phases[0][1] for row in shown)
     top = max(row.phases[-1][2] for row in shown) - first
     bottom = TOP + ROW * len(shown) + 4
@@ -84,7 +84,7 @@ def tensor_timeline(path: str | Path, rows: int = 14) -> Picture:
         bottom + 46,
         f"{len(shown)} tensors travel in {words.plural(_messages(shown), 'message')}",
         parts,
-        subtitle=_subtitle(shown, top, len(found) - len(shown)),
+        subtitle=_subtitle(shown, top, len(tensors) - len(shown)),
         alt=f"One row for each of {len(shown)} tensors over time: negotiated, queued, packed, "
         "reduced, unpacked. Ticks show when each rank was heard to be ready.",
     )

@@ -67,16 +67,16 @@ class Timeline:
     def _at(self, number: int | None) -> dict[int, Step]:
         """That step of every rank that has it."""
         known = sorted({step.number for steps in self.ranks.values() for step in steps})
-        wanted = known[-1] if number is None else number
-        if wanted not in known:
+        chosen = known[-1] if number is None else number
+        if chosen not in known:
             raise CourseError(
-                f"Step {wanted} was not profiled; these were: {', '.join(map(str, known))}."
+                f"Step {chosen} was not profiled; these were: {', '.join(map(str, known))}."
             )
         return {
             rank: step
             for rank, steps in self.ranks.items()
             for step in steps
-            if step.number == wanted
+            if step.number == chosen
         }
 
     def _spans(self, chosen: dict[int, Step]) -> dict[int, list[Span]]:
@@ -92,17 +92,17 @@ def read(folder: str | Path) -> Timeline:
 
     Raises `CourseError` if there is none, or one cannot be read.
     """
-    found = {
+    paths = {
         int(match[1]): path
         for path in Path(folder).glob("*")
         if (match := re.fullmatch(r"rank(\d+)\.json", path.name))
     }
-    if not found:
+    if not paths:
         raise CourseError(
             f"There is no trace rank0.json in {folder}: "
             "run the script that profiles its ranks first."
         )
-    read_traces = {rank: traces.read(found[rank]) for rank in sorted(found)}
+    read_traces = {rank: traces.read(paths[rank]) for rank in sorted(paths)}
     hosts = {host for host, _ in read_traces.values()}
     return Timeline(
         {rank: steps for rank, (_, steps) in read_traces.items()}, one_clock=len(hosts) == 1
@@ -125,12 +125,12 @@ def compare(named: Sequence[tuple[str, Timeline]], step: int | None = None) -> P
         (short, best), (long, worst) = min(lengths), max(lengths)
         fast, slow = words.milliseconds(short), words.milliseconds(long)
         title = f"A step takes {fast} ({best}) to {slow} ({worst})"
-    told = "; ".join(section.heading for section in sections)
+    headings = "; ".join(section.heading for section in sections)
     return lanes.draw(
         sections,
         title,
         "The same time axis for all: solid is computing, hatched is communication",
-        f"For each run and rank two lanes over time. {told}.",
+        f"For each run and rank two lanes over time. {headings}.",
         unit=UNIT,
     )
 

@@ -125,7 +125,7 @@ def activities(path: Path) -> list[Activity]:
     trace, events = _load(path)
     since = int(trace.get("baseTimeNanoseconds", 0)) / 1e9  # older traces count from 1970
     starts = _launches(events)
-    found = [
+    work = [
         Activity(
             e.name,
             since + e.start / 1e3,
@@ -135,7 +135,7 @@ def activities(path: Path) -> list[Activity]:
         for e in events
         if e.category in DEVICE
     ]
-    return sorted(found, key=lambda each: each.start)
+    return sorted(work, key=lambda each: each.start)
 
 
 def _load(path: Path) -> tuple[dict[str, Any], list[_Event]]:
@@ -174,7 +174,7 @@ def _ranges(events: Sequence[_Event]) -> dict[str, list[Interval]]:
 
     Time that belongs to two phases counts for the first of them in `RANGES`.
     """
-    found: dict[str, list[Interval]] = {}
+    phases: dict[str, list[Interval]] = {}
     taken: list[Interval] = []
     for phase, pattern in RANGES.items():
         # The GPU's own copies of these ranges have another category.
@@ -183,9 +183,9 @@ def _ranges(events: Sequence[_Event]) -> dict[str, list[Interval]]:
             for e in events
             if e.category in ("user_annotation", "cpu_op") and pattern.match(e.name)
         ]
-        found[phase] = difference(close_pauses(union(ours), PAUSE_MS), taken)
-        taken = union([*taken, *found[phase]])
-    return found
+        phases[phase] = difference(close_pauses(union(ours), PAUSE_MS), taken)
+        taken = union([*taken, *phases[phase]])
+    return phases
 
 
 def _step(
@@ -272,8 +272,8 @@ def _sorted_kernels(
     phases: dict[str, list[Interval]] = {phase: [] for phase in (*RANGES, "other")}
     comm: list[Communication] = []
     for at, kernel in kernels:
-        if found := NCCL_KERNEL.match(kernel.name):
-            comm.append((*kernel.interval, _snake(found[1] or "nccl")))
+        if match := NCCL_KERNEL.match(kernel.name):
+            comm.append((*kernel.interval, _snake(match[1] or "nccl")))
         else:
             phases[_phase_at(at, ranges)].append(kernel.interval)
     joined = {
@@ -285,7 +285,11 @@ def _sorted_kernels(
 
 def _phase_at(moment: float, ranges: dict[str, list[Interval]]) -> str:
     return next(
-        (phase for phase, found in ranges.items() if any(a <= moment < b for a, b in found)),
+        (
+            phase
+            for phase, intervals in ranges.items()
+            if any(a <= moment < b for a, b in intervals)
+        ),
         "other",
     )
 

@@ -26,10 +26,10 @@ def main(argv: Sequence[str]) -> int:
         raise CourseError(f"There is no folder {args.src}: {fix}.")
     if not args.isolated:
         warm_up()
-    begun = _show if sys.stderr.isatty() else lambda text: None
+    announce = _show if sys.stderr.isatty() else lambda text: None
     with complete(args.src, args.names) as src:
-        reports = check_folder(src, args.names, args.isolated, begun)
-    begun("")
+        reports = check_folder(src, args.names, args.isolated, announce)
+    announce("")
     for report in reports:
         print(report)
     if args.junit:

@@ -14,7 +14,7 @@ def plain(reports: Sequence[Report]) -> str:
     """Every exercise with its checks: claim, outcome, message, hint, and what was printed."""
     exercises = [
         {"exercise": report.exercise, "ok": report.ok, "judged": report.judged}
-        | {"asked": len(report.asked), "checks": report.as_dict()["results"]}
+        | {"asked": len(report.checks), "checks": report.as_dict()["results"]}
         for report in reports
     ]
     return _text({"ok": bool(reports) and all(r.ok for r in reports), "exercises": exercises})

@@ -134,13 +134,13 @@ def selected(labs: Sequence[str], names: Sequence[str] | None) -> list[str]:
 def weights(path: Path | None, names: Sequence[str]) -> dict[str, float]:
     """The points of each requested exercise: 1, or what the file says."""
     try:
-        given = tomllib.loads(path.read_text(encoding="utf-8")) if path else {}
+        table = tomllib.loads(path.read_text(encoding="utf-8")) if path else {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise CourseError(f"The weights in {path} cannot be read: {error}.") from None
-    for name, value in given.items():
+    for name, value in table.items():
         if name not in exercises() or not comments.is_points(value):
             raise CourseError(f"{path}: {name} = {value} is not an exercise and its points.")
-    return {name: given.get(name, 1.0) for name in names}
+    return {name: table.get(name, 1.0) for name in names}
 
 
 def doubts(submission: Submission, names: Sequence[str]) -> list[str]:

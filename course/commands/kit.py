@@ -22,8 +22,8 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("out", type=Path, metavar="OUT", help="a folder that is not there yet")
     args = parser.parse_args(argv)
-    wanted = lessons(ROOT)
-    if not wanted or not (ROOT / "labs").is_dir():
+    every = lessons(ROOT)
+    if not every or not (ROOT / "labs").is_dir():
         fix = "start this command in a clone of the course"
         raise CourseError(f"The lessons are not beside this package: {fix}.")
     if args.out.exists():
@@ -33,8 +33,8 @@ def main(argv: Sequence[str]) -> int:
         print(f"Slides: open {args.out / 'index.html'} in a browser. Arrow keys turn them.")
         return 0
     learning, teaching = args.out / "students", args.out / "teachers"
-    students.write(ROOT, wanted, learning)
-    graders.write_nbgrader(ROOT, wanted, teaching / "nbgrader")
+    students.write(ROOT, every, learning)
+    graders.write_nbgrader(ROOT, every, teaching / "nbgrader")
     graders.write_gradescope(learning, teaching / "gradescope")
     for name in ("solutions", "images"):
         ignored = shutil.ignore_patterns("src", str(RUNS), "runs", "traces", ".*")

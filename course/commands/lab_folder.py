@@ -18,15 +18,15 @@ def lab_folder(here: Path) -> Path:
     """
     if (ROOT / "labs" / "start.ipynb").is_file():
         return ROOT
-    found = installed.brought()
-    if not found:
+    source = installed.brought()
+    if not source:
         raise CourseError(
             "This installation has no labs: install the course from its repository with pip, or "
             "start this command in a clone."
         )
     folder = here / installed.PACKAGE
     try:
-        for name, path in found.items():
+        for name, path in source.items():
             if not (folder / name).exists():
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, folder / name)

@@ -19,7 +19,7 @@ from course.commands.update_notebooks import Carried, carry, scripts
 from course.core import ROOT, CourseError, words, write_whole
 from course.lessons import notebooks
 
-KEPT = "before-update"  # the folder of what was put aside; git ignores it
+BACKUPS = "before-update"  # the folder of what was put aside; git ignores it
 
 
 def main(argv: Sequence[str]) -> None:
@@ -43,14 +43,14 @@ def main(argv: Sequence[str]) -> None:
             f"another place, type `git checkout HEAD -- {shlex.join(others)}` for the old one, "
             f"and start this command again. {UNHARMED}"
         )
-    kept = Path(KEPT) / f"{datetime.now():%Y-%m-%d-%H%M%S}"
-    _go(clone, new, edited, kept)
+    backup = Path(BACKUPS) / f"{datetime.now():%Y-%m-%d-%H%M%S}"
+    _go(clone, new, edited, backup)
     print(f"The course is now the version of {clone.date()}.")
     for path in edited:
-        print(_carry_over(clone, path, old, kept))
+        print(_carry_over(clone, path, old, backup))
     if edited:
         print(
-            f"Your old notebooks, with their outputs, are in {kept}. "
+            f"Your old notebooks, with their outputs, are in {backup}. "
             "Is one of these open in Jupyter? Choose File > Reload Notebook from Disk there. "
             "If Jupyter asks, choose Revert: Overwrite brings the old notebook back."
         )
@@ -59,40 +59,40 @@ def main(argv: Sequence[str]) -> None:
         print("The course may need other packages now: `make base` installs them.")
 
 
-def _go(clone: Clone, new: str, edited: list[str], kept: Path) -> None:
+def _go(clone: Clone, new: str, edited: list[str], backup: Path) -> None:
     """Put notebooks aside and go to the new version; if that fails, put them back."""
     there = [path for path in edited if (clone.root / path).is_file()]
     try:
         for path in there:
-            (clone.root / kept / path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(clone.root / path, clone.root / kept / path)
+            (clone.root / backup / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(clone.root / path, clone.root / backup / path)
     except OSError as error:
-        shutil.rmtree(clone.root / kept, ignore_errors=True)
-        raise CourseError(f"{kept} cannot be written: {error.strerror}. {UNHARMED}") from None
+        shutil.rmtree(clone.root / backup, ignore_errors=True)
+        raise CourseError(f"{backup} cannot be written: {error.strerror}. {UNHARMED}") from None
     try:
         if edited:
             clone.restore(edited)
         clone.forward(new)
     except BaseException:  # an interrupt, too
-        _put_back(clone.root, there, kept)
+        _put_back(clone.root, there, backup)
         raise
 
 
-def _put_back(root: Path, paths: Sequence[str], kept: Path) -> None:
+def _put_back(root: Path, paths: Sequence[str], backup: Path) -> None:
     try:
         for path in paths:
-            shutil.copy2(root / kept / path, root / path)
+            shutil.copy2(root / backup / path, root / path)
     except OSError as error:
         raise CourseError(
             f"The update failed, and {error.filename} cannot be written: {error.strerror}. "
-            f"Your notebooks are in {kept}."
+            f"Your notebooks are in {backup}."
         ) from None
-    shutil.rmtree(root / kept, ignore_errors=True)
+    shutil.rmtree(root / backup, ignore_errors=True)
 
 
-def _carry_over(clone: Clone, path: str, old: str, kept: Path) -> str:
+def _carry_over(clone: Clone, path: str, old: str, backup: Path) -> str:
     """Put what a learner wrote into a new notebook; a sentence says what became of it."""
-    mine, target = clone.root / kept / path, clone.root / path
+    mine, target = clone.root / backup / path, clone.root / path
     if not mine.is_file():
         return f"{path}: you had deleted it, and it is there again."
     if not target.is_file():

@@ -87,13 +87,13 @@ def _origins(mine: NotebookNode, base: NotebookNode) -> list[int | None]:
     Ids come last: an editor may give new ones, and another version gives them to other cells.
     """
     same = _same(mine, base)
-    found = [same.get(number) for number in range(len(mine.cells))]
+    origins = [same.get(number) for number in range(len(mine.cells))]
     for way in (_written, _id):
-        left = {way(cell): n for n, cell in enumerate(base.cells) if n not in found and way(cell)}
+        left = {way(cell): n for n, cell in enumerate(base.cells) if n not in origins and way(cell)}
         for number, cell in enumerate(mine.cells):
-            if found[number] is None:
-                found[number] = left.pop(way(cell), None)
-    return found
+            if origins[number] is None:
+                origins[number] = left.pop(way(cell), None)
+    return origins
 
 
 def _id(cell: NotebookNode) -> str | None:

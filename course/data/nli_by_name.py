@@ -65,12 +65,12 @@ def _from_folder(folder: Path) -> "DatasetDict":
 
 def _split_files(folder: Path, suffix: str) -> dict[str, list[str]]:
     """The files of each split: ``train-00000-of-00002.parquet`` is one part of ``train``."""
-    found: dict[str, list[str]] = {}
+    files: dict[str, list[str]] = {}
     for file in sorted([*folder.glob(f"*{suffix}"), *folder.glob(f"*/*{suffix}")]):
         split = file.stem.split("-")[0]
         if any(split in theirs for theirs in SPLITS.values()):
-            found.setdefault(split, []).append(str(file))
-    return found
+            files.setdefault(split, []).append(str(file))
+    return files
 
 
 def _pick(splits: "DatasetDict", ours: str, name: str) -> "Dataset":
@@ -78,9 +78,9 @@ def _pick(splits: "DatasetDict", ours: str, name: str) -> "Dataset":
     for theirs in SPLITS[ours]:
         if theirs in splits:
             return splits[theirs]
-    wanted = " or ".join(SPLITS[ours])
+    names = " or ".join(SPLITS[ours])
     raise CourseError(
-        f"The data set {name!r} needs a split named {wanted}, but it has only {', '.join(splits)}."
+        f"The data set {name!r} needs a split named {names}, but it has only {', '.join(splits)}."
     )
 
 

@@ -72,7 +72,7 @@ def draw(
         y += LINE
     if extra:
         parts += extra(y)
-    alt = f"{_told(bars) or title} ({unit})."
+    alt = f"{_alt_text(bars) or title} ({unit})."
     return svg.card(y + extra_height + 4, title, parts, subtitle=subtitle, alt=alt)
 
 
@@ -111,7 +111,7 @@ def _server(server: BoardServer, y: float) -> list[str]:
     return parts
 
 
-def _told(bars: Sequence[Bar]) -> str:
+def _alt_text(bars: Sequence[Bar]) -> str:
     """All bars in words, for the alt text."""
     return "; ".join(
         f"{bar.label} {bar.kind} on {bar.server}, {len(bar.gpus)} GPUs, "

@@ -14,8 +14,8 @@ class Picture(str):
     @property
     def alt(self) -> str:
         """The title and the description of the drawing, as one text."""
-        found = re.findall(r"<(title|desc)>(.*?)</\1>", self)[:2]
-        return html.unescape(" ".join(text for _, text in found if text))
+        texts = re.findall(r"<(title|desc)>(.*?)</\1>", self)[:2]
+        return html.unescape(" ".join(text for _, text in texts if text))
 
     @property
     def still(self) -> "Picture":

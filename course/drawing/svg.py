@@ -197,9 +197,9 @@ def rim_to_rim(source: Spot, target: Spot, rim: float, aside: float = 0) -> tupl
     return (x1 + ux * rim + dx, y1 + uy * rim + dy), (x2 - ux * rim + dx, y2 - uy * rim + dy)
 
 
-def ticks(top: float, wanted: int = 7) -> list[float]:
-    """About `wanted` round numbers from 0 up to `top` (> 0), 1-2-5 apart."""
-    rough = top / wanted
+def ticks(top: float, count: int = 7) -> list[float]:
+    """About `count` round numbers from 0 up to `top` (> 0), 1-2-5 apart."""
+    rough = top / count
     power = 10 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)
     return [i * step for i in range(math.floor(top / step * 1.0001) + 1)]

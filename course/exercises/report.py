@@ -17,24 +17,26 @@ from course.exercises.verdict import Outcome, Result
 class Report:
     """The verdict on one exercise; a notebook shows it as a table.
 
-    `asked` are the names of all checks that were to run, `results` what came of them, in order, and
+    `checks` are the names of all checks that were to run, `results` their results, in order, and
     `passed` the other exercises that are known to have passed.
     """
 
     exercise: str
-    asked: Sequence[str]
+    checks: Sequence[str]
     results: Sequence[Result]
     passed: Collection[str] = ()
 
     @property
     def ok(self) -> bool:
-        """Whether every check that was asked has passed."""
-        return bool(self.asked) and self.held == len(self.asked)
+        """Whether every check has passed."""
+        return bool(self.checks) and self.held == len(self.checks)
 
     @property
     def judged(self) -> bool:
         """Whether this is the last word on the code: no check is missing, or to be asked again."""
-        complete = bool(self.asked) and {result.check for result in self.results} == set(self.asked)
+        complete = bool(self.checks) and {result.check for result in self.results} == set(
+            self.checks
+        )
         return complete and not any(result.again for result in self.results)
 
     @property
@@ -44,8 +46,8 @@ class Report:
 
     @property
     def share(self) -> float:
-        """The part of the requested checks that hold, from 0 to 1."""
-        return self.held / max(len(self.asked), 1)
+        """The part of the checks that hold, from 0 to 1."""
+        return self.held / max(len(self.checks), 1)
 
     @property
     def begun(self) -> bool:
@@ -55,8 +57,8 @@ class Report:
     @property
     def verdict(self) -> str:
         """One line."""
-        counts = [lesson_marks.HOLD.format(self.held, len(self.asked))] if self.begun else []
-        if left := len(self.asked) - len(self.results) + self.count(Outcome.NOT_JUDGED):
+        counts = [lesson_marks.HOLD.format(self.held, len(self.checks))] if self.begun else []
+        if left := len(self.checks) - len(self.results) + self.count(Outcome.NOT_JUDGED):
             counts.append(f"{left} not judged")
         summary = ", ".join(counts)
         if open_ones := self._open():
@@ -73,7 +75,7 @@ class Report:
         """The report as JSON has it; `from_dict` reads it."""
         return {
             "exercise": self.exercise,
-            "asked": list(self.asked),
+            "asked": list(self.checks),
             "results": [asdict(result) for result in self.results],
         }
 

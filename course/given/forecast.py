@@ -33,5 +33,5 @@ def larger_batches(
             step = step_seconds(fixed + each * row.batch, comm, hidden) + beside
             guess = most * row.batch / step
             fitted = {"comm_ms": comm * 1e3, "hidden": hidden, "beside_ms": beside * 1e3}
-            found = {"measured": row.rate, "predicted": guess, "error": guess / row.rate - 1}
-            yield {"model": model, "batch": row.batch, **fitted, **found}
+            outcome = {"measured": row.rate, "predicted": guess, "error": guess / row.rate - 1}
+            yield {"model": model, "batch": row.batch, **fitted, **outcome}

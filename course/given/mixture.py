@@ -77,13 +77,13 @@ class Mixture(nn.Module):
         """From (samples, tokens, width) of this rank to the same shape."""
         rows = x.flatten(0, 1)
         chosen, weights, probabilities = self.parts.choose(self.router(rows), TOP)
-        kept = self.parts.keep(chosen, EXPERTS, capacity(self.factor, len(rows)))
+        mask = self.parts.keep(chosen, EXPERTS, capacity(self.factor, len(rows)))
         self.seen = {
             "balance": self.parts.balance(probabilities, chosen, dist.group.WORLD),
             "load": torch.bincount(chosen.flatten(), minlength=EXPERTS).float(),
-            "dropped": 1 - kept.float().mean(),
+            "dropped": 1 - mask.float().mean(),
         }
-        out = self.parts.through(rows, chosen, weights, kept, self.experts, self.group)
+        out = self.parts.through(rows, chosen, weights, mask, self.experts, self.group)
         return out.view_as(x)
 
 

@@ -39,9 +39,9 @@ def counted() -> Iterator[Sent]:
     total = Sent()
 
     def note(name: str, real: Callable, args: tuple, kwargs: dict) -> object:
-        given: Tensor = args[dist_names.GIVES[name]]
+        tensor: Tensor = args[dist_names.GIVES[name]]
         total.messages += 1
-        total.nbytes += given.nbytes
+        total.nbytes += tensor.nbytes
         return real(*args, **kwargs)
 
     with interceptor.intercepted(note, dist_names.GIVES):

@@ -17,8 +17,8 @@ def save(
     """Return the state of a model and its optimizer, independent of the number of ranks."""
     name_of, state = _names(model), {}
     for unit in (*model.outer, *model.units):
-        kept = {"value": unit.shard.detach()} | optimizer.state[unit.shard]
-        for key, tensor in kept.items():
+        entries = {"value": unit.shard.detach()} | optimizer.state[unit.shard]
+        for key, tensor in entries.items():
             # AdamW also counts its steps: a single number, the same for all.
             tensors = whole(unit, tensor) if tensor.dim() else [tensor] * len(unit.parameters)
             for parameter, value in zip(unit.parameters, tensors, strict=True):

@@ -43,20 +43,20 @@ def by_layers(stage: nn.Module, batch: Tensor, parts: int = 1) -> tuple[Tensor, 
     rank, last = dist.get_rank(), dist.get_world_size() - 1
     passed, loss, sent = [], batch.new_zeros(1), 0
     for part in batch.chunk(parts):
-        given = part
+        stage_input = part
         if rank > 0:
-            given = _receive(part, rank - 1).requires_grad_()
-        out = stage(given)
+            stage_input = _receive(part, rank - 1).requires_grad_()
+        out = stage(stage_input)
         if rank < last:
             sent += _send(out.detach(), rank + 1)
         else:
             out = out.square().mean() / parts
             loss += out.detach()
-        passed.append((given, out))
-    for given, out in reversed(passed):
+        passed.append((stage_input, out))
+    for stage_input, out in reversed(passed):
         out.backward(_receive(out, rank + 1) if rank < last else None)
         if rank > 0:
-            sent += _send(given.grad, rank - 1)
+            sent += _send(stage_input.grad, rank - 1)
     dist.broadcast(loss, src=last)
     return loss, sent
 

@@ -54,17 +54,17 @@ class Pipelines:
     def ways(self, mine: Mapping[str, Callable]) -> dict[str, Way]:
         """Return our pipelines with the schedules `mine`, and six of torch's, by name."""
         rank, ranks = self.rank, self.ranks
-        found = {f"our {name}": self.ours(schedule) for name, schedule in mine.items()}
-        found |= {name: self.theirs(name, rank) for name in ("GPipe", "1F1B")}
+        results = {f"our {name}": self.ours(schedule) for name, schedule in mine.items()}
+        results |= {name: self.theirs(name, rank) for name in ("GPipe", "1F1B")}
         loop = rank, ranks + rank  # with two ranks: stages 0 and 2, stages 1 and 3
         for name in ("Interleaved1F1B", "InterleavedZeroBubble"):
-            found[name] = self.theirs(name, *loop)
+            results[name] = self.theirs(name, *loop)
         # In torch 2.11 a V begins with a message of a rank to itself, which Gloo refuses.
         if dist.get_backend() == "nccl" or torch.__version__ >= (2, 12):
             v = rank, 2 * ranks - 1 - rank  # with two ranks: stages 0 and 3, stages 1 and 2
             for name in ("ZBVZeroBubble", "DualPipeV"):
-                found[name] = self.theirs(name, *v)
-        return found
+                results[name] = self.theirs(name, *v)
+        return results
 
     def off(self, parts: list[Stage]) -> float:
         """Return the largest difference of this rank's gradients from those of one process."""

@@ -116,8 +116,8 @@ def main(words: list[str]) -> None:
     leave_keyring(machine)
     begin, end = words.index("["), words.index("]")
     options = [*words[begin + 1 : end], "--seccomp", _in_memory(program(machine))]
-    given = _in_memory("\0".join([*options, ""]).encode(errors="surrogateescape"))
-    os.execvp(words[0], [*words[:begin], "--args", given, *words[end + 1 :]])
+    arguments = _in_memory("\0".join([*options, ""]).encode(errors="surrogateescape"))
+    os.execvp(words[0], [*words[:begin], "--args", arguments, *words[end + 1 :]])
 
 
 if __name__ == "__main__":

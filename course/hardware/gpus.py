@@ -202,8 +202,8 @@ def _named(entry: str, uuids: list[str]) -> int | None:
         return number if number < len(uuids) else None
     if not entry.startswith("GPU-"):
         return None
-    found = [number for number, uuid in enumerate(uuids) if uuid.startswith(entry)]
-    return found[0] if len(found) == 1 else None
+    numbers = [number for number, uuid in enumerate(uuids) if uuid.startswith(entry)]
+    return numbers[0] if len(numbers) == 1 else None
 
 
 def _ignored(variable: str, entry: str, count: int) -> str:

@@ -97,7 +97,7 @@ def missing() -> str | None:
     for tool, package in TOOLS.items():
         if not shutil.which(tool):
             return f"{tool} is missing: `sudo apt-get install {package}` installs it"
-    if not (said := _fails(["true"])):
+    if not (error := _fails(["true"])):
         return _not_imported()
     if APPARMOR.is_file() and APPARMOR.read_text().strip() == "1":
         profile = "/usr/share/apparmor/extra-profiles/bwrap-userns-restrict"
@@ -105,21 +105,21 @@ def missing() -> str | None:
             "Ubuntu's AppArmor keeps it from users: `sudo apt-get install apparmor-profiles`, "
             f"`sudo cp {profile} /etc/apparmor.d/` and `sudo systemctl reload apparmor` let it work"
         )
-    elif "Unknown option" in said:
+    elif "Unknown option" in error:
         fix = "it is too old, and 0.8 or later is needed: update bubblewrap or the system"
     else:
         fix = "a container must allow user namespaces, and a system must not forbid them"
-    return f"bubblewrap does not work here ({said}): {fix}"
+    return f"bubblewrap does not work here ({error}): {fix}"
 
 
 @functools.cache
 def _not_imported() -> str | None:
     """Why Python inside has not what the ranks need, None where it has: that takes seconds."""
-    if not (said := _fails([sys.executable, "-c", IMPORTS])):
+    if not (error := _fails([sys.executable, "-c", IMPORTS])):
         return None
     return (
-        f"Python cannot import there what it can import here ({said}): what is found by PYTHONPATH "
-        f"or LD_LIBRARY_PATH must be installed for {sys.executable} itself"
+        f"Python cannot import there what it can import here ({error}): what is found by "
+        f"PYTHONPATH or LD_LIBRARY_PATH must be installed for {sys.executable} itself"
     )
 
 

@@ -60,5 +60,7 @@ def shown(
 def _instances(handle: Any, ask: Callable[..., Any], nvml: Any) -> list[Any]:
     """The handles of a GPU's instances; NVML numbers also those that are not there."""
     most = ask(nvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0
-    found = (ask(nvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, index) for index in range(most))
-    return [instance for instance in found if instance is not None]
+    handles = (
+        ask(nvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, index) for index in range(most)
+    )
+    return [instance for instance in handles if instance is not None]

@@ -22,8 +22,8 @@ def affinity() -> set[int]:
 
 def cpu_name(root: Path) -> str:
     """The processor's model name."""
-    found = re.search(r"^model name\s*:\s*(.+)$", text(root / "proc/cpuinfo"), re.MULTILINE)
-    return found[1].strip() if found else platform.processor() or platform.machine()
+    match = re.search(r"^model name\s*:\s*(.+)$", text(root / "proc/cpuinfo"), re.MULTILINE)
+    return match[1].strip() if match else platform.processor() or platform.machine()
 
 
 def physical_cores(root: Path, usable: set[int]) -> int:

@@ -41,11 +41,11 @@ def _call_site(stack: list[call_site.Frame], src: Path | None) -> call_site.Call
         file, line, _ = stack[depth]
         mine = src is None or (Path(file).parent == src and not Path(file).is_symlink())
         return call_site.CallSite(call, file, line, shown=mine)
-    given = [frame for frame in stack if Path(frame[0]).parent == GIVEN]
-    if not given:
+    own = [frame for frame in stack if Path(frame[0]).parent == GIVEN]
+    if not own:
         return None
-    file, line, _ = given[0]
-    return call_site.CallSite(call, file, line, within=tuple(f"{name}()" for _, _, name in given))
+    file, line, _ = own[0]
+    return call_site.CallSite(call, file, line, within=tuple(f"{name}()" for _, _, name in own))
 
 
 def report(run: Run, limit: float, src: Path | None = None) -> str:

@@ -20,29 +20,29 @@ def fields(outputs: Iterable[NotebookNode]) -> dict[str, list[str]]:
 
     A stream is one text, however often the cell wrote to it. The order of kinds does not count.
     """
-    found, streams = defaultdict(list), defaultdict(str)
+    values, streams = defaultdict(list), defaultdict(str)
     for output in outputs:
         if output.output_type == "stream":
             streams[output.name] += output.text
             continue
         for kind, value in {**output, **output.get("data", {})}.items():
             if kind not in NOT_COMPARED:
-                found[kind].append(
+                values[kind].append(
                     value if isinstance(value, str) else json.dumps(value, sort_keys=True)
                 )
-    return found | {name: [OVERWRITTEN.sub("", text)] for name, text in streams.items()}
+    return values | {name: [OVERWRITTEN.sub("", text)] for name, text in streams.items()}
 
 
 def says_the_same(old: NotebookNode, new: NotebookNode) -> bool:
     """Whether two runs, of the same code, gave the same in all that is compared."""
-    return _said(old) == _said(new)
+    return _parts(old) == _parts(new)
 
 
-def _said(node: NotebookNode) -> list[tuple]:
+def _parts(node: NotebookNode) -> list[tuple]:
     """The code of a notebook, in which order it ran, and what it said; of what varies, errors."""
-    said = []
+    parts = []
     for cell in (cell for cell in node.cells if cell.cell_type == "code"):
         varies = IGNORED in cell.metadata.get("tags", [])
         outputs = [each for each in cell.outputs if not varies or each.output_type == "error"]
-        said.append((cell.source, cell.execution_count, fields(outputs)))
-    return said
+        parts.append((cell.source, cell.execution_count, fields(outputs)))
+    return parts

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from course.lessons import sitting
 from course.lessons.lesson import START, Cell, Lesson, scan
-from course.lessons.rules import Fault, told
+from course.lessons.rules import Fault, as_lines
 
 WIDE = 120  # columns
 WORDS = 4  # of prose for each line of code, at the least
@@ -43,20 +43,20 @@ class Course:
     terms: frozenset[str]  # as a link names them
 
 
-def faults(root: Path, every: Sequence[Lesson], wanted: Collection[Lesson]) -> list[str]:
+def faults(root: Path, every: Sequence[Lesson], chosen: Collection[Lesson]) -> list[str]:
     """What each wanted lesson lacks, as ``course/lessons/NAME.md:LINE: reason``."""
     page = root / "labs" / "glossary.md"
     text = page.read_text(encoding="utf-8") if page.is_file() else ""
     terms = frozenset(map(place, TERM.findall(text)))
-    found = []
+    lines = []
     for at, lesson in enumerate(every):
-        if lesson not in wanted:
+        if lesson not in chosen:
             continue
         following = every[at + 1] if at + 1 < len(every) else None
         around = Course(root, every[:at], following, terms)
         rules = OF_EVERY_LESSON + OF_A_LAB * (lesson.name != START)
-        found += told(lesson, {fault for rule in rules for fault in rule(lesson, around)})
-    return found
+        lines += as_lines(lesson, {fault for rule in rules for fault in rule(lesson, around)})
+    return lines
 
 
 def place(term: str) -> str:

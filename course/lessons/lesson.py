@@ -108,17 +108,17 @@ class Lesson:
     @property
     def exercises(self) -> list[str]:
         """What it asks to check, in order."""
-        found = (
+        matches = (
             lesson_marks.CHECK.match(cell.source) for cell in self.cells if cell.kind == "code"
         )
-        return [match[1] for match in found if match]
+        return [match[1] for match in matches if match]
 
     @property
     def guesses(self) -> dict[str, Cell]:
         """The cells that ask for a guess, by the question's name, in order."""
         code = (cell for cell in self.cells if cell.kind == "code")
-        found = ((lesson_marks.GUESS.match(cell.source), cell) for cell in code)
-        return {match[1]: cell for match, cell in found if match}
+        questions = ((lesson_marks.GUESS.match(cell.source), cell) for cell in code)
+        return {match[1]: cell for match, cell in questions if match}
 
     def scripts(self, *, solved: bool) -> dict[str, str]:
         """The text of every script of the lesson by its target, ``src/NAME.py``."""
@@ -196,9 +196,9 @@ def _first_line(lines: list[str], source: str, start: int) -> int:
 
     ``start`` (from 0) is the first that it may be.
     """
-    wanted = source.splitlines()
-    for place in range(start, len(lines) - len(wanted) + 1):
-        if lines[place : place + len(wanted)] == wanted:
+    original = source.splitlines()
+    for place in range(start, len(lines) - len(original) + 1):
+        if lines[place : place + len(original)] == original:
             return place + 1
     return start + 1
 

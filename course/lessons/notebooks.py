@@ -64,14 +64,14 @@ def write_figures(root: Path, figures: Mapping[str, str]) -> None:
         write_whole(root / "images" / name, svg)
 
 
-def build(root: Path, wanted: list[Lesson], say: Callable[[str], None]) -> list[str]:
+def build(root: Path, chosen: list[Lesson], say: Callable[[str], None]) -> list[str]:
     """Write both notebooks of each lesson; returns the failures.
 
     Where a solution fails, the old one stays in place. Where it says the same as the old one in all
     that is compared, the outputs of the old one stay: a review then shows what changed.
     """
     failures = []
-    for lesson in wanted:
+    for lesson in chosen:
         write_whole(root / "labs" / f"{lesson.name}.ipynb", text(notebook(lesson, solved=False)))
         _remove_scripts(root, lesson)
         start = time.monotonic()
@@ -98,13 +98,13 @@ def _says_the_same(path: Path, solved: NotebookNode) -> bool:
         return False
 
 
-def rewrite_prose(root: Path, wanted: list[Lesson]) -> list[str]:
+def rewrite_prose(root: Path, chosen: list[Lesson]) -> list[str]:
     """Write both notebooks of each lesson anew around the outputs that are there; run nothing.
 
     Returns the lessons whose code is not that of their outputs. They stay as they are.
     """
     failures = []
-    for lesson in wanted:
+    for lesson in chosen:
         path = root / "solutions" / f"{lesson.name}.ipynb"
         solved = notebook(lesson, solved=True)
         old = nbformat.read(path, 4) if path.is_file() else nbformat.v4.new_notebook()
@@ -129,7 +129,7 @@ def _reworded(cells: list[NotebookNode], ran: list[NotebookNode]) -> dict[str, s
     """
     if len(cells) != len(ran):
         return None
-    found = {}
+    reworded = {}
     for cell, before in zip(cells, ran, strict=True):
         (line, _, new), (line_before, _, old) = (
             _below_its_comments(each.source).partition("\n") for each in (cell, before)
@@ -138,8 +138,8 @@ def _reworded(cells: list[NotebookNode], ran: list[NotebookNode]) -> dict[str, s
             return None
         if new != old:
             old, new = (lesson_marks.as_html(" ".join(each.split())) for each in (old, new))
-            found[old] = new
-    return found
+            reworded[old] = new
+    return reworded
 
 
 def _below_its_comments(source: str) -> str:
@@ -176,8 +176,8 @@ def execute(lesson: Lesson, root: Path) -> NotebookNode:
     node = notebook(lesson, solved=True)
     _run(node, lesson, root / "solutions")
     for index, cell in enumerate(node.cells):
-        if said := check_that_fails(cell):
-            raise Failed(f"{_place(lesson, index)}: its solution is not right: {said}")
+        if error := check_that_fails(cell):
+            raise Failed(f"{_place(lesson, index)}: its solution is not right: {error}")
     node.metadata = nbformat.from_dict(METADATA)  # nbclient adds more
     _leave_pictures_of_widgets(node)
     return _without_this_machine(node, root)
@@ -229,8 +229,8 @@ def check_that_fails(cell: NotebookNode) -> str:
     """What a `%check` says that does not hold; "" for every other cell."""
     if cell.cell_type != "code" or not cell.source.startswith("%check"):
         return ""
-    said = "".join(output.get("data", {}).get("text/plain", "") for output in cell.outputs)
-    return "" if lesson_marks.ALL_HOLD.search(said) else said or "no verdict"
+    text = "".join(output.get("data", {}).get("text/plain", "") for output in cell.outputs)
+    return "" if lesson_marks.ALL_HOLD.search(text) else text or "no verdict"
 
 
 def _reason(error: Exception) -> str:
@@ -239,8 +239,8 @@ def _reason(error: Exception) -> str:
         return f"it took more than {CELL_TIMEOUT_S} s"
     if isinstance(error, DeadKernelError):
         return "the kernel died"
-    said = [line for line in ANSI.sub("", error.traceback).splitlines() if line.strip()]
-    return "\n  ".join([f"{error.ename}: {error.evalue}", *said[-6:-1]])
+    lines = [line for line in ANSI.sub("", error.traceback).splitlines() if line.strip()]
+    return "\n  ".join([f"{error.ename}: {error.evalue}", *lines[-6:-1]])
 
 
 def _leave_pictures_of_widgets(node: NotebookNode) -> None:
@@ -257,9 +257,9 @@ def _without_this_machine(node: NotebookNode, root: Path) -> NotebookNode:
     return nbformat.reads(content, as_version=4)
 
 
-def write_scripts(root: Path, wanted: list[Lesson]) -> None:
+def write_scripts(root: Path, chosen: list[Lesson]) -> None:
     """Write what the cells would write, both blank and solved, and run nothing."""
-    for lesson in wanted:
+    for lesson in chosen:
         for folder, solved in (("labs", False), ("solutions", True)):
             for target, script in lesson.scripts(solved=solved).items():
                 write_whole(root / folder / target, script)

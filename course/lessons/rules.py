@@ -65,12 +65,12 @@ def select(
         if name not in known:
             listed = ", ".join(known) or "none yet"
             raise CourseError(f"No lesson is called {name}; the lessons are: {listed}.")
-    wanted = [lesson for lesson in every if not names or lesson.name in names]
+    chosen = [lesson for lesson in every if not names or lesson.name in names]
     around = Surroundings(root, _made(root, known, figures), checks, hints.read(root))
     faults = problems(every, around)
-    if wrong := [line for lesson, line in faults if lesson in wanted]:
+    if wrong := [line for lesson, line in faults if lesson in chosen]:
         raise CourseError("\n".join(wrong))
-    return wanted
+    return chosen
 
 
 def _made(root: Path, names: Collection[str], figures: Collection[str]) -> set[Path]:
@@ -81,15 +81,15 @@ def _made(root: Path, names: Collection[str], figures: Collection[str]) -> set[P
 
 def problems(every: list[Lesson], around: Surroundings) -> list[tuple[Lesson, str]]:
     """Every fault, as ``course/lessons/NAME.md:LINE: reason``, in order of lesson and line."""
-    found = []
+    lines = []
     for number, lesson in enumerate(every):
         faults = {fault for rule in RULES for fault in rule(lesson, around)}
         faults |= set(_clashes(lesson, every[:number]))
-        found += [(lesson, line) for line in told(lesson, faults)]
-    return found
+        lines += [(lesson, line) for line in as_lines(lesson, faults)]
+    return lines
 
 
-def told(lesson: Lesson, faults: Set[Fault]) -> list[str]:
+def as_lines(lesson: Lesson, faults: Set[Fault]) -> list[str]:
     """The faults of a lesson in order, each with its place in the file."""
     place = f"course/lessons/{lesson.path.name}"
     return [f"{place}:{line}: {why}" for line, why in sorted(faults)]
@@ -158,9 +158,9 @@ def _clashes(lesson: Lesson, earlier: list[Lesson]) -> Iterator[Fault]:
             yield cell.line, f"{taken}: give this script its own name"
         else:
             owner[cell.target] = f"the cell at line {cell.line}"
-    asked = {name: other.name for other in earlier for name in other.guesses}
-    for name in lesson.guesses.keys() & asked:
-        why = f"lesson {asked[name]} asks for the guess {name} already: give this one its own name"
+    owners = {name: other.name for other in earlier for name in other.guesses}
+    for name in lesson.guesses.keys() & owners:
+        why = f"lesson {owners[name]} asks for the guess {name} already: give this one its own name"
         yield lesson.guesses[name].line, why
 
 
@@ -230,10 +230,10 @@ def _guesses(lesson: Lesson, _: Surroundings) -> Iterator[Fault]:
         for each in (cell, *answers):
             if IGNORED not in each.options.get("tags", []):
                 yield each.line, f"a cell that shows a guess has the tag {IGNORED}"
-    asked = set()
+    names = set()
     for cell in _code(lesson):
-        asked |= set(lesson_marks.GUESS.findall(cell.source))
-        for name in set(lesson_marks.ANSWER.findall(cell.source)) - asked:
+        names |= set(lesson_marks.GUESS.findall(cell.source))
+        for name in set(lesson_marks.ANSWER.findall(cell.source)) - names:
             yield cell.line, f"no cell above asks for the guess {name!r}"
 
 

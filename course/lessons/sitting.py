@@ -120,9 +120,7 @@ def _built(solution: Path) -> list[nbformat.NotebookNode]:
     cells = nbformat.read(solution, nbformat.NO_CONVERT).cells
     promised = _promised([Cell(cell.cell_type, cell.source, 0) for cell in cells])
     return [
-        cell
-        for cell, kept in zip(cells, promised, strict=True)
-        if kept.kind == "code" and kept.source
+        cell for cell, old in zip(cells, promised, strict=True) if old.kind == "code" and old.source
     ]
 
 

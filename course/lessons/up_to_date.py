@@ -13,21 +13,21 @@ from course.lessons.notebooks import check_that_fails, code_cells, notebook, tex
 SCREENSHOT = "lab_03.png"  # the README's, of JupyterLab: the one picture no code draws
 
 
-def stale(root: Path, wanted: list[Lesson]) -> list[str]:
+def stale(root: Path, chosen: list[Lesson]) -> list[str]:
     """Which notebooks are not what these lessons make: one line each, with the reason."""
-    found = []
-    for lesson in wanted:
+    faults = []
+    for lesson in chosen:
         lab, solution = (f"{folder}/{lesson.name}.ipynb" for folder in ("labs", "solutions"))
         if _content(root / lab) != text(notebook(lesson, solved=False)):
-            found.append(f"{lab} is not what its lesson makes")
+            faults.append(f"{lab} is not what its lesson makes")
         if why := _solution_fault(_content(root / solution), lesson):
-            found.append(f"{solution} {why}")
-    return found
+            faults.append(f"{solution} {why}")
+    return faults
 
 
 def stale_beside(root: Path, known: Collection[str], figures: Mapping[str, str]) -> list[str]:
     """Figures that are not what the code draws, and files in built folders that nothing makes."""
-    found = [
+    faults = [
         f"images/{name} is not what the code draws"
         for name, svg in figures.items()
         if _content(root / "images" / name) != svg
@@ -36,8 +36,8 @@ def stale_beside(root: Path, known: Collection[str], figures: Mapping[str, str])
     for folder, pattern in (("labs", "*.ipynb"), ("solutions", "*.ipynb"), ("images", "[!.]*")):
         there = sorted(path.name for path in (root / folder).glob(pattern))
         reason = "is made by no lesson and no figure: remove it"
-        found += [f"{folder}/{name} {reason}" for name in there if name not in made]
-    return found
+        faults += [f"{folder}/{name} {reason}" for name in there if name not in made]
+    return faults
 
 
 def _content(path: Path) -> str | None:

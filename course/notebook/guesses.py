@@ -178,20 +178,20 @@ def read(name: str, src: Path) -> Guess | None:
 
 def recall(question: Guess, src: Path) -> Guess:
     """The question with what is kept of it; answers of another kind are put aside with a note."""
-    kept = read(question.name, src)
-    if kept is None:
+    guess = read(question.name, src)
+    if guess is None:
         return question
-    if (kept.unit, kept.choices) != (question.unit, question.choices):
+    if (guess.unit, guess.choices) != (question.unit, question.choices):
         note = f"The question {question.name} was another one before: that guess is now in {{}}."
         keeping.put_aside(path(question.name, src), note)
         return question
-    return replace(kept, question=question.question)
+    return replace(guess, question=question.question)
 
 
 def every(src: Path) -> list[Guess]:
     """All questions that are kept, by name."""
     names = sorted(each.stem for each in (src / keeping.FOLDER / FOLDER).glob("*.json"))
-    return [kept for name in names if NAME.fullmatch(name) and (kept := read(name, src))]
+    return [guess for name in names if NAME.fullmatch(name) and (guess := read(name, src))]
 
 
 def write(guess: Guess, src: Path) -> None:

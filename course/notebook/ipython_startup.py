@@ -9,14 +9,14 @@ if "get_ipython" in globals():
     def _load_at_the_first(name, kind="line"):
         shell = get_ipython()  # noqa: F821
 
-        def magic(*given):
+        def magic(*arguments):
             print(
                 "The course was not loaded in this kernel; now it is. "
                 "If a name is missing, run the first cells of the lab."
             )
             shell.run_line_magic("load_ext", "course")
             find = shell.find_line_magic if kind == "line" else shell.find_cell_magic
-            return find(name)(*given)
+            return find(name)(*arguments)
 
         shell.register_magic_function(magic, kind, name)
 

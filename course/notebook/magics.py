@@ -176,10 +176,10 @@ class CourseMagics(Magics):
         if not line.strip() or line.strip().startswith("-"):
             return NamespaceMagics(self.shell).reset(line)
         attempt = _attempt("reset", line)
-        kept = attempt.reset()
+        backup = attempt.reset()
         print(f"{attempt.path} is as it was handed out, with its TODOs open.")
-        if kept:
-            print(f"Your version is kept: {kept}")
+        if backup:
+            print(f"Your version is kept: {backup}")
         blank = attempt.exercise.script(solved=False).removesuffix("\n")
         self.shell.set_next_input(f"%%writefile src/{attempt.name}.py\n{blank}", replace=False)
         print("Below is its cell in the blank form. The cell above it still holds your version.")

@@ -59,10 +59,10 @@ def page(name: str, src: Path) -> str:
     """The page as HTML; `name` is what the learner typed, "" leaves a line to write it on."""
     lessons = labs(ROOT)
     names = [exercise for lab in lessons for exercise in lab.exercises]
-    kept = {one: known for one in names if (known := progress.read(one, src))}
-    passed = {one for one, known in kept.items() if known.passed}
+    records = {one: known for one in names if (known := progress.read(one, src))}
+    passed = {one for one, known in records.items() if known.passed}
     whole = [lab.number for lab in lessons if lab.exercises and passed.issuperset(lab.exercises)]
-    spent = sum(known.seconds for known in kept.values())
+    spent = sum(known.seconds for known in records.values())
     facts = {
         "Name": escape(name.strip()) or "_" * 30,
         "Exercises": f"{len(passed)} of {words.plural(len(names), 'exercise')} passed",
@@ -80,14 +80,16 @@ def page(name: str, src: Path) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>Multi-GPU training, done</title><style>{STYLE}</style></head><body>"
         f"<h1>Multi-GPU training: what was done</h1><table>{rows}</table>"
-        + "".join(_lab(lab, kept, known, src) for lab in lessons)
+        + "".join(_lab(lab, records, known, src) for lab in lessons)
         + f"<h2>What this page does not prove</h2><p>{LIMITS}</p><p>{SURE}</p></body></html>\n"
     )
 
 
-def _lab(lab: Lesson, kept: dict[str, Record], known: dict[str, guesses.Guess], src: Path) -> str:
+def _lab(
+    lab: Lesson, records: dict[str, Record], known: dict[str, guesses.Guess], src: Path
+) -> str:
     """What there is of one lab, "" if nothing."""
-    done = "".join(_exercise(kept[name], src) for name in lab.exercises if name in kept)
+    done = "".join(_exercise(records[name], src) for name in lab.exercises if name in records)
     questions = [known[name] for name in lab.guesses if name in known]
     answers = "".join(
         f"<tr><th scope=row>{guess.question_html}</th><td>{_sentences(guess)}</td></tr>"
@@ -113,19 +115,22 @@ def _sentences(guess: guesses.Guess) -> str:
     return "<br>".join(escape(line) for line in (guess.sentence(), best) if line)
 
 
-def _exercise(kept: Record, src: Path) -> str:
+def _exercise(record: Record, src: Path) -> str:
     """The row of one exercise."""
     when, digest = "not yet", ""
-    if kept.passed:
-        when = _day(kept.passed)
-        digest = f"<code>{hashlib.sha256(kept.script.encode()).hexdigest()[:DIGITS]}</code>"
-        path = src / f"{kept.exercise}.py"
-        if not path.is_file() or path.read_text(encoding="utf-8", errors="replace") != kept.script:
+    if record.passed:
+        when = _day(record.passed)
+        digest = f"<code>{hashlib.sha256(record.script.encode()).hexdigest()[:DIGITS]}</code>"
+        path = src / f"{record.exercise}.py"
+        if (
+            not path.is_file()
+            or path.read_text(encoding="utf-8", errors="replace") != record.script
+        ):
             digest += ' <span class="note">(changed since)</span>'
-    checks = f"{len(kept.holds)} of {kept.checks} hold"
-    took = f", {words.long_duration(kept.seconds)}" if kept.seconds else ""
+    checks = f"{len(record.holds)} of {record.checks} hold"
+    took = f", {words.long_duration(record.seconds)}" if record.seconds else ""
     cells = "".join(f"<td>{cell}</td>" for cell in (when, checks + took, digest))
-    return f"<tr><th scope=row>{escape(kept.exercise)}</th>{cells}</tr>"
+    return f"<tr><th scope=row>{escape(record.exercise)}</th>{cells}</tr>"
 
 
 def _machine() -> list[str]:

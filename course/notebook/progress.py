@@ -46,7 +46,7 @@ def read(exercise: str, src: Path) -> Record | None:
 
 def passed(exercises: Iterable[str], src: Path) -> set[str]:
     """Those of these exercises that have passed at some time."""
-    return {name for name in exercises if (kept := read(name, src)) and kept.passed}
+    return {name for name in exercises if (earlier := read(name, src)) and earlier.passed}
 
 
 def _path(exercise: str, src: Path) -> Path:
@@ -56,12 +56,12 @@ def _path(exercise: str, src: Path) -> Path:
 def _parse(text: str) -> Record | None:
     """What a file says; None if `record` did not write it."""
     try:
-        kept = Record(**json.loads(text))
-        for when in (kept.when, kept.passed or kept.when):
+        parsed = Record(**json.loads(text))
+        for when in (parsed.when, parsed.passed or parsed.when):
             datetime.fromisoformat(when)
-        names = isinstance(kept.holds, list) and {type(name) for name in kept.holds} <= {str}
-        numbers = isinstance(kept.checks, int) and isinstance(kept.seconds, int | float)
-        return kept if names and numbers and isinstance(kept.script, str) else None
+        names = isinstance(parsed.holds, list) and {type(name) for name in parsed.holds} <= {str}
+        numbers = isinstance(parsed.checks, int) and isinstance(parsed.seconds, int | float)
+        return parsed if names and numbers and isinstance(parsed.script, str) else None
     except (ValueError, TypeError):
         return None
 
@@ -76,15 +76,15 @@ def record(report: Report, script: str, src: Path, seconds: float = 0.0) -> None
     before = read(report.exercise, src)
     holds = [result.check for result in report.results if result.outcome == Outcome.PASSED]
     spent = seconds + (before.seconds if before else 0.0)
-    kept = Record(report.exercise, keeping.now(), holds, len(report.asked), seconds=spent)
+    new = Record(report.exercise, keeping.now(), holds, len(report.checks), seconds=spent)
     if report.ok:
-        kept = replace(kept, passed=kept.when, script=script)
+        new = replace(new, passed=new.when, script=script)
     elif before:
-        kept = replace(kept, passed=before.passed, script=before.script)
-    write(kept, src)
+        new = replace(new, passed=before.passed, script=before.script)
+    write(new, src)
 
 
-def write(kept: Record, src: Path) -> None:
+def write(entry: Record, src: Path) -> None:
     """Write what `read` will read; if that fails, a sentence says so."""
     lost = "This result is not kept for the map of the labs"
-    keeping.write(_path(kept.exercise, src), asdict(kept), lost)
+    keeping.write(_path(entry.exercise, src), asdict(entry), lost)

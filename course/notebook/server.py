@@ -85,6 +85,6 @@ def incomplete() -> Server | None:
 def _python(process: psutil.Process) -> Path | None:
     """The Python that a process was started with, by the name of its environment's own link."""
     typed = next(iter(process.cmdline()), "")
-    found = typed if "/" in typed else shutil.which(typed, path=process.environ().get("PATH"))
-    path = Path(process.cwd(), found) if found else Path()
+    program = typed if "/" in typed else shutil.which(typed, path=process.environ().get("PATH"))
+    path = Path(process.cwd(), program) if program else Path()
     return path if path.name.startswith("python") else None

@@ -75,5 +75,7 @@ def count() -> str:
 
 def _states(src: Path) -> dict[str, str]:
     """The state of each exercise that is kept, as `labs_map` takes it."""
-    kept = (progress.read(name, src) for lab in _labs() for name in lab.exercises)
-    return {one.exercise: labs_map.PASSED if one.passed else labs_map.BEGUN for one in kept if one}
+    records = (progress.read(name, src) for lab in _labs() for name in lab.exercises)
+    return {
+        one.exercise: labs_map.PASSED if one.passed else labs_map.BEGUN for one in records if one
+    }

@@ -87,19 +87,19 @@ class Attempt:
         """
         blank = self.exercise.script(solved=False)
         stamp = f"{datetime.now():%Y-%m-%d-%H%M%S}"
-        kept = self.src / keeping.FOLDER / f"{self.name}-{stamp}.py"
+        backup = self.src / keeping.FOLDER / f"{self.name}-{stamp}.py"
         changed = self.path.is_file() and self.written() != blank
         try:
             if changed:
-                kept.parent.mkdir(parents=True, exist_ok=True)
-                self.path.rename(kept)
+                backup.parent.mkdir(parents=True, exist_ok=True)
+                self.path.rename(backup)
             write_whole(self.path, blank)
         except OSError as error:
-            if kept.exists():
-                kept.rename(self.path)
+            if backup.exists():
+                backup.rename(self.path)
             why = f"{self.path} cannot be put back: {error.strerror}"
             raise CourseError(f"{why}. Your version is unharmed.") from None
-        return kept if changed else None
+        return backup if changed else None
 
     def changes(self) -> Diff:
         """What changed since the version that passed last; `CourseError` if none has."""
@@ -121,11 +121,11 @@ def _either(commands: Iterable[str]) -> str:
 
 def say_when_it_passed(attempt: Attempt) -> None:
     """Print above a failing check when this exercise passed; nothing if it never has."""
-    kept = progress.read(attempt.name, attempt.src)
-    if not kept or not kept.passed:
+    record = progress.read(attempt.name, attempt.src)
+    if not record or not record.passed:
         return
-    passed = f"{attempt.name} passed on {progress.date_and_time(kept.passed)}"
-    if kept.script == attempt.written():
+    passed = f"{attempt.name} passed on {progress.date_and_time(record.passed)}"
+    if record.script == attempt.written():
         same = f"{attempt.path} is still as it was then. Look at the scripts that it imports"
         print(f"{passed}, and {same}.")
     else:

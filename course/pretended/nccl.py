@@ -30,7 +30,7 @@ communicators: dict[str, torch.device] = {}  # of this rank, by name of the grou
 broken: set[str] = set()  # the groups that lost a connection, by name
 # Every group, so that none is destructed: Gloo's destructor waits for its threads and holds the
 # interpreter's lock, which they need to free a tensor that has a pretended device.
-kept: list[ProcessGroup] = []
+every_group: list[ProcessGroup] = []
 batched = False  # whether a `batch_isend_irecv` is in progress
 
 
@@ -117,7 +117,7 @@ def with_cpu_route(make_group: Callable) -> Callable:
         group, store = make_group(*args, **kwargs)
         if not isinstance(group, ProcessGroup):
             return group, store  # this rank is not a member
-        kept.append(group)
+        every_group.append(group)
         communicators.pop(group.group_name, None)  # of an earlier group of this name
         broken.discard(group.group_name)
         if backends(group).get("cuda") == "nccl":

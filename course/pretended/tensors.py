@@ -147,11 +147,11 @@ class Devices(TorchDispatchMode):
             self.collective(function, args, tensors)
         else:
             device = agreed(name_of(function), tensors)
-        wanted = kwargs.get("device")
-        if wanted == CPU and name_of(function) in FROM_C:
-            wanted = None
-        if wanted is not None and (tensors or wanted.type == "cuda"):
-            device, kwargs["device"] = gpus.use(wanted), CPU
+        target = kwargs.get("device")
+        if target == CPU and name_of(function) in FROM_C:
+            target = None
+        if target is not None and (tensors or target.type == "cuda"):
+            device, kwargs["device"] = gpus.use(target), CPU
         made = function(*args, **kwargs)
         for tensor in tree_leaves(made):
             if isinstance(tensor, Tensor) and device and device_of(tensor) is None:

@@ -162,8 +162,8 @@ def test_a_picture_that_would_mislead_is_refused(mine, behind, says):
 
 def test_a_sentence_says_where_one_stands():
     behind = published.all_reduces()
-    said = published.stands("Your 2 ranks at 16 MiB", 2**24, 0.5, behind)
-    assert said == (
+    sentence = published.stands("Your 2 ranks at 16 MiB", 2**24, 0.5, behind)
+    assert sentence == (
         "Your 2 ranks at 16 MiB: 0.5 GB/s. Published: 2 V100 over TCP 0.95, 8 H200 240 GB/s; "
         "that is 481 times as much."
     )

@@ -46,7 +46,7 @@ def test_phases_of_a_real_step_follow_one_another():
         13, abs=0.5
     )  # waiting for the network is not computing
     assert {name for _, _, name in step.comm} == {"all_reduce"}
-    everything = [interval for found in step.phases.values() for interval in found]
+    everything = [interval for spans in step.phases.values() for interval in spans]
     assert intervals.length(everything) == pytest.approx(
         intervals.length(intervals.union(everything))
     )
@@ -163,7 +163,7 @@ def test_on_a_gpu_kernels_count_by_the_phase_that_launched_them(tmp_path):
         100,
         70,
     )  # the last step ends with its last kernel
-    phases = {phase: [tuple(map(round, i)) for i in found] for phase, found in first.phases.items()}
+    phases = {phase: [tuple(map(round, i)) for i in spans] for phase, spans in first.phases.items()}
     assert phases == {"forward": [(0, 20)], "backward": [(20, 55)], "optimizer": [(65, 70)]}
     assert [name for _, _, name in first.comm] == ["all_reduce"]
     assert first.exposed_ms == pytest.approx(10) and first.overlap == pytest.approx(2 / 3)

@@ -42,7 +42,7 @@ def test_messages_may_travel_without_a_batch(tmp_path):
     """On the CPU, which the checks use, `isend` and `irecv` on their own are as good."""
     connect.warm_up()
     solutions.write(ALL_REDUCE, tmp_path)
-    given = "from course.given.messages import deliver, in_place\n"
+    imports = "from course.given.messages import deliver, in_place\n"
     single = """from course.given.messages import in_place
 
 
@@ -52,8 +52,8 @@ def deliver(messages):
 """
     for name in ("simple_ways", "ring"):
         script = tmp_path / f"{name}.py"
-        assert given in script.read_text()
-        script.write_text(script.read_text().replace(given, single))
+        assert imports in script.read_text()
+        script.write_text(script.read_text().replace(imports, single))
     reports = session.run(tmp_path, ["simple_ways", "ring"])
     assert [report for report in reports if not report.ok] == []
 

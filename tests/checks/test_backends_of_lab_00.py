@@ -15,7 +15,7 @@ def test_gloo_is_not_asked_to_send_what_lies_on_a_gpu(tmp_path, monkeypatch):
     for rank in (0, 1):
         rows = [row for row in run.rows if row["rank"] == rank]
         works = {(row["way"], row["op"]): row["works"] for row in rows if "op" in row}
-        refused = {case for case, said in works.items() if said.startswith("not tried")}
+        refused = {case for case, outcome in works.items() if outcome.startswith("not tried")}
         assert refused == {("gloo, cuda", "send and receive")}
         assert works["nccl, cuda", "send and receive"] == "yes"
         assert works["gloo, cuda", "all-reduce"] == "yes"

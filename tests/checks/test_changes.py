@@ -57,7 +57,7 @@ def test_every_kind_changes_something_here():
     ],
 )
 def test_a_change(kind, line):
-    assert any(found.startswith(line) for found in diffs(kind)), diffs(kind)
+    assert any(change.startswith(line) for change in diffs(kind)), diffs(kind)
 
 
 def test_all_are_programs_that_differ_within_the_solution():

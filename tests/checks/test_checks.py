@@ -69,14 +69,14 @@ def test_what_is_written_is_judged_beside_open_todos(handed_out):
 
 
 def test_a_change_is_looked_at(handed_out, monkeypatch):
-    asked = []
+    names = []
     monkeypatch.setattr(
-        on_ranks, "launch", lambda command, **kwargs: asked.append(command) or pytest.skip("enough")
+        on_ranks, "launch", lambda command, **kwargs: names.append(command) or pytest.skip("enough")
     )
     script = handed_out / "my_ddp.py"
     script.write_text(script.read_text() + "\n# begun\n")
     session.run(handed_out, ["my_ddp"], only="test_average")
-    assert asked
+    assert names
 
 
 def leaves_something():
@@ -103,7 +103,7 @@ def test_checks_wait_for_a_warm_server_but_not_where_ranks_are_new_interpreters(
     connect.warm_up()
     monkeypatch.setenv("HF_READ_AT_START", "1")
     on_ranks.await_warm_ranks.cache_clear()
-    asked, real = [], on_ranks.on_ranks
-    monkeypatch.setattr(on_ranks, "on_ranks", lambda *a, **k: asked.append(a) or real(*a, **k))
+    waits, real = [], on_ranks.on_ranks
+    monkeypatch.setattr(on_ranks, "on_ranks", lambda *a, **k: waits.append(a) or real(*a, **k))
     on_ranks.await_warm_ranks()
-    assert len(asked) == 1
+    assert len(waits) == 1

@@ -79,12 +79,12 @@ def test_only_isolated_code_finds_no_secret(attack, hostile, tmp_path, monkeypat
     (tmp_path / "key").write_text("my secret")
     monkeypatch.setenv("TEACHERS_TOKEN", "secret")
     with socket.create_server(("127.0.0.1", 0)) as server:
-        found = [
+        lines = [
             attack(hostile.read, str(tmp_path / "key"), isolated=isolated),
             attack(hostile.find_in_environments, "TEACHERS_TOKEN", isolated=isolated),
             attack(hostile.connect, server.getsockname()[1], isolated=isolated),
         ]
-    assert found == [not isolated] * 3
+    assert lines == [not isolated] * 3
 
 
 @pytest.mark.parametrize("isolated", [HERE, ISOLATED])
@@ -165,14 +165,14 @@ def test_memory_counts_for_all_processes_together(attack, hostile, monkeypatch):
 
 @possible
 @pytest.mark.parametrize(
-    ("way", "how_much", "said"),
+    ("way", "how_much", "message"),
     [
         ("swell", 3, "a tensor of 3 GiB is too large to be handed to a check"),
         ("double", 24, "more than 100,000 things cannot be handed to a check"),
     ],
 )
-def test_an_answer_cannot_grow_where_it_is_judged(attack, hostile, way, how_much, said):
-    with at_most(100), pytest.raises(Rejected, match=said):
+def test_an_answer_cannot_grow_where_it_is_judged(attack, hostile, way, how_much, message):
+    with at_most(100), pytest.raises(Rejected, match=message):
         attack(getattr(hostile, way), how_much)
 
 

@@ -13,5 +13,5 @@ def test_ranks_that_do_not_divide_into_replicas_are_refused_in_one_sentence(tmp_
     solutions.write("10c_copies_of_shards", tmp_path / "src")
     command = ["torchrun", "--standalone", "--nproc-per-node", "3", "src/hsdp.py", "--replicas"]
     run = launch([*command, "2"], env={"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"})
-    said = run.text(run.first_failed, "stderr").splitlines()[-1]
-    assert said.endswith("3 ranks cannot make 2 replicas of equal size.")
+    error = run.text(run.first_failed, "stderr").splitlines()[-1]
+    assert error.endswith("3 ranks cannot make 2 replicas of equal size.")

@@ -72,8 +72,8 @@ def test_mutant_is_rejected(mutant: Answer, tmp_path: Path) -> None:
     ],
 )
 def test_a_hint_fits_the_fault(title: str, check: str, hint: str, tmp_path: Path) -> None:
-    (found,) = (mutant for mutant in MUTANTS if mutant.title == title)
-    assert mutants.verdict(replace(found, check=check), tmp_path).hint == hint
+    (chosen,) = (mutant for mutant in MUTANTS if mutant.title == title)
+    assert mutants.verdict(replace(chosen, check=check), tmp_path).hint == hint
 
 
 @pytest.mark.parametrize("exercise", EXERCISES)
@@ -84,5 +84,5 @@ def test_every_check_has_a_hint(exercise: str) -> None:
 @pytest.mark.parametrize("exercise", EXERCISES)
 def test_every_check_has_a_mutant(exercise: str) -> None:
     """A check that rejects no mutant may be a check that cannot fail."""
-    found = {mutant.check for mutant in MUTANTS if mutant.exercise == exercise}
-    assert found == set(mutants.checks_of(exercise))
+    checks = {mutant.check for mutant in MUTANTS if mutant.exercise == exercise}
+    assert checks == set(mutants.checks_of(exercise))

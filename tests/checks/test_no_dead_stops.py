@@ -46,13 +46,13 @@ def test_who_leaves_a_failed_round_closes_its_connections(folder):
 @pytest.mark.parametrize("end", ["kill", "terminate"])
 def test_nothing_stays_behind(folder, end):
     """As in a terminal, where no supervisor looks after the script."""
-    said = folder / "said.txt"
-    with said.open("w") as output:
+    log = folder / "said.txt"
+    with log.open("w") as output:
         script = subprocess.Popen(
             [sys.executable, "src/start_replicas.py"], stdout=output, stderr=subprocess.STDOUT
         )
         try:
-            until(lambda: "round 2" in said.read_text() or script.poll() is not None)
+            until(lambda: "round 2" in log.read_text() or script.poll() is not None)
             started = psutil.Process(script.pid).children(recursive=True)
         finally:
             getattr(script, end)()

@@ -83,7 +83,7 @@ def test_a_limit_of_all_checks_keeps_what_was_judged(src):
         limit *= 2
         with contextlib.suppress(CourseError):  # a busy machine: the checks were not found yet
             report = check.check("ring", str(src), limit=limit)
-    assert len(report.asked) == len(report.results) == 12 and not report.judged and not report.ok
+    assert len(report.checks) == len(report.results) == 12 and not report.judged and not report.ok
     assert report.results[-1].outcome == Outcome.NOT_JUDGED
 
 
@@ -140,6 +140,7 @@ def test_after_some_hangs_the_rest_is_left_out_unless_all_is_wanted(src, thoroug
     assert report.judged and {each.outcome for each in left_out} <= {Outcome.NOT_JUDGED}
 
 
+@pytest.mark.rest
 def test_a_torch_that_the_pretended_gpus_do_not_know_refuses_nobody(src, monkeypatch):
     """The ranks are new interpreters that find another torch: one without a name of CUDA."""
     site = src / "another"

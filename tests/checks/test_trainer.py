@@ -133,8 +133,8 @@ def join_as_rank_1(
 
 def test_a_module_that_is_moved_trains_on_alone():
     run = launch([*TWO, "moved.py"], limit=PATIENCE_S)
-    said = [line.split()[-1] for line in run.text(0, "stdout").splitlines()]
-    assert said == ["equal", "equal", "DIFFERENT"]
+    lines = [line.split()[-1] for line in run.text(0, "stdout").splitlines()]
+    assert lines == ["equal", "equal", "DIFFERENT"]
 
 
 def test_it_trains_a_checkpoint_on_pairs_by_name(tmp_path):

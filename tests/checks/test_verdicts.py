@@ -91,15 +91,15 @@ def return_attack(path: str) -> Attack:
 
 
 @pytest.mark.parametrize(
-    ("function", "said"),
+    ("function", "message"),
     [
         (forge, "What rank 0 hands to the check cannot be read"),
         (return_attack, "TypeError: a Attack cannot be handed to a check"),
     ],
 )
-def test_nothing_of_an_answer_is_executed(function, said, tmp_path):
+def test_nothing_of_an_answer_is_executed(function, message, tmp_path):
     executed = tmp_path / "executed"
-    with pytest.raises(Rejected, match=said):
+    with pytest.raises(Rejected, match=message):
         on_ranks.on_ranks(1, function, str(executed), src=tmp_path)
     assert not executed.exists()
 
@@ -177,8 +177,8 @@ def test_a_typo_is_told_once_and_without_the_hints_of_others(tmp_path):
     assert {result.outcome for result in report.results} == {Outcome.FAILED}
     assert {result.hint for result in report.results} == {""}
     assert repr(report).splitlines() == [
-        f"ring: 0 of {len(report.asked)} checks hold.",
-        f"  ✗ All {len(report.asked)} checks end with the same error.",
+        f"ring: 0 of {len(report.checks)} checks hold.",
+        f"  ✗ All {len(report.checks)} checks end with the same error.",
         "      Your code failed in ring.py:5: NameError: name 'tesnor' is not defined",
     ]
 

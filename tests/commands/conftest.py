@@ -46,21 +46,21 @@ def clone(origin: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 @pytest.fixture
 def judged(monkeypatch: pytest.MonkeyPatch) -> dict:
-    """What stands in for the checks: `asked` is who was judged, `answer` what it says."""
-    told = {
+    """What stands in for the checks: `asked` lists who was judged, `answer` what it says."""
+    judge = {
         "asked": [],
         "answer": lambda name, **options: Report(name, ("test_adds", "test_ends"), HALF),
     }
 
     def check(name: str, src: str, **options: object) -> Report:
-        told["asked"].append((name, Path(src).parent.name))
-        told["options"] = options
-        return told["answer"](name, src=src, **options)
+        judge["asked"].append((name, Path(src).parent.name))
+        judge["options"] = options
+        return judge["answer"](name, src=src, **options)
 
     monkeypatch.setattr(verdicts, "check", check)
     monkeypatch.setattr(grade, "warm_up", lambda: None)
     monkeypatch.setattr(isolation, "missing", lambda: None)
-    return told
+    return judge
 
 
 @pytest.fixture(scope="session")

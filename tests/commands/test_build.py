@@ -30,7 +30,7 @@ def test_check_exits_1_where_something_is_stale(command, copied, capsys):
 
 def test_bad_names_and_faults_exit_2_with_a_sentence(command, copied, capsys):
     assert command("nine") == 2
-    assert "Traceback" not in (said := capsys.readouterr().err) and len(said.splitlines()) == 1
+    assert "Traceback" not in (error := capsys.readouterr().err) and len(error.splitlines()) == 1
     rewrite(copied / "course" / "lessons" / "01_next.md", "# Next", "Next")
     assert command("--check") == 2
     assert (

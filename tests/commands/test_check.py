@@ -31,24 +31,24 @@ def src(tmp_path: Path) -> Path:
 
 
 def test_an_interrupt_is_no_pass_and_keeps_what_was_judged(src: Path, tmp_path: Path):
-    told, points = tmp_path / "told.json", tmp_path / "points.json"
+    report, points = tmp_path / "told.json", tmp_path / "points.json"
     command = [sys.executable, "-m", "course", "check", "--src", str(src), "ring"]
-    command += ["--json", str(told), "--gradescope", str(points)]
+    command += ["--json", str(report), "--gradescope", str(points)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     known = psutil.Process(process.pid)
     until(lambda: solutions.imported(src / "ring.py") >= HELD)  # in the third check or later
     below = known.children(recursive=True)
     process.send_signal(signal.SIGINT)
-    said, _ = process.communicate()
+    output, _ = process.communicate()
     assert process.returncode == NOT_JUDGED
-    verdict = json.loads(told.read_text())
+    verdict = json.loads(report.read_text())
     (ring,) = verdict["exercises"]
     assert not verdict["ok"] and not ring["ok"] and not ring["judged"]
     outcomes = [check["outcome"] for check in ring["checks"]]
     held = outcomes.count("passed")
     assert len(outcomes) == ring["asked"] == 12 and 0 < held < 12
     assert outcomes == ["passed"] * held + ["not judged"] * (12 - held)
-    assert said.startswith(f"ring: {held} of 12 checks hold, {12 - held} not judged.")
+    assert output.startswith(f"ring: {held} of 12 checks hold, {12 - held} not judged.")
     earned = sum(test["score"] for test in json.loads(points.read_text())["tests"])
     assert earned == pytest.approx(held / 12, abs=1e-3)
     assert not [child for child in below if child.is_running() and child.status() != "zombie"]
@@ -56,7 +56,7 @@ def test_an_interrupt_is_no_pass_and_keeps_what_was_judged(src: Path, tmp_path: 
 
 def test_a_check_of_a_folder_is_counted_within_its_exercise(tmp_path: Path):
     code = "from pathlib import Path; from course.checks import check_folder; "
-    code += f"check_folder(Path({str(tmp_path)!r}), ['ring', 'my_ddp'], begun=print)"
+    code += f"check_folder(Path({str(tmp_path)!r}), ['ring', 'my_ddp'], announce=print)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     begun = re.findall(r"^(\w+) \(exercise \d of 2\): check (\d+) of (\d+): ", done.stdout, re.M)
     for name in ("ring", "my_ddp"):

@@ -9,9 +9,9 @@ from course.commands import check_formats
 from course.exercises import Outcome, Report, Result
 
 
-def result(claim: str, outcome: str, **said: str) -> Result:
+def result(claim: str, outcome: str, **details: str) -> Result:
     """What one check says."""
-    return Result(claim, claim, Outcome(outcome), **said)
+    return Result(claim, claim, Outcome(outcome), **details)
 
 
 @pytest.fixture
@@ -29,13 +29,13 @@ def reports() -> list[Report]:
 
 
 def test_plain_json_has_every_check(reports):
-    told = json.loads(check_formats.plain(reports))
-    assert told["ok"] is False
-    assert [(each["exercise"], each["ok"]) for each in told["exercises"]] == [
+    parsed = json.loads(check_formats.plain(reports))
+    assert parsed["ok"] is False
+    assert [(each["exercise"], each["ok"]) for each in parsed["exercises"]] == [
         ("ring", False),
         ("ddp", True),
     ]
-    assert told["exercises"][0]["checks"][1]["message"] == "Rank 1 waits."
+    assert parsed["exercises"][0]["checks"][1]["message"] == "Rank 1 waits."
 
 
 def test_nothing_checked_is_not_ok():
@@ -51,12 +51,12 @@ def test_junit_has_a_suite_for_each_exercise(reports):
 
 
 def test_gradescope_gets_a_point_for_each_exercise(reports):
-    told = json.loads(check_formats.gradescope(reports))
-    assert sum(test["max_score"] for test in told["tests"]) == pytest.approx(2)
-    assert sum(test["score"] for test in told["tests"]) == pytest.approx(1.5)
-    assert [test["status"] for test in told["tests"]] == ["passed", "failed", "passed"]
-    assert told["tests"][1]["output"] == "Rank 1 waits.\nHint: Who sends first?"
-    for test in told["tests"]:
+    parsed = json.loads(check_formats.gradescope(reports))
+    assert sum(test["max_score"] for test in parsed["tests"]) == pytest.approx(2)
+    assert sum(test["score"] for test in parsed["tests"]) == pytest.approx(1.5)
+    assert [test["status"] for test in parsed["tests"]] == ["passed", "failed", "passed"]
+    assert parsed["tests"][1]["output"] == "Rank 1 waits.\nHint: Who sends first?"
+    for test in parsed["tests"]:
         assert set(test) <= {"name", "score", "max_score", "status", "output", "visibility"}
 
 

@@ -28,8 +28,8 @@ def test_points_are_the_part_of_the_checks_that_hold(tmp_path, judged):
 def test_an_exercise_that_all_have_skipped_costs_them_its_point(tmp_path, judged):
     folder = hand_in(tmp_path, ada__ring="a = 1")
     run(folder, "--lab", "02", "03")
-    asked = [name for name, each in exercises().items() if each.lab in ("02", "03")]
-    assert len(asked) > 2 and f"At most {len(asked)} points" in page(folder)
+    names = [name for name, each in exercises().items() if each.lab in ("02", "03")]
+    assert len(names) > 2 and f"At most {len(names)} points" in page(folder)
     run(folder, "--names", "ring")
     assert "At most 1 point." in page(folder)
 
@@ -48,8 +48,8 @@ def test_where_nothing_can_be_isolated_nothing_is_run(tmp_path, judged, monkeypa
     monkeypatch.setattr(isolation, "missing", lambda: "bwrap is missing: install it")
     folder = hand_in(tmp_path, ada__ring="a = 1")
     assert run(folder) == 2
-    said = capsys.readouterr().err
-    assert "bwrap is missing: install it" in said and "--trust" in said and "your rights" in said
+    error = capsys.readouterr().err
+    assert "bwrap is missing: install it" in error and "--trust" in error and "your rights" in error
     assert judged["asked"] == []
     assert run(folder, "--trust") == 0
 
@@ -67,11 +67,11 @@ def test_only_what_has_changed_is_asked_again(tmp_path, judged, monkeypatch):
     assert len(judged["asked"]) == 5
 
 
-@pytest.mark.parametrize("kept", ["", "{}", "[]", '{"report": 1, "judged": 2}', "\0"])
-def test_a_kept_verdict_that_cannot_be_read_is_asked_again(tmp_path, judged, kept):
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"report": 1, "judged": 2}', "\0"])
+def test_a_kept_verdict_that_cannot_be_read_is_asked_again(tmp_path, judged, text):
     folder = hand_in(tmp_path, ada__ring="a = 1")
     run(folder)
-    (tmp_path / "out" / "verdicts" / "ada" / "ring.json").write_text(kept)
+    (tmp_path / "out" / "verdicts" / "ada" / "ring.json").write_text(text)
     assert run(folder) == 0
     assert len(judged["asked"]) == 2
 

@@ -128,9 +128,11 @@ def test_whatever_is_handed_in_nobody_is_lost(submissions):
         handed.mkdir()
         for number, (ending, content) in enumerate(submissions):
             (handed / f"learner{number}{ending}").write_bytes(content)
-        found = collect(handed, work)
-        assert [each.learner for each in found] == [f"learner{n}" for n in range(len(submissions))]
-        for each in found:
+        collected = collect(handed, work)
+        assert [each.learner for each in collected] == [
+            f"learner{n}" for n in range(len(submissions))
+        ]
+        for each in collected:
             assert each.exercises or each.problem
             assert "\n" not in each.problem and len(each.problem) < 3000
             assert {path.suffix for path in each.src.iterdir()} <= {".py"}
@@ -152,10 +154,10 @@ def test_whatever_they_are_called_nobody_is_lost(names):
                 (handed / name).mkdir(exist_ok=True)
                 made.add(name)
         if made:
-            found = collect(handed, Path(folder, "work"))
-            assert len({each.learner for each in found}) == len(found)
-            assert len(found) == len({(owner(name, True)) for name in made})
-            assert all(each.learner.isprintable() for each in found)
+            submissions = collect(handed, Path(folder, "work"))
+            assert len({each.learner for each in submissions}) == len(submissions)
+            assert len(submissions) == len({(owner(name, True)) for name in made})
+            assert all(each.learner.isprintable() for each in submissions)
 
 
 @QUICK
@@ -184,8 +186,8 @@ def test_a_class_with_real_checks_and_broken_submissions(tmp_path):
     handed_in.class_of_20(folder)
     solutions.write("00_start_here", folder / "ada" / "labs" / "src")
     (folder / "bea" / "labs" / "src" / "start_here.py").write_text("raise SystemExit\n")
-    asked = ["--names", "start_here", "my_reduce_scatter", "--trust", "--jobs", "2"]
-    assert main(["grade", str(folder), "--out", str(tmp_path / "out"), *asked]) == 1
+    options = ["--names", "start_here", "my_reduce_scatter", "--trust", "--jobs", "2"]
+    assert main(["grade", str(folder), "--out", str(tmp_path / "out"), *options]) == 1
     rows = list(csv.DictReader((tmp_path / "out" / "grades.csv").open(newline="")))
     points = {row["learner"]: float(row["points"]) for row in rows}
     assert len(rows) == 20 and points.pop("ada") == 2.0

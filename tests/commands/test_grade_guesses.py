@@ -21,8 +21,8 @@ AT, LATER = "2026-11-23T10:00:00", "2026-11-23T11:00:00"
 
 
 def answer(guess: object, value: object = 116.0, **more: object) -> Guess:
-    told = {"unit": "times", "guessed": AT, "measured": LATER} | more
-    return Guess("message_growth", QUESTION, guess=guess, value=value, **told)
+    fields = {"unit": "times", "guessed": AT, "measured": LATER} | more
+    return Guess("message_growth", QUESTION, guess=guess, value=value, **fields)
 
 
 def hand_in(folder: Path, learner: str, text: str) -> None:
@@ -37,11 +37,11 @@ def test_guesses_are_read_and_what_is_broken_or_too_large_is_left_out(tmp_path: 
     handed_in = {"ada": good, "ben": "{", "cyd": good + " " * 20_000, "dan": "[" * 9000}
     for learner, text in handed_in.items():
         hand_in(tmp_path / "class", learner, text)
-    found = {each.learner: each for each in collect(tmp_path / "class", tmp_path / "work")}
-    assert found["ada"].guesses == {"message_growth": answer(1000.0)}
-    assert not any(found[learner].guesses for learner in ("ben", "cyd", "dan"))
-    assert "more than 10 KiB" in found["cyd"].problem and found["ben"].problem == ""
-    assert all(each.exercises == ["ring"] for each in found.values())
+    submissions = {each.learner: each for each in collect(tmp_path / "class", tmp_path / "work")}
+    assert submissions["ada"].guesses == {"message_growth": answer(1000.0)}
+    assert not any(submissions[learner].guesses for learner in ("ben", "cyd", "dan"))
+    assert "more than 10 KiB" in submissions["cyd"].problem and submissions["ben"].problem == ""
+    assert all(each.exercises == ["ring"] for each in submissions.values())
 
 
 def test_the_command_writes_the_page_and_guesses_do_not_make_late(tmp_path: Path, capsys) -> None:

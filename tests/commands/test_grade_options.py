@@ -7,7 +7,7 @@ from course.__main__ import main
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "sentence"),
     [
         ("[ada", "cannot be read"),
         ("ada = 1", "write what is about 'ada' below"),
@@ -18,17 +18,17 @@ from course.__main__ import main
         ("[eve]\nring = 1", "'eve', who is not in this class"),
     ],
 )
-def test_comments_that_make_no_sense(tmp_path, judged, capsys, text, said):
+def test_comments_that_make_no_sense(tmp_path, judged, capsys, text, sentence):
     folder = hand_in(tmp_path, ada__ring="a = 1")
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "comments.toml").write_text(text)
     assert run(folder) == 2
-    assert said in capsys.readouterr().err
+    assert sentence in capsys.readouterr().err
     assert judged["asked"] == []
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "sentence"),
     [
         ("ring = [", "cannot be read"),
         ("rang = 1", "rang = 1 is not an exercise and its points"),
@@ -37,15 +37,15 @@ def test_comments_that_make_no_sense(tmp_path, judged, capsys, text, said):
         ("ring = inf", "ring = inf is not an exercise and its points"),
     ],
 )
-def test_weights_that_make_no_sense(tmp_path, judged, capsys, text, said):
+def test_weights_that_make_no_sense(tmp_path, judged, capsys, text, sentence):
     folder = hand_in(tmp_path, ada__ring="a = 1")
     (tmp_path / "weights.toml").write_text(text)
     assert run(folder, "--weights", str(tmp_path / "weights.toml")) == 2
-    assert said in capsys.readouterr().err
+    assert sentence in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "sentence"),
     [
         (["--lab", "2"], "There is no lab '2' with exercises: 00, 01"),
         (["--names", "rang"], "There is no exercise rang. Did you mean ring?"),
@@ -56,9 +56,9 @@ def test_weights_that_make_no_sense(tmp_path, judged, capsys, text, said):
         (["--roster", "absent.csv"], "The roster absent.csv cannot be read"),
     ],
 )
-def test_options_that_make_no_sense(tmp_path, judged, capsys, arguments, said):
+def test_options_that_make_no_sense(tmp_path, judged, capsys, arguments, sentence):
     assert run(hand_in(tmp_path, ada__ring="a = 1"), *arguments) == 2
-    assert said in capsys.readouterr().err
+    assert sentence in capsys.readouterr().err
 
 
 def test_results_do_not_lie_among_the_submissions(tmp_path, judged, capsys):

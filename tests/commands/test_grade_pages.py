@@ -29,7 +29,7 @@ def line(learner: str, *reports: Report, **more: object) -> Line:
 
 
 @pytest.mark.parametrize(
-    ("verdict", "said"),
+    ("verdict", "words"),
     [
         (None, "not handed in"),
         (report("open", "open"), "handed in as it was handed out"),
@@ -39,8 +39,8 @@ def line(learner: str, *reports: Report, **more: object) -> Line:
         (report("passed", "not judged", again=True), "1 of 2 checks hold, not all judged"),
     ],
 )
-def test_a_field_says_in_words_what_its_colour_says(verdict, said):
-    assert f'<span class="spoken">{said}</span>' in pages.cell(verdict)
+def test_a_field_says_in_words_what_its_colour_says(verdict, words):
+    assert f'<span class="spoken">{words}</span>' in pages.cell(verdict)
 
 
 def test_every_kind_of_field_is_in_the_legend_and_looks_its_own_way():

@@ -40,7 +40,7 @@ def rows(text: str) -> list[list[str]]:
     return list(csv.reader(io.StringIO(text, newline="")))
 
 
-def found(known: Roster, name: str, is_folder: bool = True, is_clone: bool = False) -> int | None:
+def row(known: Roster, name: str, is_folder: bool = True, is_clone: bool = False) -> int | None:
     person = known.find(owner(name, is_folder, is_clone))
     return person.row if person else None
 
@@ -48,10 +48,10 @@ def found(known: Roster, name: str, is_folder: bool = True, is_clone: bool = Fal
 def test_moodles_worksheet_gets_its_grades(tmp_path):
     known = roster(tmp_path, MOODLE)
     assert [person.name for person in known.people] == ["Ada Lovelace", "Ada Lovelace"]
-    assert found(known, "Ada Lovelace_123_assignsubmission_file_") == 0
-    assert found(known, "Ada Lovelace_124_assignsubmission_file") == 1
-    assert found(known, "Ada Lovelace") is None  # there are two
-    assert found(known, "lovelace") == 1  # by the mail's name
+    assert row(known, "Ada Lovelace_123_assignsubmission_file_") == 0
+    assert row(known, "Ada Lovelace_124_assignsubmission_file") == 1
+    assert row(known, "Ada Lovelace") is None  # there are two
+    assert row(known, "lovelace") == 1  # by the mail's name
     before, after = rows(MOODLE.lstrip("﻿")), rows(known.with_points({0: 8.5}, None))
     assert after[0] == before[0] and after[1][4] == "8.5" and after[2] == before[2]
     assert after[1][:4] + after[1][5:] == before[1][:4] + before[1][5:]
@@ -60,7 +60,7 @@ def test_moodles_worksheet_gets_its_grades(tmp_path):
 def test_canvass_gradebook_gets_the_column_that_is_named(tmp_path):
     known = roster(tmp_path, CANVAS)
     assert [person.id for person in known.people] == ["12", "99"]
-    assert found(known, "lovelaceada_LATE_12_34_ring.py", is_folder=False) == 1
+    assert row(known, "lovelaceada_LATE_12_34_ring.py", is_folder=False) == 1
     after = rows(known.with_points({1: 8.25}, "Lab 02 (77)"))
     assert after[1] == ["    Points Possible", "", "", "", "", "9", "(read only)"]
     assert after[2][5] == "8.25" and after[3][5] == ""
@@ -71,10 +71,10 @@ def test_canvass_gradebook_gets_the_column_that_is_named(tmp_path):
 def test_repositories_are_known_by_the_end_of_their_names(tmp_path):
     known = roster(tmp_path, CLASSROOM50)
     assert [person.name for person in known.people] == ["Ada Lovelace", "Lee Ek"]
-    assert found(known, "gpus-lab02-ada-l", is_clone=True) == 0  # the longest end that is known
-    assert found(known, "gpus-lab02-l", is_clone=True) == 1
-    assert found(known, "gpus-lab02-mallory", is_clone=True) is None
-    assert found(known, "gpus-lab02-l") is None  # it might be the name of someone else
+    assert row(known, "gpus-lab02-ada-l", is_clone=True) == 0  # the longest end that is known
+    assert row(known, "gpus-lab02-l", is_clone=True) == 1
+    assert row(known, "gpus-lab02-mallory", is_clone=True) is None
+    assert row(known, "gpus-lab02-l") is None  # it might be the name of someone else
 
 
 def test_a_roster_of_ours(tmp_path):
@@ -88,7 +88,7 @@ def test_a_roster_of_ours(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "sentence"),
     [
         ("", "has no learner: it needs a column `id` or `name`"),
         ("colour\nred\n", "has no learner"),
@@ -96,8 +96,8 @@ def test_a_roster_of_ours(tmp_path):
         ("id,due\n1,soon\n", "'soon' is no time"),
     ],
 )
-def test_a_roster_that_makes_no_sense(tmp_path, text, said):
-    with pytest.raises(CourseError, match=said):
+def test_a_roster_that_makes_no_sense(tmp_path, text, sentence):
+    with pytest.raises(CourseError, match=sentence):
         roster(tmp_path, text)
 
 
@@ -114,10 +114,10 @@ def test_no_cell_is_a_formula_and_a_number_is_one():
     ]
 
 
-def late(time: str, due: str | None, **said: bool) -> float:
+def late(time: str, due: str | None, **options: bool) -> float:
     """Return how many days late a submission at that time is."""
     when = time_of(time).timestamp() if time else 0.0
-    submission = Submission("ada", Path("src"), time=when, **said)
+    submission = Submission("ada", Path("src"), time=when, **options)
     return days_late(submission, time_of(due or ""))
 
 
@@ -132,12 +132,12 @@ def test_days_late_are_counted_whole():
 
 def test_a_number_of_ours_counts_only_with_the_name(tmp_path):
     known = roster(tmp_path, "id,name\n12,Ada Lovelace\n13,Bob\n")
-    assert found(known, "lovelaceada_12_34_ring.py", is_folder=False) == 0
-    assert found(known, "lovelaceada_99_34_ring.py", is_folder=False) == 0
-    assert found(known, "evesmith_13_34_ring.py", is_folder=False) is None
+    assert row(known, "lovelaceada_12_34_ring.py", is_folder=False) == 0
+    assert row(known, "lovelaceada_99_34_ring.py", is_folder=False) == 0
+    assert row(known, "evesmith_13_34_ring.py", is_folder=False) is None
     assert known.find(Owner("Eve", "14")) is None
 
 
 def test_two_of_the_same_name_are_told_apart_or_not_at_all(tmp_path):
     known = roster(tmp_path, "id,name\na1,Ada\na2,Ada\n")
-    assert found(known, "a2") == 1 and found(known, "Ada") is None
+    assert row(known, "a2") == 1 and row(known, "Ada") is None

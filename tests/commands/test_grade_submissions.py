@@ -57,7 +57,7 @@ def test_each_form_of_a_submission_is_read(folder, name, content):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "sentence"),
     [
         ("ada.zip", b"no archive", "File is not a zip file"),
         ("ada.zip", encrypted(), "protected by a password"),
@@ -77,12 +77,12 @@ def test_each_form_of_a_submission_is_read(folder, name, content):
         ("ada", b"", "holds no script that is named"),
     ],
 )
-def test_what_cannot_be_read_has_its_place_and_a_line(folder, name, content, said):
+def test_what_cannot_be_read_has_its_place_and_a_line(folder, name, content, sentence):
     folder.mkdir()
     (folder / name).write_bytes(content)
     (submission,) = collected(folder).values()
     assert submission.learner == "ada" and submission.exercises == []
-    assert said in submission.problem and "\n" not in submission.problem
+    assert sentence in submission.problem and "\n" not in submission.problem
 
 
 def test_a_link_a_device_and_a_closed_pipe_are_not_opened(folder, tmp_path):
@@ -91,9 +91,9 @@ def test_a_link_a_device_and_a_closed_pipe_are_not_opened(folder, tmp_path):
     (folder / "ada" / "simple_ways.py").symlink_to(tmp_path / "secret.py")
     os.mkfifo(folder / "ada" / "my_ddp.py")
     (folder / "bob.py").symlink_to("/dev/zero")
-    found = collected(folder)
-    assert found["ada"].exercises == ["ring"] and "bob" in found
-    assert "simple_ways.py was not read: it is a link" in found["ada"].problem
+    submissions = collected(folder)
+    assert submissions["ada"].exercises == ["ring"] and "bob" in submissions
+    assert "simple_ways.py was not read: it is a link" in submissions["ada"].problem
 
 
 def test_what_is_too_large_is_not_read(folder):
@@ -101,10 +101,13 @@ def test_what_is_too_large_is_not_read(folder):
     put(folder, bob_zip=zipped(ring_py="\n" * 50_000_000))
     bomb = zipped(a_ipynb=b" " * 9_000_000)
     put(folder, cyd_zip=zipped(**{f"part{number}_zip": bomb for number in range(20)}, ring_py=RING))
-    found = collected(folder)
-    assert found["ada"].exercises == ["ring"] and "more than 200 KiB" in found["ada"].problem
-    assert found["bob"].exercises == [] and "more than 200 KiB" in found["bob"].problem
-    assert "the submission has more than 100 MiB" in found["cyd"].problem
+    submissions = collected(folder)
+    assert (
+        submissions["ada"].exercises == ["ring"]
+        and "more than 200 KiB" in submissions["ada"].problem
+    )
+    assert submissions["bob"].exercises == [] and "more than 200 KiB" in submissions["bob"].problem
+    assert "the submission has more than 100 MiB" in submissions["cyd"].problem
 
 
 def test_archives_in_archives_come_to_an_end(folder):
@@ -164,22 +167,22 @@ def test_where_there_are_two_the_page_says_which_was_taken(folder):
         cyd__labs__src__ring_py=RING,
         cyd__labs__02_ipynb=notebook(f"%%writefile src/ring.py\n{RING}"),
     )
-    found = collected(folder)
-    assert ring(found["ada"]) == RING
-    assert found["ada"].notes == [
+    submissions = collected(folder)
+    assert ring(submissions["ada"]) == RING
+    assert submissions["ada"].notes == [
         "ring.py was taken from ada/labs/src/ring.py, not ada/labs/02.ipynb, cell 1"
     ]
-    assert "older" in ring(found["bob"])  # what is written comes before what was handed out
-    assert found["cyd"].notes == []
+    assert "older" in ring(submissions["bob"])  # what is written comes before what was handed out
+    assert submissions["cyd"].notes == []
 
 
 def test_the_given_scripts_of_a_lab_lie_beside_where_they_are_missing(folder):
     put(folder, ada__flat_unit_py="mine = 1", bob__flat_unit_py="m = 1", bob__zero_two_py="own = 1")
-    found = collected(folder)
-    given = exercises()["flat_unit"].given["zero_two"]
-    assert (found["ada"].src / "zero_two.py").read_text() == given
-    assert (found["bob"].src / "zero_two.py").read_text() == "own = 1"
-    assert found["ada"].exercises == ["flat_unit"]
+    submissions = collected(folder)
+    script = exercises()["flat_unit"].given["zero_two"]
+    assert (submissions["ada"].src / "zero_two.py").read_text() == script
+    assert (submissions["bob"].src / "zero_two.py").read_text() == "own = 1"
+    assert submissions["ada"].exercises == ["flat_unit"]
 
 
 def test_downloads_of_moodle_are_one_submission_for_each_learner(folder):
@@ -190,9 +193,9 @@ def test_downloads_of_moodle_are_one_submission_for_each_learner(folder):
         put(folder, my_zip=zipped(ring_py=RING))
     (folder / "my.zip").rename(folder / "Bob_9_assignsubmission_file_my.zip")
     put(folder, **{"Bob_9_assignsubmission_onlinetext__text_html": "Hello."})
-    found = collected(folder)
-    assert list(found) == ["Ada Lovelace", "Ada Lovelace (8)", "Bob"]
-    assert all(each.exercises == ["ring"] for each in found.values())
+    submissions = collected(folder)
+    assert list(submissions) == ["Ada Lovelace", "Ada Lovelace (8)", "Bob"]
+    assert all(each.exercises == ["ring"] for each in submissions.values())
 
 
 def test_downloads_of_canvas_are_one_submission_for_each_learner(folder):
@@ -201,11 +204,14 @@ def test_downloads_of_canvas_are_one_submission_for_each_learner(folder):
         (folder / name).write_text(RING)
     (folder / "anon_x7Yz_36_ring.py").write_text(RING)
     (folder / "bobby_13_37_work.zip").write_bytes(zipped(ring_py=RING))
-    found = collected(folder)
-    assert list(found) == ["anon_x7Yz", "bobby", "lovelaceada"]
-    assert found["lovelaceada"].exercises == ["ring", "my_ddp"] and found["lovelaceada"].late
-    assert found["anon_x7Yz"].exercises == found["bobby"].exercises == ["ring"]
-    assert not found["bobby"].late
+    submissions = collected(folder)
+    assert list(submissions) == ["anon_x7Yz", "bobby", "lovelaceada"]
+    assert (
+        submissions["lovelaceada"].exercises == ["ring", "my_ddp"]
+        and submissions["lovelaceada"].late
+    )
+    assert submissions["anon_x7Yz"].exercises == submissions["bobby"].exercises == ["ring"]
+    assert not submissions["bobby"].late
 
 
 def test_clones_are_read_without_their_git_folder(folder):
@@ -220,10 +226,12 @@ def test_names_of_every_kind_are_different_and_can_be_shown(folder):
     for name in (*broken, "x" * 250, "x" * 249 + "y", "a#?%", "‮drawkcab"):
         (folder / name).mkdir()
         (folder / name / "ring.py").write_text(RING)
-    found = collected(folder)
-    assert len(found) == 8 and all(each.exercises == ["ring"] for each in found.values())
-    assert all(name.isprintable() and len(name) < 70 for name in found)
-    assert len({each.src for each in found.values()}) == 8
+    submissions = collected(folder)
+    assert len(submissions) == 8 and all(
+        each.exercises == ["ring"] for each in submissions.values()
+    )
+    assert all(name.isprintable() and len(name) < 70 for name in submissions)
+    assert len({each.src for each in submissions.values()}) == 8
 
 
 def test_the_roster_says_who_is_who_and_who_is_missing(folder, tmp_path):
@@ -234,20 +242,20 @@ def test_the_roster_says_who_is_who_and_who_is_missing(folder, tmp_path):
     (folder / "gpus-lab02-ada" / ".git").mkdir()
     (folder / "broken").symlink_to("nowhere")
     put(folder, bob_zip=zipped(ring_py=RING), bob__my_ddp_py="x = 1", mallory_py=RING)
-    found = collect(folder, tmp_path / "work", read(tmp_path / "roster.csv"))
-    assert [each.learner for each in found] == [
+    submissions = collect(folder, tmp_path / "work", read(tmp_path / "roster.csv"))
+    assert [each.learner for each in submissions] == [
         *("Ada Lovelace", "Bob", "Cyd Charisse", "Eve", "broken", "mallory"),
     ]
-    assert found[1].exercises == ["ring", "my_ddp"]
-    assert found[3].notes == ["handed in nothing"] and found[3].problem == ""
-    assert found[1].notes == ["taken together: bob and bob.zip"]
-    assert all(each.notes == ["not in the roster"] and not each.person for each in found[4:])
+    assert submissions[1].exercises == ["ring", "my_ddp"]
+    assert submissions[3].notes == ["handed in nothing"] and submissions[3].problem == ""
+    assert submissions[1].notes == ["taken together: bob and bob.zip"]
+    assert all(each.notes == ["not in the roster"] and not each.person for each in submissions[4:])
 
 
 def test_the_roster_itself_is_not_a_submission(folder):
     put(folder, ada__ring_py=RING, roster_csv="id\nada\n")
-    found = collect(folder, folder.parent / "work", read(folder / "roster.csv"))
-    assert [each.learner for each in found] == ["ada"]
+    submissions = collect(folder, folder.parent / "work", read(folder / "roster.csv"))
+    assert [each.learner for each in submissions] == ["ada"]
 
 
 def test_what_was_copied_before_is_gone(folder):

@@ -15,7 +15,7 @@ IMPORTS = (
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "phrase"),
     [
         ("torch.equal = torch.allclose = lambda *a, **k: True", "replaces `torch.equal`"),
         ("Tensor.__eq__ = lambda a, b: True", "replaces `torch.Tensor.__eq__`"),
@@ -35,10 +35,10 @@ IMPORTS = (
         ("open(f'/proc/{1}/mem')", "reads about processes, in `/proc`"),
     ],
 )
-def test_what_is_pointed_out(line, said):
-    found = suspicions(IMPORTS + line + "\n")
-    assert any(sentence.startswith("Line 5 ") and said in sentence for sentence in found)
-    assert all(sentence.endswith(".") for sentence in found)
+def test_what_is_pointed_out(line, phrase):
+    sentences = suspicions(IMPORTS + line + "\n")
+    assert any(sentence.startswith("Line 5 ") and phrase in sentence for sentence in sentences)
+    assert all(sentence.endswith(".") for sentence in sentences)
 
 
 @pytest.mark.parametrize(

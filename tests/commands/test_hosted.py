@@ -67,15 +67,15 @@ def test_no_link_of_a_copy_needs_the_files_beside_it(copies):
 
 
 def test_every_link_of_a_copy_into_the_repository_names_what_is_there(copies):
-    found = set()
+    paths = set()
     place = re.compile(rf"{REPOSITORY.address}/blob/(\w+)/([\w./-]+)")
     raw = re.compile(r"https://raw\.githubusercontent\.com/someone/a-course/(\w+)/([\w./-]+)")
     for copy in copies.values():
         prose = "\n".join(cell.source for cell in copy.cells if cell.cell_type == "markdown")
-        found |= {*place.findall(prose), *raw.findall(prose)}
-    kinds = {path.rpartition(".")[2] for _, path in found}
+        paths |= {*place.findall(prose), *raw.findall(prose)}
+    kinds = {path.rpartition(".")[2] for _, path in paths}
     assert kinds == {"ipynb", "md", "py", "svg"}
-    for at, path in found:
+    for at, path in paths:
         if at == hosted.BRANCH:
             assert path.removesuffix(".ipynb") in copies
         else:
@@ -84,13 +84,13 @@ def test_every_link_of_a_copy_into_the_repository_names_what_is_there(copies):
 
 def test_the_links_open_the_lab_where_each_host_looks_for_it():
     links = {name: urlsplit(link) for name, link in REPOSITORY.links(NAME).items()}
-    asked = {name: parse_qs(link.query) for name, link in links.items()}
+    queries = {name: parse_qs(link.query) for name, link in links.items()}
     copy = f"someone/a-course/blob/hosted/{NAME}.ipynb"
     assert {link.scheme for link in links.values()} == {"https"}
     assert links["colab"].path == f"/github/{copy}"
-    assert asked["kaggle"] == {"src": [f"https://github.com/{copy}"]}
+    assert queries["kaggle"] == {"src": [f"https://github.com/{copy}"]}
     assert links["binder"].path == f"/v2/gh/someone/a-course/{COMMIT}"
-    assert asked["binder"] == {"urlpath": [f"lab/tree/labs/{NAME}.ipynb"]}
+    assert queries["binder"] == {"urlpath": [f"lab/tree/labs/{NAME}.ipynb"]}
 
 
 def test_a_page_shows_the_links_where_the_repository_is_known():
@@ -143,14 +143,14 @@ def test_what_cannot_be_a_repository_or_a_commit_gets_one_sentence(words, senten
     ],
 )
 def test_the_first_cell_replaces_a_torch_that_is_too_old_and_no_other(have, index, monkeypatch):
-    asked = []
+    commands = []
     shell = InteractiveShell()
-    shell.register_magic_function(asked.append, magic_name="pip")
+    shell.register_magic_function(commands.append, magic_name="pip")
     monkeypatch.setattr("importlib.metadata.version", {"torch": have}.get)
     shell.run_cell(hosted.install_cell(ROOT, REPOSITORY)).raise_error()
     torch = [f"install -q {hosted.TORCH} --index-url {index}"] if index else []
-    needed, course = asked[len(torch) :]
-    assert asked[: len(torch)] == torch
+    needed, course = commands[len(torch) :]
+    assert commands[: len(torch)] == torch
     assert course == f"install -q --no-deps --force-reinstall git+{REPOSITORY.address}@{COMMIT}"
     for name in hosted.OF_THE_HOST:
         assert f'"{name}' not in needed
@@ -182,8 +182,8 @@ def test_the_workflow_fills_the_branch_that_the_links_name():
     )
     assert "--repository $GITHUB_SERVER_URL/$GITHUB_REPOSITORY" in built
     assert "--commit $GITHUB_SHA" in built
-    kept = [step.get("with", {}).get("path") for step in workflow["jobs"]["build"]["steps"]]
-    assert f"build/site/{hosted.BRANCH}" in kept
+    paths = [step.get("with", {}).get("path") for step in workflow["jobs"]["build"]["steps"]]
+    assert f"build/site/{hosted.BRANCH}" in paths
     job = workflow["jobs"]["hosted"]
     fetched, pushed = job["steps"]
     assert fetched["with"]["path"] == pushed["working-directory"] == hosted.BRANCH
@@ -258,10 +258,10 @@ def test_the_first_cell_installs_the_course_and_the_next_cells_start_ranks(
     assert ran.count("the sum") == 2
     assert (content / "src" / "hello.py").is_file()
     where = [str(host), "-c", "import course; print(course.__path__[0])"]
-    found = subprocess.run(
+    process = subprocess.run(
         where, cwd=content, env=environment, capture_output=True, text=True, check=True
     )
-    installed = Path(found.stdout.strip())
+    installed = Path(process.stdout.strip())
     assert installed.is_relative_to(tmp_path / "host")
     published_files = files(tmp_path / "origin" / "course")
     site_files = {path for path in published_files if path.parts[:2] == ("commands", "web")}

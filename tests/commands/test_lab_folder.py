@@ -102,8 +102,8 @@ def test_in_a_clone_what_git_has_unchanged_is_as_brought(tmp_path, monkeypatch, 
 
 def test_of_a_wheel_what_is_as_in_the_wheel_is_as_brought(tmp_path, monkeypatch):
     wheel = solved(tmp_path / "wheel")
-    found = {f"solutions/{path.name}": path for path in wheel.iterdir()}
-    monkeypatch.setattr(installed, "brought", lambda: {"labs/start.ipynb": wheel} | found)
+    files = {f"solutions/{path.name}": path for path in wheel.iterdir()}
+    monkeypatch.setattr(installed, "brought", lambda: {"labs/start.ipynb": wheel} | files)
     mine = solved(tmp_path / "mine")
     (mine / "changed.ipynb").write_text("by somebody")
     (mine / "new.ipynb").write_text("by somebody")

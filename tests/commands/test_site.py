@@ -57,7 +57,7 @@ def test_every_link_holds(site):
     pages = {path.name: Links(path.read_text()) for path in site.glob("*.html")}
     assert len(pages) > 15
     broken = []
-    states = {found["state"][1:] for one in exhibits() for found in TRY.finditer(one.tries)}
+    states = {match["state"][1:] for one in exhibits() for match in TRY.finditer(one.tries)}
     for name, page in pages.items():
         for link in page.links:
             target, _, anchor = link.partition("#")
@@ -81,8 +81,8 @@ def test_no_page_asks_another_server(site):
 
 def pages_of(site: Path) -> list[str]:
     """Every page, but only one of the explorables' own, which are alike."""
-    found = sorted(path.name for path in site.glob("*.html"))
-    return [name for name in found if not name.startswith("explore_") or name == LIKE_OTHERS]
+    names = sorted(path.name for path in site.glob("*.html"))
+    return [name for name in names if not name.startswith("explore_") or name == LIKE_OTHERS]
 
 
 @functools.cache
@@ -96,8 +96,8 @@ def test_every_page_is_small_and_fits_a_phone(site, visit, address):
     for width, name in [(1280, "gallery.html"), *((360, name) for name in pages_of(site))]:
         page.set_viewport_size({"width": width, "height": 900})
         page.goto(address + name)
-        asked = page.evaluate("() => performance.getEntriesByType('resource').map(e => e.name)")
-        files = {url.removeprefix(address).partition("?")[0] for url in [address + name, *asked]}
+        urls = page.evaluate("() => performance.getEntriesByType('resource').map(e => e.name)")
+        files = {url.removeprefix(address).partition("?")[0] for url in [address + name, *urls]}
         python = {file for file in files if "pyodide" in file or file.endswith(".zip")}
         # Only the front page, the figures' own and the editor's begin to fetch it, when idle.
         assert not python or name.startswith(("index", "explore_", "try_")), name
@@ -115,13 +115,13 @@ def test_every_page_is_small_and_fits_a_phone(site, visit, address):
 )
 def test_pages_can_be_read_by_everybody(visit, address, axe, scheme, width, names):
     """WCAG 2, levels A and AA, as far as axe-core can tell: contrast, names, keyboard."""
-    found, page = {}, visit(names[0], scheme, width)
+    violations, page = {}, visit(names[0], scheme, width)
     for name in names:
         page.goto(address + name)
         page.evaluate(axe)
         if wrong := page.evaluate(accessibility.RUN):
-            found[name] = wrong
-    assert found == {}
+            violations[name] = wrong
+    assert violations == {}
 
 
 @pytest.mark.parametrize("width", [390, 1280])
@@ -149,11 +149,11 @@ def test_every_explorable_moves_by_keyboard_alone(site, visit):
     block = re.compile(r'<div class="explorable-page".*?</svg></div>', re.DOTALL)
     pages = sorted(site.glob("explore_*.html"))
     assert len(pages) > 12
-    found = [block.search(page.read_text())[0].replace("data-address", "") for page in pages]
+    blocks = [block.search(page.read_text())[0].replace("data-address", "") for page in pages]
     head = (site / "how_it_works.html").read_text()
     where = head.index("</article>")
     every = site / "every_explorable.html"
-    every.write_text(head[:where] + "".join(found) + head[where:])
+    every.write_text(head[:where] + "".join(blocks) + head[where:])
     page = visit(every.name)
     for number, path in enumerate(pages):
         place = page.locator(".explorable-page").nth(number)
@@ -206,8 +206,8 @@ def test_a_still_image_has_nothing_to_touch(site):
 
 def test_an_address_with_a_state_that_is_none_says_so(visit):
     page = visit("explore_scaling.html#gpus=5000")
-    said = page.locator(".explorable-status", has_text="GPUs takes a number from 1 to 1024")
-    said.wait_for()
+    status = page.locator(".explorable-status", has_text="GPUs takes a number from 1 to 1024")
+    status.wait_for()
 
 
 def test_the_front_page_moves_before_python_has_come_and_can_try_again(browser, address):
@@ -249,5 +249,5 @@ def test_the_same_in_firefox(address, tmp_path):
         browser.run("document.querySelector('.trial-editor textarea').focus()")
         browser.press("Control", "Enter")
         browser.until("document.querySelector('.trial-status').textContent.startsWith('All of it')")
-        assert browser.said == []
-        assert [url for url in browser.asked if not url.startswith((address, "data:"))] == []
+        assert browser.complaints == []
+        assert [url for url in browser.requests if not url.startswith((address, "data:"))] == []

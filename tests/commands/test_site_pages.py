@@ -87,10 +87,10 @@ def test_what_comes_alive_begins_as_it_was_in_the_lab(node):
         for output in cell.get("outputs", []):
             shown = "".join(output.get("data", {}).get("text/html", ""))
             for name, text in begun.findall(shown):
-                given = json.loads(html.unescape(text))["values"]
+                values = json.loads(html.unescape(text))["values"]
                 state = living.state(name)
-                assert state.accepted(given) == given
-                assert str(state.picture(given)) in shown
+                assert state.accepted(values) == values
+                assert str(state.picture(values)) in shown
 
 
 def test_the_gallery_shows_every_explorable_and_each_of_its_states_is_one():
@@ -125,16 +125,16 @@ def test_the_front_page_counts_what_is_there_and_shows_real_runs():
 
 
 def test_each_box_of_the_map_opens_its_lab():
-    found = re.findall(r'<a href="(\w+)\.html" aria-label="(\w+) · ', front.start_page(LESSONS))
-    assert sorted(found) == [(lab.name, lab.number) for lab in LESSONS]
+    boxes = re.findall(r'<a href="(\w+)\.html" aria-label="(\w+) · ', front.start_page(LESSONS))
+    assert sorted(boxes) == [(lab.name, lab.number) for lab in LESSONS]
 
 
 def test_a_log_keeps_the_colours_of_ranks_apart_and_legible():
     extension = pytest.importorskip("course.commands.web.extension")
     pairs = set()
     for rank in range(len(palette.RANKS)):
-        found = extension.RankLexer().get_tokens(ansi(rank, "rank") + " says")
-        (token, words), (plain, rest), *_ = [each for each in found if each[1]]
+        tokens = extension.RankLexer().get_tokens(ansi(rank, "rank") + " says")
+        (token, words), (plain, rest), *_ = [each for each in tokens if each[1]]
         assert (words, rest.strip()) == ("rank", "says")
         assert "Color" in str(token) and "Color" not in str(plain)
         ink, ground = (_of_256(int(code)) for code in re.findall(r"C(\d+)", str(token)))

@@ -143,10 +143,10 @@ def looked_at(page) -> list[str]:
     for scheme, width in itertools.product(("light", "dark"), (1280, 360)):
         page.emulate_media(color_scheme=scheme)
         page.set_viewport_size({"width": width, "height": 900})
-        found = page.evaluate(accessibility.RUN)
+        result = page.evaluate(accessibility.RUN)
         if page.evaluate("() => document.documentElement.scrollWidth > innerWidth"):
-            found.append("too wide")
-        wrong += [f"{scheme}, {width}: {each}" for each in found]
+            result.append("too wide")
+        wrong += [f"{scheme}, {width}: {each}" for each in result]
     return wrong
 
 

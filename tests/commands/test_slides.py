@@ -40,39 +40,39 @@ def test_there_is_a_deck_for_each_lab_and_a_page_that_leads_to_it(out: Path) -> 
     assert {path.stem for path in out.iterdir()} == {"index", *(lab.name for lab in LABS)}
     index = (out / "index.html").read_text()
     for lab in LABS:
-        _, found = deck(out, lab.number)
+        _, cards = deck(out, lab.number)
         assert f'href="{lab.name}.html"' in index
-        assert lab.title in words(found[0]) and len(found) >= 3, lab.name
-        assert words(found[-1]).startswith("Remember. "), lab.name
+        assert lab.title in words(cards[0]) and len(cards) >= 3, lab.name
+        assert words(cards[-1]).startswith("Remember. "), lab.name
 
 
 def test_nothing_is_asked_of_the_net_or_of_another_file(out: Path) -> None:
     for path in out.glob("[0-9]*.html"):
-        asked = re.findall(r"(?:src|href)\s*=\s*[\"']?(?!data:)([^\"'> ]+)", path.read_text())
-        assert [link for link in asked if not link.startswith("#")] == [], path.name
+        urls = re.findall(r"(?:src|href)\s*=\s*[\"']?(?!data:)([^\"'> ]+)", path.read_text())
+        assert [link for link in urls if not link.startswith("#")] == [], path.name
 
 
 @pytest.mark.parametrize("number", ["02", "03", "08"])
 def test_each_guess_is_a_slide_with_what_the_stored_run_showed(out: Path, number: str) -> None:
-    lab, found = deck(out, number)
-    asked = [slide for slide in found if 'class="question"' in slide]
-    assert len(asked) == len(lab.guesses) >= 4
-    for slide, cell in zip(asked, lab.guesses.values(), strict=True):
+    lab, cards = deck(out, number)
+    questions = [slide for slide in cards if 'class="question"' in slide]
+    assert len(questions) == len(lab.guesses) >= 4
+    for slide, cell in zip(questions, lab.guesses.values(), strict=True):
         assert slide.count("<details>") == 1 and "It was " in slide
         for choice in re.findall(r"<li>(.*?)</li>", slide):
             assert choice in cell.source.partition("\n")[0]
-    assert sum("measured here" in slide for slide in found) == 1
-    assert sum('class="figure"' in slide for slide in found) >= 1
+    assert sum("measured here" in slide for slide in cards) == 1
+    assert sum('class="figure"' in slide for slide in cards) >= 1
 
 
 def test_a_question_brings_the_paragraph_above_it_and_nothing_else(out: Path) -> None:
-    _, found = deck(out, "12")
-    rates = next(slide for slide in found if "rate 1, momentum 0" in slide)
+    _, cards = deck(out, "12")
+    rates = next(slide for slide in cards if "rate 1, momentum 0" in slide)
     assert "The paper settles on a rate of 0.7" in rates, "the paragraph right above"
-    fewest = next(slide for slide in found if "sends the fewest bytes" in slide)
+    fewest = next(slide for slide in cards if "sends the fewest bytes" in slide)
     assert words(fewest).startswith("What does each way save, and what does it lose? Which of")
-    _, found = deck(out, "10")
-    fits = next(slide for slide in found if "The larger Llama 3" in slide)
+    _, cards = deck(out, "10")
+    fits = next(slide for slide in cards if "The larger Llama 3" in slide)
     assert 'class="question"' in fits and "|" not in words(fits), "not the table before it"
 
 
@@ -83,16 +83,16 @@ def test_a_figure_that_was_made_is_preferred_to_the_curves_of_a_run(out: Path) -
         ("11b", "Step 5"),
         ("03", "All"),
     ):
-        _, found = deck(out, number)
-        figure = [slide for slide in found if 'class="figure"' in slide][-1]
+        _, cards = deck(out, number)
+        figure = [slide for slide in cards if 'class="figure"' in slide][-1]
         assert title in figure if title else "data:image/png" in figure
 
 
 def test_every_sentence_is_the_labs_own(out: Path) -> None:
-    lab, found = deck(out, "08")
+    lab, cards = deck(out, "08")
     solved = nbformat.read(ROOT / "solutions" / f"{lab.name}.ipynb", 4)
     own = re.sub(r"\]\([^)]*\)|[*`\[#]", "", " ".join(cell.source for cell in solved.cells))
-    for slide in (found[0], found[-1]):
+    for slide in (cards[0], cards[-1]):
         text = words(slide).removeprefix("08 · ").replace("Remember. ", "")
         assert text[-200:] in " ".join(own.split()), text
 
@@ -110,7 +110,7 @@ def test_in_a_browser_each_key_turns_one_slide_and_all_of_them_print(out: Path, 
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     for number in ("02", "03b", "08"):
-        lab, found = deck(out, number)
+        lab, cards = deck(out, number)
         page.goto((out / f"{lab.name}.html").as_uri())
         for key, at in (("ArrowRight", 1), ("PageDown", 2), ("ArrowDown", 3), ("ArrowLeft", 2)):
             page.keyboard.press(key)
@@ -123,7 +123,7 @@ def test_in_a_browser_each_key_turns_one_slide_and_all_of_them_print(out: Path, 
         assert page.get_by_text("Remember.").is_visible()
         page.emulate_media(media="print")
         heights = page.evaluate(f"{SECTIONS}.map(each => each.offsetHeight)")
-        assert heights == [720] * len(found), "a page for each"
+        assert heights == [720] * len(cards), "a page for each"
         page.emulate_media(media="screen")
     page.close()
     assert errors == []

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from support.clones import ANSWER, LAB, answer, edit, git, kept, release, sources
+from support.clones import ANSWER, LAB, answer, backups, edit, git, release, sources
 
 from course.__main__ import main
 from course.commands import update
@@ -25,9 +25,9 @@ def refused(clone: Path) -> str:
     with pytest.raises(CourseError) as error:
         update.main([])
     assert state(clone) == before
-    said = str(error.value)
-    assert "\n" not in said
-    return said
+    sentence = str(error.value)
+    assert "\n" not in sentence
+    return sentence
 
 
 def test_the_newest_version_is_left_alone(clone, capsys):
@@ -47,7 +47,7 @@ def test_what_the_new_version_does_not_touch_stays_as_it_is(origin, clone, capsy
     assert (clone / other).read_text() == mine
     assert (clone / "README.md").read_text() == "My README\n"
     assert (clone / LAB).read_text() == (origin / LAB).read_text()
-    assert not (clone / update.KEPT).exists()
+    assert not (clone / update.BACKUPS).exists()
     assert "notebooks" not in capsys.readouterr().out
 
 
@@ -56,7 +56,7 @@ def test_a_notebook_that_is_no_notebook_any_more_is_kept(origin, clone, capsys):
     release(origin)
     update.main([])
     assert (clone / LAB).read_text() == (origin / LAB).read_text()
-    assert kept(clone) == ["<<<<<<< mine\n"]
+    assert backups(clone) == ["<<<<<<< mine\n"]
     assert f"{LAB}: nothing of yours could be put into the new version" in capsys.readouterr().out
 
 
@@ -65,7 +65,7 @@ def test_a_notebook_that_the_new_version_has_no_more_is_kept(origin, clone, caps
     git(origin, "rm", "--quiet", LAB)
     git(origin, "commit", "--message", "Without it")
     update.main([])
-    assert not (clone / LAB).exists() and kept(clone) == [mine]
+    assert not (clone / LAB).exists() and backups(clone) == [mine]
     assert f"{LAB}: the new version does not have it." in capsys.readouterr().out
 
 
@@ -100,22 +100,22 @@ def test_a_file_of_the_learners_that_is_in_the_way_is_named(origin, clone, name)
     (origin / name).write_text("theirs")
     git(origin, "add", "--force", name)
     release(origin)
-    said = refused(clone)
-    assert name in said and update.UNHARMED in said
+    sentence = refused(clone)
+    assert name in sentence and update.UNHARMED in sentence
 
 
 def test_without_a_network_nothing_changes(origin, clone):
     edit(clone, answer)
     shutil.move(origin, origin.with_name("away"))
-    said = refused(clone)
-    assert said.startswith("`git fetch` failed: ") and "does not appear to be a git" in said
+    sentence = refused(clone)
+    assert sentence.startswith("`git fetch` failed: ") and "does not appear to be a git" in sentence
 
 
 def test_where_nothing_can_be_put_aside_nothing_changes(origin, clone):
     edit(clone, answer)
     release(origin)
-    (clone / update.KEPT).write_text("a file")
-    assert refused(clone).startswith(update.KEPT)
+    (clone / update.BACKUPS).write_text("a file")
+    assert refused(clone).startswith(update.BACKUPS)
 
 
 @pytest.mark.parametrize("fault", [KeyboardInterrupt, CourseError("git failed")])
@@ -139,9 +139,9 @@ def test_commits_of_the_learners_are_left_to_git(origin, clone):
     edit(clone, answer)
     git(clone, "commit", "--all", "--message", "My answers")
     release(origin)
-    said = refused(clone)
-    assert said.startswith("This clone has 1 commit that origin/main lacks: ")
-    assert "`git merge origin/main`" in said
+    sentence = refused(clone)
+    assert sentence.startswith("This clone has 1 commit that origin/main lacks: ")
+    assert "`git merge origin/main`" in sentence
 
 
 def test_a_clone_that_is_ahead_is_the_newest(clone, capsys):
@@ -158,9 +158,9 @@ def test_a_detached_head_is_told_how_to_go_back(clone):
 
 def test_a_branch_that_follows_no_other_is_told_so(clone):
     git(clone, "switch", "--quiet", "--create", "mine")
-    said = refused(clone)
-    assert said.startswith("The branch mine follows no other repository")
-    assert "--set-upstream-to" in said
+    sentence = refused(clone)
+    assert sentence.startswith("The branch mine follows no other repository")
+    assert "--set-upstream-to" in sentence
 
 
 def test_in_a_hook_of_another_repository_it_is_still_this_clone(origin, clone, monkeypatch):

@@ -2,7 +2,7 @@
 
 import nbformat
 import pytest
-from support.clones import ANSWER, LAB, WRITER, answer, edit, git, kept, release, sources
+from support.clones import ANSWER, LAB, WRITER, answer, backups, edit, git, release, sources
 
 from course.commands import update
 
@@ -19,10 +19,10 @@ def test_answers_and_notes_are_in_the_new_version_and_the_old_notebook_is_kept(
     blank = sources(origin)
     assert [*cells[:place], *cells[place + 2 :]] == [*blank[:place], *blank[place + 1 :]]
     assert any("How?" in cell for cell in cells)
-    assert kept(clone) == [mine]
-    said = capsys.readouterr().out
-    assert f"{LAB}: the new version, with 2 cells of yours (adding)." in said
-    assert "Reload Notebook from Disk" in said and "Restart the kernels" in said
+    assert backups(clone) == [mine]
+    output = capsys.readouterr().out
+    assert f"{LAB}: the new version, with 2 cells of yours (adding)." in output
+    assert "Reload Notebook from Disk" in output and "Restart the kernels" in output
     assert git(clone, "status", "--porcelain") == f"M {LAB}"
     assert git(clone, "rev-parse", "HEAD") == git(origin, "rev-parse", "HEAD")
     nbformat.validate(nbformat.read(clone / LAB, 4))
@@ -45,7 +45,7 @@ def test_an_exercise_with_a_new_form_is_blank_and_the_answer_is_named(origin, cl
     update.main([])
     blank = sources(origin)
     assert sources(clone) == [*blank[:3], "My note", *blank[3:]]
-    assert kept(clone) == [mine]
+    assert backups(clone) == [mine]
     assert "adding: the cell is new, so yours is only in the old notebook." in (
         capsys.readouterr().out
     )
@@ -60,7 +60,7 @@ def test_a_notebook_that_was_only_run_becomes_the_new_one(origin, clone):
     release(origin)
     update.main([])
     assert (clone / LAB).read_text() == (origin / LAB).read_text()
-    assert kept(clone) == [mine]
+    assert backups(clone) == [mine]
 
 
 @pytest.mark.parametrize("ids", ["other-{}", "cell-{:02}"], ids=["new ones", "of other cells"])

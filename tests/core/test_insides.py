@@ -8,7 +8,7 @@ import torch
 
 from course.core import CourseError, UnknownTorch, insides
 
-SAID = "which the course builds on: install the release that the course was tested with"
+ADVICE = "which the course builds on: install the release that the course was tested with"
 
 
 class Handler:
@@ -21,10 +21,10 @@ class Handler:
     ("home", "where"), [(torch, "torch"), (Handler, "Handler"), (Handler(), "Handler")]
 )
 def test_a_name_of_torch_that_is_gone(home: object, where: str) -> None:
-    said = rf"^torch \S+ has no {where}\.no_such_name, {SAID}"
-    with pytest.raises(UnknownTorch, match=said):
+    sentence = rf"^torch \S+ has no {where}\.no_such_name, {ADVICE}"
+    with pytest.raises(UnknownTorch, match=sentence):
         insides.inside(home, "no_such_name")
-    with pytest.raises(UnknownTorch, match=said):
+    with pytest.raises(UnknownTorch, match=sentence):
         insides.replace(home, "no_such_name", None)
     assert not hasattr(home, "no_such_name")
 
@@ -36,7 +36,7 @@ def test_a_name_of_another_library_that_is_gone() -> None:
 
 
 def test_a_module_that_is_gone() -> None:
-    with pytest.raises(UnknownTorch, match=rf"^torch \S+ has no torch\.no\.such, {SAID}"):
+    with pytest.raises(UnknownTorch, match=rf"^torch \S+ has no torch\.no\.such, {ADVICE}"):
         insides.module("torch.no.such")
     assert insides.module("torch.distributed") is torch.distributed
 

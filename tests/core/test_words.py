@@ -77,10 +77,10 @@ def test_powers_are_written_with_raised_digits():
 
 
 def test_a_percentage_has_a_space_before_its_sign_wherever_python_writes_it():
-    found = [
+    lines = [
         f"{path.relative_to(ROOT)}: {line.strip()}"
         for path in (ROOT / "course").rglob("*.py")
         for line in path.read_text(encoding="utf-8").splitlines()
         if re.search(r":\.\d%\}", line)
     ]
-    assert found == []
+    assert lines == []

@@ -5,6 +5,7 @@ from support.python import run_python
 
 
 @pytest.mark.slow
+@pytest.mark.rest
 def test_scripts_need_no_jupyter_and_import_little():
     blocked = ("IPython", "jupyter_client", "ipywidgets", "anywidget", "matplotlib")
     heavy = ("transformers", "datasets", "sklearn", "pandas")

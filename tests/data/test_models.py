@@ -82,6 +82,7 @@ def test_a_checkpoint_that_cannot_be_loaded_gives_one_sentence(tmp_path, monkeyp
 
 
 @pytest.mark.slow
+@pytest.mark.rest
 def test_bert_learns_to_infer():
     """In 280 steps of 32 pairs, far above the one in three of chance, on pairs it has not seen."""
     train, validation = nli.tokenized("train"), nli.tokenized("validation")[:]

@@ -45,8 +45,8 @@ def scenes(sentence: str) -> set[tuple[str, ...]]:
 
 def oracle(premise: str, hypothesis: str) -> int:
     """Return the label: the hypothesis holds in all scenes of the premise, in none, or in some."""
-    given, claimed = scenes(premise), scenes(hypothesis)
-    return 0 if given <= claimed else 2 if not given & claimed else 1
+    premises, claimed = scenes(premise), scenes(hypothesis)
+    return 0 if premises <= claimed else 2 if not premises & claimed else 1
 
 
 def test_labels_agree_with_truth_in_every_scene():

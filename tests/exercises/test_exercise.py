@@ -10,12 +10,12 @@ from course.lessons import labs
 
 
 @pytest.mark.parametrize(
-    ("typed", "meant"), [("strat_here", "start_here"), ("rang", "ring"), ("MY_DDP", "my_ddp")]
+    ("typed", "name"), [("strat_here", "start_here"), ("rang", "ring"), ("MY_DDP", "my_ddp")]
 )
-def test_a_name_with_a_slip_is_answered_with_the_one_that_was_meant(typed, meant):
+def test_a_name_with_a_slip_is_answered_with_the_one_that_was_meant(typed, name):
     with pytest.raises(CourseError) as raised:
         exercise(typed)
-    assert str(raised.value) == f"There is no exercise {typed}. Did you mean {meant}?"
+    assert str(raised.value) == f"There is no exercise {typed}. Did you mean {name}?"
 
 
 def test_a_name_like_no_other_is_answered_with_the_names_of_each_lab():
@@ -33,7 +33,7 @@ def report(name: str, outcome: Outcome) -> Report:
 
 def test_a_pass_says_what_comes_next():
     """The next exercise of the lab; after the last one the lab goes on, and names the next lab."""
-    following = {name: said_of(name) for name in exercises()}
+    following = {name: next_step(name) for name in exercises()}
     for lab in labs(ROOT):
         *most, last = lab.exercises
         for name, other in zip(most, lab.exercises[1:], strict=True):
@@ -42,17 +42,17 @@ def test_a_pass_says_what_comes_next():
 
 
 def test_what_comes_next_has_not_passed_yet():
-    assert said_of("start_here", "my_all_gather") == "Next: `my_reduce_scatter`."
-    both = said_of("start_here", "my_all_gather", "my_reduce_scatter")
+    assert next_step("start_here", "my_all_gather") == "Next: `my_reduce_scatter`."
+    both = next_step("start_here", "my_all_gather", "my_reduce_scatter")
     assert both == "The later exercises of lab 00 have passed: read on there."
 
 
-def said_of(name: str, *passed: str) -> str:
+def next_step(name: str, *passed: str) -> str:
     """Return what a terminal says after the verdict that all checks hold."""
     known = replace(report(name, Outcome.PASSED), passed=passed)
-    verdict, _, said = repr(known).splitlines()[0].partition(" hold. ")
+    verdict, _, step = repr(known).splitlines()[0].partition(" hold. ")
     assert verdict == f"{name}: 1 of 1 checks"
-    return said
+    return step
 
 
 def test_a_notebook_shows_it_too_but_neither_a_failure_nor_feedback_does():
@@ -81,14 +81,14 @@ def test_an_error_that_stops_all_checks_is_one_line_but_other_faults_are_not():
     messages = [f"With 3 ranks, rank 2 {at}", f"With 2 ranks, rank 0 {at}", f"Your code {at}"]
     checks = ["test_adds", "test_ends", "test_alone"]
 
-    def said(of: list[str]) -> list[str]:
+    def rows(of: list[str]) -> list[str]:
         failed = zip(checks, of, strict=True)
         results = [Result(name, f"{name} holds", Outcome.FAILED, one) for name, one in failed]
         return repr(Report("ring", checks, results)).splitlines()
 
-    assert said(messages)[1:] == [
+    assert rows(messages)[1:] == [
         "  ✗ All 3 checks end with the same error.",
         f"      Your code {at}",
     ]
-    assert len(said([*messages[:2], "the sum is 3"])) == 7
-    assert "All 3" not in "".join(said(["the sum is 3"] * 3))
+    assert len(rows([*messages[:2], "the sum is 3"])) == 7
+    assert "All 3" not in "".join(rows(["the sum is 3"] * 3))

@@ -13,8 +13,8 @@ from course.explore.models.alpha_beta import AlphaBeta, bus_gb_per_s, fit
 
 def test_a_fit_finds_the_numbers_that_made_the_times():
     points = [(a, b, a * 3e-5 + b * 2e-10) for a, b in ((1, 1e3), (6, 1e5), (2, 1e7), (4, 3e8))]
-    found = fit(points)
-    assert (found.latency_us, found.gb_per_s) == (pytest.approx(30), pytest.approx(5))
+    link = fit(points)
+    assert (link.latency_us, link.gb_per_s) == (pytest.approx(30), pytest.approx(5))
 
 
 def test_a_fit_is_that_of_numpy_on_relative_errors():
@@ -24,9 +24,9 @@ def test_a_fit_is_that_of_numpy_on_relative_errors():
         for k in range(4, 14)
     ]
     rows = numpy.array([(a / t, b / t) for a, b, t in points])
-    wanted, *_ = numpy.linalg.lstsq(rows, numpy.ones(len(points)))
-    found = fit(points)
-    assert (found.alpha, found.beta) == pytest.approx(tuple(wanted))
+    expected, *_ = numpy.linalg.lstsq(rows, numpy.ones(len(points)))
+    link = fit(points)
+    assert (link.alpha, link.beta) == pytest.approx(tuple(expected))
 
 
 def test_a_fit_is_never_negative():

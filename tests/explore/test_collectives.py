@@ -23,9 +23,9 @@ def test_the_model_of_every_collective_is_what_real_ranks_do(there, ranks, root,
     assert run.ok, run.text(0)
     held = {(row["rank"], row["collective"]): row["holds"] for row in run.rows if "holds" in row}
     for name in COLLECTIVES:
-        wanted = Example(name, counted(ranks), root, op).after()
+        expected = Example(name, counted(ranks), root, op).after()
         assert [held[rank, name] for rank in range(ranks)] == [
-            " ".join(str(c.number) for c in cells) for cells in wanted
+            " ".join(str(c.number) for c in cells) for cells in expected
         ], name
 
 

@@ -33,8 +33,8 @@ def test_a_capacity_drops_what_is_too_much_and_nothing_else():
     for rank in range(RANKS):
         for expert in range(EXPERTS):
             taken, lost = limited.rows(rank, expert)
-            asked = limited.chosen[rank].count(expert)
-            assert (taken, lost) == (min(asked, 2), max(0, asked - 2))
+            choices = limited.chosen[rank].count(expert)
+            assert (taken, lost) == (min(choices, 2), max(0, choices - 2))
     assert limited.dropped and limited.slowdown < flow(popular=0.5).slowdown
 
 

@@ -31,10 +31,10 @@ def test_a_ring_dealt_out_sends_everything_through_the_network():
 
 @pytest.mark.parametrize(("nodes", "gpus", "link"), [(1, 8, INSIDE), (8, 1, NETWORK)])
 def test_with_one_level_all_ways_are_one_ring(nodes, gpus, link):
-    wanted = plan("ring", 8).seconds(link, 1e6)
+    expected = plan("ring", 8).seconds(link, 1e6)
     assert [
         way.seconds for way in ways(Topology(nodes, gpus, INSIDE, NETWORK), 1e6)
-    ] == pytest.approx([wanted] * 3)
+    ] == pytest.approx([expected] * 3)
 
 
 def test_a_cluster_without_nodes_is_refused():

@@ -23,8 +23,8 @@ def test_the_fate_of_gradients_is_that_of_the_numbers():
     for name, power in itertools.product(NARROW, (0, 8, 30)):
         known, histogram = FORMATS[name], gradients()
         shares = fate(name, histogram, power)
-        kept = {e: known.round(1.5 * 2.0 ** (e + power)) for e in histogram}
-        assert shares.zero == sum(histogram[e] for e in kept if kept[e] == 0) / sum(
+        rounded = {e: known.round(1.5 * 2.0 ** (e + power)) for e in histogram}
+        assert shares.zero == sum(histogram[e] for e in rounded if rounded[e] == 0) / sum(
             histogram.values()
         )
         assert sum(vars(shares).values()) == pytest.approx(1)

@@ -59,8 +59,8 @@ def test_numbers_are_rounded_and_stored_as_torch_does(name):
         assert (numbers[lost].abs() > known.largest + known.spacing(known.largest) / 2).all()
         numbers = numbers[~lost]
     stored = numbers.to(TORCHS[name])
-    wanted = stored.float().tolist()
-    assert [known.round(number) for number in numbers.tolist()] == wanted
+    expected = stored.float().tolist()
+    assert [known.round(number) for number in numbers.tolist()] == expected
     bits = stored.view(INTEGERS[known.bits]).tolist()
     assert ["".join(known.fields(number)) for number in numbers.tolist()] == [
         f"{pattern % 2**known.bits:0{known.bits}b}" for pattern in bits

@@ -65,13 +65,13 @@ def test_the_bubble_is_that_of_the_papers():
 
 
 def test_what_ranks_keep():
-    def kept(policy: str) -> list[int]:
+    def in_memory(policy: str) -> list[int]:
         return [model.kept(steps) for steps in model.schedule(policy, 4, 8, 2)]
 
-    assert kept(model.GPIPE) == [8, 8, 8, 8]
-    assert kept(model.ONE_F_ONE_B) == [4, 3, 2, 1]
-    assert kept(model.ZERO_BUBBLE) == [4, 4, 4, 4]
-    assert kept(model.INTERLEAVED) == [11, 9, 7, 5]  # chunks, half as large
+    assert in_memory(model.GPIPE) == [8, 8, 8, 8]
+    assert in_memory(model.ONE_F_ONE_B) == [4, 3, 2, 1]
+    assert in_memory(model.ZERO_BUBBLE) == [4, 4, 4, 4]
+    assert in_memory(model.INTERLEAVED) == [11, 9, 7, 5]  # chunks, half as large
 
 
 def test_a_pipeline_that_cannot_be_is_refused():

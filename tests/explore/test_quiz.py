@@ -53,8 +53,8 @@ def test_what_is_being_typed_is_drawn_and_says_nothing_of_the_answer():
 
 def test_a_question_is_the_same_for_the_same_seed_and_begins_without_predictions():
     quiz = Quiz("scatter", 4, seed=3).at(predicted=["1", "2", "3", "4"])
-    asked = quiz.example
-    assert quiz.ask("scatter", 4, seed=3).example == asked
+    question = quiz.example
+    assert quiz.ask("scatter", 4, seed=3).example == question
     assert quiz.values["predicted"] == ["", "", "", ""]
 
 

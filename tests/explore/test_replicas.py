@@ -39,20 +39,20 @@ def test_a_bert_of_base_size_is_as_wide_as_bert_base():
 
 @pytest.mark.parametrize("size", ["tiny", "mini"])
 def test_activations_are_those_that_autograd_keeps(size):
-    model, kept = bert(size), {}
+    model, saved = bert(size), {}
     own = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
 
     def keep(tensor):
         memory = tensor.untyped_storage()
         if memory.data_ptr() not in own:
-            kept[memory.data_ptr()] = memory.nbytes()
+            saved[memory.data_ptr()] = memory.nbytes()
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         output = model.bert(torch.ones(16, 64, dtype=torch.long)).last_hidden_state
     wide = output.shape[-1]
     assert model.config.num_hidden_layers == wide / DEPTH
-    assert sum(kept.values()) / output[..., 0].numel() == pytest.approx(
+    assert sum(saved.values()) / output[..., 0].numel() == pytest.approx(
         ACTIVATION * wide**2 / DEPTH, rel=0.05
     )
 
@@ -93,14 +93,16 @@ def scripts(tmp_path, monkeypatch):
 
 def test_the_bytes_that_move_are_those_of_real_tensors_on_virtual_devices(scripts):
     words, batch, devices = 11, 7, 3
-    given = scripts("devices")
+    handout = scripts("devices")
     model = nn.Sequential(nn.Embedding(words, 4), nn.Linear(4, words))
     where = virtual(devices)
-    pieces = given.scatter(torch.zeros(batch, TOKENS, dtype=torch.long), where)
-    replicas = given.replicate(model, where)
-    outputs = given.parallel_apply(replicas, [(piece,) for piece in pieces], [{}] * devices, where)
+    pieces = handout.scatter(torch.zeros(batch, TOKENS, dtype=torch.long), where)
+    replicas = handout.replicate(model, where)
+    outputs = handout.parallel_apply(
+        replicas, [(piece,) for piece in pieces], [{}] * devices, where
+    )
     gradients = torch.autograd.grad(
-        [out.sum() for out in outputs], [given.weights(replica)[0] for replica in replicas]
+        [out.sum() for out in outputs], [handout.weights(replica)[0] for replica in replicas]
     )
     plan = step(devices, batch, sum(p.numel() for p in model.parameters()), words)
     count = plan.moved
@@ -109,7 +111,7 @@ def test_the_bytes_that_move_are_those_of_real_tensors_on_virtual_devices(script
     )  # words, and as large a mask
     assert pieces[0].element_size() == ID
     assert count["weights out"] == sum(
-        w.nbytes for replica in replicas[1:] for w in given.weights(replica)
+        w.nbytes for replica in replicas[1:] for w in handout.weights(replica)
     )
     assert (
         count["logits back"]
@@ -121,24 +123,24 @@ def test_the_bytes_that_move_are_those_of_real_tensors_on_virtual_devices(script
 
 
 def test_replicas_share_no_memory_except_with_the_master(scripts):
-    given = scripts("devices")
+    handout = scripts("devices")
     model = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))
-    first, *others = given.replicate(model, virtual(3))
+    first, *others = handout.replicate(model, virtual(3))
     own = {p.data_ptr() for p in (*model.parameters(), *model.buffers())}
-    assert {p.data_ptr() for p in (*given.weights(first), *first.buffers())} == own
-    copies = [p.data_ptr() for other in others for p in (*given.weights(other), *other.buffers())]
+    assert {p.data_ptr() for p in (*handout.weights(first), *first.buffers())} == own
+    copies = [p.data_ptr() for other in others for p in (*handout.weights(other), *other.buffers())]
     assert len(set(copies)) == len(copies) and not own & set(copies)
 
 
 def test_what_a_replica_raises_reaches_the_caller_and_counts_must_agree(scripts):
-    given = scripts("devices")
+    handout = scripts("devices")
     where = virtual(2)
     with pytest.raises(RuntimeError, match="shapes"):
-        given.parallel_apply(
+        handout.parallel_apply(
             [nn.Linear(3, 3)] * 2, [(torch.ones(1, 3),), (torch.ones(1, 4),)], [{}] * 2, where
         )
     with pytest.raises(ValueError, match="1 replicas, 2 inputs"):
-        given.parallel_apply([nn.Linear(3, 3)], [(torch.ones(1, 3),)] * 2, [{}] * 2, where)
+        handout.parallel_apply([nn.Linear(3, 3)], [(torch.ones(1, 3),)] * 2, [{}] * 2, where)
 
 
 def test_gradients_are_not_recorded_where_the_caller_records_none(scripts):

@@ -38,12 +38,12 @@ def test_each_stage_holds_less_and_activations_stay():
 
 
 def test_recomputing_keeps_the_inputs_and_one_layer():
-    kept, recomputed = (
+    whole, recomputed = (
         model.activations(LLAMA, 1000, model.SINGLE, recompute) for recompute in (False, True)
     )
-    assert kept == LLAMA.layers * 1000 * LLAMA.width * 66
-    assert recomputed == LLAMA.layers * 1000 * LLAMA.width * 4 + kept / LLAMA.layers
-    assert model.activations(LLAMA, 1000, model.MIXED, False) == kept / 2
+    assert whole == LLAMA.layers * 1000 * LLAMA.width * 66
+    assert recomputed == LLAMA.layers * 1000 * LLAMA.width * 4 + whole / LLAMA.layers
+    assert model.activations(LLAMA, 1000, model.MIXED, False) == whole / 2
 
 
 def test_the_largest_model_fills_the_memory():

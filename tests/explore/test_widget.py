@@ -67,18 +67,18 @@ def test_fields_follow_the_control_that_names_them_and_a_button_counts():
     def draw(names, **_):
         return svg.card(100, " and ".join(names), [])
 
-    asked = Explorable(
+    widget = Explorable(
         draw,
         ranks=Slider("Ranks", 1, 3, 2),
         names=Fields("Names", lambda values: [f"Rank {rank}" for rank in range(values["ranks"])]),
         run=Button("Run"),
     )
-    assert asked.values["names"] == ["", ""]
-    assert "Ada and Bob" in asked.at(names=["Ada", "Bob", "Cleo"], run=1).picture
-    assert _control(asked.at(ranks=1), "names")["names"] == ["Rank 0"]
+    assert widget.values["names"] == ["", ""]
+    assert "Ada and Bob" in widget.at(names=["Ada", "Bob", "Cleo"], run=1).picture
+    assert _control(widget.at(ranks=1), "names")["names"] == ["Rank 0"]
     for wrong in ({"names": "Ada"}, {"names": [1]}, {"run": -1}, {"run": True}):
         with pytest.raises(CourseError, match=r"is a list of texts|how often it was pressed"):
-            asked.at(**wrong)
+            widget.at(**wrong)
 
 
 def test_slider_stops_are_round_rise_and_hold_the_first_value():

@@ -38,10 +38,14 @@ def test_a_plain_python_knows_no_rank(monkeypatch):
 
 def test_a_group_without_a_named_backend_takes_that_of_the_accelerator(monkeypatch):
     for device, backend in (("cuda", "nccl"), ("cpu", "gloo")):
-        found = torch.device(device)
-        monkeypatch.setattr(torch._C, "_get_accelerator", lambda found=found: found)
+        accelerator = torch.device(device)
+        monkeypatch.setattr(
+            torch._C, "_get_accelerator", lambda accelerator=accelerator: accelerator
+        )
         monkeypatch.setattr(  # which 2.15 uses instead
-            torch.accelerator, "current_accelerator", lambda check_available, found=found: found
+            torch.accelerator,
+            "current_accelerator",
+            lambda check_available, accelerator=accelerator: accelerator,
         )
         config = dist.distributed_c10d.BackendConfig(dist.Backend("undefined"))
         assert config.get_device_backend_map() == {device: backend}
@@ -54,8 +58,8 @@ def test_what_nccl_takes_and_when_it_connects():
         "CPU tensors",
         '`"cpu:gloo,cuda:nccl"`',
     )
-    told = " ".join(dist.init_process_group.__doc__.split())
-    assert "NCCL: the communicator is immediately formed" in told
+    text = " ".join(dist.init_process_group.__doc__.split())
+    assert "NCCL: the communicator is immediately formed" in text
     assert dist.Backend.backend_capability["nccl"] == ["cuda"]
     both = dist.distributed_c10d.BackendConfig(dist.Backend("cpu:gloo,cuda:nccl"))
     assert both.get_device_backend_map() == {"cpu": "gloo", "cuda": "nccl"}
@@ -85,8 +89,8 @@ def test_since_2_15_nccl_without_a_device_connects_at_once_too(monkeypatch):
     guess = c10d._nccl2_device(SimpleNamespace(enable_reconfigure=False, process_group=group))
     assert guess == group.bound_device_id == torch.device("cuda", 1)  # and a barrier takes it
     if hasattr(c10d, "ProcessGroupNCCL2"):  # not where torch was built without CUDA
-        told = " ".join(c10d.ProcessGroupNCCL2.comm_ptr.__doc__.split())
-        assert "a single communicator, created in its constructor" in told
+        text = " ".join(c10d.ProcessGroupNCCL2.comm_ptr.__doc__.split())
+        assert "a single communicator, created in its constructor" in text
 
 
 def test_the_names_of_the_two_halves():

@@ -264,12 +264,12 @@ def test_how_to_keep_buffers_apart():
     says("08_scaling", "model.broadcast_buffers = False")
     with warnings.catch_warnings(action="error"):
         quiet = DistributedDataParallel(nn.BatchNorm1d(2), **option)
-        told = DistributedDataParallel(nn.BatchNorm1d(2))
-        told.broadcast_buffers = False
+        wrapped = DistributedDataParallel(nn.BatchNorm1d(2))
+        wrapped.broadcast_buffers = False
     if renamed:
         with pytest.warns(FutureWarning, match="`broadcast_buffers` is deprecated"):
             DistributedDataParallel(nn.BatchNorm1d(2), broadcast_buffers=False)
-    for ddp in (quiet, told):
+    for ddp in (quiet, wrapped):
         with torch.no_grad(), Messages() as messages:
             ddp(torch.ones(2, 2))
         assert messages.names == []

@@ -18,7 +18,7 @@ from course.given import digits_task
 
 LAB = "12_fewer_messages"
 pytestmark = pytest.mark.usefixtures("alone", "one_thread")
-KEPT: list[dist.ProcessGroup] = []  # to the end of the process
+GROUPS: list[dist.ProcessGroup] = []  # to the end of the process
 
 
 def test_a_hook_gets_the_state_and_a_bucket_and_must_say_that_it_returns_a_future():
@@ -84,7 +84,7 @@ def test_power_sgd_begins_late_and_has_a_memory():
 
 def test_power_sgd_sends_two_narrow_matrices_once_it_has_begun(monkeypatch):
     says(LAB, "two columns")
-    KEPT.append(dist.group.WORLD)  # a thread of the group may drop it last, and then torch aborts
+    GROUPS.append(dist.group.WORLD)  # a thread of the group may drop it last, and then torch aborts
     sent, real = [], dist.all_reduce
     monkeypatch.setattr(dist, "all_reduce", lambda t, **k: sent.append(t.numel()) or real(t, **k))
     state = power.PowerSGDState(None, matrix_approximation_rank=2, start_powerSGD_iter=2)

@@ -49,12 +49,12 @@ def test_accelerate_does_nothing_until_the_last_batch_of_a_step():
 
 def test_the_trainer_searches_for_unused_parameters_by_itself(tmp_path):
     assert "`ddp_find_unused_parameters=False`" in OF_TRAINER
-    found = []
+    searches = []
     for options in ({}, {"ddp_find_unused_parameters": False}):
         arguments = transformers.TrainingArguments(tmp_path, use_cpu=True, report_to=[], **options)
         trainer = transformers.Trainer(torch.nn.Linear(1, 1), arguments)
         handler = trainer.accelerator.ddp_handler
         if handler is None:
             pytest.skip(f"transformers {transformers.__version__} sets it among several ranks only")
-        found.append(handler.find_unused_parameters)
-    assert found == [True, False]
+        searches.append(handler.find_unused_parameters)
+    assert searches == [True, False]

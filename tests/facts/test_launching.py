@@ -54,8 +54,8 @@ def test_a_rank_per_gpu():
 
 def test_elastic_launches(monkeypatch):
     says("04_ddp_in_practice", "`torchrun --nnodes 2:4 --max-restarts 3`", "three times")
-    asked = config(monkeypatch, "--nnodes", "2:4", "--max-restarts", "3")
-    assert (asked.min_nodes, asked.max_nodes, asked.max_restarts) == (2, 4, 3)
+    settings = config(monkeypatch, "--nnodes", "2:4", "--max-restarts", "3")
+    assert (settings.min_nodes, settings.max_nodes, settings.max_restarts) == (2, 4, 3)
     assert config(monkeypatch, "--nnodes", "2").max_restarts == 0
 
 
@@ -64,8 +64,8 @@ def test_all_end_when_the_machine_of_the_rendezvous_has_failed():
     port = free_port()
 
     def agent(is_host: bool) -> tuple:
-        asked = RendezvousParameters("c10d", f"localhost:{port}", "job", 1, 2, is_host=is_host)
-        return c10d_rendezvous_backend.create_backend(asked)
+        parameters = RendezvousParameters("c10d", f"localhost:{port}", "job", 1, 2, is_host=is_host)
+        return c10d_rendezvous_backend.create_backend(parameters)
 
     host, store = agent(True)
     other, _ = agent(False)
@@ -145,7 +145,7 @@ def test_the_debug_server():
 def test_gnus_openmp_has_no_helpers_in_a_child():
     says("00_start_here", "GNU's OpenMP", "waits forever")
     assert list(Path(torch.__file__).parent.glob("lib/libgomp*"))
-    asked = """
+    code = """
 import os, signal, torch
 torch.set_num_threads(2)
 torch.ones(1000, 1000).exp()
@@ -156,8 +156,8 @@ if child == 0:
     os._exit(0)
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
-    told = subprocess.run([sys.executable, "-W", "ignore", "-c", asked], capture_output=True)
-    assert int(told.stdout) == -signal.SIGALRM
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True)
+    assert int(done.stdout) == -signal.SIGALRM
 
 
 def test_cuda_refuses_to_go_on_in_a_child():
@@ -197,15 +197,15 @@ def test_accelerate_on_a_cpu_starts_one_process_unless_told(tmp_path):
     says("07b_six_ways", "`accelerate launch --cpu --num_processes 2`")
     for options in (["--num_processes", "2"], ["--cpu", "--num_processes", "2"]):
         assert accelerated(tmp_path, *options) == ["none none"]
-    told = ["--multi_gpu", "--num_processes", "2"]
-    assert accelerated(tmp_path, *told, ACCELERATE_USE_CPU="1") == ["0 2", "1 2"]
+    launch_options = ["--multi_gpu", "--num_processes", "2"]
+    assert accelerated(tmp_path, *launch_options, ACCELERATE_USE_CPU="1") == ["0 2", "1 2"]
 
 
 @pytest.mark.sampled
 @pytest.mark.slow
 def test_ddp_under_detail_over_gloo():
     says("04b_clinic", "torch 2.15")
-    asked = """
+    code = """
 import torch, torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
@@ -213,7 +213,7 @@ DistributedDataParallel(torch.nn.Linear(1, 1))
 """
     for level, crashes in (("DETAIL", True), ("INFO", False)):
         env = os.environ | {"TORCH_DISTRIBUTED_DEBUG": level}
-        done = subprocess.run([sys.executable, "-c", asked], capture_output=True, env=env)
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=env)
         assert bool(done.returncode) == crashes, done.stderr.decode()
 
 

@@ -20,9 +20,9 @@ LAB = "13_long_sequences"
 def test_torchs_context_parallelism_needs_a_gpu_and_misses_a_function_imported_by_name():
     says(LAB, "torch 2.13 ends with a `NotImplementedError`")
     says(LAB, "each query sees the keys of its own rank only")
-    found = on_ranks(2, on_rank_context.tried, src=Path(), limit=PATIENCE_S)
-    assert all("for_cpu" in rank["error"] for rank in found)
-    assert all(rank["own keys only"] for rank in found)
+    results = on_ranks(2, on_rank_context.tried, src=Path(), limit=PATIENCE_S)
+    assert all("for_cpu" in rank["error"] for rank in results)
+    assert all(rank["own keys only"] for rank in results)
 
 
 @pytest.mark.slow
@@ -32,9 +32,11 @@ def test_torch_deals_out_tokens_in_zigzag(tmp_path):
     solutions.write(LAB, tmp_path)
     names: dict = {}
     exec((tmp_path / "split_sequence.py").read_text(), names)
-    found = on_ranks(2, on_rank_context.tried, src=Path(), limit=PATIENCE_S)
+    results = on_ranks(2, on_rank_context.tried, src=Path(), limit=PATIENCE_S)
     zigzag = names["zigzag"](on_rank_context.TOKENS, 2)
-    assert all(torch.equal(rank["places"], mine) for rank, mine in zip(found, zigzag, strict=True))
+    assert all(
+        torch.equal(rank["places"], mine) for rank, mine in zip(results, zigzag, strict=True)
+    )
 
 
 def test_torch_gathers_all_keys_and_values_unless_they_are_to_go_round():

@@ -61,10 +61,10 @@ def test_restarted_ranks_share_the_store_of_the_dead(store, monkeypatch):
     place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(store.port), "RANK": "0"}
     for name, value in {**place, "WORLD_SIZE": "1", "TORCHELASTIC_USE_AGENT_STORE": "True"}.items():
         monkeypatch.setenv(name, value)
-    for life, found in ((0, False), (1, True)):
+    for life, restarted in ((0, False), (1, True)):
         monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", str(life))
         own, _, _ = next(iter(dist.rendezvous("env://", timeout=LONG)))
-        assert own.check(["address"]) == found  # the same keys in each life
+        assert own.check(["address"]) == restarted  # the same keys in each life
         own.set("address", "of this life")
     switch = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
     assert switch in inspect.getsource(dynamic_rendezvous.DynamicRendezvousHandler)
@@ -81,5 +81,5 @@ def test_only_some_backends_shrink():
 
 def test_aborting_a_group_of_nccl():
     says(LAB, "_abort_process_group")
-    said = inspect.getdoc(c10d._abort_process_group)
-    assert "experimental" in said and "TORCH_NCCL_ASYNC_ERROR_HANDLING" in said
+    text = inspect.getdoc(c10d._abort_process_group)
+    assert "experimental" in text and "TORCH_NCCL_ASYNC_ERROR_HANDLING" in text

@@ -58,8 +58,8 @@ def test_a_reduce_scatter_over_gloo_is_an_all_reduce(ranks):
 
 
 def test_a_step_split_by_data_sends_what_it_says():
-    said, sent = on_ranks(3, on_rank_facts.by_data, src=Path(), limit=PATIENCE_S)[0]
-    assert sent == pytest.approx(said, rel=0.1)
+    returned, sent = on_ranks(3, on_rank_facts.by_data, src=Path(), limit=PATIENCE_S)[0]
+    assert sent == pytest.approx(returned, rel=0.1)
 
 
 def test_a_minimum_shows_a_single_0(collectives):
@@ -80,13 +80,13 @@ def test_the_root_of_a_group_is_a_rank_of_the_job(ranks):
 
 def test_what_is_told_of_a_rank_that_does_not_come(ranks):
     says("04b_clinic", "monitored_barrier", "torch 2.13", "`dist.barrier(timeout=...)`")
-    told = ranks[0]["timeouts"]
-    assert "Rank 1 failed to pass monitoredBarrier" in told["monitored"]
-    assert "imed out" in told["wait"]
+    timeouts = ranks[0]["timeouts"]
+    assert "Rank 1 failed to pass monitoredBarrier" in timeouts["monitored"]
+    assert "imed out" in timeouts["wait"]
     if torch.__version__ >= (2, 13):
-        assert "imed out" in told["barrier"]
+        assert "imed out" in timeouts["barrier"]
     else:
-        assert "unexpected keyword argument 'timeout'" in told["barrier"]
+        assert "unexpected keyword argument 'timeout'" in timeouts["barrier"]
 
 
 def test_what_ddp_makes_equal(ranks):
@@ -117,14 +117,14 @@ def test_the_scaler_asks_the_ranks_of_a_sharded_model(ranks):
 
 def test_what_detail_finds_of_five_disagreements(ranks):
     says("06b_horovod_engine", "three of them")
-    for rank, found in enumerate(each["disagreements"] for each in ranks):
+    for rank, answers in enumerate(each["disagreements"] for each in ranks):
         for name in ("shape", "dtype", "kind"):
-            assert "Detected mismatch between collectives" in found[name][0]
-        assert found["op"] == ("", [2, 2]), rank
-    told = [rank["disagreements"]["root"][0] for rank in ranks]
-    assert all(told) and not any("Detected mismatch" in error for error in told)
+            assert "Detected mismatch between collectives" in answers[name][0]
+        assert answers["op"] == ("", [2, 2]), rank
+    messages = [rank["disagreements"]["root"][0] for rank in ranks]
+    assert all(messages) and not any("Detected mismatch" in error for error in messages)
     # A later rank may instead report that the first to give up has closed the connection.
-    assert any("imed out" in error for error in told), told
+    assert any("imed out" in error for error in messages), messages
 
 
 def test_a_restart_changes_the_last_digits_from_three_ranks_on():

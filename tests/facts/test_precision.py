@@ -82,9 +82,9 @@ def test_cudas_third_list_takes_the_widest():
 def test_the_lists_of_the_lesson_are_those_that_were_tried():
     (lesson,) = (lesson for lesson in lessons(ROOT) if lesson.name == "05b_autocast")
     script = lesson.scripts(solved=True)["src/my_autocast.py"]
-    found: dict = {}
-    exec("\n".join(line for line in script.split("\n\n") if "LOW = {" in line), found)
-    assert (found["LOW"], found["FULL"]) == (set(LOW), set(FULL))
+    formats: dict = {}
+    exec("\n".join(line for line in script.split("\n\n") if "LOW = {" in line), formats)
+    assert (formats["LOW"], formats["FULL"]) == (set(LOW), set(FULL))
 
 
 @pytest.mark.parametrize("name", ["softmax", "layer_norm", "sum"])
@@ -165,9 +165,9 @@ def test_a_bf16_number_is_the_upper_half_of_an_fp32_number():
 
 def test_since_2_13_what_e4m3_cannot_hold_is_cut():
     says("05_mixed_precision", "448", "torch 2.13")
-    kept = torch.tensor([465.0, math.inf]).to(torch.float8_e4m3fn).float()
-    assert bool((kept == 448).all()) == (torch.__version__ >= (2, 13))
-    assert bool(kept.isnan().all()) == (torch.__version__ < (2, 13))
+    cut = torch.tensor([465.0, math.inf]).to(torch.float8_e4m3fn).float()
+    assert bool((cut == 448).all()) == (torch.__version__ >= (2, 13))
+    assert bool(cut.isnan().all()) == (torch.__version__ < (2, 13))
 
 
 def test_what_8_bits_hold():
@@ -208,8 +208,8 @@ def test_the_older_fsdp_has_a_scaler_of_its_own():
 @pytest.mark.sampled
 def test_products_are_full_float32_until_one_asks():
     says("05b_autocast", "set_float32_matmul_precision")
-    asked = "import torch; print(torch.get_float32_matmul_precision())"
-    answer = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True)
+    code = "import torch; print(torch.get_float32_matmul_precision())"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert answer.stdout.strip() == "highest"
 
 

@@ -14,12 +14,12 @@ from course.data import nli
 
 def shares(epoch: int, length: int = 10, ranks: int = 4) -> list[list[int]]:
     """Return what each rank draws in an epoch."""
-    found = []
+    parts = []
     for rank in range(ranks):
         sampler = DistributedSampler(range(length), ranks, rank)
         sampler.set_epoch(epoch)
-        found.append(list(sampler))
-    return found
+        parts.append(list(sampler))
+    return parts
 
 
 def test_a_loader_refuses_a_sampler_beside_shuffle():

@@ -68,8 +68,8 @@ def test_only_a_forked_worker_has_a_process_group(alone, how):
 def test_how_workers_are_started_by_default():
     says(LESSON, "Python 3.14")
     ask = "import multiprocessing; print(multiprocessing.get_start_method())"
-    told = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == ("forkserver" if sys.version_info >= (3, 14) else "fork")
+    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ("forkserver" if sys.version_info >= (3, 14) else "fork")
 
 
 def test_a_loader_reads_two_batches_ahead_of_each_worker():
@@ -151,16 +151,16 @@ def test_the_way_can_be_chosen_since_5_2():
 
 def test_workers_without_a_file_are_idle(files, tmp_path, monkeypatch):
     says(LESSON, "idle")
-    told_of = logging.FileHandler(tmp_path / "told.log")  # the forked workers write there, too
-    monkeypatch.setattr(logging.getLogger("datasets"), "handlers", [told_of])
+    log = logging.FileHandler(tmp_path / "told.log")  # the forked workers write there, too
+    monkeypatch.setattr(logging.getLogger("datasets"), "handlers", [log])
     stream = stream_of(files[:1])
-    told = stream.map(lambda sample: sample | {"worker": get_worker_info().id})
+    mapped = stream.map(lambda sample: sample | {"worker": get_worker_info().id})
     for rank in (1, 0):
-        own = split_dataset_by_node(told, rank, 2)
+        own = split_dataset_by_node(mapped, rank, 2)
         assert {one["worker"] for batch in loader(own) for one in batch} == {0}
         warned = "Too many dataloader workers: 2" in (tmp_path / "told.log").read_text()
         assert warned == (rank == 0)
-    told_of.close()
+    log.close()
 
 
 def test_shuffling_needs_the_same_seed_on_all_ranks(files):
@@ -205,8 +205,8 @@ def test_what_lay_in_the_buffer_is_lost_since_5_1_mostly(tmp_path):
         files[-1].write_text("\n".join(rows))
 
     def stream():
-        found = datasets.load_dataset("json", data_files=list(map(str, files)), streaming=True)
-        return found["train"].shuffle(seed=0, buffer_size=20)
+        dataset = datasets.load_dataset("json", data_files=list(map(str, files)), streaming=True)
+        return dataset["train"].shuffle(seed=0, buffer_size=20)
 
     stopped, continued = stream(), stream()
     samples = iter(stopped)

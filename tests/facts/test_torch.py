@@ -62,13 +62,13 @@ def calls_of_c_in(call) -> int:
 
 def test_python_launches_what_goes_forward_and_torch_what_goes_backward():
     says("07_strategies", "*launches*", "`backward()`")
-    found = {}
+    threads = {}
     for layers in (10, 200):
         x, results = torch.ones(2, requires_grad=True), []
         model = nn.Sequential(*(nn.Tanh() for _ in range(layers)))
         forward = calls_of_c_in(lambda model=model, x=x, to=results: to.append(model(x).sum()))
-        found[layers] = forward, calls_of_c_in(results[0].backward)
-    assert found[200][0] - found[10][0] >= 190 and found[200][1] == found[10][1]
+        threads[layers] = forward, calls_of_c_in(results[0].backward)
+    assert threads[200][0] - threads[10][0] >= 190 and threads[200][1] == threads[10][1]
 
 
 def test_a_synchronized_batchnorm_communicates_both_ways():

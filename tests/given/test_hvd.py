@@ -69,7 +69,7 @@ def test_a_disagreement_is_an_error_on_every_rank_and_the_engine_goes_on(ranks):
 
 
 def test_what_cannot_be_sent_is_refused_where_it_is_called(ranks):
-    told = ranks(2, on_rank.bad_input)[0]
+    errors = ranks(2, on_rank.bad_input)[0]
     words = ("contiguous", "no rank 7", "no rows", "dtype")
     words += ("int16 cannot be sent over Gloo or NCCL", "init() first")
     words += (
@@ -80,8 +80,8 @@ def test_what_cannot_be_sent_is_refused_where_it_is_called(ranks):
         "under way",
         "more gradients",
     )
-    assert len(told) == len(words)
-    for error, word in zip(told, words, strict=True):
+    assert len(errors) == len(words)
+    for error, word in zip(errors, words, strict=True):
         assert word in error
 
 

@@ -12,9 +12,9 @@ def answered(*requests: Request) -> list[tuple[str, str]]:
     table = plain.Negotiation(2)
     for rank, request in enumerate(requests):
         table.hear(rank % 2, request, 0.0)
-    found = [(answer.key[0], answer.error) for answer in table.answers()]
+    pairs = [(answer.key[0], answer.error) for answer in table.answers()]
     assert table.answers() == []
-    return found
+    return pairs
 
 
 def test_an_operation_is_answered_when_both_ranks_have_asked_for_it():

@@ -85,8 +85,8 @@ hvd.shutdown()
     (written,) = tmp_path.iterdir()
     events = json.loads(written.read_text())["traceEvents"]
     rows = {event["args"]["name"] for event in events if event["ph"] == "M"}
-    wanted = {"DYNAMIC": ("later.json", {"after"}), "now.json": (name, {"before", "after"})}
-    assert (written.name, rows) == wanted[name]
+    expected = {"DYNAMIC": ("later.json", {"after"}), "now.json": (name, {"before", "after"})}
+    assert (written.name, rows) == expected[name]
 
 
 def test_to_import_the_room_starts_no_thread():

@@ -43,15 +43,15 @@ def test_a_module_that_two_layers_share_belongs_to_neither():
 
 
 @pytest.mark.parametrize(
-    ("layers", "said"),
+    ("layers", "sentence"),
     [
         (lambda net: [net["a"], nn.Linear(2, 2)], r"layers\[1\] is not a module of the model"),
         (lambda net: [net["a"], net["a"]], "give each layer once"),
     ],
 )
-def test_wrong_layers_are_refused(layers, said):
+def test_wrong_layers_are_refused(layers, sentence):
     net = model()
-    with pytest.raises(CourseError, match=said):
+    with pytest.raises(CourseError, match=sentence):
         sharding.by_unit(net, layers(net))
 
 
@@ -63,8 +63,8 @@ def test_a_layer_returns_one_tensor():
 
 
 def test_the_given_unit_is_that_of_the_solved_lab_and_takes_a_group():
-    solved, given = solutions.scripts("10_sharding")["flat_unit.py"], inspect.getsource(units)
-    assert methods_of_unit(given) == methods_of_unit(solved)
+    solved, source = solutions.scripts("10_sharding")["flat_unit.py"], inspect.getsource(units)
+    assert methods_of_unit(source) == methods_of_unit(solved)
 
 
 class WithoutGroup(ast.NodeTransformer):

@@ -121,13 +121,13 @@ def test_practice_nodes_share_the_gpus_that_their_user_may_see(
     enter(monkeypatch, count, variable)
     made = nodes.Nodes(nodes_count, loopback=True)
     try:
-        given = [made.environment(node)[VARIABLE] for node in range(nodes_count)]
+        devices = [made.environment(node)[VARIABLE] for node in range(nodes_count)]
     finally:
         made.close()
-    dealt = [number for list_ in given for number in gpus.visible(list_, uuids(count))[0]]
+    dealt = [number for list_ in devices for number in gpus.visible(list_, uuids(count))[0]]
     assert len(dealt) == len(set(dealt)) == seen // nodes_count * nodes_count
     assert set(dealt) <= set(gpus.visible(variable, uuids(count))[0])
-    for list_ in given:
+    for list_ in devices:
         enter(monkeypatch, count, list_)
         assert torch.cuda.device_count() == hardware.gpu_count() == seen // nodes_count
         for ranks in (1, 2):

@@ -141,8 +141,8 @@ def test_a_fault_is_read(name, old, new, says):
     lab, script = name.split("/")
     scripts = solutions.scripts(lab)
     scripts = scripts | {script: replaced(scripts[script], old, new)}
-    found = {fault for main in scripts for fault in faults(Program.of(main, scripts))}
-    assert any(fault.startswith(script) and says in fault for fault in found), found
+    lines = {fault for main in scripts for fault in faults(Program.of(main, scripts))}
+    assert any(fault.startswith(script) and says in fault for fault in lines), lines
 
 
 @pytest.fixture(scope="module")

@@ -43,8 +43,8 @@ def test_a_script_answers(name, tmp_path, monkeypatch):
     run = launch(["python", f"src/{script}"], limit=ENOUGH_S, env={"OMP_NUM_THREADS": "1"})
     if run.ok or run.reason is Reason.LIMIT:
         return
-    said = run.text(0, "stderr").strip().splitlines()
-    last = said[-1]
-    in_words = "Traceback" not in "".join(said) and IN_WORDS.fullmatch(last)
+    lines = run.text(0, "stderr").strip().splitlines()
+    last = lines[-1]
+    in_words = "Traceback" not in "".join(lines) and IN_WORDS.fullmatch(last)
     others = (OF_ARGPARSE, OF_COURSE, OF_TORCH)
-    assert in_words or any(words.match(last) for words in others), said
+    assert in_words or any(words.match(last) for words in others), lines

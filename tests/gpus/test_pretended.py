@@ -83,11 +83,11 @@ def ranks(tmp_path_factory):
 
 
 def test_tensors_and_devices(ranks):
-    (found,) = ranks(1, on_rank.alone, list(SAMPLES))
+    (results,) = ranks(1, on_rank.alone, list(SAMPLES))
     differ = {
         sample: got
-        for (sample, wanted), got in zip(SAMPLES.items(), found, strict=True)
-        if not got.startswith(wanted)
+        for (sample, expected), got in zip(SAMPLES.items(), results, strict=True)
+        if not got.startswith(expected)
     }
     assert differ == {}
 
@@ -99,8 +99,8 @@ def test_statistics_of_the_memory_come_after_initialization(ranks):
 
 
 def test_nothing_is_said_of_a_right_script(ranks):
-    for rank, found in enumerate(ranks(2, on_rank.as_it_should_be)):
-        assert found == {
+    for rank, result in enumerate(ranks(2, on_rank.as_it_should_be)):
+        assert result == {
             "said": "",
             "backend": "nccl",
             "total": [2.0, 2.0],
@@ -115,9 +115,9 @@ def test_nothing_is_said_of_a_right_script(ranks):
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_use_of_nccl_is_named(ranks, name):
     where, words = WRONG[name]
-    found = ranks(2, on_rank.wrong, name)
-    assert [rank for rank in (0, 1) if words in found[rank]] == where, found
-    assert [rank for rank in (0, 1) if found[rank]] == where, found
+    results = ranks(2, on_rank.wrong, name)
+    assert [rank for rank in (0, 1) if words in results[rank]] == where, results
+    assert [rank for rank in (0, 1) if results[rank]] == where, results
 
 
 def test_a_torch_whose_inside_has_moved_is_named():

@@ -154,7 +154,7 @@ def cases(samples: dict) -> list:
     return [(rule, case) for rule in samples for case in samples[rule]]
 
 
-def found(rule: str, program: Program) -> list[str]:
+def faults_of(rule: str, program: Program) -> list[str]:
     """Return what one rule says about a program."""
     (function,) = (function for function in RULES if function.__name__ == rule)
     return [text for _, _, text in function(program)]
@@ -167,13 +167,13 @@ def test_every_rule_has_samples():
 @pytest.mark.parametrize(("rule", "case"), cases(WRONG))
 def test_a_rule_finds_its_fault(rule, case):
     text, says = case
-    (said,) = found(rule, sample(text))
-    assert says in said and said.endswith(".") and "\n" not in said
+    (sentence,) = faults_of(rule, sample(text))
+    assert says in sentence and sentence.endswith(".") and "\n" not in sentence
 
 
 @pytest.mark.parametrize(("rule", "text"), cases(RIGHT))
 def test_a_rule_lets_what_is_right_pass(rule, text):
-    assert found(rule, sample(text)) == []
+    assert faults_of(rule, sample(text)) == []
 
 
 def test_a_program_is_read_with_the_modules_that_it_imports():

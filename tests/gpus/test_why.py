@@ -87,27 +87,27 @@ def warm_ranks() -> None:
     await_warm_ranks()
 
 
-def asked(folder: Path, before: str = "", steps: int = 60) -> Answer:
+def answer_on(folder: Path, before: str = "", steps: int = 60) -> Answer:
     """Return what `why` says about the script, with something done before it."""
     script = folder / "train.py"
     script.write_text(before + SCRIPT.replace("STEPS", str(steps)))
     words = ["torchrun", "--standalone", "--nproc-per-node", "2", runner.__file__, "2"]
-    run, told = watch_ranks([*words, str(script)])
+    run, reports = watch_ranks([*words, str(script)])
     assert run.ok, run.text(run.first_failed)
     assert [run.text(rank, "stdout") for rank in (0, 1)] == ["True"] * 2
-    assert all(rank.device == "cuda" and rank.backend == "nccl" for rank in told)
-    return Answer(told)
+    assert all(rank.device == "cuda" and rank.backend == "nccl" for rank in reports)
+    return Answer(reports)
 
 
 def test_it_starts_and_accuses_nobody_of_what_it_cannot_see(tmp_path: Path) -> None:
-    answer = asked(tmp_path)
+    answer = answer_on(tmp_path)
     assert answer.causes == []
-    said = " ".join(str(answer).split())
-    assert f"The ranks compute on GPUs, and {NO_PROFILER}" in said and "Cure" not in said
+    text = " ".join(str(answer).split())
+    assert f"The ranks compute on GPUs, and {NO_PROFILER}" in text and "Cure" not in text
 
 
 def test_what_a_profiler_records_becomes_the_verdict(tmp_path: Path) -> None:
-    answer = asked(tmp_path, PROFILER)
+    answer = answer_on(tmp_path, PROFILER)
     first = answer.causes[0]
     assert (first.cause, first.rank) == ("copies", None)
     # Not by the answer's share: on a busy machine it also reports that one rank's steps are longer.
@@ -116,14 +116,14 @@ def test_what_a_profiler_records_becomes_the_verdict(tmp_path: Path) -> None:
         for slice_ in (slice_ for step in rank.on_gpu for slice_ in step.slices):
             lasts[slice_.kind] += slice_.end - slice_.start
         assert lasts["copies"] / lasts.total() == pytest.approx(0.75, abs=0.05)
-    said = " ".join(str(answer).split())
-    assert "the mean of 5 steps on 2 ranks while torch.profiler recorded the GPUs" in said
-    assert "pin_memory=True" in said
+    text = " ".join(str(answer).split())
+    assert "the mean of 5 steps on 2 ranks while torch.profiler recorded the GPUs" in text
+    assert "pin_memory=True" in text
 
 
 @pytest.mark.parametrize(
     ("before", "steps", "blind"), [(PROFILER, 27, TOO_SHORT), (OWN_PROFILER, 60, TAKEN)]
 )
 def test_why_there_is_no_record(tmp_path: Path, before: str, steps: int, blind: str) -> None:
-    answer = asked(tmp_path, before, steps)
+    answer = answer_on(tmp_path, before, steps)
     assert answer.causes == [] and blind in " ".join(str(answer).split())

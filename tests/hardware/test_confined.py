@@ -23,8 +23,8 @@ BOTH = pytest.mark.parametrize("name", confined.MACHINES)
 def verdict(name: str, number: int, *arguments: int, audit: int | None = None) -> int:
     """Return what the filter for a machine says about a call."""
     machine = confined.MACHINES[name]
-    given = [*arguments, *[0] * 6][:6]
-    call = struct.pack("=IIQ6Q", number, machine.audit if audit is None else audit, 0, *given)
+    numbers = [*arguments, *[0] * 6][:6]
+    call = struct.pack("=IIQ6Q", number, machine.audit if audit is None else audit, 0, *numbers)
     lines = list(struct.iter_unpack("=HBBI", confined.program(machine)))
     at = register = 0
     while True:
@@ -63,7 +63,7 @@ def test_sockets_of_the_usual_families(name):
 
 @BOTH
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "reason"),
     [
         (mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, ALLOWED),
         (mmap.MAP_SHARED, ALLOWED),  # of a file
@@ -71,9 +71,9 @@ def test_sockets_of_the_usual_families(name):
         (0x03 | mmap.MAP_ANONYMOUS, REFUSED),  # MAP_SHARED_VALIDATE
     ],
 )
-def test_memory_that_is_shared_by_no_file(name, flags, said):
+def test_memory_that_is_shared_by_no_file(name, flags, reason):
     call = confined.MMAP[confined.MACHINES[name].column]
-    assert verdict(name, call, 0, 4096, 3, flags) == said
+    assert verdict(name, call, 0, 4096, 3, flags) == reason
 
 
 @BOTH
@@ -88,9 +88,9 @@ def test_the_numbers_are_those_of_the_system(name):
     header, column = HEADERS[name], confined.MACHINES[name].column
     if not header.is_file():
         pytest.skip(f"this system has no {header}")
-    found = dict(re.findall(r"^#define __NR(?:3264)?_(\w+)\s+(\d+)", header.read_text(), re.M))
+    numbers = dict(re.findall(r"^#define __NR(?:3264)?_(\w+)\s+(\d+)", header.read_text(), re.M))
     ours = confined.REFUSED | {"socket": confined.SOCKET, "mmap": confined.MMAP}
-    assert "keyctl" in found
+    assert "keyctl" in numbers
     for call, pair in ours.items():
-        if call in found:  # an older system has not heard of the newest
-            assert pair[column] == int(found[call]), call
+        if call in numbers:  # an older system has not heard of the newest
+            assert pair[column] == int(numbers[call]), call

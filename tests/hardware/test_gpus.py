@@ -46,11 +46,11 @@ def test_links_of_a_mixed_box():
 
 
 def test_a_driver_that_knows_little_still_shows_its_gpus():
-    asked = [
+    calls = [
         name for name in dir(FakeNvml) if name.startswith("nvmlDeviceGet") and "Count" not in name
     ]
     here = box(
-        FakeNvml("A", "A", unsupported=[name for name in asked if "HandleByIndex" not in name])
+        FakeNvml("A", "A", unsupported=[name for name in calls if "HandleByIndex" not in name])
     )
     assert [link.kind for link in here.links] == ["?"]
     assert here.gpus[1] == gpus.Gpu(1, 1, "NVIDIA GPU", None, None)

@@ -21,8 +21,8 @@ DENIED = "bwrap: setting up uid map: Permission denied"
 def box(monkeypatch, tmp_path):
     """A box with all tools, on which bubblewrap fails with these words."""
 
-    def make(said: str, apparmor: str | None = None) -> None:
-        failed = subprocess.CompletedProcess([], 1, "", said + "\n")
+    def make(stderr: str, apparmor: str | None = None) -> None:
+        failed = subprocess.CompletedProcess([], 1, "", stderr + "\n")
         monkeypatch.setattr(isolation.shutil, "which", lambda tool: f"/usr/bin/{tool}")
         monkeypatch.setattr(isolation.subprocess, "run", lambda *args, **options: failed)
         setting = tmp_path / "apparmor"
@@ -34,7 +34,7 @@ def box(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("said", "apparmor", "fix"),
+    ("stderr", "apparmor", "fix"),
     [
         (DENIED, "1", "`sudo apt-get install apparmor-profiles`"),
         (DENIED, "0", "a container must allow user namespaces"),
@@ -42,9 +42,9 @@ def box(monkeypatch, tmp_path):
         ("bwrap: Unknown option --disable-userns", None, "0.8 or later is needed"),
     ],
 )
-def test_why_bubblewrap_does_not_work(box, said, apparmor, fix):
-    box(said, apparmor)
-    assert isolation.missing().startswith(f"bubblewrap does not work here ({said}): ")
+def test_why_bubblewrap_does_not_work(box, stderr, apparmor, fix):
+    box(stderr, apparmor)
+    assert isolation.missing().startswith(f"bubblewrap does not work here ({stderr}): ")
     assert fix in isolation.missing()
 
 
@@ -128,11 +128,11 @@ def test_the_solutions_are_nowhere(way, tmp_path):
     (tmp_path / "handed_in").mkdir()
     words = [python, "-c", OUTSIDE, str(tmp_path / "handed_in"), str(src), LOOK]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
-    *found, last = done.stdout.splitlines()
+    *lines, last = done.stdout.splitlines()
     root, code = last.split()
     assert (code, done.stderr) == ("0", "")
     assert (Path(root) == ROOT) == (way == "clone")
-    assert found == []
+    assert lines == []
 
 
 def test_a_clone_in_a_folder_that_is_seen_is_empty_but_for_the_course(monkeypatch):

@@ -105,8 +105,8 @@ def test_what_the_launcher_prints_is_shown(client: Client) -> None:
 def test_what_cannot_start_is_one_sentence(client: Client, words: list[str], sentence: str) -> None:
     client.script("script", "print('ran')")
     answer = client.run(*words)
-    said = (answer["refused"] or answer["shown"]).strip()
-    assert sentence in said and "\n" not in said
+    message = (answer["refused"] or answer["shown"]).strip()
+    assert sentence in message and "\n" not in message
     assert not answer.get("ok")
 
 

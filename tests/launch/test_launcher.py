@@ -44,7 +44,7 @@ def too_few(count: int, gpus: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("gpus", "visible", "count", "used", "said"),
+    ("gpus", "visible", "count", "used", "message"),
     [
         (0, None, 4, 0, []),
         (1, None, 1, 1, []),
@@ -58,12 +58,12 @@ def too_few(count: int, gpus: str) -> list[str]:
         (8, "GPU-6666,GPU-1111", 3, 0, too_few(3, "2 GPUs")),
     ],
 )
-def test_a_gpu_for_every_rank_or_for_none(monkeypatch, gpus, visible, count, used, said) -> None:
+def test_a_gpu_for_every_rank_or_for_none(monkeypatch, gpus, visible, count, used, message) -> None:
     on(monkeypatch, gpus, visible)
     before, notes = os.environ[VARIABLE], Notes()
     assert launcher._prepare(notes, count) == used
-    assert notes == said
-    assert os.environ[VARIABLE] == ("" if said else before)
+    assert notes == message
+    assert os.environ[VARIABLE] == ("" if message else before)
     assert os.environ["OMP_NUM_THREADS"] == str(8 // count)
 
 
@@ -75,8 +75,8 @@ def test_gpus_that_torch_cannot_use_are_hidden_from_a_script_that_counts_them(mo
 
 def test_gpus_asked_for_by_word(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hardware, "gpu_count", lambda: 0)
-    said = "This box has no GPU that can be used: give --nproc-per-node a number"
-    with pytest.raises(SystemExit, match=said):
+    message = "This box has no GPU that can be used: give --nproc-per-node a number"
+    with pytest.raises(SystemExit, match=message):
         launcher._need_gpus("gpu")
     assert launcher._need_gpus("2") is None
     monkeypatch.setattr(hardware, "gpu_count", lambda: 3)

@@ -97,10 +97,10 @@ def test_a_port_that_is_taken_is_torchs_to_refuse() -> None:
 def resolves(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
     """Have every host name mean these addresses."""
     families = [socket.AF_INET6 if ":" in address else socket.AF_INET for address in addresses]
-    found = [
+    links = [
         (f, socket.SOCK_STREAM, 6, "", (a, 0)) for f, a in zip(families, addresses, strict=True)
     ]
-    monkeypatch.setattr(loopback.socket, "getaddrinfo", lambda *_, **__: found)
+    monkeypatch.setattr(loopback.socket, "getaddrinfo", lambda *_, **__: links)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_without_ipv6_a_name_that_means_both_is_bound_to_ipv4(monkeypatch) -> No
 
 def test_gloo_is_told_the_interface_by_the_name_that_this_system_has(monkeypatch) -> None:
     monkeypatch.setattr(loopback, "stores_on_loopback", lambda: None)
-    for names, told in ((["lo", "eth0"], "lo"), (["en0", "lo0"], "lo0"), (["en0"], None)):
+    for names, interface in ((["lo", "eth0"], "lo"), (["en0", "lo0"], "lo0"), (["en0"], None)):
         monkeypatch.setenv("GLOO_SOCKET_IFNAME", "one that is set")
         loopback.stay_there()
         assert os.environ["GLOO_SOCKET_IFNAME"] == "one that is set"
@@ -147,4 +147,4 @@ def test_gloo_is_told_the_interface_by_the_name_that_this_system_has(monkeypatch
             loopback.socket, "if_nameindex", lambda names=names: list(enumerate(names))
         )
         loopback.stay_there()
-        assert os.environ.get("GLOO_SOCKET_IFNAME") == told
+        assert os.environ.get("GLOO_SOCKET_IFNAME") == interface

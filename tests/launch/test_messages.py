@@ -66,7 +66,7 @@ MODULES = sorted(
     path for path in Path(course.launch.__file__).parent.glob("*.py") if path.name != "__init__.py"
 )
 PROCESSES = r"(every process|client|warm server|supervisor|launcher|forked launcher or rank)"
-TOLD_BY = re.compile(r"(Client|Supervisor|Launcher) to (itself|client|supervisor|launcher)\b")
+DIRECTION = re.compile(r"(Client|Supervisor|Launcher) to (itself|client|supervisor|launcher)\b")
 
 
 def test_every_message_has_a_sample() -> None:
@@ -137,7 +137,7 @@ def test_what_is_no_message_ends_the_conversation(sent: bytes) -> None:
 
 @pytest.mark.parametrize("kind", MESSAGES.values(), ids=MESSAGES)
 def test_message_says_who_tells_whom(kind: type) -> None:
-    assert TOLD_BY.match(kind.__doc__)
+    assert DIRECTION.match(kind.__doc__)
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: path.stem)

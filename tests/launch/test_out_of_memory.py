@@ -36,12 +36,14 @@ def test_the_count_of_the_group_before_that_of_the_machine(system: Path) -> None
     assert out_of_memory.kills() == 1
 
 
-@pytest.mark.parametrize(("code", "kills", "told"), [(-9, 1, True), (-9, 0, False), (1, 1, False)])
+@pytest.mark.parametrize(
+    ("code", "kills", "reported"), [(-9, 1, True), (-9, 0, False), (1, 1, False)]
+)
 def test_a_rank_that_was_killed_is_told_with_the_evidence(
-    code: int, kills: int, told: bool
+    code: int, kills: int, reported: bool
 ) -> None:
     run = Run(["torchrun", "script.py"], RUNS, memory_kills=kills)
     for event in (RankStarted(0, 1, 0.0), RankEnded(0, code), RunEnded(Reason.FINISHED, 1, 0)):
         run.take(event)
     shown = " ".join(run_ending.story(run, 5))
-    assert ("the system killed 1 process because memory had run out" in shown) is told
+    assert ("the system killed 1 process because memory had run out" in shown) is reported

@@ -10,8 +10,8 @@ from course.launch.messages import Lines, Note, Progress
 from course.launch.output import KEPT_CHARS, KEPT_LINES, LAST_LINES, Log, Output
 
 
-class Heard(list):
-    """What a client is told."""
+class Events(list):
+    """The events that a client receives."""
 
     @property
     def lines(self) -> list[str]:
@@ -26,10 +26,10 @@ class Stream:
     """A pipe, its reading end an `Output`."""
 
     def __init__(self, folder: Path) -> None:
-        self.heard, self.folder = Heard(), folder
+        self.events, self.folder = Events(), folder
         read, self.write_end = os.pipe()
-        self.log = Log(folder, self.heard.append)
-        self.output = Output(read, 1, "stdout", self.log, self.heard.append)
+        self.log = Log(folder, self.events.append)
+        self.output = Output(read, 1, "stdout", self.log, self.events.append)
 
     def write(self, data: bytes) -> None:
         """Write, and have everything read."""
@@ -52,12 +52,12 @@ def stream(tmp_path: Path) -> Stream:
 
 def test_lines_are_whole(stream: Stream) -> None:
     stream.write(b"one\ntw")
-    assert stream.heard.lines == ["one"]
+    assert stream.events.lines == ["one"]
     stream.write(b"o\n\nthree")
-    assert stream.heard.lines == ["one", "two", ""]
+    assert stream.events.lines == ["one", "two", ""]
     stream.end()
-    assert stream.heard.lines == ["one", "two", "", "three"]
-    assert all((event.rank, event.stream) == (1, "stdout") for event in stream.heard)
+    assert stream.events.lines == ["one", "two", "", "three"]
+    assert all((event.rank, event.stream) == (1, "stdout") for event in stream.events)
     assert (stream.folder / "rank1.log").read_bytes() == b"one\ntwo\n\nthree"
     assert run_folder.FINISHED in {file.name for file in stream.folder.iterdir()}
 
@@ -66,7 +66,7 @@ def test_a_character_split_between_reads_is_whole(stream: Stream) -> None:
     euro = "€\n".encode()
     stream.write(euro[:1])
     stream.write(euro[1:])
-    assert stream.heard.lines == ["€"]
+    assert stream.events.lines == ["€"]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_character_split_between_reads_is_whole(stream: Stream) -> None:
 )
 def test_what_is_shown_of_a_line(stream: Stream, written: bytes, shown: str) -> None:
     stream.write(written)
-    assert stream.heard.lines == [shown]
+    assert stream.events.lines == [shown]
     stream.end()
     assert (stream.folder / "rank1.log").read_bytes() == written
 
@@ -90,10 +90,10 @@ def test_what_is_shown_of_a_line(stream: Stream, written: bytes, shown: str) -> 
 def test_first_and_last_of_many_lines(stream: Stream) -> None:
     total = KEPT_LINES + 1000
     stream.write(b"".join(b"%d\n" % i for i in range(total)))
-    assert stream.heard.lines == [str(i) for i in range(KEPT_LINES)]
+    assert stream.events.lines == [str(i) for i in range(KEPT_LINES)]
     stream.end()
-    assert stream.heard.lines[KEPT_LINES:] == [str(i) for i in range(total - LAST_LINES, total)]
-    assert stream.heard[-1].skipped == total - KEPT_LINES - LAST_LINES
+    assert stream.events.lines[KEPT_LINES:] == [str(i) for i in range(total - LAST_LINES, total)]
+    assert stream.events[-1].skipped == total - KEPT_LINES - LAST_LINES
     assert (stream.folder / "rank1.log").read_text().count("\n") == total
 
 
@@ -114,23 +114,23 @@ def test_progress_is_shown_while_its_line_has_no_end(
         stream.write(b"\r%d" % i)
         stream.output.show_progress()
         now[0] += 0.1
-    shown = stream.heard.progress
+    shown = stream.events.progress
     assert shown[0] == "0" and 3 <= len(shown) <= 5  # a few times a second
     stream.write(b"\n")
-    assert stream.heard.lines == ["9"]
+    assert stream.events.lines == ["9"]
 
 
 def test_half_a_line_is_no_progress(stream: Stream) -> None:
     """Python writes a traceback in pieces, and a busy machine may pause between two of them."""
     stream.write(b'Traceback (most recent call last):\n  File "ddp.py"')
     stream.output.show_progress()
-    assert stream.heard.progress == []
+    assert stream.events.progress == []
 
 
 def test_disk_that_refuses_is_mentioned_once(stream: Stream) -> None:
     (stream.folder / "rank1.log").mkdir()  # so that it cannot be opened, not even by root
     stream.write(b"a\n")
     stream.write(b"b\n")
-    notes = [event.text for event in stream.heard if isinstance(event, Note)]
+    notes = [event.text for event in stream.events if isinstance(event, Note)]
     assert notes == [f"the log in {stream.folder} stops here: Is a directory; the run goes on."]
-    assert stream.heard.lines == ["a", "b"]
+    assert stream.events.lines == ["a", "b"]

@@ -28,11 +28,11 @@ def test_metrics_are_a_table() -> None:
 
 def test_what_gloo_raises_is_told_without_its_source_and_advice() -> None:
     run = Run(["torchrun", "script.py"], RUNS)
-    said = (
+    message = (
         "RuntimeError: [/src/gloo/transport/tcp/pair.cc:553] Connection closed by peer "
         "[127.0.0.1]:23476. This is typically caused by a remote worker crashing. Good luck!"
     )
-    run.lines = [Line(0, "stderr", text) for text in (TRACEBACK, '  File "a.py"', said)]
+    run.lines = [Line(0, "stderr", text) for text in (TRACEBACK, '  File "a.py"', message)]
     assert run.raised(0) == "RuntimeError: Connection closed by peer [127.0.0.1]:23476."
 
 

@@ -66,12 +66,12 @@ def test_what_a_folder_holds_beside_our_files_keeps_it() -> None:
 
 
 def test_a_renamed_or_copied_folder_stays() -> None:
-    kept = ended(0).rename(RUNS / OURS.format(9000))
+    copy = ended(0).rename(RUNS / OURS.format(9000))
     shutil.copytree(ended(1), RUNS / OURS.format(9001))
     shutil.copytree(RUNS / OURS.format(1), RUNS / "best")
     outside = (RUNS / OURS.format(1)).rename("elsewhere")
     (RUNS / OURS.format(1)).symlink_to(outside.resolve())
-    for path in (kept, RUNS / OURS.format(9001), RUNS / "best", RUNS / OURS.format(1)):
+    for path in (copy, RUNS / OURS.format(9001), RUNS / "best", RUNS / OURS.format(1)):
         assert not run_folder.may_go(path), path
 
 

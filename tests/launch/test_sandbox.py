@@ -26,8 +26,8 @@ def test_a_copy_has_the_files_and_no_links(tmp_path: Path) -> None:
     src.chmod(0o700)
     with Sandbox.around(src, letters=2) as sandbox:
         copied = sandbox.outside / "submitted"
-        found = [str(path.relative_to(copied)) for path in sorted(copied.rglob("*"))]
-        assert found == ["parts", "parts/ring.py"]
+        names = [str(path.relative_to(copied)) for path in sorted(copied.rglob("*"))]
+        assert names == ["parts", "parts/ring.py"]
         assert copied.stat().st_mode & 0o777 == 0o755  # a user of no rights reads it
         assert sorted(path.name for path in sandbox.outside.glob("rank*")) == ["rank0", "rank1"]
     assert not sandbox.outside.exists()
@@ -37,6 +37,6 @@ def test_a_folder_that_is_too_large_is_not_copied(tmp_path: Path, monkeypatch) -
     monkeypatch.setattr(isolation, "DISK", 10)
     with (tmp_path / "weights.pt").open("wb") as file:
         file.truncate(2**40)
-    said = "holds more than 10 B: keep only the scripts there"
-    with pytest.raises(CourseError, match=said), Sandbox.around(tmp_path, letters=1):
+    reason = "holds more than 10 B: keep only the scripts there"
+    with pytest.raises(CourseError, match=reason), Sandbox.around(tmp_path, letters=1):
         pass

@@ -84,14 +84,14 @@ def elsewhere(script: str) -> str:
 
 
 def test_place_is_the_call_of_the_script(script: str) -> None:
-    found = stacks.call_sites(run_of(reduces(script), barriers(script), elsewhere(script), None))
-    assert found == {
+    sites = stacks.call_sites(run_of(reduces(script), barriers(script), elsewhere(script), None))
+    assert sites == {
         0: CallSite("all_reduce", script, 2),
         1: CallSite("barrier", script, 3),
         2: CallSite("", script, 5),
     }
-    assert str(found[0]) == "waits in all_reduce at ddp.py:2   dist.all_reduce(x)"
-    assert str(found[2]) == "is at ddp.py:5   time.sleep(9)"
+    assert str(sites[0]) == "waits in all_reduce at ddp.py:2   dist.all_reduce(x)"
+    assert str(sites[2]) == "is at ddp.py:5   time.sleep(9)"
 
 
 def test_backward_waits_too(script: str) -> None:
@@ -107,10 +107,10 @@ def test_forward_waits_where_ddp_sends_its_buffers_and_not_where_it_computes(scr
     syncs = f"{ddp}:2363 _distributed_broadcast_coalesced; {ddp}:2425 _sync_buffers"
     sends = f"{syncs}; {ddp}:1886 forward; {module}"
     computes = f"{TORCH}/nn/modules/linear.py:134 forward; {module}; {ddp}:1890 forward; {module}"
-    found = stacks.call_sites(
+    sites = stacks.call_sites(
         run_of(f"{sends}; {script}:2 <module>", f"{computes}; {script}:2 <module>")
     )
-    assert found == {0: CallSite("forward", script, 2), 1: CallSite("", script, 2)}
+    assert sites == {0: CallSite("forward", script, 2), 1: CallSite("", script, 2)}
 
 
 def test_frames_of_the_course_and_of_libraries_are_no_place(script: str) -> None:
@@ -123,8 +123,8 @@ def test_frames_of_the_course_and_of_libraries_are_no_place(script: str) -> None
 
 def test_where_no_script_is_a_given_file_is_named_with_its_functions() -> None:
     """It waits in the learner's place, which may have made the mistake two lines before."""
-    given, line = stacks.GIVEN / "serving.py", 49
-    waits = f"{C10D}:2741 recv; {given}:{line} receive; {given}:90 distribute"
+    file, line = stacks.GIVEN / "serving.py", 49
+    waits = f"{C10D}:2741 recv; {file}:{line} receive; {file}:90 distribute"
     (place,) = stacks.call_sites(run_of(f"{waits}; {OWN}/checks/on_rank.py:9 serve")).values()
     expected = "waits in recv at serving.py:49 (in receive(), called by distribute())"
     assert str(place).startswith(expected)

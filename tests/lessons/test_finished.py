@@ -66,9 +66,9 @@ def test_what_is_missing_is_told_with_its_line(tmp_path: Path, old: str, new: st
     (tmp_path / f"{NAME}.md").write_text(TEXT.replace(old, new), encoding="utf-8")
     broken = read(tmp_path / f"{NAME}.md")
     every = [broken if lesson.name == NAME else lesson for lesson in lessons(ROOT)]
-    told = finished.faults(ROOT, every, [broken])
-    assert any(reason in fault for fault in told), told
-    assert all(fault.startswith(f"course/lessons/{NAME}.md:") for fault in told)
+    lines = finished.faults(ROOT, every, [broken])
+    assert any(reason in fault for fault in lines), lines
+    assert all(fault.startswith(f"course/lessons/{NAME}.md:") for fault in lines)
 
 
 def test_the_first_lab_needs_no_other_and_the_next_ones_do():

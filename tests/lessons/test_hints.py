@@ -26,7 +26,7 @@ An intro.
 """
 
 
-def wanted(root: Path, text: str | None) -> None:
+def is_refused(root: Path, text: str | None) -> None:
     if text is not None:
         (root / "course" / "lessons" / hints.FILE).write_text(text)
     select(root, ["00_adding"], {"sum.svg"}, checks={"adding"})
@@ -48,7 +48,7 @@ def test_hints_are_read_by_exercise_in_order(root: Path):
 
 
 def test_a_hint_for_each_todo_is_enough(root: Path):
-    wanted(root, TWO)
+    is_refused(root, TWO)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_hint_for_each_todo_is_enough(root: Path):
 def test_a_lesson_with_other_than_a_hint_for_each_todo_is_refused(root, text, count):
     line = GOOD.splitlines().index("%%writefile src/adding.py") + 1
     with pytest.raises(CourseError) as refused:
-        wanted(root, text)
+        is_refused(root, text)
     assert str(refused.value) == (
         f"course/lessons/00_adding.md:{line}: adding has 2 TODOs and {count} fuller hints: "
         "write one for each in course/lessons/hints.md"

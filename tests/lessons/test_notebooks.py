@@ -56,15 +56,15 @@ def test_both_notebooks_have_the_same_cells_tags_and_metadata(finished):
 
 def test_a_second_build_changes_nothing(copied):
     """A build also begins without what checks have kept next to the solutions."""
-    kept = copied / "solutions" / "src" / "kept" / "ring.json"
-    kept.parent.mkdir()
-    kept.write_text("{}")
-    shutil.copytree(kept.parent, copied / "labs" / "src" / "kept")
+    progress = copied / "solutions" / "src" / "kept" / "ring.json"
+    progress.parent.mkdir()
+    progress.write_text("{}")
+    shutil.copytree(progress.parent, copied / "labs" / "src" / "kept")
     before = {path: path.read_bytes() for path in copied.rglob("*") if path.is_file()}
     assert built(copied, NAME, "01_next") == []
-    assert not kept.parent.exists()
-    assert {path: path.read_bytes() for path in before.keys() - {kept}} == {
-        path: content for path, content in before.items() if path != kept
+    assert not progress.parent.exists()
+    assert {path: path.read_bytes() for path in before.keys() - {progress}} == {
+        path: content for path, content in before.items() if path != progress
     }
 
 

@@ -13,10 +13,10 @@ from course.lessons.rules import Surroundings, problems, select
 
 def faults(root: Path, *texts: str, checks: Set[str] = frozenset()) -> list[str]:
     """The faults of lessons in order, without the path: ``LINE: reason``."""
-    found = lessons(course(root, **{f"n{number}": text for number, text in enumerate(texts)}))
+    every = lessons(course(root, **{f"n{number}": text for number, text in enumerate(texts)}))
     made = {(root / "labs" / "01_next.ipynb").resolve(), (root / "images" / "sum.svg").resolve()}
     return [
-        line.partition(".md:")[2] for _, line in problems(found, Surroundings(root, made, checks))
+        line.partition(".md:")[2] for _, line in problems(every, Surroundings(root, made, checks))
     ]
 
 
@@ -135,8 +135,8 @@ BROKEN = {
 
 @pytest.mark.parametrize(("text", "expected"), BROKEN.values(), ids=BROKEN)
 def test_refused_with_line_and_reason(tmp_path, text, expected):
-    found = faults(tmp_path, text)
-    assert any(fault.startswith(expected) for fault in found), found
+    lines = faults(tmp_path, text)
+    assert any(fault.startswith(expected) for fault in lines), lines
 
 
 def test_two_lessons_may_not_write_one_script(tmp_path):

@@ -73,8 +73,8 @@ def test_an_error_in_a_solution_is_seen_unless_it_is_meant(copied):
         ]
 
     assert change_solution(copied, fail) == [f"solutions/{NAME}.ipynb has a cell that failed"]
-    meant = HEADER + "# T\n\n```{code-cell}\n:tags: [raises-exception]\n\n1 / 0\n```\n"
-    root = course(copied / "meant", meant=meant)
+    source = HEADER + "# T\n\n```{code-cell}\n:tags: [raises-exception]\n\n1 / 0\n```\n"
+    root = course(copied / "meant", meant=source)
     assert built(root) == []
     assert complaints(root) == []
     assert notebook(root, "solutions", "00_meant").cells[1].outputs[0].ename == "ZeroDivisionError"

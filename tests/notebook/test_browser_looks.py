@@ -56,6 +56,6 @@ def test_the_terminal_does_not_alarm_anybody(page, server, course_folder):
     """Kernel and browser talk to each other without a warning; teachers' nbgrader may add one."""
     trust([course_folder / LAB])
     open_notebook(page, server, LAB)
-    said = (course_folder / TERMINAL).read_text().splitlines()
-    assert any(line.startswith("Labs ") for line in said)
-    assert [line for line in said if "ping_timeout" in line or "eavesdropping" in line] == []
+    lines = (course_folder / TERMINAL).read_text().splitlines()
+    assert any(line.startswith("Labs ") for line in lines)
+    assert [line for line in lines if "ping_timeout" in line or "eavesdropping" in line] == []

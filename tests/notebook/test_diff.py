@@ -21,9 +21,9 @@ def device():
 def test_lines_are_counted_without_blank_ones_and_the_markers_of_a_solution(tmp_path):
     for name, text in (("before.py", BEFORE), ("after.py", AFTER)):
         (tmp_path / name).write_text(text)
-    found = diff(str(tmp_path / "before.py"), str(tmp_path / "after.py"))
-    assert (found.added, found.removed) == (2, 1)
-    assert "SOLUTION" not in repr(found) and "SOLUTION" not in found._repr_html_()
+    difference = diff(str(tmp_path / "before.py"), str(tmp_path / "after.py"))
+    assert (difference.added, difference.removed) == (2, 1)
+    assert "SOLUTION" not in repr(difference) and "SOLUTION" not in difference._repr_html_()
 
 
 def test_a_script_that_is_not_written_yet_is_named(tmp_path):

@@ -38,7 +38,7 @@ def test_a_terminal_says_so_too_and_a_pipe_does_not(labs: Path) -> None:
     terminal, end = pty.openpty()
     on_terminal = subprocess.run(command, stdout=subprocess.PIPE, stderr=end, text=True, check=True)
     os.close(end)
-    said = os.read(terminal, 65536).decode()
+    output = os.read(terminal, 65536).decode()
     os.close(terminal)
-    assert f"{EXERCISE}: check 1 of " in said and said.endswith("\r\x1b[K")
+    assert f"{EXERCISE}: check 1 of " in output and output.endswith("\r\x1b[K")
     assert on_terminal.stdout == piped.stdout

@@ -111,12 +111,12 @@ def test_the_best_of_all_runs_is_kept_where_the_lab_says_what_is_best(
     cell(ASK)
     cell(IT_WAS)
     assert guesses.read("growth", labs / "src").best is None, "nobody said what is better"
-    for best, kept in (("max", [3, 4, 4]), ("min", [3, 3, 2])):
+    for best, bests in (("max", [3, 4, 4]), ("min", [3, 3, 2])):
         guesses.path("growth", labs / "src").unlink()
-        for value, known in zip((3, 4, 2), kept, strict=True):
+        for value, known in zip((3, 4, 2), bests, strict=True):
             cell(f"it_was('growth', {value}, best={best})")
-            found = guesses.read("growth", labs / "src")
-            assert (found.value, found.best) == (value, known)
+            guess = guesses.read("growth", labs / "src")
+            assert (guess.value, guess.best) == (value, known)
 
 
 def test_choices_and_text(cell: RunCell, labs: Path) -> None:

@@ -136,8 +136,8 @@ def test_a_broken_file_is_put_aside_and_said_once(tmp_path: Path, capsys, conten
     assert guesses.recall(TIME, tmp_path) == TIME
     [aside] = path.parent.iterdir()
     assert aside.read_bytes() == content and aside.name.startswith("barrier.json.broken-")
-    said = capsys.readouterr().out
-    assert said.count("\n") == 1 and "and guesses are kept from here on." in said
+    output = capsys.readouterr().out
+    assert output.count("\n") == 1 and "and guesses are kept from here on." in output
     guesses.write(replace(TIME, guess=3.0, guessed=AT), tmp_path)
     assert [known.guess for known in guesses.every(tmp_path)] == [3.0]
 
@@ -155,5 +155,5 @@ def test_a_question_that_an_update_has_changed_puts_the_old_guess_aside(tmp_path
 def test_where_nothing_can_be_written_a_sentence_says_so(tmp_path: Path, capsys) -> None:
     (tmp_path / "kept").write_text("in the way")
     guesses.write(replace(TIME, guess=3.0, guessed=AT), tmp_path)
-    said = capsys.readouterr().out
-    assert said.startswith("This guess is not kept: ") and said.count("\n") == 1
+    output = capsys.readouterr().out
+    assert output.startswith("This guess is not kept: ") and output.count("\n") == 1

@@ -33,15 +33,15 @@ def run(tmp_path: Path) -> Iterator[Callable[[str], str]]:
     )
 
     def run(source: str) -> str:
-        said = []
+        lines = []
 
         def note(message: dict) -> None:
             content = message["content"]
-            said.append(content.get("text") or content.get("data", {}).get("text/plain", ""))
+            lines.append(content.get("text") or content.get("data", {}).get("text/plain", ""))
 
         reply = client.execute_interactive(source, output_hook=note, timeout=PATIENCE_S)
         assert reply["content"]["status"] == "ok", reply["content"]
-        return "".join(said)
+        return "".join(lines)
 
     yield run
     client.stop_channels()
@@ -58,8 +58,8 @@ def test_a_magic_loads_the_course_and_says_so_once(run):
 
 
 def test_a_guess_loads_it_too(run):
-    said = run("%%guess growth times\nBy what factor does the time grow?")
-    assert said.startswith("The course was not loaded") and said.endswith("A guess.")
+    output = run("%%guess growth times\nBy what factor does the time grow?")
+    assert output.startswith("The course was not loaded") and output.endswith("A guess.")
 
 
 def test_the_first_cell_of_a_lab_prints_nothing_and_no_name_is_left_behind(run):

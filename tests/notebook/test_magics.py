@@ -120,10 +120,10 @@ def test_the_curves_of_a_run_that_went_well_end_at_its_last_step(
 ) -> None:
     script = labs / "src" / "steps.py"
     logs = "from course import log\nfor step in (10, 20):\n    log(step=step, steps=24, a=1)\n"
-    for end, said in (("", "All 24 steps: a 1"), ("raise SystemExit(1)", "Step 20 of 24: a 1")):
+    for end, title in (("", "All 24 steps: a 1"), ("raise SystemExit(1)", "Step 20 of 24: a 1")):
         script.write_text(logs + end)
         cell("%python src/steps.py")
-        assert pictures[-1].alt.startswith(said)
+        assert pictures[-1].alt.startswith(title)
 
 
 def test_open_todo_is_one_calm_line(cell: RunCell, labs: Path) -> None:
@@ -208,7 +208,7 @@ def test_time_limit_that_makes_no_sense(cell: RunCell, line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "sentence"),
     [
         ("%torchrun --standalone --nproc-per-node 2 src/none.py", NO_SCRIPT),
         ("%python src/none.py", NO_SCRIPT),
@@ -222,9 +222,9 @@ def test_time_limit_that_makes_no_sense(cell: RunCell, line: str) -> None:
         ("%accelerate lunch src/none.py", "invalid choice"),
     ],
 )
-def test_what_cannot_start(cell: RunCell, line: str, said: str) -> None:
+def test_what_cannot_start(cell: RunCell, line: str, sentence: str) -> None:
     ran = cell(line)
     assert refused(ran)
     first = ran.shown.splitlines()[0]
-    assert said in first
+    assert sentence in first
     assert len(ran.shown.splitlines()) <= 2

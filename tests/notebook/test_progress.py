@@ -16,9 +16,11 @@ TEXT = "answer = 42\n"
 
 def report(*outcomes: str, exercise: str = "ring") -> Report:
     """A report on checks a, b, ... with these outcomes."""
-    asked = tuple("abc"[: len(outcomes)])
-    results = [Result(name, "", Outcome(said)) for name, said in zip(asked, outcomes, strict=True)]
-    return Report(exercise, asked, results)
+    checks = tuple("abc"[: len(outcomes)])
+    results = [
+        Result(name, "", Outcome(outcome)) for name, outcome in zip(checks, outcomes, strict=True)
+    ]
+    return Report(exercise, checks, results)
 
 
 def test_what_passed_is_read_again_with_the_script_that_passed(tmp_path: Path) -> None:
@@ -27,8 +29,8 @@ def test_what_passed_is_read_again_with_the_script_that_passed(tmp_path: Path) -
     assert (begun.holds, begun.checks, begun.passed, begun.script) == (["a"], 2, "", "")
     progress.record(report("passed", "passed"), TEXT, tmp_path)
     progress.record(report("failed", "passed"), "worse", tmp_path)
-    kept = progress.read("ring", tmp_path)
-    assert kept.holds == ["b"] and kept.passed <= kept.when and kept.script == TEXT
+    record = progress.read("ring", tmp_path)
+    assert record.holds == ["b"] and record.passed <= record.when and record.script == TEXT
     assert [path.name for path in (tmp_path / "kept").iterdir()] == ["ring.json"]
 
 
@@ -76,11 +78,11 @@ def test_a_broken_file_is_put_aside_and_said_once(tmp_path: Path, capsys, conten
     path.parent.mkdir()
     path.write_bytes(content)
     assert progress.read("ring", tmp_path) is None
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     [aside] = path.parent.iterdir()
     assert aside.read_bytes() == content and aside.name.startswith("ring.json.broken-")
-    assert "ring.json could not be read. It is now ring.json.broken-" in said
-    assert said.count("\n") == 1
+    assert "ring.json could not be read. It is now ring.json.broken-" in output
+    assert output.count("\n") == 1
     progress.record(report("passed"), TEXT, tmp_path)
     assert progress.read("ring", tmp_path).script == TEXT and aside.read_bytes() == content
     assert capsys.readouterr().out == ""
@@ -104,9 +106,9 @@ def test_where_nothing_can_be_written_a_sentence_says_so(tmp_path, capsys, fault
     else:
         (tmp_path / "kept").write_text("in the way")
         progress.record(report("passed"), TEXT, tmp_path)
-    said = capsys.readouterr().out
-    assert said.startswith("This result is not kept for the map of the labs: ")
-    assert said.count("\n") == 1
+    output = capsys.readouterr().out
+    assert output.startswith("This result is not kept for the map of the labs: ")
+    assert output.count("\n") == 1
 
 
 def test_two_notebooks_at_once_lose_nothing(tmp_path: Path) -> None:

@@ -31,8 +31,8 @@ def prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (prefix / "share" / "jupyter" / "lab").mkdir(parents=True)
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "kernel"))
     install(tmp_path / "kernel" / "share" / "jupyter", "anywidget", MANAGER)
-    found = [str(tmp_path / name / "share" / "jupyter") for name in ("home", "kernel")]
-    monkeypatch.setattr(server.paths, "jupyter_path", lambda: found)
+    folders = [str(tmp_path / name / "share" / "jupyter") for name in ("home", "kernel")]
+    monkeypatch.setattr(server.paths, "jupyter_path", lambda: folders)
     return prefix
 
 
@@ -94,8 +94,8 @@ def test_a_sentence_says_what_to_install_and_pictures_stand_in_until_it_is_there
     python = prefix / "bin" / "python"
     start(str(python), *SLEEP)
     server.inspect(shell)
-    said = capsys.readouterr().out
-    assert said.count("\n") == 1 and f"`{python} -m pip install ipywidgets anywidget`" in said
+    output = capsys.readouterr().out
+    assert output.count("\n") == 1 and f"`{python} -m pip install ipywidgets anywidget`" in output
     for _ in range(2):  # each explorable has a class of its own
         assert shown(shell) == {"image/svg+xml", "text/plain"}
     install(prefix / "share" / "jupyter", MANAGER, "anywidget")

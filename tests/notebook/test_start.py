@@ -18,8 +18,8 @@ def keep(src: Path, *names: str, passed: bool = True) -> None:
     """What `%check` keeps of exercises."""
     for name in names:
         when = "2026-11-22T15:20:00"
-        kept = progress.Record(name, when, ["a"], 2, when if passed else "", "script")
-        progress.write(kept, src)
+        record = progress.Record(name, when, ["a"], 2, when if passed else "", "script")
+        progress.write(record, src)
 
 
 def exercises(*numbers: str) -> list[str]:

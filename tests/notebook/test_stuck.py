@@ -47,9 +47,9 @@ def test_an_edition_without_solutions_has_hints_and_says_so(
 def test_a_hint_is_for_the_first_todo_that_is_open(cell: RunCell, labs: Path) -> None:
     script, third, fifth = labs / "src" / "ring.py", hints()[0], hints()[2]
     script.write_text(blank())
-    said = cell("%hint ring").result.text
-    assert said.startswith(f"**TODO 3.** {third}\n")
-    assert said.endswith("For another TODO: `%hint ring 4`, `%hint ring 5` or `%hint ring 6`.")
+    shown = cell("%hint ring").result.text
+    assert shown.startswith(f"**TODO 3.** {third}\n")
+    assert shown.endswith("For another TODO: `%hint ring 4`, `%hint ring 5` or `%hint ring 6`.")
     text = script.read_text().replace('raise NotImplementedError("TODO 3', 'print("')
     script.write_text(text.replace('raise NotImplementedError("TODO 4', 'print("'))
     assert cell("%hint ring").result.text.startswith(f"**TODO 5.** {fifth}")
@@ -59,8 +59,8 @@ def test_a_hint_is_for_the_first_todo_that_is_open(cell: RunCell, labs: Path) ->
 def test_where_no_todo_is_open_all_hints_are_there(cell: RunCell, labs: Path) -> None:
     (labs / "src" / "ring.py").write_text("answer = 42\n")
     for script in ("written", "missing"):
-        said = cell("%hint ring").result.text
-        assert all(hint in said for hint in hints()) and "another" not in said, script
+        text = cell("%hint ring").result.text
+        assert all(hint in text for hint in hints()) and "another" not in text, script
         (labs / "src" / "ring.py").unlink(missing_ok=True)
 
 
@@ -83,11 +83,11 @@ def test_a_reset_keeps_the_learners_version_and_offers_the_blank_cell(
 ) -> None:
     script = labs / "src" / "ring.py"
     script.write_text("mine = 1\n")
-    said = cell("%reset ring").shown.splitlines()
-    assert said[0] == "src/ring.py is as it was handed out, with its TODOs open."
-    [kept] = (labs / "src" / "kept").iterdir()
-    assert said[1] == f"Your version is kept: src/kept/{kept.name}"
-    assert kept.read_text() == "mine = 1\n" and script.read_text() == blank()
+    lines = cell("%reset ring").shown.splitlines()
+    assert lines[0] == "src/ring.py is as it was handed out, with its TODOs open."
+    [backup] = (labs / "src" / "kept").iterdir()
+    assert lines[1] == f"Your version is kept: src/kept/{backup.name}"
+    assert backup.read_text() == "mine = 1\n" and script.read_text() == blank()
     offered = shell.rl_next_input
     assert lesson_marks.WRITES.match(offered)[1] == "src/ring.py"
     script.unlink()
@@ -96,7 +96,7 @@ def test_a_reset_keeps_the_learners_version_and_offers_the_blank_cell(
     for again in ("nothing was changed", "there is no script"):
         assert "Your version" not in cell("%reset ring").shown, again
         script.unlink()
-    assert [path.name for path in (labs / "src" / "kept").iterdir()] == [kept.name]
+    assert [path.name for path in (labs / "src" / "kept").iterdir()] == [backup.name]
 
 
 def test_a_reset_that_cannot_keep_your_version_leaves_it_where_it_is(
@@ -106,8 +106,10 @@ def test_a_reset_that_cannot_keep_your_version_leaves_it_where_it_is(
         script = labs / "src" / "ring.py"
         script.write_text("x = 1\n" * 10_900)
         sentence = refused(cell("%reset ring"))
-        said = "src/ring.py cannot be put back: No space left on device. Your version is unharmed."
-        assert sentence == said
+        message = (
+            "src/ring.py cannot be put back: No space left on device. Your version is unharmed."
+        )
+        assert sentence == message
         assert script.read_text() == "x = 1\n" * 10_900
         assert list((labs / "src" / "kept").iterdir()) == []
 
@@ -115,8 +117,8 @@ def test_a_reset_that_cannot_keep_your_version_leaves_it_where_it_is(
 def test_a_reset_keeps_bytes_that_are_no_text(cell: RunCell, labs: Path) -> None:
     (labs / "src" / "ring.py").write_bytes(b"# \xe4\n")
     cell("%reset ring")
-    [kept] = (labs / "src" / "kept").iterdir()
-    assert kept.read_bytes() == b"# \xe4\n"
+    [backup] = (labs / "src" / "kept").iterdir()
+    assert backup.read_bytes() == b"# \xe4\n"
 
 
 def test_reset_without_a_name_is_ipythons(cell: RunCell, shell) -> None:
@@ -130,12 +132,12 @@ def test_reset_without_a_name_is_ipythons(cell: RunCell, shell) -> None:
 def test_a_name_that_is_none_is_answered_with_the_one_that_was_meant(
     cell: RunCell, magic: str
 ) -> None:
-    said = refused(cell(f"%{magic} strat_here"))
-    assert said == "There is no exercise strat_here. Did you mean start_here?"
+    sentence = refused(cell(f"%{magic} strat_here"))
+    assert sentence == "There is no exercise strat_here. Did you mean start_here?"
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "sentence"),
     [
         ("%hint", "%hint takes the name of one exercise"),
         ("%solution --show", "%solution takes the name of one exercise"),
@@ -147,5 +149,5 @@ def test_a_name_that_is_none_is_answered_with_the_one_that_was_meant(
         ("%changes ring", "ring has not passed here yet, so there is nothing to compare with."),
     ],
 )
-def test_what_makes_no_sense_is_one_sentence(cell: RunCell, line: str, said: str) -> None:
-    assert refused(cell(line)).startswith(said)
+def test_what_makes_no_sense_is_one_sentence(cell: RunCell, line: str, sentence: str) -> None:
+    assert refused(cell(line)).startswith(sentence)

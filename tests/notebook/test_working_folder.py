@@ -31,15 +31,15 @@ def test_beside_the_notebook_nothing_is_said(root: Path, monkeypatch, capsys) ->
 def test_where_the_editor_tells_the_notebook_its_folder_is_taken(root: Path, capsys) -> None:
     working_folder.enter({NOTEBOOK: str(root / "solutions" / "start.ipynb")})
     assert Path.cwd() == root / "solutions"
-    said = f"The working folder is now that of the notebook: {root / 'solutions'}\n"
-    assert capsys.readouterr().out == said
+    sentence = f"The working folder is now that of the notebook: {root / 'solutions'}\n"
+    assert capsys.readouterr().out == sentence
 
 
-@pytest.mark.parametrize("told", [None, "", "labs/start.ipynb", "/gone/away.ipynb"])
+@pytest.mark.parametrize("notebook", [None, "", "labs/start.ipynb", "/gone/away.ipynb"])
 def test_in_the_folder_of_the_course_a_sentence_says_what_to_do(
-    root: Path, capsys, told: str | None
+    root: Path, capsys, notebook: str | None
 ) -> None:
-    working_folder.enter({} if told is None else {NOTEBOOK: told})
+    working_folder.enter({} if notebook is None else {NOTEBOOK: notebook})
     assert Path.cwd() == root
     assert "Run `%cd labs` (or `%cd solutions`" in capsys.readouterr().out
 
@@ -55,5 +55,5 @@ def test_a_folder_where_nothing_can_be_written_is_said(tmp_path: Path, monkeypat
         monkeypatch.chdir(tmp_path / "labs")
         working_folder.enter({})
         monkeypatch.chdir(tmp_path)
-    said = capsys.readouterr().out
-    assert said.startswith(f"The folder {tmp_path / 'labs'} is read-only, ") and "copy" in said
+    output = capsys.readouterr().out
+    assert output.startswith(f"The folder {tmp_path / 'labs'} is read-only, ") and "copy" in output

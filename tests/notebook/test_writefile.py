@@ -33,7 +33,7 @@ def test_writefile_leaves_the_old_content(cell: RunCell, labs: Path, fault: str)
         if fault == "read-only":
             subprocess.run(["mount", "-o", "remount,ro", str(src)], check=True)
         sentence = refused(cell("%%writefile src/a.py\n" + "x = 1\n" * 30_000))
-        said = "No space left on device" if fault == "full" else "Read-only file system"
+        reason = "No space left on device" if fault == "full" else "Read-only file system"
         unharmed = "Its old content, if any, is unharmed."
-        assert sentence == f"src/a.py cannot be written: {said}. {unharmed}"
+        assert sentence == f"src/a.py cannot be written: {reason}. {unharmed}"
         assert (src / "a.py").read_text() == "old" and len(list(src.iterdir())) == 1

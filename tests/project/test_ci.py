@@ -157,8 +157,8 @@ def test_the_notebooks_are_found_without_the_extra_dev():
         text=True,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    found = re.findall(r"^(\S+?)::", done.stdout, re.MULTILINE)
-    assert {name.partition("/")[0] for name in found} == {"labs", "solutions"}
+    files = re.findall(r"^(\S+?)::", done.stdout, re.MULTILINE)
+    assert {name.partition("/")[0] for name in files} == {"labs", "solutions"}
 
 
 def test_every_sampled_test_has_its_day():

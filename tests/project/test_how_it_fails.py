@@ -28,10 +28,10 @@ def test_what_it_names_is_there(name: str) -> None:
     missing = []
     for word in re.findall(r"`([\w./]+)`", PAGES[name].read_text()):
         if "/" in word and not word.startswith("/"):
-            found = (ROOT / word).exists()
+            exists = (ROOT / word).exists()
         elif word.endswith(".py"):
-            found = any((ROOT / "course").rglob(word))
+            exists = any((ROOT / "course").rglob(word))
         else:
-            found = word.rpartition(".")[2] in code
-        missing += [] if found else [word]
+            exists = word.rpartition(".")[2] in code
+        missing += [] if exists else [word]
     assert missing == []

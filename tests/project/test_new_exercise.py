@@ -98,6 +98,6 @@ def test_the_page_about_checks_names_only_what_there_is():
     assert len(named) > 5
     for module, name in named:
         assert hasattr(importlib.import_module(f"course.checks.tools.{module}"), name)
-    given = text.partition("## What a check is given")[2].partition("## What a check says")[0]
-    fixtures = re.findall(r"^\| `(\w+)", given, re.MULTILINE)
+    section = text.partition("## What a check is given")[2].partition("## What a check says")[0]
+    fixtures = re.findall(r"^\| `(\w+)", section, re.MULTILINE)
     assert set(fixtures) == {"ranks", "alone", "tmp_path"} <= set(dir(Session))

@@ -8,7 +8,7 @@ import operator
 from pkgutil import resolve_name
 
 import pytest
-from support.private_names import CODE, LESSONS, Without, asked, modules, own, scripts, used
+from support.private_names import CODE, LESSONS, Without, looked_up, modules, own, scripts, used
 
 from course.core.files import ROOT
 from course.pretended import entry
@@ -31,16 +31,16 @@ def ours() -> set[str]:
 
 def test_the_courses_code_uses_these_and_no_others() -> None:
     trees = modules()
-    found = all_of(trees, used) | all_of(trees, asked)
-    assert found - ours() <= CODE.keys()
-    assert CODE.keys() <= found, "rows of names that are gone from the code"
+    names = all_of(trees, used) | all_of(trees, looked_up)
+    assert names - ours() <= CODE.keys()
+    assert CODE.keys() <= names, "rows of names that are gone from the code"
 
 
 def test_the_lessons_use_these_and_no_others() -> None:
     trees = scripts()
-    found = all_of(trees, used)
-    assert found - ours() <= LESSONS.keys()
-    assert LESSONS.keys() <= found, "rows of names that are gone from the lessons"
+    names = all_of(trees, used)
+    assert names - ours() <= LESSONS.keys()
+    assert LESSONS.keys() <= names, "rows of names that are gone from the lessons"
 
 
 def test_what_one_sentence_refuses_is_asked_for_wherever_it_is_used() -> None:
@@ -48,7 +48,7 @@ def test_what_one_sentence_refuses_is_asked_for_wherever_it_is_used() -> None:
     unasked = {
         (path.relative_to(ROOT).as_posix(), name)
         for path, tree in modules().items()
-        for name in refused & used(tree) - asked(tree)
+        for name in refused & used(tree) - looked_up(tree)
         if PRETENDED not in path.parents
     }
     assert unasked == set()
@@ -58,7 +58,7 @@ def test_the_pretended_gpus_ask_for_all_of_it_when_they_begin() -> None:
     """`start` checks for what is used later and turns a failed import into its sentence."""
     trees = {path: tree for path, tree in modules().items() if PRETENDED in path.parents}
     refused = {name for name, (_, without, _) in CODE.items() if without == Without.REFUSED}
-    at_start = {name for _, name in entry.USED} | all_of(trees, asked)
+    at_start = {name for _, name in entry.USED} | all_of(trees, looked_up)
     imported = {"_device", "_device_constructors", "_pytree", "_utils", "_get_device_index"}
     by_torch_itself = {"_timeout"}
     modules_of_c = {"_C", "_nn"}

@@ -43,23 +43,23 @@ def test_commands_are_counted_and_only_targets_named_that_make_has():
 
 
 def test_the_readmes_table_has_the_labs_that_are_there_and_no_others():
-    found = labs(ROOT)
+    every = labs(ROOT)
     rows = [row.groupdict() for row in LAB.finditer(README)]
-    assert [row["name"] for row in rows] == [lab.name for lab in found]
+    assert [row["name"] for row in rows] == [lab.name for lab in every]
     assert README.count("](labs/") == len(rows)
-    assert [row["title"] for row in rows] == [lab.title for lab in found]
-    assert [int(row["minutes"]) for row in rows] == [lab.minutes for lab in found]
-    assert [bool(row["core"]) for row in rows] == [lab.number in CORE for lab in found]
-    numbers = {int(lab.name[:2]) for lab in found}
+    assert [row["title"] for row in rows] == [lab.title for lab in every]
+    assert [int(row["minutes"]) for row in rows] == [lab.minutes for lab in every]
+    assert [bool(row["core"]) for row in rows] == [lab.number in CORE for lab in every]
+    numbers = {int(lab.name[:2]) for lab in every}
     assert numbers == set(range(len(numbers))), "the labs are numbered through"
 
 
 def test_the_readme_adds_up():
-    found = labs(ROOT)
-    hours = round(sum(lab.minutes for lab in found) / 60)
-    core_hours = sum(lab.minutes for lab in found if lab.number in CORE) / 60
-    exercises = sum(len(lab.exercises) for lab in found)
-    assert f"these {len(found)} Jupyter labs" in README
+    every = labs(ROOT)
+    hours = round(sum(lab.minutes for lab in every) / 60)
+    core_hours = sum(lab.minutes for lab in every if lab.number in CORE) / 60
+    exercises = sum(len(lab.exercises) for lab in every)
+    assert f"these {len(every)} Jupyter labs" in README
     assert f"All labs take {hours} hours and have {exercises} exercises" in README
     assert f"about {in_words(round(core_hours))} hours" in README
 

@@ -31,14 +31,14 @@ HEAVY = ("torch", "pandas", "matplotlib", "IPython", "jupytext", "nbformat", "tr
 
 def folders(*inside: str) -> set[str]:
     """The folders in a folder of the project."""
-    found = ROOT.joinpath(*inside).iterdir()
-    return {path.name for path in found if path.is_dir() and path.name[0] not in "._"}
+    entries = ROOT.joinpath(*inside).iterdir()
+    return {path.name for path in entries if path.is_dir() and path.name[0] not in "._"}
 
 
 def imported(module: str) -> list[Import]:
     """Return what a module imports from the course, apart from the one exception."""
-    found = imports(PATHS[module].read_text())
-    return [one for one in found if (module, one.module) != EXCEPTION]
+    all_imports = imports(PATHS[module].read_text())
+    return [one for one in all_imports if (module, one.module) != EXCEPTION]
 
 
 def complaints(room: str, allowed: Callable[[str, Import], bool]) -> list[str]:
@@ -139,9 +139,9 @@ def test_no_modules_import_each_other_in_a_circle():
 @pytest.mark.parametrize("lesson", lessons(ROOT), ids=attrgetter("name"))
 def test_a_lesson_imports_by_the_face(lesson):
     code = [cell for cell in lesson.cells if cell.kind == "code"]
-    found = [one for cell in code for one in imports(runnable(cell.source))]
-    assert found
-    assert [str(one) for one in found if not one.through_a_door] == []
+    all_imports = [one for cell in code for one in imports(runnable(cell.source))]
+    assert all_imports
+    assert [str(one) for one in all_imports if not one.through_a_door] == []
 
 
 @pytest.mark.parametrize("module", sorted(DOORS))

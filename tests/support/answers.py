@@ -91,8 +91,8 @@ class Answer:
         size = len(hunk.old)
         starts = [i for i in range(len(lines) - size + 1) if lines[i : i + size] == hunk.old]
         if len(starts) != 1:
-            found = f"this hunk fits {len(starts)} times in {self.exercise}.py"
-            raise AnswerError(self.file, hunk.line, f"{found}, it must fit exactly once")
+            fault = f"this hunk fits {len(starts)} times in {self.exercise}.py"
+            raise AnswerError(self.file, hunk.line, f"{fault}, it must fit exactly once")
         return starts[0]
 
 

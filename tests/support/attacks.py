@@ -31,11 +31,11 @@ def read(path: str) -> bool:
 
 def find_in_environments(name: str) -> bool:
     """Look for a variable of the teacher's, here and in every process that can be seen."""
-    found = name in os.environ
+    visible = name in os.environ
     for process in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):
-            found = found or name.encode() in process.read_bytes()
-    return found
+            visible = visible or name.encode() in process.read_bytes()
+    return visible
 
 
 def connect(port: int) -> bool:
@@ -196,11 +196,11 @@ def reach_into_the_parent() -> bool:
 
 def find_in_command_lines(text: str) -> bool:
     """Look for a path of the teacher's in the command line of every process that can be seen."""
-    found = False
+    visible = False
     for process in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
-            found = found or text.encode() in process.read_bytes()
-    return found
+            visible = visible or text.encode() in process.read_bytes()
+    return visible
 
 
 def take_memory_of_nobody() -> list[str]:
@@ -210,12 +210,12 @@ def take_memory_of_nobody() -> list[str]:
         "shared": lambda: mmap.mmap(-1, CHUNK),
         "zero": lambda: mmap.mmap(os.open("/dev/zero", os.O_RDWR), CHUNK),
     }
-    found = []
+    blocks = []
     for name, way in ways.items():
         with contextlib.suppress(OSError):
             way()
-            found.append(name)
-    return found
+            blocks.append(name)
+    return blocks
 
 
 def eat_together(processes: int, mib: int) -> None:

@@ -16,7 +16,7 @@ from course.core.lesson_marks import BEGIN, END
 Edit = list[tuple[ast.AST, str]]  # nodes, and the text in the place of each
 
 SIMPLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.Return, ast.Delete, ast.Raise, ast.Continue)
-SAID = ("print", "log")  # what only informs a reader
+OUTPUT = ("print", "log")  # what only informs a reader
 SYMMETRIC = ("min", "max", "zip")
 NEIGHBOURS = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "=="}
 NEIGHBOURS |= {ast.In: "not in", ast.NotIn: "in", ast.Is: "is not", ast.IsNot: "is"}
@@ -105,7 +105,7 @@ class _Script:
             self.types[node.arg] = node.annotation.id
         if isinstance(node, ast.JoinedStr | ast.arg | ast.Raise):
             return
-        if isinstance(node, ast.Expr) and _name_of(node.value) in SAID:
+        if isinstance(node, ast.Expr) and _name_of(node.value) in OUTPUT:
             return
         if isinstance(node, ast.keyword) and node.arg == "strict":  # zip's: it changes no result
             return

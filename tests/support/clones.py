@@ -65,6 +65,6 @@ def sources(clone: Path, path: str = LAB) -> list[str]:
     return [cell.source for cell in nbformat.read(clone / path, 4).cells]
 
 
-def kept(clone: Path, path: str = LAB) -> list[str]:
+def backups(clone: Path, path: str = LAB) -> list[str]:
     """The texts of the notebook that were put aside."""
-    return [one.read_text() for one in clone.glob(f"{update.KEPT}/*/{path}")]
+    return [one.read_text() for one in clone.glob(f"{update.BACKUPS}/*/{path}")]

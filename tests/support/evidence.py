@@ -17,12 +17,12 @@ LAST_LINES = 30  # of what one rank wrote to one stream
 LAST_LAUNCHES = 10  # of a test
 
 _launches: dict[int, Run] = {}  # of this test, by identity
-_kept: list[tuple[str, Callable[[], str]]] = []
+_sources: list[tuple[str, Callable[[], str]]] = []
 
 
 def keep(title: str, text: Callable[[], str]) -> None:
     """Show a text under this title if the test fails; `text` is called only then."""
-    _kept.append((title, text))
+    _sources.append((title, text))
 
 
 def of_launch(end: str, codes: dict[int, int], written: Mapping[str, Mapping]) -> str:
@@ -50,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_setup() -> None:
     """Forget what the test before this one did."""
     _launches.clear()
-    _kept.clear()
+    _sources.clear()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -73,7 +73,7 @@ def _sections(item: pytest.Item) -> Iterator[tuple[str, str]]:
             for stream in ("stdout", "stderr")
         }
         yield run.command, of_launch(end, run.exit_codes, written)
-    for title, text in _kept:
+    for title, text in _sources:
         yield title, text()
     outputs = getattr(item, "test_outputs", None)  # of a notebook's cell
     if outputs:

@@ -17,12 +17,12 @@ from support.patience import PATIENCE_S, until
 
 FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
 LISTENS = re.compile(r"WebDriver BiDi listening on (ws://\S+)")
-HEARD = ["log.entryAdded", "network.beforeRequestSent"]
+EVENTS = ["log.entryAdded", "network.beforeRequestSent"]
 KEYS = {"ArrowRight": "\ue014", "Control": "\ue009", "Enter": "\ue007"}  # of WebDriver
 
 
 class Firefox:
-    """One tab. `asked` are the addresses that its pages ask for, `said` what they complain of."""
+    """A tab. `requests` has the addresses it asks for, `complaints` its warnings and errors."""
 
     def __init__(self, address: str) -> None:
         from websocket import create_connection
@@ -30,10 +30,10 @@ class Firefox:
         # It answers no web page, and anyone who names an origin counts as one.
         self._socket = create_connection(address, timeout=PATIENCE_S, suppress_origin=True)
         self._ids = itertools.count()
-        self.asked: list[str] = []
-        self.said: list[str] = []
+        self.requests: list[str] = []
+        self.complaints: list[str] = []
         self.call("session.new", capabilities={})
-        self.call("session.subscribe", events=HEARD)
+        self.call("session.subscribe", events=EVENTS)
         self._tab = self.call("browsingContext.getTree")["contexts"][0]["context"]
 
     def call(self, method: str, **params: object) -> dict:
@@ -41,17 +41,17 @@ class Firefox:
         number = next(self._ids)
         self._socket.send(json.dumps({"id": number, "method": method, "params": params}))
         while True:
-            told = json.loads(self._socket.recv())
-            if told.get("id") == number:
-                assert told["type"] == "success", told
-                return told["result"]
-            self._hear(told.get("method"), told.get("params", {}))
+            message = json.loads(self._socket.recv())
+            if message.get("id") == number:
+                assert message["type"] == "success", message
+                return message["result"]
+            self._hear(message.get("method"), message.get("params", {}))
 
-    def _hear(self, event: str | None, told: dict) -> None:
+    def _hear(self, event: str | None, message: dict) -> None:
         if event == "network.beforeRequestSent":
-            self.asked.append(told["request"]["url"])
-        elif event == "log.entryAdded" and told["level"] in ("error", "warn"):
-            self.said.append(told["text"])
+            self.requests.append(message["request"]["url"])
+        elif event == "log.entryAdded" and message["level"] in ("error", "warn"):
+            self.complaints.append(message["text"])
 
     def visit(self, address: str) -> None:
         """Open a page, and wait until it is there."""
@@ -85,8 +85,8 @@ def firefox(folder: Path) -> Iterator[Firefox]:
     """A new Firefox, whose profile lies in `folder`."""
     command = [FIREFOX, "--headless", "--profile", str(folder), "--remote-debugging-port", "0"]
     log = folder / "log"
-    with log.open("w") as said:
-        process = subprocess.Popen(command, stderr=said)
+    with log.open("w") as output:
+        process = subprocess.Popen(command, stderr=output)
     try:
         until(lambda: LISTENS.search(log.read_text()))
         yield Firefox(LISTENS.search(log.read_text())[1] + "/session")

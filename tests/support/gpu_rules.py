@@ -33,8 +33,8 @@ Rule = Callable[[Program], Faults]
 
 def faults(program: Program) -> list[str]:
     """What is wrong with a program, each as ``ddp.py:12: what to do``, and in order."""
-    found = {(file.name, node.lineno, say) for rule in RULES for file, node, say in rule(program)}
-    return [f"{name}:{line}: {say}" for name, line, say in sorted(found)]
+    lines = {(file.name, node.lineno, say) for rule in RULES for file, node, say in rule(program)}
+    return [f"{name}:{line}: {say}" for name, line, say in sorted(lines)]
 
 
 def joins_with_its_gpu(program: Program) -> Faults:

@@ -39,13 +39,13 @@ class Room:
 
 def rooms(folder: str = "course") -> list[Room]:
     """The rooms of the tree from the top, each followed by its sub-rooms."""
-    found, outer = [], None
+    names, outer = [], None
     for line in _tree(folder):
         inner = len(line["indent"]) > 4
         outer = outer if inner else line["name"]
         face = bool(line["face"]) or not inner
-        found.append(Room(line["name"], line["job"] or "", outer if inner else None, face))
-    return found
+        names.append(Room(line["name"], line["job"] or "", outer if inner else None, face))
+    return names
 
 
 PATHS = {
@@ -102,10 +102,10 @@ def imports(source: str) -> Iterator[Import]:
     """What Python code imports from the course, wherever in the code."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            found = [Import(alias.name, None) for alias in node.names]
+            each = [Import(alias.name, None) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "a relative import, which this test does not follow"
-            found = [Import(node.module, alias.name) for alias in node.names]
+            each = [Import(node.module, alias.name) for alias in node.names]
         else:
             continue
-        yield from (one for one in found if one.origin.split(".")[0] == "course")
+        yield from (one for one in each if one.origin.split(".")[0] == "course")

@@ -40,15 +40,15 @@ def link_packages(python: Path, *names: str) -> None:
 
 def _with_needs(*names: str) -> set[str]:
     """Return the packages and all that they need here."""
-    found: set[str] = set()
+    packages: set[str] = set()
     waiting = list(names)
     while waiting:
         name = waiting.pop().lower()
-        if name in found:
+        if name in packages:
             continue
-        found.add(name)
+        packages.add(name)
         needs = [Requirement(text) for text in metadata.requires(name) or []]
         waiting += [
             one.name for one in needs if not one.marker or one.marker.evaluate({"extra": ""})
         ]
-    return found
+    return packages

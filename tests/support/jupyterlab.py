@@ -68,10 +68,10 @@ def run_all(page, folder: Path, path: str) -> list[dict]:
 
 def errors(cells: list[dict]) -> list[str]:
     """The error outputs of cells that are not there to raise."""
-    meant = [cell for cell in cells if "raises-exception" not in cell["metadata"].get("tags", [])]
+    counted = [cell for cell in cells if "raises-exception" not in cell["metadata"].get("tags", [])]
     return [
         output["evalue"]
-        for cell in meant
+        for cell in counted
         for output in cell["outputs"]
         if output["output_type"] == "error"
     ]

@@ -87,10 +87,10 @@ def run(request: dict, folder: str) -> dict:
         answer["interrupted"] = True
     except CourseError as error:
         answer["refused"] = str(error)
-    return answer | (told(runs[0]) if runs else {}) | {"shown": shown.getvalue()}
+    return answer | (as_dict(runs[0]) if runs else {}) | {"shown": shown.getvalue()}
 
 
-def told(run: Run) -> dict:
+def as_dict(run: Run) -> dict:
     """A run as JSON."""
     everyone = [None, *sorted(run.processes)]
     streams = {

@@ -34,12 +34,12 @@ once = pytest.mark.parametrize("client", ["warm"], indirect=True)
 
 def marked(mark: str) -> dict[int, psutil.Process]:
     """The living processes that carry the mark, by process id."""
-    found = {}
+    members = {}
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
             if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
-                found[process.pid] = process
-    return found
+                members[process.pid] = process
+    return members
 
 
 class Client:

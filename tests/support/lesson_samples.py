@@ -113,16 +113,16 @@ def code(*lines: str) -> str:
 
 def built(root: Path, *names: str) -> list[str]:
     """Build lessons below a root; returns the failures."""
-    wanted = select(root, names, FIGURES, checks=CHECKS)
+    chosen = select(root, names, FIGURES, checks=CHECKS)
     write_figures(root, FIGURES)
-    return build(root, wanted, say=lambda line: None)
+    return build(root, chosen, say=lambda line: None)
 
 
 def complaints(root: Path) -> list[str]:
     """Return what is stale below a root."""
-    wanted = select(root, [], FIGURES, checks=CHECKS)
-    names = [lesson.name for lesson in wanted]
-    return stale(root, wanted) + stale_beside(root, names, FIGURES)
+    chosen = select(root, [], FIGURES, checks=CHECKS)
+    names = [lesson.name for lesson in chosen]
+    return stale(root, chosen) + stale_beside(root, names, FIGURES)
 
 
 def notebook(root: Path, folder: str, name: str = NAME) -> nbformat.NotebookNode:

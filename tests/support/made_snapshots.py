@@ -43,12 +43,12 @@ def rank(
     alive = not look.pop("dead", False)
     stacks = look.pop("stacks", "")
     threads = look.pop("threads", [ThreadStack("MainThread", frames)])
-    told = {"count": 100, "stood": 60.0, "idle": 60.0, "threads": threads} | look
+    fields = {"count": 100, "stood": 60.0, "idle": 60.0, "threads": threads} | look
     made = [
         Call(n, n, before, name, 4, "float32[1]", "0", "", f"train.py:{line}")
         for n, (name, line, before) in enumerate(calls, 1)
     ]
     record = CallRecord(made, len(made), passes)
-    state = RankState(Snapshot(number, world, "here", 1000 + number, 0.0, **told), record=record)
+    state = RankState(Snapshot(number, world, "here", 1000 + number, 0.0, **fields), record=record)
     state.alive, state.stacks = alive, stacks
     return state

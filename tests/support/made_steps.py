@@ -85,15 +85,15 @@ def ranks(
 
     `tail`, `overlap`, `buckets` and `rows` may be given for all ranks, or as a list by rank.
     """
-    found = []
+    reports = []
     for number, slices in enumerate(each):
         mine = {
             name: value[number] if isinstance(value, list) else value
             for name, value in of_step.items()
         }
         steps = [step(slices, start=float(n), **mine) for n in range(COUNT)]
-        found.append(rank(number, steps, len(each), **settings or {}))
-    return found
+        reports.append(rank(number, steps, len(each), **settings or {}))
+    return reports
 
 
 def same(*slices: Slice, count: int = 2, **more: object) -> list[RankReport]:
@@ -101,9 +101,9 @@ def same(*slices: Slice, count: int = 2, **more: object) -> list[RankReport]:
     return ranks(*[list(slices)] * count, **more)
 
 
-def first(told: list[RankReport]) -> Cause:
+def first(reports: list[RankReport]) -> Cause:
     """The cause to cure first."""
-    return Answer(told).causes[0]
+    return Answer(reports).causes[0]
 
 
 STEP = did("optimizer", 2, "train.py:9")

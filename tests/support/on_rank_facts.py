@@ -104,13 +104,13 @@ def halves() -> dict[str, float]:
 def by_data() -> tuple[int, int]:
     """The bytes that a step of lab 00 says it sends, split by data, and those that it sends."""
     model, batch = splits.layers(0, 2, 512), torch.randn(8, 512)
-    said = splits.by_data(model, batch)[1]  # connections are made on first use
-    return said, sent(lambda: splits.by_data(model, batch))
+    returned = splits.by_data(model, batch)[1]  # connections are made on first use
+    return returned, sent(lambda: splits.by_data(model, batch))
 
 
 def timeouts() -> dict[str, str]:
     """Return the error on rank 0 when rank 1 does not come in time."""
-    told = {}
+    messages = {}
     calls = {
         "monitored": lambda: dist.monitored_barrier(groups[0], timedelta(seconds=0.2)),
         "wait": lambda: dist.all_reduce(torch.ones(1), group=groups[1], async_op=True).wait(
@@ -122,13 +122,13 @@ def timeouts() -> dict[str, str]:
     if dist.get_rank() == 0:
         for name, call in calls.items():
             try:
-                told[name] = error_of(call)
+                messages[name] = error_of(call)
             except TypeError as error:  # barrier, before it took a time-out
-                told[name] = f"TypeError: {error}"
+                messages[name] = f"TypeError: {error}"
         dist.distributed_c10d._get_default_store().set("tried", "yes")
     else:
         dist.distributed_c10d._get_default_store().wait(["tried"])
-    return told
+    return messages
 
 
 def ddp() -> dict[str, list[float]]:
@@ -139,24 +139,24 @@ def ddp() -> dict[str, list[float]]:
         model[0].weight.fill_(rank + 1)
         model[1].running_mean.fill_(rank + 1)
     wrapped = DistributedDataParallel(model)
-    found = {"weight": model[0].weight.item(), "buffer": model[1].running_mean.item()}
+    values = {"weight": model[0].weight.item(), "buffer": model[1].running_mean.item()}
     model[1].running_mean.fill_(rank + 5)
     wrapped.eval()
     wrapped(torch.ones(1, 1))
-    found["before each forward"] = model[1].running_mean.item()
+    values["before each forward"] = model[1].running_mean.item()
     plain = DistributedDataParallel(nn.Linear(1, 1, bias=False))
     for batch in ([[1.0]], [[4.0], [6.0]])[rank], [[float("nan") if rank else 1.0]]:
         plain.zero_grad()
         plain(torch.tensor(batch)).mean().backward()
         gradient = plain.module.weight.grad
-        found[f"gradient {len(found)}"] = gradient.item()
-    found["norm"] = nn.utils.clip_grad_norm_(plain.parameters(), 1.0).item()
+        values[f"gradient {len(values)}"] = gradient.item()
+    values["norm"] = nn.utils.clip_grad_norm_(plain.parameters(), 1.0).item()
     plain.zero_grad()
     with torch.no_grad():
         plain.module.weight.fill_(rank)
     plain(torch.ones(1, 1)).square().mean().backward()
-    found["norm of drifted"] = nn.utils.clip_grad_norm_(plain.parameters(), 10.0).item()
-    return found
+    values["norm of drifted"] = nn.utils.clip_grad_norm_(plain.parameters(), 10.0).item()
+    return values
 
 
 def evaluation_on_rank_0() -> bool:
@@ -170,7 +170,7 @@ def evaluation_on_rank_0() -> bool:
 
 def disagreements() -> dict[str, tuple[str, list[float]]]:
     """At the debug level DETAIL, for each disagreement: the error, and what the tensor then is."""
-    first, found = dist.get_rank() == 0, {}
+    first, answers = dist.get_rank() == 0, {}
     calls = {
         "shape": lambda tensor, group: dist.all_reduce(tensor[: 1 if first else 2], group=group),
         "dtype": lambda tensor, group: dist.all_reduce(
@@ -195,8 +195,8 @@ def disagreements() -> dict[str, tuple[str, list[float]]]:
     for (name, call), group in zip(calls.items(), groups, strict=True):
         tensor = torch.ones(2)
         error = error_of(functools.partial(call, tensor, group))
-        found[name] = error, tensor.tolist()
-    return found
+        answers[name] = error, tensor.tolist()
+    return answers
 
 
 def scaler_of_shards() -> list[float]:

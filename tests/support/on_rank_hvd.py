@@ -25,9 +25,11 @@ def with_hvd(function: Callable) -> Callable:
     return call
 
 
-def agree(got: Tensor, wanted: Tensor) -> bool:
+def agree(got: Tensor, expected: Tensor) -> bool:
     """Whether two tensors have the same dtype and nearly the same values."""
-    return got.dtype == wanted.dtype and torch.allclose(got.double(), wanted.double(), atol=1e-5)
+    return got.dtype == expected.dtype and torch.allclose(
+        got.double(), expected.double(), atol=1e-5
+    )
 
 
 def every(of: Callable[[int], Tensor]) -> list[Tensor]:
@@ -103,13 +105,13 @@ def any_order(hvd, rounds: int) -> int:
     engine.threshold, engine.cycle_s, wrong = 600, 2e-4, 0
     for round_ in range(rounds):
         shared = random.Random(round_)
-        wanted = [
+        expected = [
             (f"tensor {i}", shared.randrange(1, 90), shared.choice(("sum", "gather")))
             for i in range(24)
         ]
         mine = random.Random(100 * round_ + hvd.rank())
         handles = {}
-        for name, length, kind in mine.sample(wanted, len(wanted)):
+        for name, length, kind in mine.sample(expected, len(expected)):
             tensor = torch.full((length,), float(hvd.rank() + length))
             if kind == "sum":
                 handles[name] = hvd.allreduce_async_(tensor, name=name, op=hvd.Sum)
@@ -117,7 +119,7 @@ def any_order(hvd, rounds: int) -> int:
                 handles[name] = hvd.allgather_async(tensor, name)
             if mine.random() < 0.2:
                 time.sleep(mine.random() * 2e-3)
-        for name, length, kind in wanted:
+        for name, length, kind in expected:
             got = hvd.synchronize(handles[name])
             parts = [torch.full((length,), float(rank + length)) for rank in range(hvd.size())]
             wrong += not torch.equal(got, sum(parts) if kind == "sum" else torch.cat(parts))
@@ -177,8 +179,8 @@ def refusals(hvd) -> list[str]:
         ),
         twice,
     ]
-    told = [error_of(attempt, (hvd.HorovodInternalError, ValueError)) for attempt in attempts]
-    return [*told, f"{hvd.allreduce(torch.ones(1), name='n', op=hvd.Sum).item():g}"]
+    errors = [error_of(attempt, (hvd.HorovodInternalError, ValueError)) for attempt in attempts]
+    return [*errors, f"{hvd.allreduce(torch.ones(1), name='n', op=hvd.Sum).item():g}"]
 
 
 @with_hvd
@@ -198,14 +200,14 @@ def bad_input(hvd) -> list[str]:
         lambda: hvd.DistributedOptimizer(sgd, model.named_parameters(), backward_passes_per_step=0),
         lambda: hvd.DistributedOptimizer(sgd, gradient_predivide_factor=2.0, op=hvd.Sum),
     ]
-    told = [error_of(attempt, ValueError) for attempt in attempts]
+    errors = [error_of(attempt, ValueError) for attempt in attempts]
     optimizer = hvd.DistributedOptimizer(sgd, model.named_parameters())
     assert isinstance(optimizer, torch.optim.SGD)
     model(torch.ones(1, 2)).sum().backward()
     misuses = [optimizer.zero_grad, lambda: model(torch.ones(1, 2)).sum().backward()]
-    told += [error_of(misuse, AssertionError) for misuse in misuses]
+    errors += [error_of(misuse, AssertionError) for misuse in misuses]
     optimizer.synchronize()
-    return told
+    return errors
 
 
 def again() -> list[tuple[int, float]]:

@@ -112,7 +112,7 @@ def warned() -> tuple[list[str], list[str]]:
         sgd = torch.optim.SGD(model.parameters(), lr=0.1)
         optimizer = hvd.DistributedOptimizer(sgd, model.named_parameters())
 
-        def said(skip: bool) -> list[str]:
+        def order(skip: bool) -> list[str]:
             optimizer.zero_grad()
             model(torch.ones(1, 2)).sum().backward()
             with warnings.catch_warnings(record=True) as caught:
@@ -128,7 +128,7 @@ def warned() -> tuple[list[str], list[str]]:
                 optimizer.step()  # without `synchronize` before it: nothing to say
             return [str(one.message) for one in caught]
 
-        return said(skip=False), said(skip=True)
+        return order(skip=False), order(skip=True)
 
 
 def true_reason() -> list[str]:

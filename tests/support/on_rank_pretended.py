@@ -13,21 +13,21 @@ from torch.nn.parallel import DistributedDataParallel
 from course.pretended import pretend_gpus
 
 
-def said(work: Callable[[], object]) -> str:
+def warnings_of(work: Callable[[], object]) -> str:
     """The error or else the first warning of some work, "" if there is neither."""
-    with warnings.catch_warnings(record=True) as heard:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             work()
         except Exception as error:
             return f"{type(error).__name__}: {error}"
-    return next((f"{type(w.message).__name__}: {w.message}" for w in heard), "")
+    return next((f"{type(w.message).__name__}: {w.message}" for w in caught), "")
 
 
 def alone(samples: list[str]) -> list[str]:
     """What is said of each sample of code, and the device of its result where nothing is."""
     pretend_gpus(2)
-    found = []
+    answers = []
     for sample in samples:
         names = globals() | {"x": torch.ones(2, 2, device="cuda"), "host": torch.ones(2, 2)}
         *statements, last = sample.split("; ")
@@ -37,18 +37,18 @@ def alone(samples: list[str]) -> list[str]:
             exec("\n".join(statements), names)
             results.append(eval(last, names))
 
-        problem = said(work)
+        problem = warnings_of(work)
         result = results[0] if results else None
-        found.append(problem or str(getattr(result, "device", result)))
-    return found
+        answers.append(problem or str(getattr(result, "device", result)))
+    return answers
 
 
 def before_cuda_is_initialized() -> list[str]:
     """What the statistics of the memory and `is_initialized` say, before and after."""
     pretend_gpus(2)
-    early = said(torch.cuda.reset_peak_memory_stats), torch.cuda.is_initialized()
+    early = warnings_of(torch.cuda.reset_peak_memory_stats), torch.cuda.is_initialized()
     torch.cuda.init()
-    return [*early, said(torch.cuda.reset_peak_memory_stats), torch.cuda.is_initialized()]
+    return [*early, warnings_of(torch.cuda.reset_peak_memory_stats), torch.cuda.is_initialized()]
 
 
 def right_start() -> torch.device:
@@ -62,7 +62,7 @@ def right_start() -> torch.device:
 def as_it_should_be() -> dict:
     """What a right script does over NCCL; nothing may be said of it."""
     pretend_gpus(2)
-    found = {}
+    results = {}
 
     def work() -> None:
         device, rank = right_start(), int(os.environ["RANK"])
@@ -80,7 +80,7 @@ def as_it_should_be() -> dict:
         for _ in range(2):
             model(other).sum().backward()
             optimizer.step()
-        found.update(
+        results.update(
             backend=dist.get_backend(),
             total=total.tolist(),
             received=other.tolist(),
@@ -91,13 +91,13 @@ def as_it_should_be() -> dict:
         )
         dist.destroy_process_group()
 
-    return found | {"said": said(work)}
+    return results | {"said": warnings_of(work)}
 
 
 def wrong(name: str) -> str:
     """What is said on this rank of one way to use NCCL wrongly."""
     pretend_gpus(2)
-    problem = said(WRONG[name])
+    problem = warnings_of(WRONG[name])
     await_the_other()
     if dist.is_initialized():
         dist.destroy_process_group()

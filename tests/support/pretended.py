@@ -71,8 +71,8 @@ def fault(run: Run) -> str:
     first = run.first_failed
     if first is not None and run.raised(first):
         return run.raised(first)
-    said = [_complaints(run.text(rank, "stderr")) for rank in (None, *run.exit_codes)]
-    return next(filter(None, said), "" if run.ok else f"it ended so: {run.reason}")
+    complaints = [_complaints(run.text(rank, "stderr")) for rank in (None, *run.exit_codes)]
+    return next(filter(None, complaints), "" if run.ok else f"it ended so: {run.reason}")
 
 
 def _complaints(stderr: str) -> str:

@@ -159,49 +159,49 @@ def scripts() -> dict[Path, ast.Module]:
 
 def own(trees: Iterable[ast.Module]) -> set[str]:
     """The names that this code itself defines: functions, classes, variables, attributes."""
-    found = set()
+    names = set()
     for node in (node for tree in trees for node in ast.walk(tree)):
         match node:
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.arg(arg=name):
-                found.add(name)
+                names.add(name)
             case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
-                found.add(name)
-    return found
+                names.add(name)
+    return names
 
 
 def used(tree: ast.Module) -> set[str]:
     """The private names that code relies on: a traceback follows if one of them is gone."""
-    found = set()
+    parts = set()
     for node in ast.walk(tree):
         match node:
             case ast.Attribute(attr=name):
-                found.add(name)
+                parts.add(name)
             case ast.Import(names=names):
-                found |= {part for one in names for part in one.name.split(".")}
+                parts |= {part for one in names for part in one.name.split(".")}
             case ast.ImportFrom(module=module, names=names):
-                found |= {*(module or "").split("."), *(one.name for one in names)}
-    return set(filter(private, found))
+                parts |= {*(module or "").split("."), *(one.name for one in names)}
+    return set(filter(private, parts))
 
 
-def asked(tree: ast.Module) -> set[str]:
+def looked_up(tree: ast.Module) -> set[str]:
     """The private names that code asks for: as a string, or as a keyword of `replace`.
 
     A string counts next to its home, as the only name to intercept, in a comparison and as a key.
     """
-    found = set()
+    names = set()
     for node in ast.walk(tree):
         match node:
             case ast.Call(func=ast.Attribute(attr=asks) | ast.Name(id=asks)) if asks in ASK:
                 constants = [one.value for one in node.args if isinstance(one, ast.Constant)]
-                found |= {part for text in constants for part in str(text).split(".")}
-                found |= {keyword.arg for keyword in node.keywords if keyword.arg}
+                names |= {part for text in constants for part in str(text).split(".")}
+                names |= {keyword.arg for keyword in node.keywords if keyword.arg}
             case ast.Tuple(elts=[*home, name]) if len(home) < 2:
-                found |= _texts([name])
+                names |= _texts([name])
             case ast.Compare(comparators=looked_at):
-                found |= _texts(looked_at)
+                names |= _texts(looked_at)
             case ast.Subscript(slice=key):
-                found |= _texts([key])
-    return set(filter(private, found))
+                names |= _texts([key])
+    return set(filter(private, names))
 
 
 def _texts(nodes: Iterable[ast.expr]) -> set[str]:

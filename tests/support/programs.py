@@ -9,11 +9,11 @@ from course.core.files import ROOT
 from support import solutions
 
 LAUNCHERS = ("torchrun", "accelerate launch")  # not srun: with it, Slurm deals out the GPUs
-GIVEN = ROOT / "course" / "given"
+HANDED_OUT = ROOT / "course" / "given"
 # What it has for Horovod joins a group for the scripts that import it.
 HOROVOD = {
     f"course/given/horovod/{path.name}": path.read_text()
-    for path in sorted((GIVEN / "horovod").glob("*.py"))
+    for path in sorted((HANDED_OUT / "horovod").glob("*.py"))
 }
 
 
@@ -33,22 +33,22 @@ class File:
 
     def calls(self, *names: str) -> list[ast.Call]:
         """The calls of functions and methods with these names, from the top of the script."""
-        found = [
+        calls_ = [
             node
             for node in self.nodes
             if isinstance(node, ast.Call) and last_name(node.func) in names
         ]
-        return sorted(found, key=lambda call: (call.lineno, call.col_offset))
+        return sorted(calls_, key=lambda call: (call.lineno, call.col_offset))
 
     def meaning(self, node: ast.AST) -> str:
         """The code of an expression, and all that the script assigns to the names in it."""
-        found, todo, seen = [], [node], set()
+        values, todo, seen = [], [node], set()
         while todo:
-            found.append(ast.unparse(expression := todo.pop()))
+            values.append(ast.unparse(expression := todo.pop()))
             new = names_in(expression) - seen
             seen |= new
             todo += [value for name in sorted(new) for value in self.assigned.get(name, [])]
-        return "\n".join(found)
+        return "\n".join(values)
 
     @cached_property
     def nccl(self) -> list[ast.Constant]:
@@ -90,7 +90,7 @@ class Program:
         while todo:
             for module in sorted(files[todo.pop()].imported):
                 other = f"{module.replace('.', '/')}.py"
-                text = scripts.get(other) or given(other)
+                text = scripts.get(other) or handed_out(other)
                 if text and other not in files:
                     files[other] = parsed(other, text)
                     todo.append(other)
@@ -138,10 +138,10 @@ def around(node: ast.AST) -> Iterator[ast.AST]:
 
 
 @cache
-def given(name: str) -> str:
+def handed_out(name: str) -> str:
     """The text of a file of `course.given`, "" if there is none of that name."""
     path = ROOT / name
-    return path.read_text() if path.parent == GIVEN and path.is_file() else ""
+    return path.read_text() if path.parent == HANDED_OUT and path.is_file() else ""
 
 
 @cache

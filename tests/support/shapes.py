@@ -17,4 +17,4 @@ def shapes(code: str) -> Iterator[str]:
             names = NAME.findall(written)
             if len(names) >= NAMES:
                 numbers = {name: str(number) for number, name in enumerate(dict.fromkeys(names))}
-                yield NAME.sub(lambda found, numbers=numbers: numbers[found[1]], written)
+                yield NAME.sub(lambda match, numbers=numbers: numbers[match[1]], written)

@@ -53,11 +53,11 @@ def visitor(tab: object, address: str) -> Iterator[Callable]:
     """What opens a page; at the end nothing was missing, logged, or requested elsewhere."""
     wrong = []
 
-    def asked(request: object) -> None:
+    def note_request(request: object) -> None:
         if not request.url.startswith((address, "data:", "blob:", "about:")):
             wrong.append(f"asks for {request.url}")
 
-    def said(message: object) -> None:
+    def note_message(message: object) -> None:
         if message.type in ("error", "warning"):
             wrong.append(f"says {message.text}")
 
@@ -71,7 +71,7 @@ def visitor(tab: object, address: str) -> Iterator[Callable]:
         tab.goto(address + name)
         return tab
 
-    listeners = {"request": asked, "console": said, "pageerror": failed}
+    listeners = {"request": note_request, "console": note_message, "pageerror": failed}
     for event, listener in listeners.items():
         tab.on(event, listener)
     yield visit
@@ -106,9 +106,9 @@ class Links(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attributes: list) -> None:
-        given = dict(attributes)
-        self.links += [given[key] for key in ("href", "src") if given.get(key)]
-        self.names |= {given["id"]} if "id" in given else set()
+        values = dict(attributes)
+        self.links += [values[key] for key in ("href", "src") if values.get(key)]
+        self.names |= {values["id"]} if "id" in values else set()
 
 
 # The key that changes a control, which may begin at its largest value.

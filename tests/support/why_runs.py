@@ -154,8 +154,8 @@ def small(ranks: list[RankReport]) -> list[dict]:
 
     Checksums are compared with one another alone, so that numbers in their order do as well.
     """
-    found, numbers = [asdict(rank) for rank in ranks], {}
-    for rank in found:
+    reports, numbers = [asdict(rank) for rank in ranks], {}
+    for rank in reports:
         rank["steps"] = rank["steps"][-STEPS:]
         since = rank["steps"][0]["start"] if rank["steps"] else 0.0
         for step in rank["steps"]:
@@ -168,4 +168,4 @@ def small(ranks: list[RankReport]) -> list[dict]:
                 {name: value for name, value in each.items() if value or name in ("start", "end")}
                 for each in step["slices"]
             ]
-    return found
+    return reports

@@ -68,7 +68,7 @@ def judged(name: str, change: Change) -> tuple[str, str]:
     with tempfile.TemporaryDirectory(prefix="changed-") as folder:
         solutions.write(exercise(name).path.stem, Path(folder))
         Path(folder, f"{name}.py").write_text(change.script)
-        (report,) = session.run(Path(folder), [name], limit=LIMIT_S, kept=until_refused)
+        (report,) = session.run(Path(folder), [name], limit=LIMIT_S, save=until_refused)
     for result in report.results:
         if result.outcome == Outcome.FAILED:
             return REFUSED, f"{result.check}: {result.message}"

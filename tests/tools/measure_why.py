@@ -69,20 +69,20 @@ def main() -> None:
         for ranks in args.ranks:
             for make in args.makes:
                 for planted in (*EVERYWHERE, *MAKES[make]):
-                    good, said = asked(make, planted, ranks, folder)
+                    good, text = ask(make, planted, ranks, folder)
                     right, total = right + good, total + 1
                     mark = "ok   " if good else "WRONG"
-                    print(f"{mark} {make:15} {ranks} ranks  {planted:22} {said}", flush=True)
+                    print(f"{mark} {make:15} {ranks} ranks  {planted:22} {text}", flush=True)
     print(f"{right} of {total}: {right / total:.1%}")
 
 
 def record(names: list[str]) -> None:
     """Keep what the ranks of these runs report, and of all others what is kept already."""
-    kept = {run.name: recorded()[run.name] for run in RUNS if names and run.name not in names}
+    runs = {run.name: recorded()[run.name] for run in RUNS if names and run.name not in names}
     for run in RUNS:
-        if run.name not in kept:
-            kept[run.name] = reported(run)
-    plain = json.dumps(kept, separators=(",", ":")).encode()
+        if run.name not in runs:
+            runs[run.name] = reported(run)
+    plain = json.dumps(runs, separators=(",", ":")).encode()
     RECORDED.write_bytes(lzma.compress(plain, preset=9))
 
 
@@ -93,20 +93,20 @@ def reported(run: Run) -> list[dict]:
     if not done.ok:
         raise SystemExit(f"{run.name}: {done.text(done.first_failed)}")
     answer = Answer(ranks)
-    found = "; ".join(f"{each.cause} {each.share:.2f} {each.where}" for each in answer.causes[:3])
+    causes = "; ".join(f"{each.cause} {each.share:.2f} {each.where}" for each in answer.causes[:3])
     mark, away = "ok   " if is_right(run, answer) else "WRONG", answer.diagnosis.elsewhere
-    print(f"{mark} {run.name:50} {found}  (others {away:.0%})", flush=True)
+    print(f"{mark} {run.name:50} {causes}  (others {away:.0%})", flush=True)
     return small(ranks)
 
 
-def asked(make: str, planted: str, ranks: int, folder: str) -> tuple[bool, str]:
+def ask(make: str, planted: str, ranks: int, folder: str) -> tuple[bool, str]:
     """Return whether the first cause is right, and the message."""
     words = ["torchrun", "--standalone", "--nproc-per-node", str(ranks)]
-    run, told = watch_ranks([*words, str(PLANTS / f"{make}.py"), planted, folder])
+    run, reports = watch_ranks([*words, str(PLANTS / f"{make}.py"), planted, folder])
     if not run.ok:
         return False, "failed: " + run.raised(run.first_failed or 0)
     try:
-        answer = Answer(told)
+        answer = Answer(reports)
     except CourseError as error:
         return False, str(error)
     first = answer.causes[0]
@@ -116,9 +116,9 @@ def asked(make: str, planted: str, ranks: int, folder: str) -> tuple[bool, str]:
         {expected, "synchronization"} if planted == "buffers" and make == "by_hand" else {expected}
     )
     late = first.cause != "straggler" or (first.rank == 1 and first.where.split()[0] in planted)
-    found = "; ".join(f"{each.cause} {each.share:.2f}" for each in answer.causes[:3])
+    causes = "; ".join(f"{each.cause} {each.share:.2f}" for each in answer.causes[:3])
     away = answer.diagnosis.elsewhere
-    return first.cause in names and late, f"{found}  (others {away:.0%})"
+    return first.cause in names and late, f"{causes}  (others {away:.0%})"
 
 
 if __name__ == "__main__":

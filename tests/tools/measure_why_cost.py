@@ -65,10 +65,10 @@ def main() -> None:
             words = [*command, *numbers]
             runs = [launch(words, limit=600.0) for _ in range(args.runs)]
             lines = [line for run in runs for line in run.text(0, "stdout").splitlines()]
-            found = [[float(each) for each in line.split()] for line in lines]
-            plain = median(work for _, _, _, work in found)
-            low, more, high = quantiles((on - off for _, on, _, off in found), n=4)
-            wall = median(on / off for on, _, off, _ in found)
+            rows = [[float(each) for each in line.split()] for line in lines]
+            plain = median(work for _, _, _, work in rows)
+            low, more, high = quantiles((on - off for _, on, _, off in rows), n=4)
+            wall = median(on / off for on, _, off, _ in rows)
             print(
                 f"{name:7} a step of {1e3 * plain:6.2f} ms of processor time takes "
                 f"{1e3 * more:+.2f} ms more while it is watched ({1e3 * low:+.2f} to "

@@ -293,8 +293,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Write the frame of a new exercise.")
     parser.add_argument("name", help="of its script and its check, such as my_barrier")
     parser.add_argument("lab", help="such as 00_start_here, or a new one")
-    given = parser.parse_args()
+    args = parser.parse_args()
     try:
-        main(ROOT, given.name, given.lab)
+        main(ROOT, args.name, args.lab)
     except CourseError as error:
         sys.exit(str(error))

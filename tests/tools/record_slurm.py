@@ -187,8 +187,8 @@ def record(practice: PracticeCluster, recorder: Recorder, cluster: Cluster) -> N
     try:
         recorder.run("sacct", "--allocations")
     except Refused as refusal:
-        asked = f"sacct --allocations --parsable2 --noheader --format={','.join(HISTORY)}"
-        recorder._keep(asked, "", error=refusal.said)
+        command = f"sacct --allocations --parsable2 --noheader --format={','.join(HISTORY)}"
+        recorder._keep(command, "", error=refusal.stderr)
     recorder.look()
     recorder.begin = time.time()
 
@@ -240,12 +240,12 @@ def tasks(commands: Commands) -> list[dict[str, str]]:
     options = "--wait --nodes=2 --ntasks-per-node=2 --time=1 --cpus-per-task=1 --job-name=tasks"
     wrapped = f"--wrap=srun bash -c {shlex.quote(show)}"
     commands.run("sbatch", *options.split(), f"--output={output}", wrapped)
-    found = []
+    variables = []
     for line in sorted(output.read_text().splitlines()):
         env = dict(word.split("=", 1) for word in line.split())
-        found.append({f"SLURM_{name}": env[f"SLURM_{name}"] for name in TASK})
+        variables.append({f"SLURM_{name}": env[f"SLURM_{name}"] for name in TASK})
     return sorted(
-        (task for task in found if task["SLURM_PROCID"] in "03"),
+        (task for task in variables if task["SLURM_PROCID"] in "03"),
         key=lambda task: task["SLURM_PROCID"],
     )
 

@@ -27,8 +27,8 @@ def main() -> None:
         warm_up()
         await_warm_ranks()
         words = ["torchrun", "--standalone", "--nproc-per-node", "2", "slow.py", "lengths"]
-        _, told = watch_ranks(words)
-    answer = Answer(told)
+        _, reports = watch_ranks(words)
+    answer = Answer(reports)
     write_whole(FILE, json.dumps(answer.plain(), indent=1) + "\n")
     print(answer)
 

@@ -31,17 +31,17 @@ def main(file: Path) -> None:
     """Record all, and keep them."""
     if not torch.cuda.is_available():
         raise SystemExit("There is no GPU here, so there is nothing to record.")
-    found = {}
+    phases = {}
     for cause in CAUSES:
         with tempfile.TemporaryDirectory() as name:
             run(cause, Path(name))
-            found[cause] = [recorded(Path(name), rank) for rank in range(2)]
-            told = [timeline.read(path) for path in sorted(Path(name).glob("rank*.json"))]
-            for rank in told:
+            phases[cause] = [recorded(Path(name), rank) for rank in range(2)]
+            reports = [timeline.read(path) for path in sorted(Path(name).glob("rank*.json"))]
+            for rank in reports:
                 devices.see(rank, Path(name) / f"gpu{rank.rank}.json")
-        causes = Answer(told).causes[:3]
+        causes = Answer(reports).causes[:3]
         print(f"{cause:22}", "; ".join(f"{each.cause} {each.share:.2f}" for each in causes))
-    file.write_bytes(lzma.compress(json.dumps(found, separators=(",", ":")).encode(), preset=9))
+    file.write_bytes(lzma.compress(json.dumps(phases, separators=(",", ":")).encode(), preset=9))
 
 
 def run(cause: str, folder: Path) -> None:
@@ -66,20 +66,20 @@ def recorded(folder: Path, number: int) -> dict:
     trace = json.loads((folder / f"gpu{number}.json").read_text())
     events = [event for event in trace["traceEvents"] if event["ph"] == "X"]
     done = [event for event in events if event.get("cat") in traces.DEVICE]
-    asked = {event["args"]["correlation"] for event in done}
+    correlations = {event["args"]["correlation"] for event in done}
     done += [
         event
         for event in events
         if event.get("cat") in ("cuda_runtime", "cuda_driver")
-        and event["args"].get("correlation") in asked
+        and event["args"].get("correlation") in correlations
     ]
-    kept = [
+    slices = [
         {name: event[name] for name in ("ph", "cat", "name", "ts", "dur")}
         | {"args": {"correlation": event["args"]["correlation"]}}
         for event in done
     ]
     since = trace["baseTimeNanoseconds"]
-    return {"rank": rank, "trace": {"baseTimeNanoseconds": since, "traceEvents": kept}}
+    return {"rank": rank, "trace": {"baseTimeNanoseconds": since, "traceEvents": slices}}
 
 
 if __name__ == "__main__":

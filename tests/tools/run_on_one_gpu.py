@@ -36,7 +36,7 @@ def main() -> None:
     if not torch.cuda.is_available():
         raise SystemExit("There is no GPU here.")
     every = lessons(ROOT)
-    wanted = [
+    chosen = [
         command.text
         for command in report_scripts.commands(every)
         if RANKS.search(command.text)
@@ -45,8 +45,8 @@ def main() -> None:
     ]
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(args.jobs) as pool:
         report_scripts.write(every, Path(name))
-        for said in pool.map(partial(ran, Path(name)), wanted):
-            print(said, flush=True)
+        for line in pool.map(partial(ran, Path(name)), chosen):
+            print(line, flush=True)
 
 
 def ran(home: Path, text: str) -> str:

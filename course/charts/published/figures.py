@@ -48,12 +48,12 @@ class Curve:
 @cache
 def _all() -> tuple[Curve, ...]:
     """Every line of every file."""
-    found = []
+    curves = []
     for path in sorted(Path(__file__).parent.glob("*.toml")):
         for source in tomllib.loads(path.read_text())["source"]:
             rows = source.pop("line")
-            found += [Curve(**source, **row | {"figures": _pairs(row["figures"])}) for row in rows]
-    return tuple(found)
+            curves += [Curve(**source, **row | {"figures": _pairs(row["figures"])}) for row in rows]
+    return tuple(curves)
 
 
 def _pairs(figures: list[list[float]]) -> tuple[tuple[float, float], ...]:
@@ -65,11 +65,11 @@ def lines(measured: str = "") -> tuple[Curve, ...]:
 
     Raises `CourseError` with the names that there are, if there is none of this one.
     """
-    found = tuple(line for line in _all() if measured in ("", line.measured))
-    if not found:
+    chosen = tuple(line for line in _all() if measured in ("", line.measured))
+    if not chosen:
         names = ", ".join(sorted({line.measured for line in _all()}))
         raise CourseError(f"Nothing published here is called {measured!r}: choose from {names}.")
-    return found
+    return chosen
 
 
 def all_reduces() -> tuple[Curve, ...]:

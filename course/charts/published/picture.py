@@ -39,9 +39,9 @@ def draw(
         parts += measured_line(name, line, axes, colours[name], width=2.4)
     ends = {name: axes.at(*line[-1]) for name, line in (behind | dict(mine)).items()}
     parts += named_ends(ends, colours, bold=frozenset(mine))
-    told = f"{unit} against {along}. " + "; ".join(
+    alt = f"{unit} against {along}. " + "; ".join(
         f"{name}: up to {words.significant(max(value for _, value in line))}"
         for name, line in (dict(mine) | behind).items()
     )
     own = subtitle or "In colour: yours; grey: published, not ours. Both axes are logarithmic"
-    return svg.card(CARD_HEIGHT, title, parts, subtitle=own, alt=f"{told}.")
+    return svg.card(CARD_HEIGHT, title, parts, subtitle=own, alt=f"{alt}.")

@@ -13,10 +13,10 @@ def neighbours(at: float, value: float, published: Sequence[Curve]) -> dict[str,
 
     Of each line counts the figure nearest to `at`; {} if no line has one near it.
     """
-    found = sorted((_nearest(line, at), line.name) for line in published if _reaches(line, at))
-    lower = [one for one in found if one[0] <= value][-1:]
-    higher = [one for one in found if one[0] > value][:1]
-    return {name: there for there, name in [*lower, *higher, *found[-1:]]}
+    figures = sorted((_nearest(line, at), line.name) for line in published if _reaches(line, at))
+    lower = [one for one in figures if one[0] <= value][-1:]
+    higher = [one for one in figures if one[0] > value][:1]
+    return {name: there for there, name in [*lower, *higher, *figures[-1:]]}
 
 
 def stands(name: str, at: float, value: float, published: Sequence[Curve]) -> str:

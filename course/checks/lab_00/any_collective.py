@@ -5,6 +5,12 @@ from collections.abc import Callable
 from course.checks.tools.loose_ends import undecided_where_wrong
 from course.core import words
 
+# The hint of the check for loose ends.
+ENDS = (
+    "An asynchronous call gives you a handle: wait for every one before you read. "
+    "And what does each call make that it never gives back?"
+)
+
 
 def every_kind_is_right(ranks: Callable, function: Callable) -> None:
     """With 3, 2 and 1 ranks, every shape and dtype is right on every rank."""

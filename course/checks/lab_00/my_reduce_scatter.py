@@ -2,6 +2,7 @@
 
 from course.checks.lab_00 import on_rank_my_reduce_scatter as on_rank
 from course.checks.lab_00.any_collective import (
+    ENDS,
     every_kind_is_right,
     no_loose_ends,
     one_message_per_rank,
@@ -54,10 +55,7 @@ class TestMyReduceScatter:
         """Nothing but reduce moves the data."""
         ranks(2, on_rank.with_reduce_only)
 
-    @hint(
-        "An asynchronous call gives you a handle: wait for every one before you read. "
-        "And what does each call make that it never gives back?"
-    )
+    @hint(ENDS)
     def test_loose_ends(self, ranks):
         """Every message is waited for, and many calls leave no process groups or tensors behind."""
         no_loose_ends(ranks, on_rank.loose_ends)

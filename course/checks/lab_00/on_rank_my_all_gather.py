@@ -6,9 +6,17 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from course.checks.lab_00.on_rank_numbers import KINDS, VECTOR, TensorKind, numbers, only, same
+from course.checks.lab_00.on_rank_numbers import (
+    KINDS,
+    VECTOR,
+    TensorKind,
+    calls_of,
+    numbers,
+    only,
+    same,
+)
 from course.checks.tools.loose_ends import loose_ends as ends_of
-from course.checks.tools.recorder import Call, recorded
+from course.checks.tools.recorder import Call
 
 
 def _gather(mine: Tensor, received: list[Tensor]) -> list[Tensor]:
@@ -35,13 +43,13 @@ def in_place() -> tuple[bool, bool]:
     world_size, rank = dist.get_world_size(), dist.get_rank()
     memory = torch.full((world_size, 3), -1.0)
     _gather(numbers(rank), list(memory))
-    wanted = torch.stack([numbers(source) for source in range(world_size)])
+    expected = torch.stack([numbers(source) for source in range(world_size)])
     unchanged = True
     for kind in KINDS:
         mine = numbers(rank, kind=kind)
         _gather(mine, [kind.unset() for _ in range(world_size)])
         unchanged &= same(mine, numbers(rank, kind=kind))
-    return torch.equal(memory, wanted), unchanged
+    return torch.equal(memory, expected), unchanged
 
 
 def columns() -> bool:
@@ -67,10 +75,8 @@ def loose_ends() -> str:
 
 
 def calls() -> list[Call]:
-    """What one call hands to `torch.distributed`, for numbers of a 16-bit dtype."""
-    with recorded() as calls:
-        _right(TensorKind((3,), torch.bfloat16))
-    return calls
+    """What one call hands to `torch.distributed`."""
+    return calls_of(_right)
 
 
 def with_broadcast_only() -> None:

@@ -6,9 +6,17 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from course.checks.lab_00.on_rank_numbers import KINDS, VECTOR, TensorKind, numbers, only, same
+from course.checks.lab_00.on_rank_numbers import (
+    KINDS,
+    VECTOR,
+    TensorKind,
+    calls_of,
+    numbers,
+    only,
+    same,
+)
 from course.checks.tools.loose_ends import loose_ends as ends_of
-from course.checks.tools.recorder import Call, recorded
+from course.checks.tools.recorder import Call
 
 
 def _reduce(parts: list[Tensor], result: Tensor, **options: object) -> Tensor:
@@ -29,8 +37,8 @@ def _everyones(place: int, kind: TensorKind = VECTOR) -> Tensor:
 def _right(kind: TensorKind = VECTOR) -> bool:
     """Whether this rank has the sum of its part, over older numbers."""
     rank = dist.get_rank()
-    wanted = _everyones(rank, kind).sum(0, dtype=kind.dtype)
-    return same(_reduce(_parts(rank, kind), kind.unset()), wanted)
+    expected = _everyones(rank, kind).sum(0, dtype=kind.dtype)
+    return same(_reduce(_parts(rank, kind), kind.unset()), expected)
 
 
 def kinds() -> list[tuple[str, bool]]:
@@ -44,26 +52,26 @@ def in_place() -> tuple[bool, bool]:
     """
     rank, memory = dist.get_rank(), torch.full((2, 3), -1.0)
     _reduce(_parts(rank), memory[1])
-    wanted = torch.stack([torch.full((3,), -1.0), _everyones(rank).sum(0)])
+    expected = torch.stack([torch.full((3,), -1.0), _everyones(rank).sum(0)])
     unchanged = True
     for kind in KINDS:
         parts = _parts(rank, kind)
         _reduce(parts, kind.unset())
         unchanged &= all(map(same, parts, _parts(rank, kind)))
-    return torch.equal(memory, wanted), unchanged
+    return torch.equal(memory, expected), unchanged
 
 
 def operations() -> list[tuple[str, bool]]:
     """For the sum and for other operations: whether this rank has their result."""
-    rank, found = dist.get_rank(), [("SUM", _right())]
-    for name, wanted in {
+    rank, results = dist.get_rank(), [("SUM", _right())]
+    for name, expected in {
         "MAX": _everyones(rank).amax(0),
         "MIN": _everyones(rank).amin(0),
         "PRODUCT": _everyones(rank).prod(0),
     }.items():
         result = _reduce(_parts(rank), VECTOR.unset(), op=getattr(dist.ReduceOp, name))
-        found.append((name, same(result, wanted)))
-    return found
+        results.append((name, same(result, expected)))
+    return results
 
 
 def loose_ends() -> str:
@@ -72,10 +80,8 @@ def loose_ends() -> str:
 
 
 def calls() -> list[Call]:
-    """What one call hands to `torch.distributed`, for numbers of a 16-bit dtype."""
-    with recorded() as calls:
-        _right(TensorKind((3,), torch.bfloat16))
-    return calls
+    """What one call hands to `torch.distributed`."""
+    return calls_of(_right)
 
 
 def with_reduce_only() -> None:

@@ -1,12 +1,13 @@
 """The numbers that the checks of lab 00 send between ranks."""
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from course.checks.tools.recorder import forbidden
+from course.checks.tools.recorder import Call, forbidden, recorded
 from course.core import dist_names
 
 BIG = 2**60 + 1  # lost in 64-bit floats
@@ -57,13 +58,20 @@ def numbers(rank: int, place: int = 0, kind: TensorKind = VECTOR) -> Tensor:
     return numbers.reshape(kind.shape)
 
 
-def same(got: Tensor, wanted: Tensor) -> bool:
+def same(got: Tensor, expected: Tensor) -> bool:
     """Whether two tensors have the same dtype, shape and numbers; NaN is the same as NaN."""
     return (
-        got.dtype == wanted.dtype
-        and got.shape == wanted.shape
-        and torch.allclose(got, wanted, rtol=0, atol=0, equal_nan=True)
+        got.dtype == expected.dtype
+        and got.shape == expected.shape
+        and torch.allclose(got, expected, rtol=0, atol=0, equal_nan=True)
     )
+
+
+def calls_of(collective: Callable[[TensorKind], object]) -> list[Call]:
+    """What one call hands to `torch.distributed`, for numbers of a 16-bit dtype."""
+    with recorded() as calls:
+        collective(TensorKind((3,), torch.bfloat16))
+    return calls
 
 
 def only(allowed: str) -> AbstractContextManager:

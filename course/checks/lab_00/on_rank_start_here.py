@@ -27,11 +27,11 @@ def mean(number: float, dtype: torch.dtype = torch.float32) -> float:
 
 def means() -> list[tuple[torch.dtype, float, float]]:
     """For each dtype: what this rank has, and what it should have."""
-    world, found = range(dist.get_world_size()), []
+    world, results = range(dist.get_world_size()), []
     for dtype in DTYPES:
-        wanted = sum(given(rank, dtype) for rank in world) / len(world)
-        found.append((dtype, mean(given(dist.get_rank(), dtype), dtype), wanted))
-    return found
+        expected = sum(given(rank, dtype) for rank in world) / len(world)
+        results.append((dtype, mean(given(dist.get_rank(), dtype), dtype), expected))
+    return results
 
 
 def not_finite() -> list[tuple[float, float]]:
@@ -42,5 +42,5 @@ def not_finite() -> list[tuple[float, float]]:
 
 def loose_ends() -> str:
     """What a call leaves undone or behind."""
-    wanted = sum(GIVEN[: dist.get_world_size()]) / dist.get_world_size()
-    return ends_of(lambda: mean(GIVEN[dist.get_rank()]) == wanted)
+    expected = sum(GIVEN[: dist.get_world_size()]) / dist.get_world_size()
+    return ends_of(lambda: mean(GIVEN[dist.get_rank()]) == expected)

@@ -18,12 +18,12 @@ class TestStartHere:
         """The mean is right on every rank, of 2 and of 3 numbers, in 32-bit and 64-bit floats."""
         for world_size in (2, 3):
             for rank, means in enumerate(ranks(world_size, on_rank.means)):
-                for dtype, got, wanted in means:
+                for dtype, got, expected in means:
                     where = f"{world_size} ranks, {dtype}: rank {rank}"
-                    if got == wanted * world_size:
-                        left = f"{where} is left with the sum {got!r}, not the mean {wanted!r}"
+                    if got == expected * world_size:
+                        left = f"{where} is left with the sum {got!r}, not the mean {expected!r}"
                         raise Fault(f"{left}: is it divided, in its tensor?", IN_PLACE)
-                    assert got == wanted, f"{where} has {got!r}, not {wanted!r}"
+                    assert got == expected, f"{where} has {got!r}, not {expected!r}"
 
     @hint("Does the number of every rank, whatever it is, get into the sum?")
     def test_not_finite(self, ranks):

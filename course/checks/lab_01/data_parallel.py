@@ -128,7 +128,7 @@ class TestDataParallel:
     def test_devices(self, alone):
         """Each primitive gets the right devices, for 2 samples on 3; outputs meet on the first."""
         used = alone(on_rank.devices_used, 3)
-        wanted = {
+        expected = {
             "scatter": [0, 1, 2],
             "replicate": [0, 1],
             "parallel_apply": [0, 1],
@@ -136,8 +136,8 @@ class TestDataParallel:
         }
         for name, calls in used.items():
             for got in calls:
-                assert got == wanted[name], (
-                    f"2 samples on 3 devices: {name} gets device {got} instead of {wanted[name]}"
+                assert got == expected[name], (
+                    f"2 samples on 3 devices: {name} gets device {got} instead of {expected[name]}"
                 )
 
     @hint("The caller keeps its module and its batch. What of them do you change or keep?")

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from course.checks.lab_01.on_rank_values import gradients, in_words
-from course.checks.tools.loose_ends import kept
+from course.checks.tools.loose_ends import leftovers
 from course.checks.tools.reference import WIDTH, Small, batch, furthest, weights
 
 # How often a replica looks whether the others have come. Turns, not seconds: where the machine is
@@ -138,19 +138,19 @@ def only_by_name(devices: int) -> float:
 
 def devices_used(count: int) -> dict[str, list]:
     """By name of the primitive: the devices that its calls were given, for 2 samples on `count`."""
-    primitives, used, given = importlib.import_module("devices"), {}, where(count)
+    primitives, used, devices = importlib.import_module("devices"), {}, where(count)
 
     def noting(name: str, real: Callable) -> Callable:
         def call(*args: object, **kwargs: object) -> object:
-            given = inspect.signature(real).bind(*args, **kwargs).arguments
-            used.setdefault(name, []).append([*given.values()][-1])  # devices are named last
+            bound = inspect.signature(real).bind(*args, **kwargs).arguments
+            used.setdefault(name, []).append([*bound.values()][-1])  # devices are named last
             return real(*args, **kwargs)
 
         return call
 
     for name in ("scatter", "replicate", "parallel_apply", "gather"):
         setattr(primitives, name, noting(name, getattr(primitives, name)))
-    data_parallel()(Small(seed=0), given, torch.randn(2, WIDTH))
+    data_parallel()(Small(seed=0), devices, torch.randn(2, WIDTH))
     return {name: [_indices(places) for places in calls] for name, calls in used.items()}
 
 
@@ -163,7 +163,7 @@ def _indices(places: object) -> object:
 
 def left_alone() -> list[str]:
     """What a call does to its module, to its inputs, or to the setting of autograd."""
-    found = []
+    faults = []
     for training in (True, False):
         probe, run = Probe().train(training), data_parallel()
         before = _state(probe)
@@ -173,18 +173,18 @@ def left_alone() -> list[str]:
             output = run(probe, where(2), torch.randn(4, WIDTH), inputs)
         modes = {entry.training for entry in probe.seen}
         if modes != {training}:
-            found.append(f"training is {training} for the module, but {modes} for its replicas")
+            faults.append(f"training is {training} for the module, but {modes} for its replicas")
         if output.requires_grad:
-            found.append("under no_grad the output requires a gradient")
+            faults.append("under no_grad the output requires a gradient")
         changed = [name for name, old in before.items() if _state(probe).get(name) != old]
         changed += [name for name in _state(probe) if name not in before]
         if changed:
-            found.append(f"the call changes the module: {', '.join(changed)}")
+            faults.append(f"the call changes the module: {', '.join(changed)}")
         if inputs.keys() != fields.keys() or any(inputs[k] is not fields[k] for k in fields):
-            found.append("the call changes a container that the caller passes")
+            faults.append("the call changes a container that the caller passes")
     model, inputs = Small(seed=0), batch(0, 0, size=4)[0]
-    loose_end = kept(lambda: run(model, where(2), inputs))
-    return [*found, loose_end] if loose_end else found
+    loose_end = leftovers(lambda: run(model, where(2), inputs))
+    return [*faults, loose_end] if loose_end else faults
 
 
 def _state(probe: Probe) -> dict[str, object]:

@@ -88,4 +88,4 @@ def different(got: object, expected: object, place: str = "the output") -> str:
         ]
     else:
         return "" if got == expected else f"{place} is {got!r} instead of {expected!r}"
-    return next((found for part in parts if (found := different(*part))), "")
+    return next((difference for part in parts if (difference := different(*part))), "")

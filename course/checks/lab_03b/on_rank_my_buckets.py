@@ -32,8 +32,8 @@ def waited(wrapper: Callable) -> tuple[int, float]:
     options = {"cap_mb": 1e-4} if wrapper.__name__ == "Bucketed" else {}
     data, model = batch(0, dist.get_rank()), Small(seed=0)
     loss_of(model, data).backward()
-    wanted = [parameter.grad for parameter in model.parameters()]
-    for gradient in wanted:
+    expected = [parameter.grad for parameter in model.parameters()]
+    for gradient in expected:
         dist.all_reduce(gradient)
         gradient /= dist.get_world_size()
     replica = wrapper(Small(seed=0), **options)
@@ -41,7 +41,7 @@ def waited(wrapper: Callable) -> tuple[int, float]:
         loss_of(replica, data).backward()
         waits = sum(handle.stopped for handle in begun)
         replica.finish()
-    return waits, furthest([parameter.grad for parameter in replica.parameters()], wanted)
+    return waits, furthest([parameter.grad for parameter in replica.parameters()], expected)
 
 
 def in_reverse(wrapper: Callable) -> tuple[int, int, int]:

@@ -224,7 +224,7 @@ def random_states() -> tuple[list[bool], list[float], list[int], int]:
     module.random_states()
     states = module.random_states()
     same = [
-        not difference(dict(state), wanted) for state, wanted in zip(states, expected, strict=True)
+        not difference(dict(state), right) for state, right in zip(states, expected, strict=True)
     ]
     first = torch.rand(()).item()
     module.restore_random_states(states)

@@ -190,7 +190,9 @@ def resumed(shared: str, stops: list[int]) -> list[tuple[float, float, int, int]
     return [_resumed(Path(shared, f"stopped_{at}.pt"), at, weights(straight.model)) for at in stops]
 
 
-def _resumed(snapshot: Path, at: int, wanted: list[torch.Tensor]) -> tuple[float, float, int, int]:
+def _resumed(
+    snapshot: Path, at: int, expected: list[torch.Tensor]
+) -> tuple[float, float, int, int]:
     broken = build(dropout=0.5, warmup=5, snapshot=snapshot)
     go_on = broken.update
 
@@ -213,7 +215,7 @@ def _resumed(snapshot: Path, at: int, wanted: list[torch.Tensor]) -> tuple[float
     others = [tensor.clone() for tensor in mine]
     for tensor in others:
         dist.broadcast(tensor, src=0)
-    return furthest(wanted, mine), furthest(mine, others), begun, len(taken)
+    return furthest(expected, mine), furthest(mine, others), begun, len(taken)
 
 
 def loaded_alone() -> tuple[list[str], list[str]]:

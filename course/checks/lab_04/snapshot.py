@@ -110,13 +110,13 @@ class TestSnapshot:
         """After two ranks have done 8 of 20 samples, three ranks draw the other 12, each once; of
         22 samples, they draw the other 14, and one of these twice.
         """
-        for size, wanted in ((20, 12), (22, 15)):
+        for size, expected in ((20, 12), (22, 15)):
             halves = ranks(2, on_rank.shares, size, [(0, 0)])
             done = {i for (whole,) in halves for i in whole[:4]}
             rest = [i for (share,) in ranks(3, on_rank.shares, size, [(0, 8)]) for i in share]
             assert {*done}.isdisjoint(rest) and {*done, *rest} == {*range(size)}, (
                 f"of {size} samples, done: {sorted(done)}; drawn afterwards: {sorted(rest)}"
             )
-            assert len(rest) == wanted, (
-                f"of {size} samples, three ranks draw {len(rest)} after 8 are done, not {wanted}"
+            assert len(rest) == expected, (
+                f"of {size} samples, three ranks draw {len(rest)} after 8 are done, not {expected}"
             )

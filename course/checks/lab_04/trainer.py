@@ -19,9 +19,9 @@ class TestTrainer:
         pairs, and returns the mean loss of this rank's pairs.
         """
         for sizes in ([[2, 2], [2]], [[1, 3], [3, 1, 2]]):
-            wanted, losses = on_rank.one_process(sizes, 2)
+            expected, losses = on_rank.one_process(sizes, 2)
             for rank, (got, returned) in enumerate(ranks(2, on_rank.one_update, sizes)):
-                off = furthest(got, wanted)
+                off = furthest(got, expected)
                 assert off < CLOSE, (
                     f"batches of {sizes} pairs: rank {rank}'s weights are off by {off:.2g}"
                 )
@@ -44,8 +44,8 @@ class TestTrainer:
         """A step leaves no tensors in memory that the one before did not, and the model in training
         mode.
         """
-        for rank, (kept, training) in enumerate(ranks(2, on_rank.left_behind)):
-            assert kept == 0, f"ten steps leave {kept} more tensors in memory on rank {rank}"
+        for rank, (more, training) in enumerate(ranks(2, on_rank.left_behind)):
+            assert more == 0, f"ten steps leave {more} more tensors in memory on rank {rank}"
             assert training, f"update() leaves the model in evaluation mode on rank {rank}"
 
     @hint("Accumulation is for batches that do not fit into memory together.")
@@ -75,9 +75,9 @@ class TestTrainer:
         """The learning rate rises evenly to its full value and stays there; without a warm-up it
         starts there.
         """
-        for warmup, wanted in ((4, [0.25, 0.5, 0.75, 1, 1, 1]), (0, [1, 1])):
-            shares = ranks(1, on_rank.rates, warmup, len(wanted) - 1)[0]
-            off = max(abs(share - right) for share, right in zip(shares, wanted, strict=True))
+        for warmup, expected in ((4, [0.25, 0.5, 0.75, 1, 1, 1]), (0, [1, 1])):
+            shares = ranks(1, on_rank.rates, warmup, len(expected) - 1)[0]
+            off = max(abs(share - right) for share, right in zip(shares, expected, strict=True))
             assert off < 1e-6, (
                 f"with a warm-up of {warmup} steps the rates are {[round(s, 3) for s in shares]} "
                 "of the full"

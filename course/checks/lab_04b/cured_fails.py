@@ -34,7 +34,9 @@ class TestCuredFails:
         order, with nothing added, changed or lost, whatever their dtype.
         """
         for lengths in ([2, 5, 0], [70_000, 3, 300]):
-            for rank, found in enumerate(ranks(3, on_rank.gather, lengths)):
-                for kind, (wrong, kept) in found.items():
+            for rank, result in enumerate(ranks(3, on_rank.gather, lengths)):
+                for kind, (wrong, intact) in result.items():
                     assert not wrong, f"{kind}, lengths {lengths}: on rank {rank} {wrong}"
-                    assert kept, f"{kind}, lengths {lengths}: rank {rank}'s own tensor has changed"
+                    assert intact, (
+                        f"{kind}, lengths {lengths}: rank {rank}'s own tensor has changed"
+                    )

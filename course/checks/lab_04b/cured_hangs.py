@@ -19,20 +19,20 @@ class TestCuredHangs:
     )
     def test_causes(self, alone):
         """causes() names the right cause of every hang."""
-        wanted = {"validation": 1, "mean": 0, "order": 2, "skipping": 4, "leftover": 3}
+        expected = {"validation": 1, "mean": 0, "order": 2, "skipping": 4, "leftover": 3}
         named, causes = alone(on_rank.causes)
-        assert set(named) == set(wanted), (
-            f"the runs are {', '.join(wanted)}; causes() speaks of {', '.join(named)}"
+        assert set(named) == set(expected), (
+            f"the runs are {', '.join(expected)}; causes() speaks of {', '.join(named)}"
         )
-        wrong = [name for name, number in wanted.items() if named[name] != causes[number]]
+        wrong = [name for name, number in expected.items() if named[name] != causes[number]]
         assert not wrong, f"{wrong[0]} does not come from: {named[wrong[0]]}"
 
     @hint("`model.module` is the model without DDP.")
     def test_validation(self, ranks):
         """Rank 0 alone computes the right loss, and the ranks still train with equal weights."""
         results = ranks(3, on_rank.validation_loss)
-        said, right, _, _ = results[0]
-        assert abs(said - right) < CLOSE, f"rank 0 returns a loss of {said:.4f}; it is {right:.4f}"
+        loss, right, _, _ = results[0]
+        assert abs(loss - right) < CLOSE, f"rank 0 returns a loss of {loss:.4f}; it is {right:.4f}"
         others = [returned for returned, *_ in results[1:]]
         assert others == [None, None], f"the other ranks return {others}, not None"
         assert all(training for _, _, training, _ in results), (
@@ -48,17 +48,19 @@ class TestCuredHangs:
         3 ranks).
         """
         for world_size in (2, 3):
-            given = [losses[:world_size] for losses in ([1.0, 2.5, 3.25], [1.0, math.nan, 3.0])]
-            results = ranks(world_size, on_rank.mean_on_rank_0, given)
-            for number, losses in enumerate(given):
-                said = [of_rank[number][0] for of_rank in results]
+            cases = [losses[:world_size] for losses in ([1.0, 2.5, 3.25], [1.0, math.nan, 3.0])]
+            results = ranks(world_size, on_rank.mean_on_rank_0, cases)
+            for number, losses in enumerate(cases):
+                means = [of_rank[number][0] for of_rank in results]
                 right = sum(losses) / world_size
-                assert said[0] is not None and agree(said[0], right), (
-                    f"the mean of {losses} is {right:.4f}; rank 0 returns {said[0]}"
+                assert means[0] is not None and agree(means[0], right), (
+                    f"the mean of {losses} is {right:.4f}; rank 0 returns {means[0]}"
                 )
-                assert set(said[1:]) == {None}, f"the other ranks return {said[1:]}, not None"
-                kept = [of_rank[number][1] for of_rank in results]
-                assert str(kept) == str(losses), f"the losses {losses} are now {kept}"
+                assert set(means[1:]) == {None}, f"the other ranks return {means[1:]}, not None"
+                losses_after = [of_rank[number][1] for of_rank in results]
+                assert str(losses_after) == str(losses), (
+                    f"the losses {losses} are now {losses_after}"
+                )
 
     @hint(
         "Which order of the names can each rank find by itself? And does each metric keep its "
@@ -75,16 +77,16 @@ class TestCuredHangs:
     def test_skipping(self, ranks):
         """All ranks leave out a step that one rank cannot take, and no other step."""
         zeros, none = torch.zeros(6, 4), torch.empty(0, 4)
-        given = [[zeros, none, zeros], [None, zeros, zeros], [zeros, None, None], [None] * 3]
-        for rank, answers in enumerate(ranks(3, on_rank.all_have_one, given)):
+        cases = [[zeros, none, zeros], [None, zeros, zeros], [zeros, None, None], [None] * 3]
+        for rank, answers in enumerate(ranks(3, on_rank.all_have_one, cases)):
             assert answers == [True, False, False, False], (
                 f"where 0, 1, 2 and 3 of 3 ranks have no batch, all_have_one() says {answers} "
                 f"on rank {rank}"
             )
-        for missing, wanted in (({1: 2}, 3), ({0: 0, 1: 3}, 2)):
+        for missing, expected in (({1: 2}, 3), ({0: 0, 1: 3}, 2)):
             for rank, (steps, same) in enumerate(ranks(2, on_rank.train_skipping, missing)):
-                assert steps == wanted, (
-                    f"rank {rank} takes {steps} steps; every rank can take {wanted} of the 4"
+                assert steps == expected, (
+                    f"rank {rank} takes {steps} steps; every rank can take {expected} of the 4"
                 )
                 assert same, "the ranks hold different weights"
 

@@ -21,7 +21,7 @@ def fetch(folder: str) -> list[tuple[str, int]]:
     An old one of the second is there. Half of the text comes first, and the rest only when the
     other ranks wait or have gone on.
     """
-    module, found = importlib.import_module("cured_fails"), []
+    module, results = importlib.import_module("cured_fails"), []
     if dist.get_rank() == 0:
         Path(folder, "labels.txt").write_text(OLD)
     for name in ("words", "labels"):
@@ -34,8 +34,8 @@ def fetch(folder: str) -> list[tuple[str, int]]:
                 hold()
                 Path(target).write_text(TEXT)
 
-            found.append((module.fetch(path, download), len(called)))
-    return found
+            results.append((module.fetch(path, download), len(called)))
+    return results
 
 
 def failed(folder: str) -> list[str | None]:
@@ -70,13 +70,13 @@ def gather(lengths: list[int]) -> dict[str, tuple[str, bool]]:
 
     Also whether this rank's own tensor has stayed as it was.
     """
-    module, rank, found = importlib.import_module("cured_fails"), dist.get_rank(), {}
+    module, rank, results = importlib.import_module("cured_fails"), dist.get_rank(), {}
     for kind, everyones in tensors(lengths).items():
         mine = everyones[rank].clone()
         with impatient():
             together = module.gather(mine)
-        found[kind] = (
+        results[kind] = (
             difference(together, torch.cat(everyones), "the result"),
             not difference(mine, everyones[rank]),
         )
-    return found
+    return results

@@ -36,7 +36,7 @@ def validation_loss() -> tuple[float | None, float, bool, bool]:
     for batch in batches(2, seed=dist.get_rank()):
         module.step(model, optimizer, batch)
     with impatient():
-        said = module.validation_loss(model, validation)
+        loss = module.validation_loss(model, validation)
     training = all(part.training for part in model.modules())
     right = model.module.eval()(validation).square().mean().item()
     model.module.train()
@@ -44,18 +44,18 @@ def validation_loss() -> tuple[float | None, float, bool, bool]:
         for batch in batches(2, seed=10 + dist.get_rank()):
             module.step(model, optimizer, batch)
         same = same_after_forward(model)
-    return said, right, training, same
+    return loss, right, training, same
 
 
 def mean_on_rank_0(losses: list[list[float]]) -> list[tuple[float | None, float]]:
     """For the losses of all ranks: the mean that is returned, and this rank's loss afterwards."""
-    module, found = importlib.import_module("cured_hangs"), []
+    module, results = importlib.import_module("cured_hangs"), []
     for of_ranks in losses:
         loss = torch.tensor(of_ranks[dist.get_rank()])
         with impatient():
-            said = module.mean_on_rank_0(loss)
-        found.append((said if said is None else float(said), loss.item()))
-    return found
+            mean = module.mean_on_rank_0(loss)
+        results.append((mean if mean is None else float(mean), loss.item()))
+    return results
 
 
 class Name(str):
@@ -82,21 +82,21 @@ def add_up() -> str:
             "lost": torch.tensor([7.0 + rank]),  # like loss in length, first letters and shape
         }
 
-    wanted = {name: sum(of_rank(r)[name] for r in range(ranks)) for name in of_rank(0)}
+    expected = {name: sum(of_rank(r)[name] for r in range(ranks)) for name in of_rank(0)}
     for _ in range(2):
         metrics = {Name(name): metric for name, metric in of_rank(rank).items()}
         names = list(metrics)[rank:] + list(metrics)[:rank]
         mine = {name: metrics[name] for name in names}
         with impatient():
             importlib.import_module("cured_hangs").add_up(mine)
-    return difference({str(name): metric for name, metric in mine.items()}, wanted, "metrics")
+    return difference({str(name): metric for name, metric in mine.items()}, expected, "metrics")
 
 
-def all_have_one(given: list[list[torch.Tensor | None]]) -> list[bool]:
+def all_have_one(cases: list[list[torch.Tensor | None]]) -> list[bool]:
     """What the function returns where rank r has ``batches[r]``, for each list of batches."""
     module, rank = importlib.import_module("cured_hangs"), dist.get_rank()
     with impatient():
-        return [bool(module.all_have_one(batches[rank])) for batches in given]
+        return [bool(module.all_have_one(batches[rank])) for batches in cases]
 
 
 def train_skipping(missing: dict[int, int]) -> tuple[int, bool]:

@@ -35,8 +35,8 @@ class TestCuredLies:
         nan, none = [[1.0], [float("nan")], [2.0]], [[3.0, 4.0], [], [5.0]]
         for world_size in (2, 3):
             windows = [window[:world_size] for window in (unequal, other, nan, none)]
-            for rank, found in enumerate(ranks(world_size, on_rank.mean_loss, windows)):
-                for window, (gradient, right, loss) in zip(windows, found, strict=True):
+            for rank, result in enumerate(ranks(world_size, on_rank.mean_loss, windows)):
+                for window, (gradient, right, loss) in zip(windows, result, strict=True):
                     assert agree(gradient, right), (
                         f"with {[len(of_rank) for of_rank in window]} losses, "
                         f"rank {rank}'s gradient is {gradient:.4f}; it should be {right:.4f}"
@@ -52,9 +52,9 @@ class TestCuredLies:
         it, and all ranks find it complete.
         """
         lines = [["b, of rank 0", "a, of rank 0"], ["z", "", "z"], [], ["  y", "of rank 3"]]
-        wanted = "".join(f"{line}\n" for of_rank in lines for line in of_rank)
+        expected = "".join(f"{line}\n" for of_rank in lines for line in of_rank)
         results = ranks(4, on_rank.write_lines, str(tmp_path), lines)
         for rank, (text, _) in enumerate(results):
-            assert text == wanted, f"of {wanted!r}, rank {rank} finds {text[:200]!r}"
+            assert text == expected, f"of {expected!r}, rank {rank} finds {text[:200]!r}"
         begun = [count for _, count in results]
         assert sum(begun) <= 1, f"the ranks begin the file {begun} times; once is enough"

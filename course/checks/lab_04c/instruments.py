@@ -12,17 +12,17 @@ class TestInstruments:
         """All ranks find those whose parameters differ from rank 0's, be it by one bit or because
         two weights have changed places; equal NaNs do not differ (3 ranks).
         """
-        for rank, found in enumerate(ranks(3, on_rank.apart)):
-            for change, said, wanted in found:
-                assert said == wanted, (
-                    f"{change}: rank {rank} says that {said} differ from rank 0; it is {wanted}"
+        for rank, result in enumerate(ranks(3, on_rank.apart)):
+            for change, got, expected in result:
+                assert got == expected, (
+                    f"{change}: rank {rank} says that {got} differ from rank 0; it is {expected}"
                 )
 
     @hint("DDP makes the buffers equal only before a forward, so leave them out.")
     def test_buffers(self, ranks):
         """Buffers that differ, as batch norm's do between two forwards, do not count."""
-        for rank, said in enumerate(ranks(2, on_rank.other_buffers)):
-            assert said == [], f"only buffers differ, and rank {rank} says that {said} differ"
+        for rank, got in enumerate(ranks(2, on_rank.other_buffers)):
+            assert got == [], f"only buffers differ, and rank {rank} says that {got} differ"
 
     @hint("A checksum is as short for a large model as for a small one.")
     def test_cheap(self, ranks):
@@ -37,13 +37,13 @@ class TestInstruments:
         mean.
         """
         times = [[1.0, 2.0, 90.0, 6.0], [3e-5, 1e-5, 1e-5, 2e-5], [5.0, 5.0, 5.0, 5.01]]
-        for rank, said in enumerate(ranks(4, on_rank.slowest, times)):
-            for seconds, (found, factor) in zip(times, said, strict=True):
-                wanted = seconds.index(max(seconds))
-                assert found == wanted, (
-                    f"of {seconds}, rank {rank} names rank {found} as the slowest"
+        for rank, answers in enumerate(ranks(4, on_rank.slowest, times)):
+            for seconds, (slowest, factor) in zip(times, answers, strict=True):
+                expected = seconds.index(max(seconds))
+                assert slowest == expected, (
+                    f"of {seconds}, rank {rank} names rank {slowest} as the slowest"
                 )
-                right = seconds[wanted] * 3 / (sum(seconds) - seconds[wanted])
+                right = seconds[expected] * 3 / (sum(seconds) - seconds[expected])
                 assert abs(factor - right) < 1e-3, (
                     f"of {seconds}, rank {rank} says {factor:.3f} times, not {right:.3f}"
                 )

@@ -32,7 +32,7 @@ def mean_loss(windows: list[list[list[float]]]) -> list[tuple[float, float, floa
 
     In it rank r has the losses ``window[r]``, each of them that number times the weight.
     """
-    module, found = importlib.import_module("cured_lies"), []
+    module, results = importlib.import_module("cured_lies"), []
     torch.manual_seed(0)
     model = DistributedDataParallel(nn.Linear(1, 1, bias=False))
     for window in windows:
@@ -43,8 +43,8 @@ def mean_loss(windows: list[list[list[float]]]) -> list[tuple[float, float, floa
             loss = module.mean_loss(losses)
             loss.backward()
         right = torch.cat(words).mean().item()
-        found.append((model.module.weight.grad.item(), right, loss.item()))
-    return found
+        results.append((model.module.weight.grad.item(), right, loss.item()))
+    return results
 
 
 def write_lines(folder: str, lines: list[list[str]]) -> tuple[str, int]:
@@ -63,10 +63,10 @@ def write_lines(folder: str, lines: list[list[str]]) -> tuple[str, int]:
     module = importlib.import_module("cured_lies")
     with impatient(), held(Path(folder)) as hold:
 
-        def slow(event: str, given: tuple) -> None:
-            there = event == "open" and str(given[0]).startswith(str(path.parent))
-            if there and given[2] & (os.O_WRONLY | os.O_RDWR):
-                begun.append(bool(given[2] & (os.O_TRUNC | os.O_EXCL)))
+        def slow(event: str, arguments: tuple) -> None:
+            there = event == "open" and str(arguments[0]).startswith(str(path.parent))
+            if there and arguments[2] & (os.O_WRONLY | os.O_RDWR):
+                begun.append(bool(arguments[2] & (os.O_TRUNC | os.O_EXCL)))
                 hold()
 
         sys.addaudithook(slow)

@@ -79,15 +79,15 @@ CASES: tuple[tuple[str, Callable | None, tuple[int, ...], list[int]], ...] = (
 
 def apart() -> list[tuple[str, list[int], list[int]]]:
     """For each case: what differs, the ranks that the function names, and the right ones."""
-    module, found = _load(), []
-    for change, apply, ranks, wanted in CASES:
+    module, results = _load(), []
+    for change, apply, ranks, expected in CASES:
         model = _model()
         if dist.get_rank() in ranks:
             with torch.no_grad():
                 apply(model)
         with impatient():
-            found.append((change, sorted(module.ranks_apart(model)), wanted))
-    return found
+            results.append((change, sorted(module.ranks_apart(model)), expected))
+    return results
 
 
 def other_buffers() -> list[int]:
@@ -105,8 +105,8 @@ def cost() -> tuple[int, str]:
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     real = insides.inside(distributed_c10d, "_object_to_tensor")
 
-    def measured(*given: object) -> tuple:
-        tensor, size = real(*given)
+    def measured(*arguments: object) -> tuple:
+        tensor, size = real(*arguments)
         objects.append(tensor.numel())
         return tensor, size
 
@@ -121,8 +121,8 @@ def cost() -> tuple[int, str]:
 
 def slowest(seconds: list[list[float]]) -> list[tuple[int, float]]:
     """What `slowest` returns for each list of times, one per rank."""
-    module, found = _load(), []
+    module, results = _load(), []
     for times in seconds:
         with impatient():
-            found.append(tuple(module.slowest(times[dist.get_rank()])))
-    return found
+            results.append(tuple(module.slowest(times[dist.get_rank()])))
+    return results

@@ -131,14 +131,14 @@ class TestMyShards:
         rounds = [[5, 3, 4], [2, 2, 2], [0, 3, 1], [1, 6, 6], [4, 4, 2]]
         for world_size in (2, 3):
             counts = [round_[:world_size] for round_ in rounds]
-            for rank, found in enumerate(ranks(world_size, on_rank.together, counts)):
-                for round_, (got, ahead) in zip(counts, found, strict=True):
+            for rank, result in enumerate(ranks(world_size, on_rank.together, counts)):
+                for round_, (got, ahead) in zip(counts, result, strict=True):
                     fewest = min(round_)
                     assert len(got) == fewest, (
                         f"the ranks have {round_} batches, and rank {rank} gets {len(got)}"
                     )
-                    wanted = [(rank, number) for number in range(fewest)]
-                    assert got == wanted, f"of batches 0 to {fewest}, rank {rank} gets {got}"
+                    expected = [(rank, number) for number in range(fewest)]
+                    assert got == expected, f"of batches 0 to {fewest}, rank {rank} gets {got}"
                     assert ahead <= 1, (
                         f"rank {rank} has taken {ahead} batches that nobody has trained on"
                     )
@@ -166,11 +166,11 @@ def _order(read: Read) -> list[str]:
 def _faults(lines: list[Line], sizes: list[int]) -> str:
     """What is wrong, if these are not the lines of the files, each once; else nothing."""
     reads = Counter(lines)
-    wanted = [(f"{number:02}", line) for number, size in enumerate(sizes) for line in range(size)]
-    for file, line in wanted:
+    expected = [(f"{number:02}", line) for number, size in enumerate(sizes) for line in range(size)]
+    for file, line in expected:
         if reads[file, line] != 1:
             return f"line {line} of file {file} is read {reads[file, line]} times"
-    strange = reads.keys() - set(wanted)
+    strange = reads.keys() - set(expected)
     return f"{min(strange)} is not a line of the files" if strange else ""
 
 

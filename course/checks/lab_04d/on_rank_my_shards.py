@@ -30,8 +30,8 @@ def _written(folder: str, sizes: list[int]) -> list[Path]:
     if dist.get_rank() == 0:
         Path(folder).mkdir()
         for file, size in zip(files, sizes, strict=True):
-            told = ({"file": file.stem, "line": line} for line in range(size))
-            file.write_text("".join(f"{json.dumps(one)}\n" for one in told))
+            rows = ({"file": file.stem, "line": line} for line in range(size))
+            file.write_text("".join(f"{json.dumps(one)}\n" for one in rows))
     dist.barrier()
     return files
 
@@ -42,7 +42,7 @@ def _batches(stream: Any, workers: int) -> Iterator[dict]:
     return iter(DataLoader(stream, BATCH, num_workers=workers, multiprocessing_context=how))
 
 
-def _told(batch: dict) -> tuple[int, list[Line]]:
+def _read(batch: dict) -> tuple[int, list[Line]]:
     """Whose lines a batch has, -1 if of several readers, and which these are."""
     readers = set(batch["reader"].tolist())
     lines = zip(batch["file"], batch["line"].tolist(), strict=True)
@@ -56,11 +56,11 @@ def read(
 
     It is a stream of files of so many lines, which are written to a new `folder`.
     """
-    stream, found = _stream(_written(folder, sizes), seed), []
+    stream, results = _stream(_written(folder, sizes), seed), []
     for epoch in epochs:
         stream.at(epoch, {})
-        found.append([_told(batch) for batch in _batches(stream, workers)])
-    return found
+        results.append([_read(batch) for batch in _batches(stream, workers)])
+    return results
 
 
 def resumed(
@@ -71,7 +71,7 @@ def resumed(
 
     A stream gets the `done` of the one before. Its loader has read ahead, as a loader does.
     """
-    files, found = _written(folder, sizes), []
+    files, results = _written(folder, sizes), []
     for stop in stops:
         before, done = [], {}
         for _ in range(2):
@@ -79,12 +79,12 @@ def resumed(
             stream.at(1, done)
             for batch in itertools.islice(_batches(stream, workers), stop):
                 stream.trained(batch)
-                before.append(_told(batch))
+                before.append(_read(batch))
             done = {int(reader): int(lines) for reader, lines in stream.done.items()}
         last = _stream(files)
         last.at(1, done)
-        found.append((before, [_told(batch) for batch in _batches(last, workers)], done))
-    return found
+        results.append((before, [_read(batch) for batch in _batches(last, workers)], done))
+    return results
 
 
 def unconnected(ranks: int) -> list[tuple[int, int]]:
@@ -96,15 +96,15 @@ def unconnected(ranks: int) -> list[tuple[int, int]]:
 
 def pieces(settings: list[tuple[int, int]]) -> list[list[list[tuple[str, int, int]]]]:
     """For each setting (files, readers) the pieces of three epochs; the files need not be there."""
-    module, found = importlib.import_module("my_shards"), []
+    module, results = importlib.import_module("my_shards"), []
     for files, readers in settings:
         stream = module.Stream([Path(f"{number:02}.jsonl") for number in range(files)], 0, 1)
-        found.append([])
+        results.append([])
         for epoch in range(3):
             stream.at(epoch, {})
             pieces = stream.pieces(readers)
-            found[-1].append([(str(file), int(part), int(parts)) for file, part, parts in pieces])
-    return found
+            results[-1].append([(str(file), int(part), int(parts)) for file, part, parts in pieces])
+    return results
 
 
 class Watched:
@@ -126,7 +126,7 @@ def together(counts: list[list[int]]) -> list[tuple[list[tuple[int, int]], int]]
     The ranks meet after each batch, as in a training step.
     """
     module: ModuleType = importlib.import_module("my_shards")
-    found = []
+    results = []
     for round_ in counts:
         batches, got, ahead = Watched(round_[dist.get_rank()]), [], 0
         with impatient():
@@ -136,5 +136,5 @@ def together(counts: list[list[int]]) -> list[tuple[list[tuple[int, int]], int]]
                 dist.barrier()
                 got.append(tuple(batch))
                 ahead = max(ahead, batches.taken - len(got))
-        found.append((got, ahead))
-    return found
+        results.append((got, ahead))
+    return results

@@ -52,10 +52,10 @@ class TestCuredRuns:
         _answers(ranks, 2, [[nan, 1.0], [1.0, nan], [1.0, inf], [1.0, 2.0]], [True] * 3 + [False])
 
 
-def _answers(ranks, world_size, losses, wanted):
+def _answers(ranks, world_size, losses, expected):
     """Demand these answers of all ranks, where rank r has the losses ``losses[step][r]``."""
     for rank, answers in enumerate(ranks(world_size, on_rank.spikes, losses)):
-        for each, answer, right in zip(losses, answers, wanted, strict=True):
+        for each, answer, right in zip(losses, answers, expected, strict=True):
             assert answer == right, (
                 f"where the ranks' losses are {each} and 50 is allowed, rank {rank} answers "
                 f"{answer}, not {right}"

@@ -35,24 +35,23 @@ def steps() -> tuple[list[float], list[tuple[float, float]], float]:
     weights are off rank 0's at the start.
     """
     rank, everyone = dist.get_rank(), range(dist.get_world_size())
-    policy, wanted = _policy(seed=rank), _policy(seed=0)
+    policy, expected = _policy(seed=rank), _policy(seed=0)
     loss_of = importlib.import_module("cured_runs").with_ddp(policy, _loss)
-    apart = furthest(*[[each.detach() for each in one.parameters()] for one in (policy, wanted)])
-    optimizers = [torch.optim.SGD(one.parameters(), lr=0.1) for one in (policy, wanted)]
+    apart = furthest(*[[each.detach() for each in one.parameters()] for one in (policy, expected)])
+    optimizers = [torch.optim.SGD(one.parameters(), lr=0.1) for one in (policy, expected)]
     off, losses = [], []
     for step in range(STEPS):
-        own = _loss(wanted, *_answers(rank, step)).item()
+        own = _loss(expected, *_answers(rank, step)).item()
         loss = loss_of(*_answers(rank, step))
         losses.append((loss.item(), own))
         for optimizer in optimizers:
             optimizer.zero_grad()
         loss.backward()
         for other in everyone:
-            (_loss(wanted, *_answers(other, step)) / len(everyone)).backward()
-        pairs = [(one.grad, two.grad) for one, two in
-                 zip(policy.parameters(), wanted.parameters(), strict=True)]  # fmt: skip
-        off.append(furthest([torch.full_like(two, torch.nan) if one is None else one
-                             for one, two in pairs], [two for _, two in pairs]))  # fmt: skip
+            (_loss(expected, *_answers(other, step)) / len(everyone)).backward()
+        off.append(
+            furthest(*[[each.grad for each in one.parameters()] for one in (policy, expected)])
+        )
         for optimizer in optimizers:
             optimizer.step()
     return off, losses, apart

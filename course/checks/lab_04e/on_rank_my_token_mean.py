@@ -42,14 +42,12 @@ def passes(counts: list[list[int]]) -> tuple[float, list[str]]:
     module.backward(model, [_pass(rank, *each) for each in enumerate(counts[rank])])
     noting.remove()
 
-    wanted, losses = _small(), []
+    expected, losses = _small(), []
     for other, of_rank in enumerate(counts):
         for number, count in enumerate(of_rank):
             tokens, targets = _pass(other, number, count)
-            outputs = wanted(tokens)[targets != PADDING]
+            outputs = expected(tokens)[targets != PADDING]
             chosen = targets[targets != PADDING]
             losses.append(nn.functional.cross_entropy(outputs, chosen, reduction="none"))
     torch.cat(losses).mean().backward()
-    grads = [each.grad if each.grad is not None else torch.full_like(each, torch.nan)
-             for each in model.parameters()]  # fmt: skip
-    return furthest(grads, [each.grad for each in wanted.parameters()]), order
+    return furthest(*[[each.grad for each in one.parameters()] for one in (model, expected)]), order

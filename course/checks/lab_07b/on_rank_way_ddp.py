@@ -16,7 +16,7 @@ BATCH, SAMPLES, CHECKED = 64, 256, 98  # 98 images cannot be shared out evenly t
 WRONG = slice(40, 50)  # the images whose label is wrong; none that a sampler repeats or drops
 # To the end of the process: the group that DDP holds may hang when it is destroyed; see
 # `course.launch.forked`.
-kept: list[dict] = []
+records: list[dict] = []
 
 
 def converted() -> tuple[list[Tensor], float]:
@@ -32,7 +32,7 @@ def converted() -> tuple[list[Tensor], float]:
     task.validation = TensorDataset(images, labels)
     course.log = lambda **row: None
     end = runpy.run_module("way_ddp")
-    kept.append(end)
+    records.append(end)
     return weights(end["model"]), float(end["right"])
 
 

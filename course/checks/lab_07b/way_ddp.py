@@ -16,22 +16,22 @@ class TestWayDdp:
     )
     def test_same_training(self, ranks):
         """With 1, 2 and 4 ranks the script ends with the weights of a single process."""
-        wanted = weights(on_rank.alone())
+        expected = weights(on_rank.alone())
         for count in (1, 2, 4):
             for rank, (got, _) in enumerate(ranks(count, on_rank.converted, join=False)):
-                off = furthest(got, wanted)
+                off = furthest(got, expected)
                 shown = f"with {words.plural(count, 'rank')}"
                 assert off < CLOSE, f"{shown}, rank {rank}'s weights are off by {off:.2g}"
 
     @hint("Which images does each rank count, and who knows the counts of the others?")
     def test_counts_every_image_once(self, ranks):
         """Every rank logs the accuracy over the whole validation set, each image counted once."""
-        wanted = on_rank.CHECKED - len(range(on_rank.CHECKED)[on_rank.WRONG])
+        expected = on_rank.CHECKED - len(range(on_rank.CHECKED)[on_rank.WRONG])
         alone = weights(on_rank.alone())
         for rank, (trained, right) in enumerate(ranks(4, on_rank.converted, join=False)):
             if not furthest(trained, alone) < CLOSE:
                 raise Undecided("first, the training must be that of the single process")
-            assert right == wanted, (
+            assert right == expected, (
                 f"with 4 ranks, rank {rank} counts {right:g} correct labels; "
-                f"the single process labels {wanted} of {on_rank.CHECKED} images correctly"
+                f"the single process labels {expected} of {on_rank.CHECKED} images correctly"
             )

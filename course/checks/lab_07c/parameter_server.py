@@ -49,8 +49,8 @@ class TestParameterServer:
             "each update claims to be of version 0: the server counts its updates in "
             "`self.version`, and a worker sends the version that it has read"
         )
-        wanted = replay(history, 3, sizes)
-        off = max(furthest(got, wanted) for got, _ in results)
+        expected = replay(history, 3, sizes)
+        off = max(furthest(got, expected) for got, _ in results)
         assert off < CLOSE, f"a replay of the history ends {off:.2g} away from the server's weights"
 
     @hint(
@@ -62,13 +62,15 @@ class TestParameterServer:
         """
         for bound, order in ((0, (2, 3, 1)), (3, (3, 1, 2))):
             result = ranks(1, on_rank.play, bound, order, (4, 4, 4))[0]
-            sent, found = result["sent"], result["staleness"]
+            sent, staleness = result["sent"], result["staleness"]
             assert result["history"] == sent, (
                 f"(worker, version it had read) were {sent[:4]} ..., "
                 f"and the history says {result['history'][:4]} ..."
             )
-            wanted = [number - version for number, (_, version) in enumerate(sent)]
-            assert found == wanted, f"the history {sent} has the staleness {wanted}, not {found}"
+            expected = [number - version for number, (_, version) in enumerate(sent)]
+            assert staleness == expected, (
+                f"the history {sent} has the staleness {expected}, not {staleness}"
+            )
 
     @hint("Within the bound, nobody should have to wait for anybody.")
     def test_goes_ahead(self, ranks):

@@ -63,8 +63,8 @@ class TestCuredSlow:
     def test_every_text(self, alone):
         """Every text is in one batch of one rank, and all batches are full (2, 3 and 4 ranks)."""
         for world_size in (2, 3, 4):
-            lengths, batches, kept = dealt(alone, world_size)
-            assert kept == lengths, "the list of lengths is changed"
+            lengths, batches, intact = dealt(alone, world_size)
+            assert intact == lengths, "the list of lengths is changed"
             sizes = {len(batch) for rank in batches for batch in rank}
             assert sizes == {8}, f"with {world_size} ranks, the batches of 8 have {sorted(sizes)}"
             chosen = sorted(index for rank in batches for batch in rank for index in batch)

@@ -75,11 +75,11 @@ def accumulated(count: int) -> tuple[float, list[int], list[Pass], list[int]]:
     with recorded() as calls:
         cured().accumulate(model, batches(dist.get_rank(), count))
     total = sum(sent) + sum(call.elements for call in calls)
-    wanted = small()
+    expected = small()
     everyone = range(dist.get_world_size())
     for batch in (batch for rank in everyone for batch in batches(rank, count)):
-        (wanted(batch).square().mean() / count / len(everyone)).backward()
-    off = furthest([p.grad for p in model.parameters()], [p.grad for p in wanted.parameters()])
+        (expected(batch).square().mean() / count / len(everyone)).backward()
+    off = furthest([p.grad for p in model.parameters()], [p.grad for p in expected.parameters()])
     sizes = sum(parameter.numel() for parameter in model.parameters())
     noting.remove()
     sent.clear()
@@ -91,7 +91,7 @@ def dealt(
     lengths: list[int], batch_size: int, world_size: int
 ) -> tuple[list[list[list[int]]], list[int]]:
     """The batches of every rank, and the lengths afterwards."""
-    given = list(lengths)
+    before = list(lengths)
     return [
-        cured().shares(given, batch_size, rank, world_size) for rank in range(world_size)
-    ], given
+        cured().shares(before, batch_size, rank, world_size) for rank in range(world_size)
+    ], before

@@ -65,9 +65,9 @@ class TestFlatUnit(AnySharded):
     def test_traffic(self, ranks):
         """A step sends what DDP sends: one reduce-scatter and one all-gather of each unit."""
         for calls, sent, sizes, units in ranks(3, traffic, "flat_unit"):
-            wanted = 2 * sum(sizes.values())
-            assert sent <= wanted, (
-                f"a step sends {sent} bytes instead of {wanted}, in units of (N-1)/N: "
+            expected = 2 * sum(sizes.values())
+            assert sent <= expected, (
+                f"a step sends {sent} bytes instead of {expected}, in units of (N-1)/N: "
                 + ", ".join(f"{name} {size}" for name, size in calls)
             )
             assert len(calls) <= 2 * units, (

@@ -73,9 +73,9 @@ def state() -> tuple[int, int, int]:
     updates = sharded(model.parameters(), "AdamW")
     _steps(model, updates, count=1)
     entries = updates.local.state.values() if updates.local is not None else []
-    kept = sum(t.numel() for entry in entries for t in entry.values() if t.dim())
+    elements = sum(t.numel() for entry in entries for t in entry.values() if t.dim())
     mine = [p for p in updates.parameters if updates.owner[p] == dist.get_rank()]
-    return kept, sum(p.numel() for p in mine), sum(p.numel() for p in updates.parameters)
+    return elements, sum(p.numel() for p in mine), sum(p.numel() for p in updates.parameters)
 
 
 def shares(sizes: list[int]) -> list[int]:
@@ -105,12 +105,12 @@ def in_other_dtypes() -> tuple[float, list[str], list[str]]:
     updates.step()
     reference.step()
     moments = [updates.state_dict()[place]["exp_avg"] for place in range(len(dtypes))]
-    wanted = [reference.state[parameter]["exp_avg"] for parameter in alone]
+    average = [reference.state[parameter]["exp_avg"] for parameter in alone]
     got, expected = (
         [tensor.detach().double() for tensor in tensors]
-        for tensors in ([*here, *moments], [*alone, *wanted])
+        for tensors in ([*here, *moments], [*alone, *average])
     )
-    return furthest(got, expected), [str(m.dtype) for m in moments], [str(m.dtype) for m in wanted]
+    return furthest(got, expected), [str(m.dtype) for m in moments], [str(m.dtype) for m in average]
 
 
 def resume(first: int, last: int, saved: dict | None = None, optimizer: str = "AdamW") -> dict:

@@ -52,14 +52,14 @@ class TestZeroOne:
     def test_state_is_shared_out(self, ranks):
         """All ranks together keep AdamW's moments once, and only for what they own."""
         results = ranks(3, on_rank.state)
-        total, trained = sum(kept for kept, _, _ in results), results[0][2]
+        total, trained = sum(elements for elements, _, _ in results), results[0][2]
         assert total == 2 * trained, (
             f"the ranks keep {total} numbers of state in all; "
             f"two moments for {trained} parameters are {2 * trained}"
         )
-        for rank, (kept, owned, _) in enumerate(results):
-            assert kept == 2 * owned, (
-                f"rank {rank} owns {owned} numbers and keeps {kept} of state instead of {2 * owned}"
+        for rank, (elements, owned, _) in enumerate(results):
+            assert elements == 2 * owned, (
+                f"rank {rank} owns {owned} numbers and keeps {elements} of state, not {2 * owned}"
             )
 
     @hint("Deal the parameters out one by one: who has the least so far?")
@@ -85,10 +85,10 @@ class TestZeroOne:
     @hint("What do you send, and in which dtype does it travel?")
     def test_dtypes(self, ranks):
         """Parameters in float64 and bf16 are updated and saved to their last digit."""
-        for rank, (off, kept, wanted) in enumerate(ranks(2, on_rank.in_other_dtypes)):
-            assert kept == wanted, (
+        for rank, (off, got, expected) in enumerate(ranks(2, on_rank.in_other_dtypes)):
+            assert got == expected, (
                 f"rank {rank} saves the moments of parameters in float64, bf16 and float32 "
-                f"as {', '.join(kept)}"
+                f"as {', '.join(got)}"
             )
             assert off < EXACT, (
                 f"rank {rank}: parameters in float64, bf16 and float32, or what is saved of them, "
@@ -103,14 +103,14 @@ class TestZeroOne:
 
     def compare_state(self, ranks: Callable, optimizer: str) -> None:
         """What three ranks save is the state of one process."""
-        _, wanted = on_rank.resume_alone(2, optimizer)
+        _, expected = on_rank.resume_alone(2, optimizer)
         results = ranks(3, on_rank.resume, 0, 2, optimizer=optimizer)
         for rank, saved in enumerate(results):
             state = saved["optimizer"]
-            assert sorted(state) == sorted(wanted), (
-                f"rank {rank} returns the places {sorted(state)} instead of {sorted(wanted)}"
+            assert sorted(state) == sorted(expected), (
+                f"rank {rank} returns the places {sorted(state)} instead of {sorted(expected)}"
             )
-            for place, entry in wanted.items():
+            for place, entry in expected.items():
                 assert set(state[place]) == set(entry), (
                     f"on rank {rank}, parameter {place} has {sorted(state[place])} "
                     f"instead of {sorted(entry)}"
@@ -126,9 +126,9 @@ class TestZeroOne:
     def test_resume(self, ranks):
         """Saved on two ranks and loaded on three, training goes on as one process would."""
         saved = ranks(2, on_rank.resume, 0, 2)[1]
-        wanted, _ = on_rank.resume_alone(4)
+        expected, _ = on_rank.resume_alone(4)
         for rank, got in enumerate(ranks(3, on_rank.resume, 2, 4, saved)):
-            off = max(float((got["model"][n] - value).abs().max()) for n, value in wanted.items())
+            off = max(float((got["model"][n] - value).abs().max()) for n, value in expected.items())
             assert off < CLOSE, (
                 f"after 2 steps on 2 ranks and 2 on 3, rank {rank}'s weights are off by {off:.2g}"
             )

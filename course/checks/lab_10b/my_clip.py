@@ -14,10 +14,10 @@ class TestMyClip:
     def test_norm(self, ranks):
         """clip_grad_norm() returns the norm of all gradients on every rank (2 and 3 ranks)."""
         for world_size in (2, 3):
-            for rank, (kind, said, norm, _) in enumerate(ranks(world_size, on_rank.clipped, 0.5)):
+            for rank, (kind, got, norm, _) in enumerate(ranks(world_size, on_rank.clipped, 0.5)):
                 assert kind == "Tensor", f"the norm is a {kind}; return a tensor, as torch does"
-                assert abs(said - norm) < CLOSE * norm, (
-                    f"{world_size} ranks: rank {rank} says {said:.4g}, the norm is {norm:.4g}"
+                assert abs(got - norm) < CLOSE * norm, (
+                    f"{world_size} ranks: rank {rank} says {got:.4g}, the norm is {norm:.4g}"
                 )
 
     @hint("All gradients are scaled by one factor, the limit over the norm.")

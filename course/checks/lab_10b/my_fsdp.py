@@ -20,15 +20,15 @@ class TestMyFsdp(AnySharded):
         try:
             super().compare(ranks, *case, **options)
         except AssertionError:
-            if any(whole for found in ranks(2, on_rank.at_rest) for whole in found.values()):
+            if any(whole for result in ranks(2, on_rank.at_rest) for whole in result.values()):
                 raise Undecided("first, no parameter may stay whole: see its check") from None
             raise
 
     @hint("What you gather you must also free: after forward, and when the gradients are complete.")
     def test_sharded_at_rest(self, ranks):
         """After construction, after backward and after an evaluation no parameter is whole."""
-        for rank, found in enumerate(ranks(2, on_rank.at_rest)):
-            for moment, whole in found.items():
+        for rank, result in enumerate(ranks(2, on_rank.at_rest)):
+            for moment, whole in result.items():
                 assert not whole, (
                     f"after {moment}, rank {rank} still holds {len(whole)} whole parameters, "
                     f"the first is {whole[0]}"
@@ -97,9 +97,9 @@ class TestMyFsdp(AnySharded):
     def test_traffic(self, ranks):
         """A step gathers a layer at most twice, the rest once, and reduces each gradient once."""
         for calls, sent, sizes, _ in ranks(3, traffic, "my_fsdp"):
-            wanted = 3 * sizes["layers"] + 2 * sizes["outer"]
-            assert sent <= wanted, (
-                f"a step sends {sent} bytes instead of {wanted}, in units of (N-1)/N, "
+            expected = 3 * sizes["layers"] + 2 * sizes["outer"]
+            assert sent <= expected, (
+                f"a step sends {sent} bytes instead of {expected}, in units of (N-1)/N, "
                 f"in {len(calls)} calls"
             )
 

@@ -37,10 +37,10 @@ def clipped(share: float) -> tuple[str, float, float, float]:
     """
     norm = torch.cat(_all_gradients()).norm().item()
     shards = _shards()
-    said = _clip_grad_norm(shards, share * norm)
-    wanted = [_gradient(dist.get_rank(), i) * min(1.0, share) for i in (0, 1)]
-    off = furthest([shard.grad for shard in shards], wanted)
-    return type(said).__name__, float(said), norm, off
+    got = _clip_grad_norm(shards, share * norm)
+    expected = [_gradient(dist.get_rank(), i) * min(1.0, share) for i in (0, 1)]
+    off = furthest([shard.grad for shard in shards], expected)
+    return type(got).__name__, float(got), norm, off
 
 
 def tiny(norm: float) -> float:

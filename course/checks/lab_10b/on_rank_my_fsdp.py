@@ -143,13 +143,13 @@ def at_rest() -> dict[str, list[str]]:
     def whole() -> list[str]:
         return [n for n, p in net.module.named_parameters() if p.untyped_storage().nbytes()]
 
-    found = {"construction": whole()}
+    results = {"construction": whole()}
     loss_of(net, data).backward()
-    found["backward"] = whole()
+    results["backward"] = whole()
     with torch.no_grad():
         loss_of(net, data)
-    found["a forward without gradients"] = whole()
-    return found
+    results["a forward without gradients"] = whole()
+    return results
 
 
 def without_sync() -> tuple[list[str], list[str], int, float]:
@@ -205,14 +205,14 @@ def in_bf16() -> tuple[float, set[str]]:
         for parameter, *gradients in zip(alone.parameters(), *of_rank, strict=True):
             parameter.grad = torch.stack(gradients).mean(0)
         reference.step()
-    wanted = dict(alone.named_parameters())
+    expected = dict(alone.named_parameters())
     name_of = {parameter: name for name, parameter in net.module.named_parameters()}
     off = 0.0
     for unit in [*net.outer, *net.units]:
         parts = [torch.empty_like(unit.shard) for _ in ranks]
         dist.all_gather(parts, unit.shard.detach())
         names = [name_of[parameter] for parameter in unit.parameters]
-        flat = torch.cat([wanted[name].detach().flatten() for name in names])
+        flat = torch.cat([expected[name].detach().flatten() for name in names])
         off = max(off, float((torch.cat(parts)[: len(flat)] - flat).abs().max()))
     return off, {str(shard.dtype) for shard in net.shards()}
 

@@ -16,10 +16,10 @@ class TestMyHsdp:
 
     def placed(self, ranks, world_size: int, copies: int) -> list[tuple[list[int], list[int]]]:
         """The ranks of each rank's row and column."""
-        found = ranks(world_size, on_rank.members, copies)
-        if None in found:
+        groups = ranks(world_size, on_rank.members, copies)
+        if None in groups:
             raise Undecided("the ranks make different groups, see test_same_groups")
-        return found
+        return groups
 
     @hint("Every rank makes every group, also those that it is not in, and all in the same order.")
     def test_same_groups(self, ranks):

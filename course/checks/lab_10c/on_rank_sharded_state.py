@@ -22,12 +22,12 @@ def _unit() -> units.Unit:
 def gathered() -> tuple[list[tuple], list[tuple], float]:
     """The shapes that whole() gives, those wanted, and how far its numbers are off."""
     made = _unit()
-    wanted = [seeded(i, *shape) for i, shape in enumerate(SHAPES)]
+    expected = [seeded(i, *shape) for i, shape in enumerate(SHAPES)]
     tensors = _state().whole(made, made.shard.detach())
     shapes = [tuple(tensor.shape) for tensor in tensors]
     if shapes != list(SHAPES):
         return shapes, list(SHAPES), 0.0
-    return shapes, list(SHAPES), furthest([tensor.detach() for tensor in tensors], wanted)
+    return shapes, list(SHAPES), furthest([tensor.detach() for tensor in tensors], expected)
 
 
 def cut() -> tuple[int, int, float, int]:

@@ -12,16 +12,18 @@ class TestShardedState:
     def test_whole(self, ranks):
         """whole() gives every rank the parameters in their shapes (2, 3 and 4 ranks)."""
         for world_size in (2, 3, 4):
-            for shapes, wanted, off in ranks(world_size, on_rank.gathered):
-                assert shapes == wanted, f"the shapes are {shapes} instead of {wanted}"
+            for shapes, expected, off in ranks(world_size, on_rank.gathered):
+                assert shapes == expected, f"the shapes are {shapes} instead of {expected}"
                 assert off == 0, f"{world_size} ranks: a number is off by {off:.2g}"
 
     @hint("Flatten with this run's padding, and take the part of your rank.")
     def test_part(self, ranks):
         """part() gives back this rank's shard (2, 3 and 4 ranks)."""
         for world_size in (2, 3, 4):
-            for rank, (size, wanted, off, _) in enumerate(ranks(world_size, on_rank.cut)):
-                assert size == wanted, f"rank {rank}'s part has {size} numbers instead of {wanted}"
+            for rank, (size, expected, off, _) in enumerate(ranks(world_size, on_rank.cut)):
+                assert size == expected, (
+                    f"rank {rank}'s part has {size} numbers instead of {expected}"
+                )
                 assert off == 0, (
                     f"{world_size} ranks: rank {rank}'s part differs from its shard by {off:.2g}"
                 )
@@ -39,9 +41,9 @@ class TestShardedState:
         """Saved on two ranks and loaded on three, training goes on as one process would."""
         for kind in ("plain", "tied"):
             saved = ranks(2, on_rank.train, 0, 2, kind=kind)[0]
-            wanted = on_rank.train_alone(4, kind)
+            expected = on_rank.train_alone(4, kind)
             for rank, got in enumerate(ranks(3, on_rank.train, 2, 4, state=saved, kind=kind)):
-                off = max(float((got[n]["value"] - w).abs().max()) for n, w in wanted.items())
+                off = max(float((got[n]["value"] - w).abs().max()) for n, w in expected.items())
                 assert off < CLOSE, (
                     f"{kind} model: after 2 steps on 2 ranks and 2 on 3, "
                     f"rank {rank}'s weights are off by {off:.2g}"

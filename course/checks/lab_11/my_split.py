@@ -23,15 +23,15 @@ BLOCKS = (
 )
 
 
-def off(got: Tensor, wanted: Tensor) -> str:
+def off(got: Tensor, expected: Tensor) -> str:
     """How a tensor differs from the one that is wanted; "" if it does not."""
-    if got.shape != wanted.shape:
-        return f"has the shape {tuple(got.shape)} instead of {tuple(wanted.shape)}"
-    if got.dtype != wanted.dtype:
-        return f"is {got.dtype} instead of {wanted.dtype}"
-    if torch.allclose(got, wanted, rtol=0, atol=CLOSE):
+    if got.shape != expected.shape:
+        return f"has the shape {tuple(got.shape)} instead of {tuple(expected.shape)}"
+    if got.dtype != expected.dtype:
+        return f"is {got.dtype} instead of {expected.dtype}"
+    if torch.allclose(got, expected, rtol=0, atol=CLOSE):
         return ""
-    return f"is off by {float((got - wanted).abs().nan_to_num(0, torch.inf).max()):.2g}"
+    return f"is off by {float((got - expected).abs().nan_to_num(0, torch.inf).max()):.2g}"
 
 
 def share(name: str, whole: Tensor, rank: int, ranks: int) -> Tensor:
@@ -48,12 +48,12 @@ class TestMySplit:
         """Hold one operator to what it passes on in both directions: "its own" or "the sum"."""
         directions = (("forward", 0, forward), ("backward", 100, backward))
         for world_size in (1, 3):
-            found = ranks(world_size, on_rank.operators)
+            results = ranks(world_size, on_rank.operators)
             for dtype, (way, seed, passes) in product(on_rank.DTYPES, directions):
                 each = [on_rank.numbers(dtype, seed + rank) for rank in range(world_size)]
-                for rank, got in enumerate(found):
-                    wanted = sum(each) if passes == "the sum" else each[rank]
-                    wrong = off(got[f"{name} {way} {dtype}"], wanted)
+                for rank, got in enumerate(results):
+                    expected = sum(each) if passes == "the sum" else each[rank]
+                    wrong = off(got[f"{name} {way} {dtype}"], expected)
                     assert not wrong, (
                         f"{name}, {words.plural(world_size, 'rank')}, {dtype}: in {way}, "
                         f"what rank {rank} gets {wrong}; it should get {passes}"
@@ -72,9 +72,9 @@ class TestMySplit:
     @hint("`all_reduce` writes into the tensor that it is given; whose tensor is that?")
     def test_arguments(self, ranks):
         """Neither operator writes into a tensor that it was given."""
-        for rank, found in enumerate(ranks(2, on_rank.operators)):
+        for rank, result in enumerate(ranks(2, on_rank.operators)):
             for name, what in product(("Enter", "Leave"), ("argument", "gradient")):
-                same = found[f"{name} {what} float32"].all()
+                same = result[f"{name} {what} float32"].all()
                 assert same, f"rank {rank}: {name} changes the {what} that it is given"
 
     @hint(DRAWN)
@@ -90,7 +90,7 @@ class TestMySplit:
                 def rows(whole: Tensor, blocks: int = 1, n=world_size, rank=rank) -> Tensor:
                     return whole.unflatten(0, (blocks, -1)).chunk(n, 1)[rank].flatten(0, 1)
 
-                wanted = {
+                expected = {
                     "ColumnLinear: weight": rows(column.weight),
                     "ColumnLinear: bias": rows(column.bias),
                     "RowLinear: weight": row.weight.chunk(world_size, 1)[rank],
@@ -98,7 +98,7 @@ class TestMySplit:
                     "ColumnLinear of 3 blocks: weight": rows(three.weight, 3),
                     "ColumnLinear of 3 blocks: bias": rows(three.bias, 3),
                 }
-                for name, whole in wanted.items():
+                for name, whole in expected.items():
                     if name not in got:
                         there = ", ".join(got)
                         raise Fault(f"{name} is not among the parameters, {there}", NAMED)
@@ -115,10 +115,10 @@ class TestMySplit:
     )
     def test_same_as_whole(self, ranks):
         """An MLP of both layers has the output and the gradients of a whole one."""
-        wanted = on_rank.whole()
+        expected = on_rank.whole()
         for world_size in (1, 2, 3):
-            found = ranks(world_size, on_rank.network)
-            wrong = self.wrong(found, [wanted] * world_size, world_size)
+            results = ranks(world_size, on_rank.network)
+            wrong = self.wrong(results, [expected] * world_size, world_size)
             assert not wrong, wrong
 
     @hint("Which argument of `all_reduce` says who takes part?")
@@ -127,14 +127,14 @@ class TestMySplit:
         alone = self.wrong(ranks(2, on_rank.network), [on_rank.whole()] * 2, 2)
         if alone:
             raise Undecided("one group is not right yet: see the check of an MLP")
-        wanted = [on_rank.whole(place) for place in (0, 0, 1, 1)]
-        wrong = self.wrong(ranks(4, on_rank.network, 2), wanted, 2)
+        expected = [on_rank.whole(place) for place in (0, 0, 1, 1)]
+        wrong = self.wrong(ranks(4, on_rank.network, 2), expected, 2)
         assert not wrong, wrong
 
-    def wrong(self, found: list[dict], wanted: list[dict], group_size: int) -> str:
+    def wrong(self, results: list[dict], expected: list[dict], group_size: int) -> str:
         """How what the ranks found differs from their shares of a whole network; "" if not."""
-        for rank, got in enumerate(found):
-            for name, whole in wanted[rank].items():
+        for rank, got in enumerate(results):
+            for name, whole in expected[rank].items():
                 where = f"groups of {group_size}: the {name}"
                 if got.get(name) is None:
                     return f"{where} is missing on rank {rank}"
@@ -148,8 +148,8 @@ class TestMySplit:
         torch.manual_seed(0)
         whole = nn.Linear(on_rank.WIDTH, 3 * on_rank.INNER)(on_rank.inputs(0)).detach()
         for rank, got in enumerate(ranks(2, on_rank.blocks)):
-            wanted = whole.unflatten(-1, (3, -1)).chunk(2, -1)[rank].flatten(-2)
-            wrong = off(got, wanted)
+            expected = whole.unflatten(-1, (3, -1)).chunk(2, -1)[rank].flatten(-2)
+            wrong = off(got, expected)
             assert not wrong, f"the output of rank {rank} {wrong}"
 
     @hint("Which of the four passes (two operators, two directions) have to communicate?")
@@ -158,8 +158,8 @@ class TestMySplit:
         activations.
         """
         one = on_rank.SAMPLES * on_rank.TOKENS * on_rank.WIDTH
-        for found in ranks(2, on_rank.messages):
-            for direction, calls in found.items():
+        for result in ranks(2, on_rank.messages):
+            for direction, calls in result.items():
                 sent = [f"{name} of {elements} numbers" for name, elements, _ in calls]
                 assert sent == [f"allreduce of {one} numbers"], (
                     f"in {direction}, it sends: {', '.join(sent) or 'nothing'}; "

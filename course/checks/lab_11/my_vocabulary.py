@@ -37,19 +37,19 @@ class TestMyVocabulary:
         """Hold losses and gradients to those of torch's cross-entropy on whole logits."""
         shown = f"groups of {words.plural(size, 'rank')}"
         targets, logits = on_rank.example(scale)
-        wanted = functional.cross_entropy(logits, targets).item()
+        expected = functional.cross_entropy(logits, targets).item()
         shares = gradient_of_loss(targets, logits).chunk(size, 1)
-        found = ranks(size * groups, on_rank.lost, scale, groups)
-        for rank, (loss, gradient, kept) in enumerate(found):
-            assert kept, f"rank {rank}'s logits are changed by the loss"
-            if not abs(loss - wanted) < CLOSE * max(1.0, wanted):
-                told = f"{shown}: the loss on rank {rank} is {loss:.5g} instead of {wanted:.5g}"
-                raise Fault(told, LOSS if math.isfinite(loss) else LARGEST)
+        results = ranks(size * groups, on_rank.lost, scale, groups)
+        for rank, (loss, gradient, intact) in enumerate(results):
+            assert intact, f"rank {rank}'s logits are changed by the loss"
+            if not abs(loss - expected) < CLOSE * max(1.0, expected):
+                fault = f"{shown}: the loss on rank {rank} is {loss:.5g} instead of {expected:.5g}"
+                raise Fault(fault, LOSS if math.isfinite(loss) else LARGEST)
             assert gradient is not None, f"rank {rank}'s logits get no gradient"
             wrong = float((gradient - shares[rank % size]).abs().max())
             if not wrong < CLOSE:
-                told = f"the loss is right, but the gradient of rank {rank}'s logits is off by"
-                raise Fault(f"{shown}: {told} {wrong:.2g}", GRADIENT)
+                fault = f"the loss is right, but the gradient of rank {rank}'s logits is off by"
+                raise Fault(f"{shown}: {fault} {wrong:.2g}", GRADIENT)
 
     @hint(LOSS)
     def test_loss(self, ranks):

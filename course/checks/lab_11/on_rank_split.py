@@ -23,29 +23,29 @@ def drawn(*shape: int, seed: int) -> Tensor:
 
 def numbers(dtype: str, seed: int) -> Tensor:
     """What an operator gets. In float64: an infinity, and more digits than float32 has."""
-    given = drawn(3, 4, seed=seed).to(DTYPES[dtype])
+    x = drawn(3, 4, seed=seed).to(DTYPES[dtype])
     if dtype == "float64":
-        given *= 1e6
-        given[0, 0] = torch.inf
-    return given
+        x *= 1e6
+        x[0, 0] = torch.inf
+    return x
 
 
 def operators() -> dict[str, Tensor]:
     """What Enter and Leave return and give back as gradients, on numbers that differ by rank."""
     script, rank, group = importlib.import_module("my_split"), dist.get_rank(), dist.group.WORLD
-    found = {}
+    results = {}
     for name in ("Enter", "Leave"):
         for dtype in DTYPES:
             x, gradient = numbers(dtype, rank), numbers(dtype, 100 + rank)
-            given, kept = x.clone(), gradient.clone()
+            x_before, gradient_before = x.clone(), gradient.clone()
             with late():
                 y = getattr(script, name).apply(x.requires_grad_(), group)
                 (back,) = torch.autograd.grad(y, x, gradient)
-            found[f"{name} forward {dtype}"] = y.detach().clone()
-            found[f"{name} backward {dtype}"] = back.clone()
-            found[f"{name} argument {dtype}"] = x.detach() == given
-            found[f"{name} gradient {dtype}"] = gradient == kept
-    return found
+            results[f"{name} forward {dtype}"] = y.detach().clone()
+            results[f"{name} backward {dtype}"] = back.clone()
+            results[f"{name} argument {dtype}"] = x.detach() == x_before
+            results[f"{name} gradient {dtype}"] = gradient == gradient_before
+    return results
 
 
 def started() -> dict[str, Tensor]:
@@ -75,7 +75,7 @@ def network(groups: int = 1) -> dict[str, Tensor]:
     x = inputs(dist.get_rank() // dist.get_world_size(group)).requires_grad_()
     y = down(torch.tanh(up(x)))
     y.backward(drawn(SAMPLES, TOKENS, WIDTH, seed=3))
-    return _found(x, y, up, down)
+    return _results(x, y, up, down)
 
 
 def whole(place: int = 0) -> dict[str, Tensor]:
@@ -85,7 +85,7 @@ def whole(place: int = 0) -> dict[str, Tensor]:
     x = inputs(place).requires_grad_()
     y = down(torch.tanh(up(x)))
     y.backward(drawn(SAMPLES, TOKENS, WIDTH, seed=3))
-    return _found(x, y, up, down)
+    return _results(x, y, up, down)
 
 
 def inputs(place: int) -> Tensor:
@@ -93,13 +93,13 @@ def inputs(place: int) -> Tensor:
     return drawn(SAMPLES, TOKENS, WIDTH, seed=10 + place)
 
 
-def _found(x: Tensor, y: Tensor, up: nn.Module, down: nn.Module) -> dict[str, Tensor]:
+def _results(x: Tensor, y: Tensor, up: nn.Module, down: nn.Module) -> dict[str, Tensor]:
     """Copies, since a functional collective returns a tensor that waits for its numbers."""
-    found = {"output": y.detach(), "gradient of the input": x.grad}
+    results = {"output": y.detach(), "gradient of the input": x.grad}
     for name, layer in (("ColumnLinear", up), ("RowLinear", down)):
         for kind, parameter in layer.named_parameters():
-            found[f"gradient of {name}.{kind}"] = parameter.grad
-    return {name: tensor if tensor is None else tensor.clone() for name, tensor in found.items()}
+            results[f"gradient of {name}.{kind}"] = parameter.grad
+    return {name: tensor if tensor is None else tensor.clone() for name, tensor in results.items()}
 
 
 def blocks() -> Tensor:

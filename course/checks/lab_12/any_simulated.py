@@ -63,12 +63,12 @@ def sparse_means(rows: list[list[Row]], count: int, feedback: bool) -> list[Row]
     for step in rows:
         total = torch.zeros(len(step[0]), dtype=torch.float64)
         for rank, row in enumerate(step):
-            wanted = torch.tensor(row) + unsent[rank]
-            order = sorted(range(len(row)), key=lambda place: -abs(wanted[place].item()))
+            expected = torch.tensor(row) + unsent[rank]
+            order = sorted(range(len(row)), key=lambda place: -abs(expected[place].item()))
             for place in order[:count]:
-                total[place] += wanted[place].double()
-                wanted[place] = 0
+                total[place] += expected[place].double()
+                expected[place] = 0
             if feedback:
-                unsent[rank] = wanted
+                unsent[rank] = expected
         means.append((total / len(step)).tolist())
     return means

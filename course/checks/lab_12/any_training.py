@@ -27,9 +27,9 @@ class AnyTraining:
         )
         outer = (options["rate"], options["momentum"]) if options else self.outer
         for optimizer, kind in cases:
-            wanted = any_simulated.replicas(world_size, optimizer, every, steps, kind, outer)
+            expected = any_simulated.replicas(world_size, optimizer, every, steps, kind, outer)
             for rank, got in enumerate(trained):
-                off = furthest(got[optimizer, kind], wanted[rank])
+                off = furthest(got[optimizer, kind], expected[rank])
                 assert off < CLOSE, (
                     f"{words.plural(world_size, 'rank')}, {optimizer}, {kind} model, "
                     f"a meeting after every {every}: after {steps} steps "

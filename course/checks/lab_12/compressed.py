@@ -18,12 +18,12 @@ class TestCompressed:
     def drift(self, ranks, **options: object) -> float:
         """How far the sum of all averages is off, relative to a number, with equal gradients."""
         seen = ranks(2, on_rank.received, "sixteen_bits", STEPS, same=True, **options)
-        wanted = on_rank.gradients(1, 0, same=True)[0]
+        expected = on_rank.gradients(1, 0, same=True)[0]
         sums = [[sum(column) for column in zip(*rows, strict=True)] for rows in seen]
         return max(
             abs(total / number - STEPS)
             for row in sums
-            for total, number in zip(row, wanted, strict=True)
+            for total, number in zip(row, expected, strict=True)
         )
 
     @hint("Which dtype does a number have that takes two bytes, and has the range of float32?")
@@ -61,10 +61,10 @@ class TestCompressed:
         rows = [list(step) for step in zip(*by_rank, strict=True)]
         count = max(1, int(share * on_rank.NUMBERS))
         feedback = options.get("feedback", True)
-        wanted = any_simulated.sparse_means(rows, count, feedback)
+        expected = any_simulated.sparse_means(rows, count, feedback)
         seen = ranks(world_size, on_rank.received, "largest", 6, share, **options)
         for rank, got in enumerate(seen):
-            for step, (row, right) in enumerate(zip(got, wanted, strict=True), start=1):
+            for step, (row, right) in enumerate(zip(got, expected, strict=True), start=1):
                 off = max(abs(a - b) for a, b in zip(row, right, strict=True))
                 assert off < CLOSE, (
                     f"{words.plural(world_size, 'rank')}, {count} of {on_rank.NUMBERS} numbers: "

@@ -29,14 +29,14 @@ class TestDiloco(AnyTraining):
     def wrong_gradient(self, ranks: Callable) -> str:
         """How outer_gradient() is wrong, "" if it is not."""
         for world_size in (2, 3):
-            for rank, (got, wanted) in enumerate(ranks(world_size, on_rank.outer_gradient)):
-                if len(got) != len(wanted):
-                    return f"the outer gradient has {len(got)} numbers for {len(wanted)} weights"
-                if not _apart(got, wanted) < CLOSE:
+            for rank, (got, expected) in enumerate(ranks(world_size, on_rank.outer_gradient)):
+                if len(got) != len(expected):
+                    return f"the outer gradient has {len(got)} numbers for {len(expected)} weights"
+                if not _apart(got, expected) < CLOSE:
                     return (
                         f"{world_size} ranks, of which rank r has moved the last weight up by "
                         f"about r + 1: on rank {rank} its outer gradient is {got[-1]:.4g}, "
-                        f"not {wanted[-1]:.4g}"
+                        f"not {expected[-1]:.4g}"
                     )
         return ""
 
@@ -44,8 +44,8 @@ class TestDiloco(AnyTraining):
         """How outer_step() is wrong, "" if it is not."""
         for rate, momentum in ((0.7, 0.9), (0.5, 0.0), (1.0, 0.5)):
             ((moved, gradients),) = ranks(1, on_rank.outer_steps, 0, 4, rate, momentum)
-            wanted = any_simulated.nesterov(gradients, rate, momentum)
-            for step, (got, right) in enumerate(zip(moved, wanted, strict=True), start=1):
+            expected = any_simulated.nesterov(gradients, rate, momentum)
+            for step, (got, right) in enumerate(zip(moved, expected, strict=True), start=1):
                 off = _apart(got, right)
                 if not off < CLOSE:
                     return (
@@ -75,7 +75,7 @@ class TestDiloco(AnyTraining):
         super().compare(ranks, 2, [("AdamW", "plain")], 2, 5, rate=1.0, momentum=0.0)
 
 
-def _apart(got: list[float], wanted: list[float]) -> float:
+def _apart(got: list[float], expected: list[float]) -> float:
     """The largest difference of two rows of numbers; nan if one of them has a nan."""
-    gaps = [abs(a - b) for a, b in zip(got, wanted, strict=True)]
+    gaps = [abs(a - b) for a, b in zip(got, expected, strict=True)]
     return max(gaps) if all(gap == gap for gap in gaps) else float("nan")

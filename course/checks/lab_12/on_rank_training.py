@@ -79,8 +79,8 @@ def outer_gradient() -> tuple[list[float], list[float]]:
     row = flat_weights.read(training.model)
     place, ranks = torch.arange(row.numel()) / row.numel(), dist.get_world_size()
     flat_weights.write(training.model, row + (dist.get_rank() + 1) * place)
-    wanted = -place * (ranks + 1) / 2
-    return training.outer_gradient().detach().flatten().tolist(), wanted.tolist()
+    expected = -place * (ranks + 1) / 2
+    return training.outer_gradient().detach().flatten().tolist(), expected.tolist()
 
 
 def outer_steps(seed: int, steps: int, rate: float, momentum: float) -> tuple[list, list]:

@@ -25,11 +25,11 @@ def mean(members: list[Member]) -> Tensor:
     return torch.stack(parts).sum(dim=0)
 
 
-def off(got: Tensor, wanted: Tensor) -> float:
+def off(got: Tensor, expected: Tensor) -> float:
     """The largest difference, infinite if the shapes differ."""
-    if got.shape != wanted.shape:
+    if got.shape != expected.shape:
         return float("inf")
-    return float((got.double() - wanted).abs().max())
+    return float((got.double() - expected).abs().max())
 
 
 class TestCommonWeights:
@@ -41,8 +41,8 @@ class TestCommonWeights:
         ):
             far = off(weights, mean(members))
             assert far < CLOSE, f"{what}: rank {rank} is off by {far:.2g}"
-            wanted = max(step for version, step, _ in members if version == members[0][0])
-            assert step == wanted, f"{what}: rank {rank} goes on from step {step}, not {wanted}"
+            expected = max(step for version, step, _ in members if version == members[0][0])
+            assert step == expected, f"{what}: rank {rank} goes on from step {step}, not {expected}"
 
     @hint("Your share is what you have done, divided by what all who count have done.")
     def test_samples(self, ranks):
@@ -67,8 +67,8 @@ class TestCommonWeights:
     @hint("An all-reduce works in place: in which tensor does the sum arrive?")
     def test_keeps_its_own(self, ranks):
         """average() leaves the weights of its state as they are."""
-        for rank, (_, _, kept) in enumerate(ranks(3, on_rank.averaged, UNEQUAL, join=False)):
-            assert kept, f"after average(), the weights in rank {rank}'s state have changed"
+        for rank, (_, _, intact) in enumerate(ranks(3, on_rank.averaged, UNEQUAL, join=False)):
+            assert intact, f"after average(), the weights in rank {rank}'s state have changed"
 
     @hint("What does a state say after a round, and what begins to count from zero again?")
     def test_next_round(self, ranks):
@@ -117,9 +117,9 @@ class TestCommonWeights:
             _right(rank, state, mean(members[:survivors]), members[0][0] + 1 + victims)
 
 
-def _right(rank: int, state: State, wanted: Tensor, version: int) -> None:
+def _right(rank: int, state: State, expected: Tensor, version: int) -> None:
     weights, got, step, samples = state
-    far = off(weights, wanted)
+    far = off(weights, expected)
     assert far < CLOSE, f"rank {rank}'s common weights are off by {far:.2g}"
     assert got == version, f"rank {rank}: the weights are of round {version}, not {got}"
     assert step == 60, f"rank {rank} goes on from step {step}, not 60"

@@ -13,10 +13,10 @@ class TestMeeting:
     @hint("What does the store return to someone who proposes when the key is there already?")
     def test_first_wins(self, alone):
         """agree() gives everyone the proposal that came first, and keeps keys apart."""
-        heard = alone(on_rank.one_after_the_other, ("first", "second", "third"))
-        for key, answers in heard.items():
-            wanted = [f"{key}first"] * 3
-            assert answers == wanted, (
+        answers_of = alone(on_rank.one_after_the_other, ("first", "second", "third"))
+        for key, answers in answers_of.items():
+            expected = [f"{key}first"] * 3
+            assert answers == expected, (
                 f"first, second and third are proposed under one key; "
                 f"the answers are {', '.join(answer.removeprefix(key) for answer in answers)}"
             )

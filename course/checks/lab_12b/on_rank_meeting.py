@@ -9,7 +9,7 @@ from course.checks.lab_12b.on_rank_store import connect, held
 from course.checks.tools.interleaved import Interleaved
 
 FOREVER_S = 1000.0
-ASKED = ("append", "get", "check", "compare_set", "set", "add", "wait")
+METHODS = ("append", "get", "check", "compare_set", "set", "add", "wait")
 
 
 def script():
@@ -29,14 +29,14 @@ def crossing(before: int) -> tuple[str, str, int]:
     """What two callers of `agree` hear if the second comes in before the first one's call number
     `before` to the store; and how many calls that one made.
     """
-    agree, heard = script().agree, []
+    agree, answers = script().agree, []
     rival = threading.Thread(
-        target=lambda: heard.append(str(agree(connect(), "key", "the other's"))), daemon=True
+        target=lambda: answers.append(str(agree(connect(), "key", "the other's"))), daemon=True
     )
-    first = Interleaved(connect(), ASKED, before, rival)
+    first = Interleaved(connect(), METHODS, before, rival)
     mine = str(agree(first, "key", "mine"))
     first.finish()
-    return mine, "".join(heard), first.calls
+    return mine, "".join(answers), first.calls
 
 
 def closes(cases: list[tuple[str, list[str], list[str], float, float]]) -> list[bool]:

@@ -75,9 +75,9 @@ def attention(groups: int = 1, order: str = ZIGZAG) -> dict[str, Tensor]:
     *qkv, d_out = [each[..., here, :].clone().requires_grad_() for each in whole]
     with late():
         out = _ring()(*qkv, everyones, group)
-        found = torch.autograd.grad(out, qkv, d_out.detach(), allow_unused=True)
+        gradients = torch.autograd.grad(out, qkv, d_out.detach(), allow_unused=True)
     nothing = torch.full_like(out, torch.nan)
-    each = [out.detach(), *(nothing if gradient is None else gradient for gradient in found)]
+    each = [out.detach(), *(nothing if gradient is None else gradient for gradient in gradients)]
     return {name: tensor.clone() for name, tensor in zip(RESULTS, each, strict=True)}
 
 

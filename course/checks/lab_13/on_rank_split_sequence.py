@@ -31,11 +31,11 @@ def example(counting: int) -> tuple[Tensor, Tensor]:
 def lost(counting: int) -> tuple[float, Tensor | None, bool]:
     """The loss of this rank's part, the gradient of its logits, whether its arguments are kept."""
     logits, targets = part(counting)
-    mine, kept = logits.clone().requires_grad_(), targets.clone()
-    loss = importlib.import_module("split_sequence").loss_part(mine, kept)
+    mine, labels = logits.clone().requires_grad_(), targets.clone()
+    loss = importlib.import_module("split_sequence").loss_part(mine, labels)
     if loss.requires_grad:
         loss.backward()
-    same = torch.equal(mine, logits) and torch.equal(kept, targets)
+    same = torch.equal(mine, logits) and torch.equal(labels, targets)
     return loss.item(), mine.grad, same
 
 

@@ -60,15 +60,15 @@ class TestRingAttention:
         for size, order in SHAPES:
             if self.merge(alone, 1.0) or self.output(ranks, size, order):
                 raise Undecided("the output is not right yet")
-            found = ranks(size, on_rank.attention, order=order)
-            if wrong := self.wrong(found, size, on_rank.RESULTS[1:], order):
+            results = ranks(size, on_rank.attention, order=order)
+            if wrong := self.wrong(results, size, on_rank.RESULTS[1:], order):
                 raise Fault(wrong, GRADIENTS)
 
     @hint("`pass_on` takes the group; which number of ranks, and which rank, count in it?")
     def test_group(self, ranks, alone):
         """Two groups of two ranks, each with a sequence of its own, do not mix."""
-        found = ranks(2, on_rank.attention)
-        if self.merge(alone, 1.0) or self.wrong(found, 2, on_rank.RESULTS):
+        results = ranks(2, on_rank.attention)
+        if self.merge(alone, 1.0) or self.wrong(results, 2, on_rank.RESULTS):
             raise Undecided("one group is not right yet: see the checks above")
         wrong = self.wrong(ranks(4, on_rank.attention, 2), 2, on_rank.RESULTS)
         assert not wrong, wrong
@@ -100,14 +100,14 @@ class TestRingAttention:
 
     def output(self, ranks: Callable, size: int, order: str) -> str:
         """How the outputs differ from those of one process; "" if they do not."""
-        found = ranks(size, on_rank.attention, order=order)
-        return self.wrong(found, size, on_rank.RESULTS[:1], order)
+        results = ranks(size, on_rank.attention, order=order)
+        return self.wrong(results, size, on_rank.RESULTS[:1], order)
 
     def wrong(
-        self, found: list[dict], size: int, names: tuple[str, ...], order: str = on_rank.ZIGZAG
+        self, results: list[dict], size: int, names: tuple[str, ...], order: str = on_rank.ZIGZAG
     ) -> str:
         """How what the ranks found differs from one process's; "" if it does not."""
-        for rank, got in enumerate(found):
+        for rank, got in enumerate(results):
             expected = on_rank.whole(rank, size, order)
             for name in names:
                 if wrong := off(got[name], expected[name]):

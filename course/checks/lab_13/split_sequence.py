@@ -30,8 +30,8 @@ class TestSplitSequence:
             assert tuple(places.shape) == (ranks, length // ranks), (
                 f"{shown}: the shape is {tuple(places.shape)} instead of {(ranks, length // ranks)}"
             )
-            found = places.flatten().sort().values.tolist()
-            assert found == list(range(length)), f"{shown}: the places are, sorted, {found}"
+            order = places.flatten().sort().values.tolist()
+            assert order == list(range(length)), f"{shown}: the places are, sorted, {order}"
 
     @hint("The first piece sees least and the last one sees most: who should hold both?")
     def test_balance(self, alone):
@@ -77,11 +77,11 @@ class TestSplitSequence:
     def mean(self, ranks: Callable, size: int, counting: int) -> str:
         """How the ranks' average differs from the mean loss of one process; "" if it does not."""
         expected, shown = on_rank.whole(counting)[0], words.plural(size, "rank")
-        found = ranks(size, on_rank.lost, counting)
-        for rank, (_, _, kept) in enumerate(found):
-            if not kept:
+        results = ranks(size, on_rank.lost, counting)
+        for rank, (_, _, intact) in enumerate(results):
+            if not intact:
                 return f"rank {rank}'s logits or targets are changed by the loss"
-        average = float(torch.tensor([loss for loss, _, _ in found]).mean())
+        average = float(torch.tensor([loss for loss, _, _ in results]).mean())
         if abs(average - expected) < CLOSE:
             return ""
         return f"{shown}: the average of the losses is {average:.5g} instead of {expected:.5g}"

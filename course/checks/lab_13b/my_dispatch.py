@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from course.checks.lab_13b import on_rank_dispatch as on_rank
+from course.checks.lab_13b.any_group import stay_in_their_groups
 from course.checks.tools.hint import Fault, hint
 from course.checks.tools.reference import CLOSE
 from course.core import words
@@ -15,15 +16,15 @@ BACK = "The gradient of a row that came from rank r goes to rank r: which sizes 
 GRAPH = "Is every step a part of the graph of autograd, from the tokens to the result?"
 
 
-def off(got: Tensor | None, wanted: Tensor) -> str:
+def off(got: Tensor | None, expected: Tensor) -> str:
     """How a tensor differs from what it should be; "" if it does not."""
     if got is None:
         return "is missing: it is None after backward"
-    if got.shape != wanted.shape:
-        return f"has the shape {tuple(got.shape)} instead of {tuple(wanted.shape)}"
-    if got.numel() == 0 or float((got - wanted).abs().max()) < CLOSE:
+    if got.shape != expected.shape:
+        return f"has the shape {tuple(got.shape)} instead of {tuple(expected.shape)}"
+    if got.numel() == 0 or float((got - expected).abs().max()) < CLOSE:
         return ""
-    return f"is off by {float((got - wanted).abs().max()):.2g}"
+    return f"is off by {float((got - expected).abs().max()):.2g}"
 
 
 class TestMyDispatch:
@@ -36,8 +37,8 @@ class TestMyDispatch:
             sizes = on_rank.sizes(world_size)
             for rank, (_, gradient) in enumerate(ranks(world_size, on_rank.exchanged)):
                 to = torch.repeat_interleave(torch.arange(world_size), torch.tensor(sizes[rank]))
-                wanted = 2 * on_rank.sent_rows(rank, world_size) + to.unsqueeze(-1)
-                wrong = off(gradient, wanted)
+                expected = 2 * on_rank.sent_rows(rank, world_size) + to.unsqueeze(-1)
+                wrong = off(gradient, expected)
                 where = words.plural(world_size, "rank")
                 assert not wrong, f"{where}: the gradient of rank {rank}'s rows {wrong}"
 
@@ -48,21 +49,23 @@ class TestMyDispatch:
             held = on_rank.EXPERTS // world_size
             for rank, got in enumerate(ranks(world_size, on_rank.announced)):
                 mine = slice(rank * held, (rank + 1) * held)
-                wanted = torch.stack([on_rank.counts(sender)[mine] for sender in range(world_size)])
-                assert got.tolist() == wanted.tolist(), (
+                expected = torch.stack(
+                    [on_rank.counts(sender)[mine] for sender in range(world_size)]
+                )
+                assert got.tolist() == expected.tolist(), (
                     f"{words.plural(world_size, 'rank')}: rank {rank} learns {got.tolist()}, "
-                    f"and the others have {wanted.tolist()} rows for its experts"
+                    f"and the others have {expected.tolist()} rows for its experts"
                 )
 
     def compare(self, ranks, world_size: int, case: str, what: tuple[str, ...]) -> None:
         """Hold `through` to one process that has all experts."""
-        wanted, _ = on_rank.sent_alone(list(range(world_size)), case)
-        for rank, found in enumerate(ranks(world_size, on_rank.sent, case)):
+        expected, _ = on_rank.sent_alone(list(range(world_size)), case)
+        for rank, result in enumerate(ranks(world_size, on_rank.sent, case)):
             for name in what:
-                if wrong := off(found[name], wanted[rank][name]):
+                if wrong := off(result[name], expected[rank][name]):
                     where = f"{words.plural(world_size, 'rank')}, {case}"
                     label = name if name == "output" else f"gradient of {name}"
-                    why = GRAPH if found[name] is None else self.why(name)
+                    why = GRAPH if result[name] is None else self.why(name)
                     raise Fault(f"{where}: the {label} of rank {rank} {wrong}", why)
 
     def why(self, name: str) -> str:
@@ -86,9 +89,9 @@ class TestMyDispatch:
         for world_size in (1, 3):
             self.compare(ranks, world_size, "usual", ("output", "x", "weights"))
             _, experts = on_rank.sent_alone(list(range(world_size)), "usual")
-            for rank, found in enumerate(ranks(world_size, on_rank.sent, "usual")):
-                for name in found.keys() & experts.keys():
-                    wrong = off(found[name], experts[name])
+            for rank, result in enumerate(ranks(world_size, on_rank.sent, "usual")):
+                for name in result.keys() & experts.keys():
+                    wrong = off(result[name], experts[name])
                     assert not wrong, f"the gradient of expert {name} on rank {rank} {wrong}"
             held = set().union(*ranks(world_size, on_rank.sent, "usual"))
             missing = sorted(experts.keys() - held)
@@ -103,13 +106,7 @@ class TestMyDispatch:
     @hint("Which argument of a collective says who takes part?")
     def test_group(self, ranks):
         """Two groups of two ranks, each with all experts, do not mix."""
-        for rank, calls in enumerate(ranks(4, on_rank.messages, 2)):
-            first = rank // 2 * 2
-            for name, _, members in calls:
-                assert set(members) <= {first, first + 1}, (
-                    f"the group of rank {rank} has the ranks {first} and {first + 1}, but it "
-                    f"calls {name} for {words.plural(len(members), 'rank')}"
-                )
+        stay_in_their_groups(ranks(4, on_rank.messages, 2))
 
     @hint(SIZES)
     def test_traffic(self, ranks):

@@ -20,7 +20,7 @@ EVERYONE = "The router is the same on all ranks, and each of them has a gradient
 class TestMyExpertGradients:
     """Exercise 3: who averages which gradients, by which count."""
 
-    def wanted(
+    def reference(
         self, name: str, rank: int, ranks: int, copies: int, idle: tuple[int, ...] = ()
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """The right gradient of a parameter, and what it would be after a mistake, by its hint."""
@@ -42,11 +42,11 @@ class TestMyExpertGradients:
 
     def compare(self, results: list[dict], ranks: int, copies: int, expert: bool, idle=()) -> None:
         """Hold the gradients of experts, or of all other parameters, to sums by hand."""
-        for rank, found in enumerate(results):
-            for name, got in found.items():
+        for rank, result in enumerate(results):
+            for name, got in result.items():
                 if (".experts." in name) != expert:
                     continue
-                right, mistakes = self.wanted(name, rank, ranks, copies, idle)
+                right, mistakes = self.reference(name, rank, ranks, copies, idle)
                 got = torch.zeros_like(right) if got is None else got
                 if float((got - right).abs().max()) < CLOSE:
                     continue

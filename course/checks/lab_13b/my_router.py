@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from course.checks.lab_13b import on_rank_router as on_rank
+from course.checks.lab_13b.any_group import stay_in_their_groups
 from course.checks.runner.outcomes import Undecided
 from course.checks.tools.hint import Fault, hint
 from course.checks.tools.reference import CLOSE
@@ -24,13 +25,13 @@ GRADIENT = "The probabilities keep their gradient; only the counts have none."
 def by_hand(chosen: Tensor, capacity: int) -> Tensor:
     """Which choices have room, one after another."""
     room: dict[int, int] = {}
-    kept = torch.zeros_like(chosen, dtype=torch.bool)
+    mask = torch.zeros_like(chosen, dtype=torch.bool)
     for choice in range(chosen.shape[1]):
         for token in range(len(chosen)):
             expert = int(chosen[token, choice])
             room[expert] = room.get(expert, capacity) - 1
-            kept[token, choice] = room[expert] >= 0
-    return kept
+            mask[token, choice] = room[expert] >= 0
+    return mask
 
 
 class TestMyRouter:
@@ -38,18 +39,18 @@ class TestMyRouter:
 
     def keeps(self, alone, chosen: Tensor, experts: int, capacity: int) -> None:
         """Hold `keep` to what is counted by hand."""
-        got, wanted = alone(on_rank.kept, chosen, experts, capacity), by_hand(chosen, capacity)
+        got, expected = alone(on_rank.keep, chosen, experts, capacity), by_hand(chosen, capacity)
         case = f"choices {chosen.tolist()}, room for {capacity}"
-        assert isinstance(got, Tensor) and got.shape == wanted.shape, (
-            f"{case}: it should return a tensor of the shape {tuple(wanted.shape)}, "
+        assert isinstance(got, Tensor) and got.shape == expected.shape, (
+            f"{case}: it should return a tensor of the shape {tuple(expected.shape)}, "
             f"True or False for each choice"
         )
         got = got.bool()
-        if torch.equal(got, wanted):
+        if torch.equal(got, expected):
             return
-        if torch.equal(got.sum(), wanted.sum()):
-            raise Fault(f"{case}: it keeps {got.tolist()}, not {wanted.tolist()}", ORDER)
-        raise AssertionError(f"{case}: it keeps {got.tolist()}, not {wanted.tolist()}")
+        if torch.equal(got.sum(), expected.sum()):
+            raise Fault(f"{case}: it keeps {got.tolist()}, not {expected.tolist()}", ORDER)
+        raise AssertionError(f"{case}: it keeps {got.tolist()}, not {expected.tolist()}")
 
     @hint("For each choice, how many for the same expert came before it? Fewer than `capacity`?")
     def test_room(self, alone):
@@ -71,19 +72,19 @@ class TestMyRouter:
     def test_balance(self, ranks):
         """The mean of the ranks' losses is the loss of all their tokens, for 1, 2 and 3 ranks."""
         for world_size in (1, 2, 3):
-            wanted, _ = on_rank.balanced_alone(list(range(world_size)))
+            expected, _ = on_rank.balanced_alone(list(range(world_size)))
             losses = [loss for loss, _ in ranks(world_size, on_rank.balanced)]
             got = sum(losses) / world_size
-            if abs(got - wanted) > CLOSE:
+            if abs(got - expected) > CLOSE:
                 text = (
                     f"{words.plural(world_size, 'rank')}: the mean loss is {got:.4g}, "
-                    f"not {wanted:.4g}"
+                    f"not {expected:.4g}"
                 )
-                raise Fault(text, self.why(got, wanted, world_size))
+                raise Fault(text, self.why(got, expected, world_size))
 
-    def why(self, got: float, wanted: float, world_size: int) -> str:
+    def why(self, got: float, expected: float, world_size: int) -> str:
         """The hint for a loss that is wrong."""
-        if abs(got / on_rank.CHOICES - wanted) < CLOSE:
+        if abs(got / on_rank.CHOICES - expected) < CLOSE:
             return SHARES
         if world_size > 1:
             return EVERYONE
@@ -93,12 +94,12 @@ class TestMyRouter:
     def test_gradient(self, ranks):
         """The gradient makes the probabilities of popular experts smaller, as in one process."""
         for world_size in (1, 3):
-            whole, wanted = on_rank.balanced_alone(list(range(world_size)))
+            whole, expected = on_rank.balanced_alone(list(range(world_size)))
             results = ranks(world_size, on_rank.balanced)
             if abs(sum(loss for loss, _ in results) / world_size - whole) > CLOSE:
                 raise Undecided("the loss is not right yet: see the check of the loss")
             for rank, (_, gradient) in enumerate(results):
-                mine = wanted.chunk(world_size)[rank] * world_size
+                mine = expected.chunk(world_size)[rank] * world_size
                 off = float((gradient - mine).abs().max())
                 assert off < CLOSE, (
                     f"{words.plural(world_size, 'rank')}: the gradient of rank {rank}'s "
@@ -108,13 +109,7 @@ class TestMyRouter:
     @hint("Which argument of a collective says who takes part?")
     def test_group(self, ranks):
         """Two groups of two ranks do not mix."""
-        for rank, calls in enumerate(ranks(4, on_rank.messages, 2)):
-            first = rank // 2 * 2
-            for name, _, members in calls:
-                assert set(members) <= {first, first + 1}, (
-                    f"the group of rank {rank} has the ranks {first} and {first + 1}, but it "
-                    f"calls {name} for {words.plural(len(members), 'rank')}"
-                )
+        stay_in_their_groups(ranks(4, on_rank.messages, 2))
 
     @hint("What every rank needs of the others is one count for each expert.")
     def test_traffic(self, ranks):

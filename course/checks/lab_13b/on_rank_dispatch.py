@@ -97,7 +97,7 @@ def sent(case: str, groups: int = 1) -> dict[str, Tensor]:
 
 def sent_alone(parts: list[int], case: str) -> tuple[list[dict[str, Tensor]], dict[str, Tensor]]:
     """The same in one process with all experts: of each rank's tokens, and of the experts."""
-    found, total = [], Routing(0, case).experts
+    results, total = [], Routing(0, case).experts
     for part in parts:
         routing = Routing(part, case)
         x, weights, y = routing.x, routing.weights, []
@@ -112,9 +112,9 @@ def sent_alone(parts: list[int], case: str) -> tuple[list[dict[str, Tensor]], di
         if out.requires_grad:
             (out * (1 + part)).sum().backward()
         grads = [t.grad if t.grad is not None else torch.zeros_like(t) for t in (x, weights)]
-        found.append({"output": out.detach(), "x": grads[0], "weights": grads[1]})
+        results.append({"output": out.detach(), "x": grads[0], "weights": grads[1]})
     experts = {n: p.grad for n, p in total.named_parameters() if p.grad is not None}
-    return found, experts
+    return results, experts
 
 
 def messages(groups: int = 1) -> tuple[list[tuple], int]:

@@ -12,7 +12,7 @@ from course.given.sent import Traffic
 EXPERTS, TOKENS, CHOICES = 6, 9, 2
 
 
-def kept(chosen: Tensor, experts: int, capacity: int) -> Tensor:
+def keep(chosen: Tensor, experts: int, capacity: int) -> Tensor:
     """What the learner's `keep` returns."""
     return importlib.import_module("my_router").keep(chosen.clone(), experts, capacity)
 

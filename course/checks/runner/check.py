@@ -55,17 +55,17 @@ def check_folder(
     src: Path,
     names: Sequence[str] = (),
     isolated: bool = False,
-    begun: Callable[[str], None] = lambda text: None,
+    announce: Callable[[str], None] = lambda text: None,
 ) -> list[Report]:
     """Check the scripts in `src` for the exercises `names` (all if empty), in this process.
 
-    `isolated` runs the learner's code in a sandbox; `begun` is called with a line for each check
+    `isolated` runs the learner's code in a sandbox; `announce` is called with a line for each check
     when it begins. After an interrupt the reports say what was judged until then. Raises
     `CourseError` for an unknown name, and if this box cannot isolate.
     """
     from course.checks.runner import session  # imports pytest, which is slow
 
-    return session.run(src, names, isolated=isolated, begun=begun)
+    return session.run(src, names, isolated=isolated, announce=announce)
 
 
 def digest() -> str:

@@ -39,7 +39,7 @@ HANGS = 3  # after this many, the other checks of an exercise are left out
 AFTER_A_HANG_S = 10.0  # the limit of the checks that follow one that hung
 ENDED_ITSELF = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED)
 
-Kept = Callable[[Report], None]
+Save = Callable[[Report], None]
 
 
 class Session:
@@ -55,11 +55,11 @@ class Session:
         limit: float | None,
         isolated: bool,
         thorough: bool,
-        begun: Callable[[str], None],
-        kept: Kept,
+        announce: Callable[[str], None],
+        save: Save,
     ) -> None:
         self._src, self._limit, self._isolated, self._thorough = src, limit, isolated, thorough
-        self._begun, self._kept = begun, kept
+        self._announce, self._save = announce, save
         self._items: list[pytest.Item] = []
         self._results: dict[str, list[Result]] = {}
         self._hangs: Counter[str] = Counter()
@@ -89,7 +89,7 @@ class Session:
     def ranks(self, sandbox: Sandbox | None, request: pytest.FixtureRequest) -> Callable:
         """`on_ranks` with the learner's folder first on the import path."""
         await_warm_ranks(sandbox)
-        options = {"src": self._src, "printed": self._heard, "sandbox": sandbox}
+        options = {"src": self._src, "printed": self._note, "sandbox": sandbox}
         hung = self._hangs[_exercise(request.node)]
         most = self._limit or (AFTER_A_HANG_S if hung else math.inf)
 
@@ -117,19 +117,19 @@ class Session:
         which = f" (exercise {names.index(name) + 1} of {len(names)})" if len(names) > 1 else ""
         return f"{name}{which}: check {items.index(item) + 1} of {len(items)}"
 
-    def _heard(self, rank: int, line: str) -> None:
+    def _note(self, rank: int, line: str) -> None:
         self._printed[f"rank {rank} │ {_visible(line)}"] = None
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Keep the checks once all are known, and report them as not judged so far."""
         self._items = session.items
         for report in self.reports:
-            self._kept(report)
+            self._save(report)
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Leave out a check without a written script, or whose exercise hung too often."""
         name = _exercise(item)
-        self._begun(f"{self._place(item)}: {_claim(item)}")
+        self._announce(f"{self._place(item)}: {_claim(item)}")
         self._printed.clear()
         script = self._src / f"{name}.py"
         if not script.is_file():
@@ -151,7 +151,7 @@ class Session:
         self._hangs[name] += isinstance(error, Deadlock)
         if call.when == "call" or error is not None:
             self._results.setdefault(name, []).append(self._result(item, error))
-            self._kept(self._report(name))
+            self._save(self._report(name))
         return report
 
     def _result(self, item: pytest.Item, error: BaseException | None) -> Result:
@@ -196,20 +196,20 @@ def run(
     only: str = "",
     isolated: bool = False,
     thorough: bool = True,
-    begun: Callable[[str], None] = lambda text: None,
-    kept: Kept = lambda report: None,
+    announce: Callable[[str], None] = lambda text: None,
+    save: Save = lambda report: None,
 ) -> list[Report]:
     """Check the scripts in `src` for the exercises `names` (all if empty).
 
     `limit` is the seconds until ranks count as deadlocked; `only` picks the checks of that name;
     `isolated` runs the learner's code in a sandbox; a `thorough` session goes on however often the
-    ranks hang. `begun` is called with a line for each check when it begins, and `kept` after it
+    ranks hang. `announce` is called with a line for each check when it begins, and `save` after it
     with the verdict so far. After an interrupt, the reports say what was judged until then. Raises
     `CourseError` if this box cannot isolate, and if checks are broken.
     """
     if isolated:
         isolation.require()
-    session = Session(Path(src).resolve(), limit, isolated, thorough, begun, kept)
+    session = Session(Path(src).resolve(), limit, isolated, thorough, announce, save)
     nodes = [node_of(name) for name in names or exercises()]
     unused = ("cacheprovider", "terminal", "unraisableexception")
     options = ["--disable-plugin-autoload", *(f"-pno:{plugin}" for plugin in unused)]
@@ -237,6 +237,6 @@ if __name__ == "__main__":
         [args.name],
         isolated=args.isolated,
         thorough=args.thorough,
-        begun=lambda text: print(f"\r{text}", end="", flush=True),
-        kept=lambda report: write_whole(args.report, json.dumps(report.as_dict())),
+        announce=lambda text: print(f"\r{text}", end="", flush=True),
+        save=lambda report: write_whole(args.report, json.dumps(report.as_dict())),
     )

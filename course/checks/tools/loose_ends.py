@@ -101,8 +101,8 @@ def late() -> Iterator[list[LateWork]]:
     begun: list[LateWork] = []
 
     def begin(name: str, real: Callable[..., Any], args: tuple, kwargs: dict) -> object:
-        given = inspect.signature(real).bind(*args, **kwargs).arguments
-        if name not in MESSAGES and not given.get("async_op"):
+        arguments = inspect.signature(real).bind(*args, **kwargs).arguments
+        if name not in MESSAGES and not arguments.get("async_op"):
             return real(*args, **kwargs)
         begun.append(LateWork(name, real, args, kwargs))
         return begun[-1]
@@ -117,7 +117,7 @@ def loose_ends(call: Callable[[], bool]) -> str:
     `call` runs the learner's code and says whether its result is right. All ranks call this; none
     stops before the others have made their last call.
     """
-    kept_by_calls = kept(call)
+    leftover = leftovers(call)
     with late() as begun:
         right = call()
     not_awaited = [handle.name for handle in begun if not handle.arrived]
@@ -127,7 +127,7 @@ def loose_ends(call: Callable[[], bool]) -> str:
         return "it changes a tensor that isend may still be sending: first wait, then change it"
     if not right:
         return WRONG + (LATE_TOO if begun else "")
-    return kept_by_calls
+    return leftover
 
 
 def undecided_where_wrong(by_rank: Iterable[str]) -> None:
@@ -136,7 +136,7 @@ def undecided_where_wrong(by_rank: Iterable[str]) -> None:
         raise Undecided("first, the result must be right without any delay: see above")
 
 
-def kept(call: Callable[[], object]) -> str:
+def leftovers(call: Callable[[], object]) -> str:
     """Return what every further `call` keeps for good, as the end of a sentence; "" if nothing."""
     tensors, groups = left_by(lambda number: call())
     if groups:

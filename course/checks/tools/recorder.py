@@ -79,14 +79,14 @@ def ddp_forbidden() -> Iterator[None]:
 
 
 def _described(name: str, real: Callable, args: tuple, kwargs: dict) -> Call:
-    given = inspect.signature(real).bind(*args, **kwargs).arguments
-    tensors = [value for value in given.values() if isinstance(value, Tensor)]
+    arguments = inspect.signature(real).bind(*args, **kwargs).arguments
+    tensors = [value for value in arguments.values() if isinstance(value, Tensor)]
     elements = max((tensor.numel() for tensor in tensors), default=0)
     nbytes = max((tensor.nbytes for tensor in tensors), default=0)
-    to, group = given.get("dst"), given.get("group")
+    to, group = arguments.get("dst"), arguments.get("group")
     if to is None:
-        to = given.get("group_dst")
+        to = arguments.get("group_dst")
     if not isinstance(group, dist.ProcessGroup):
         group = dist.group.WORLD
     ranks = tuple(dist.get_process_group_ranks(group)) if dist.is_initialized() else ()
-    return Call(name, elements, bool(given.get("async_op")), to, ranks, nbytes)
+    return Call(name, elements, bool(arguments.get("async_op")), to, ranks, nbytes)

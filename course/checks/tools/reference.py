@@ -1,6 +1,6 @@
 """Small models and training loops that the checks of data-parallel code share, exact on the CPU."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 import torch.distributed as dist
@@ -102,11 +102,16 @@ def train_replica(
     return weights(replica)
 
 
-def furthest(left: list[Tensor], right: list[Tensor]) -> float:
-    """The largest difference between two lists of tensors; nan if one of them has a nan."""
+def furthest(left: Sequence[Tensor | None], right: Sequence[Tensor | None]) -> float:
+    """The largest difference between two lists of tensors.
+
+    It is nan if a tensor has a nan or is missing, as the gradient of an unused parameter is.
+    """
     return float(torch.stack([_gap(a, b) for a, b in zip(left, right, strict=True)]).max())
 
 
-def _gap(left: Tensor, right: Tensor) -> Tensor:
+def _gap(left: Tensor | None, right: Tensor | None) -> Tensor:
     """The largest difference; two equal infinities have a difference of 0."""
+    if left is None or right is None:
+        return torch.tensor(torch.nan, dtype=torch.float64)
     return torch.where(left == right, 0.0, (left - right).abs().double()).max()

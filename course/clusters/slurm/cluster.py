@@ -45,9 +45,9 @@ class Cluster:
 
     def jobs(self) -> list[Job]:
         """The jobs that run or wait, in the order of their numbers."""
-        found = json.loads(self.commands.run("squeue", "--json"))["jobs"]
+        entries = json.loads(self.commands.run("squeue", "--json"))["jobs"]
         return sorted(
-            (job for job in map(records.job, found) if not job.ended), key=lambda job: job.id
+            (job for job in map(records.job, entries) if not job.ended), key=lambda job: job.id
         )
 
     def board(self, mine: int | None = None) -> Picture:
@@ -92,7 +92,7 @@ class Cluster:
         try:
             text = self.commands.run("sacct", *options, f"--format={','.join(HISTORY)}")
         except Refused as refusal:
-            if "accounting storage is disabled" not in refusal.said:
+            if "accounting storage is disabled" not in refusal.stderr:
                 raise
             return self._remembered()
         rows = [dict(zip(HISTORY, line.split("|"), strict=True)) for line in text.splitlines()]
@@ -104,7 +104,7 @@ class Cluster:
     def _remembered(self) -> pd.DataFrame:
         """The jobs that the controller has not forgotten yet: it keeps ended ones for MinJobAge."""
         answer = self.commands.run("squeue", "--json", "--states=all")
-        found = map(records.job, json.loads(answer)["jobs"])
+        jobs = map(records.job, json.loads(answer)["jobs"])
         rows = [
             {
                 "JobID": job.id,
@@ -117,7 +117,7 @@ class Cluster:
                 "Restarts": job.restarts,
                 "ExitCode": f"{job.exit_code}:{job.signal}",
             }
-            for job in sorted(found, key=lambda job: job.id)
+            for job in sorted(jobs, key=lambda job: job.id)
         ]
         table = pd.DataFrame(rows) if rows else pd.DataFrame(columns=HISTORY)
         return table.set_index("JobID")
@@ -174,7 +174,7 @@ class Cluster:
         if not self.commands.recorded:
             # Without it Slurm could not open the log, and would end the job silently.
             Path("runs").mkdir(exist_ok=True)
-        answer = self.commands.run("sbatch", "--parsable", given=request.text())
+        answer = self.commands.run("sbatch", "--parsable", stdin=request.text())
         return self.job(int(re.match(r"\d+", answer)[0]))
 
     def job(self, number: int) -> SubmittedJob:
@@ -199,7 +199,7 @@ class Cluster:
             f"duration={minutes}",
             f"users={users}",
         )
-        return next(found for found in self.reservations() if found.name == name)
+        return next(each for each in self.reservations() if each.name == name)
 
     def _partition(self, name: str) -> Partition:
         known = self.partitions()

@@ -47,11 +47,11 @@ MEANINGS = {
 
 
 class Refused(CourseError):
-    """Slurm refused; `said` is its message."""
+    """Slurm refused; `stderr` is its message."""
 
-    def __init__(self, sentence: str, said: str) -> None:
+    def __init__(self, sentence: str, stderr: str) -> None:
         super().__init__(sentence)
-        self.said = said
+        self.stderr = stderr
 
 
 class Commands:
@@ -68,8 +68,8 @@ class Commands:
             [str(Path(sys.executable).parent), self._env.get("PATH", os.defpath)]
         )
 
-    def run(self, *words: str, given: str | None = None) -> str:
-        """The output of one command, which reads `given` on its standard input.
+    def run(self, *words: str, stdin: str | None = None) -> str:
+        """The output of one command, which reads `stdin` on its standard input.
 
         Raises `Refused` if Slurm refuses, `CourseError` if there is no Slurm or it does not answer.
         """
@@ -81,7 +81,7 @@ class Commands:
         env = self._env if words[0] == "sbatch" else self._env | {"SLURM_TIME_FORMAT": "%s"}
         try:
             done = subprocess.run(
-                words, input=given, capture_output=True, text=True, env=env, timeout=ANSWER_S
+                words, input=stdin, capture_output=True, text=True, env=env, timeout=ANSWER_S
             )
         except subprocess.TimeoutExpired:
             raise CourseError(
@@ -107,10 +107,10 @@ class Commands:
         time.sleep(seconds)
 
 
-def meaning(program: str, said: str) -> str:
+def meaning(program: str, stderr: str) -> str:
     """One sentence for a command's complaint."""
     for words, sentence in MEANINGS.items():
-        if words in said:
+        if words in stderr:
             return sentence
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     return f"{program} refused: {lines[-1] if lines else 'it did not say why'}"

@@ -86,11 +86,11 @@ def form(cluster: Cluster, **values: Any) -> Form:
 
 def _controls(cluster: Cluster, first: Request) -> dict[str, widgets.DOMWidget]:
     """One control for each field that the form offers, filled in with the values of `first`."""
-    found = cluster.partitions()
+    choices = cluster.partitions()
     partitions = {
-        f"{p.name} (default)" if p.default else p.name: "" if p.default else p.name for p in found
+        f"{p.name} (default)" if p.default else p.name: "" if p.default else p.name for p in choices
     }
-    default = next((p.name for p in found if p.default), None)
+    default = next((p.name for p in choices if p.default), None)
     partition = "" if first.partition == default else first.partition
     if partition not in partitions.values():  # the form shows it, and says what is wrong with it
         partitions[partition or "(choose one)"] = partition

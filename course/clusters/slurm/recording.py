@@ -41,9 +41,9 @@ class Recording(Commands):
         """The variables that Slurm gave to some tasks of a job of four on two nodes."""
         return json.loads(next(entry["text"] for entry in self.entries if entry["key"] == "tasks"))
 
-    def run(self, *words: str, given: str | None = None) -> str:
+    def run(self, *words: str, stdin: str | None = None) -> str:
         """What the cluster answered at this moment of the recording."""
-        key = _key(words, given)
+        key = _key(words, stdin)
         entry = self._find(key)
         if entry is None:
             raise Refused(
@@ -75,18 +75,20 @@ class Recording(Commands):
 
         Of a command that changes something there is only one.
         """
-        found = [entry for entry in self.entries if entry["key"] == key]
+        entries = [entry for entry in self.entries if entry["key"] == key]
         if key.startswith(LOOKS):
-            found = [entry for entry in found if entry["at"] <= self.clock]
-        return found[-1] if found else None
+            entries = [entry for entry in entries if entry["at"] <= self.clock]
+        return entries[-1] if entries else None
 
 
-def _key(words: tuple[str, ...], given: str | None = None) -> str:
+def _key(words: tuple[str, ...], stdin: str | None = None) -> str:
     """A command as the recording knows it.
 
     The whole queue answers for each of its jobs, and an sbatch file is known by its job's name.
     """
-    kept = [word for word in words if not word.startswith(("--jobs=", "--starttime=", "--states="))]
-    if name := re.search(r"--job-name=(\S+)", given or ""):
-        kept.append(name[1])
-    return " ".join(kept)
+    stable = [
+        word for word in words if not word.startswith(("--jobs=", "--starttime=", "--states="))
+    ]
+    if name := re.search(r"--job-name=(\S+)", stdin or ""):
+        stable.append(name[1])
+    return " ".join(stable)

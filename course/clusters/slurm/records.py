@@ -170,19 +170,19 @@ def job(record: dict) -> Job:
 def _gpus_per_node(record: dict, nodes: int) -> int:
     """The GPUs that a job asked for on each of its nodes, however it asked."""
     keys = ("tres_per_node", "tres_per_job", "tres_per_task")
-    asked = _gpus(" ".join(str(record.get(key) or "") for key in keys))
+    requested = _gpus(" ".join(str(record.get(key) or "") for key in keys))
     for_all_nodes = record.get("tres_per_job") and not record.get("tres_per_node")
-    return asked // nodes if for_all_nodes else asked
+    return requested // nodes if for_all_nodes else requested
 
 
 def expand(hostlist: str) -> tuple[str, ...]:
     """The names in a Slurm host list: ``n[1-3,07],login`` is n1 n2 n3 n07 login."""
     if hostlist in ("", "(null)", "None"):
         return ()
-    found: list[str] = []
+    names: list[str] = []
     for part in re.findall(r"[^,\[]+(?:\[[^\]]*\][^,\[]*)*", hostlist):
-        found += _expand_one(part)
-    return tuple(found)
+        names += _expand_one(part)
+    return tuple(names)
 
 
 def _expand_one(part: str) -> list[str]:
@@ -217,12 +217,12 @@ def _gpus(text: str) -> int:
 
 
 def _indices(detail: str) -> tuple[int, ...]:
-    found: list[int] = []
+    indices: list[int] = []
     for ranges in INDICES.findall(detail):
         for piece in ranges.split(","):
             low, _, high = piece.partition("-")
-            found += range(int(low), int(high or low) + 1)
-    return tuple(found)
+            indices += range(int(low), int(high or low) + 1)
+    return tuple(indices)
 
 
 def _minutes(text: str) -> int | None:

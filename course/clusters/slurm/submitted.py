@@ -29,18 +29,18 @@ class SubmittedJob:
         try:
             answer = self._commands.run("squeue", "--json", "--states=all", f"--jobs={self.number}")
         except Refused as refusal:
-            if "Invalid job id" not in refusal.said:
+            if "Invalid job id" not in refusal.stderr:
                 raise
             answer = '{"jobs": []}'
-        found = [
+        jobs = [
             job for job in map(records.job, json.loads(answer)["jobs"]) if job.id == self.number
         ]
-        if not found:
+        if not jobs:
             raise CourseError(
                 f"Slurm's controller knows no job {self.number}: "
                 "look for it in history(), or check the number."
             )
-        return found[-1]
+        return jobs[-1]
 
     def cancel(self) -> None:
         """End it, or take it out of the queue."""

@@ -97,14 +97,14 @@ def _drop_docstring(node: ast.AST) -> None:
 def _rename(tree: ast.AST) -> None:
     """Number the names that the program gives itself, in the order in which they appear."""
     nodes = list(ast.walk(tree))
-    given = {node.arg for node in nodes if isinstance(node, ast.arg)}
-    given |= {
+    names = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    names |= {
         node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     }
     numbers: dict[str, str] = {}
     for node in nodes:
         match node:
-            case ast.Name(id=name) if name in given:
+            case ast.Name(id=name) if name in names:
                 node.id = numbers.setdefault(name, f"name {len(numbers)}")
             case ast.arg(arg=name):
                 node.arg = numbers.setdefault(name, f"name {len(numbers)}")

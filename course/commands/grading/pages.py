@@ -139,7 +139,7 @@ def _looks(report: Report | None) -> tuple[str, str, str]:
     """How a verdict is shown: its class, its sign, and the words for screen readers."""
     if report is None:
         return "none", "–", "not handed in"
-    of = len(report.asked)
+    of = len(report.checks)
     held = f"{report.held} of {words.plural(of, 'check')} hold"
     if not report.judged:
         return (

@@ -84,7 +84,7 @@ class Roster:
         )
         self.people.append(person)
         numbers = (re.search(r"\d+$", cells.get(title, "")) for title in NUMBERS)
-        for key in {found[0] for found in numbers if found}:  # 123 of "Participant 123"
+        for key in {match[0] for match in numbers if match}:  # 123 of "Participant 123"
             self._numbers.setdefault(key, []).append(person)
         logins = [each.partition("@")[0] for each in ids]
         for key in {plain(each) for each in (*ids, *logins)} - {""}:

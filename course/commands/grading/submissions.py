@@ -58,10 +58,10 @@ class Submission:
 
     def digest(self) -> str:
         """What tells these scripts from others: their names and texts, as a hash."""
-        found = hashlib.sha256()
+        sha = hashlib.sha256()
         for path in sorted(self.src.glob("*.py")):
-            found.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-        return found.hexdigest()
+            sha.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+        return sha.hexdigest()
 
 
 def collect(folder: Path, work: Path, roster: Roster | None = None) -> list[Submission]:
@@ -81,11 +81,13 @@ def collect(folder: Path, work: Path, roster: Roster | None = None) -> list[Subm
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     MARK.write(work)
-    found = [_collected(parts[key], names[key], work / slug(names[key]), key) for key in parts]
+    submissions = [
+        _collected(parts[key], names[key], work / slug(names[key]), key) for key in parts
+    ]
     if roster is None:
-        return found
-    known = sorted((each for each in found if each.person), key=lambda each: each.person.row)
-    strangers = [each for each in found if not each.person]
+        return submissions
+    known = sorted((each for each in submissions if each.person), key=lambda each: each.person.row)
+    strangers = [each for each in submissions if not each.person]
     return known + [replace(each, notes=[*each.notes, STRANGER]) for each in strangers]
 
 
@@ -137,7 +139,7 @@ def _collected(
     if len(parts) > 1 and not any(whose.number for _, whose in parts):
         notes.append(f"taken together: {' and '.join(visible(path.name) for path, _ in parts)}")
     person = key if isinstance(key, Person) else None
-    found = Submission(
+    submission = Submission(
         learner=learner,
         src=src,
         problem=_problem(contents, scripts) if parts else "",
@@ -147,18 +149,18 @@ def _collected(
         person=person,
         guesses=_guesses(contents),
     )
-    check_given.lay(src, found.exercises)
-    return found
+    check_given.lay(src, submission.exercises)
+    return submission
 
 
 def _guesses(contents: Contents) -> dict[str, Guess]:
     """What was guessed, by the question; of two files on one question, that with an answer."""
-    found: dict[str, Guess] = {}
+    read: dict[str, Guess] = {}
     for path in sorted(filter(GUESS.search, contents.files)):
         guess = guesses.parse(contents.files[path].decode("utf-8", "replace"))
-        if guess and (guess.name not in found or found[guess.name].guess is None):
-            found[guess.name] = guess
-    return found
+        if guess and (guess.name not in read or read[guess.name].guess is None):
+            read[guess.name] = guess
+    return read
 
 
 def _problem(contents: Contents, scripts: dict[str, bytes]) -> str:
@@ -248,11 +250,11 @@ def _candidates(path: str, contents: Contents) -> list[Candidate]:
 
 
 def _in_cells(path: str, content: bytes) -> list[Candidate]:
-    found = []
+    candidates = []
     for number, cell in enumerate(json.loads(content)["cells"], 1):
         text = "".join(cell["source"])
         match = lesson_marks.WRITES.match(text) if cell["cell_type"] == "code" else None
         if match and SCRIPT.fullmatch(name := PurePosixPath(match[1].strip()).name):
             script = (text[match.end() :].strip("\n") + "\n").encode("utf-8", "replace")
-            found.append(Candidate(name, script, f"{path}, cell {number}", in_cell=True))
-    return found
+            candidates.append(Candidate(name, script, f"{path}, cell {number}", in_cell=True))
+    return candidates

@@ -25,8 +25,8 @@ def suspicions(source: str) -> list[str]:
     except (MemoryError, RecursionError, SyntaxError, ValueError):
         return []  # it cannot run, either
     names = _imported(tree)
-    found = {(node.lineno, what) for node, what in _looked_at(tree, names)}
-    return [f"Line {line} {what}." for line, what in sorted(found)]
+    places = {(node.lineno, what) for node, what in _looked_at(tree, names)}
+    return [f"Line {line} {what}." for line, what in sorted(places)]
 
 
 def _imported(tree: ast.AST) -> dict[str, str]:

@@ -36,16 +36,16 @@ class Judge:
     def judge(self, submissions: Sequence[Submission], names: Sequence[str], jobs: int) -> Verdicts:
         """The verdicts on these exercises; what an interrupt leaves out is not judged."""
         verdicts: Verdicts = {submission.learner: {} for submission in submissions}
-        asked = []
+        pairs = []
         for submission in submissions:
             for name in submission.exercises:
                 if name in names:
-                    kept = _as_handed_out(submission, name) or self._kept(submission, name)
-                    verdicts[submission.learner][name] = kept or _not_judged(name, INTERRUPTED)
-                    if kept is None:
-                        asked.append((submission, name))
+                    report = _as_handed_out(submission, name) or self._kept(submission, name)
+                    verdicts[submission.learner][name] = report or _not_judged(name, INTERRUPTED)
+                    if report is None:
+                        pairs.append((submission, name))
         pool = ThreadPoolExecutor(jobs)
-        under_way = {pool.submit(self._ask, *each): each for each in asked}
+        under_way = {pool.submit(self._ask, *each): each for each in pairs}
         try:
             _follow(under_way)
         except KeyboardInterrupt:
@@ -66,9 +66,9 @@ class Judge:
     def _kept(self, submission: Submission, name: str) -> Report | None:
         """The verdict that is kept, None if there is none on these scripts."""
         try:
-            kept = json.loads(self._path(submission, name).read_text(encoding="utf-8"))
-            report = Report.from_dict(kept["report"])
-            return report if kept["judged"] == self._judged(submission) else None
+            record = json.loads(self._path(submission, name).read_text(encoding="utf-8"))
+            report = Report.from_dict(record["report"])
+            return report if record["judged"] == self._judged(submission) else None
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -106,7 +106,7 @@ def _follow(under_way: dict[Future, tuple[Submission, str]]) -> None:
         submission, name = under_way[future]
         report = future.result()
         left = (time.monotonic() - begun) / number * (len(under_way) - number)
-        held = f"{report.held} of {len(report.asked)}" if report.judged else "not judged"
+        held = f"{report.held} of {len(report.checks)}" if report.judged else "not judged"
         print(
             f"{number} of {len(under_way)}: {submission.learner}, {name}: {held} "
             f"(about {words.long_duration(left)} left)",

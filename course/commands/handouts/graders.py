@@ -21,9 +21,9 @@ OTHER_LAB = re.compile(r"\(((\d\d\w?)_\w+\.ipynb)")
 GLOSSARY = "../labs/glossary.md"
 
 
-def write_nbgrader(root: Path, wanted: Sequence[Lesson], out: Path) -> None:
+def write_nbgrader(root: Path, chosen: Sequence[Lesson], out: Path) -> None:
     """Write a course for nbgrader: `source/lab_NN/` for each lesson with exercises."""
-    for lesson in wanted:
+    for lesson in chosen:
         node = assignment(lesson)
         if not any("nbgrader" in cell.metadata for cell in node.cells):
             continue

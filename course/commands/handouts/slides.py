@@ -87,8 +87,8 @@ def _headings(solved: NotebookNode) -> Iterator[str]:
     """For each cell the heading above it, as HTML."""
     last = ""
     for cell in solved.cells:
-        if cell.cell_type == "markdown" and (found := HEADING.findall(cell.source)):
-            last = LINK.sub("", MARKDOWN.renderInline(found[-1]))
+        if cell.cell_type == "markdown" and (headings := HEADING.findall(cell.source)):
+            last = LINK.sub("", MARKDOWN.renderInline(headings[-1]))
         yield last
 
 
@@ -109,8 +109,8 @@ def _guess(cell: NotebookNode, heading: str, leads: str) -> str:
     line, _, question = cell.source.partition("\n")
     choices = line.split(maxsplit=2)[2].split("|") if "|" in line else []
     listed = "".join(f"<li>{html.escape(each.strip())}</li>" for each in choices)
-    asked = f'<p class="question">{_inline(question)}</p>{f"<ul>{listed}</ul>" if listed else ""}'
-    return f"<h2>{heading}</h2>{leads}{asked}{_shown(cell, 'text/html')}"
+    form = f'<p class="question">{_inline(question)}</p>{f"<ul>{listed}</ul>" if listed else ""}'
+    return f"<h2>{heading}</h2>{leads}{form}{_shown(cell, 'text/html')}"
 
 
 def _inline(text: str) -> str:

@@ -52,7 +52,7 @@ ABSENT = (
 LINE = re.compile(rf"^.*({'|'.join(map(re.escape, ABSENT))}).*\n", re.MULTILINE)
 
 
-def write(root: Path, wanted: Sequence[Lesson], out: Path) -> None:
+def write(root: Path, chosen: Sequence[Lesson], out: Path) -> None:
     """Write the edition into the new folder `out`; `make lab` works there."""
     for name in FOLDERS:
         shutil.copytree(root / name, out / name, ignore=shutil.ignore_patterns(*MADE))
@@ -64,7 +64,7 @@ def write(root: Path, wanted: Sequence[Lesson], out: Path) -> None:
     for name in TEXTS:
         text = SOLVED.sub("", (root / name).read_text(encoding="utf-8"))
         write_whole(out / name, LINE.sub("", SECTION.sub("", text)))
-    for lesson in wanted:
+    for lesson in chosen:
         (blank,) = opened(["\n".join(lesson.lines)])
         write_whole(out / "course" / "lessons" / lesson.path.name, blank + "\n")
         lab = notebooks.text(notebooks.notebook(lesson, solved=False))

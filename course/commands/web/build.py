@@ -86,8 +86,8 @@ def _finished(page: str, folder: Path) -> str:
 
     A picture that is an output is named by its own title; its files lie below `folder`.
     """
-    page = NAMELESS.sub(lambda found: f'alt="{_title(folder / found[1])}"', page)
-    page = DRAWING.sub(lambda found: _framed(found[0], folder / found[1], found[1]), page)
+    page = NAMELESS.sub(lambda match: f'alt="{_title(folder / match[1])}"', page)
+    page = DRAWING.sub(lambda match: _framed(match[0], folder / match[1], match[1]), page)
     page = TO_TOP.sub(r'<nav aria-label="Top of this page">\g<0></nav>', page)
     page = EMPTY_HEADER.sub(r"<td\1></td>", page)
     page = page.replace("<img ", '<img loading="lazy" ')

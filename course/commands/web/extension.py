@@ -26,13 +26,13 @@ class RankLexer(AnsiColorLexer):
         return super().get_tokens_unprocessed(TRUE_COLOUR.sub(_nearest, text), stack)
 
 
-def _nearest(found: re.Match) -> str:
+def _nearest(match: re.Match) -> str:
     """The code of the nearest colour in the palette."""
     levels = [
-        min(range(6), key=lambda i: abs(CUBE[i] - int(share))) for share in found.groups()[1:]
+        min(range(6), key=lambda i: abs(CUBE[i] - int(share))) for share in match.groups()[1:]
     ]
     red, green, blue = levels
-    return f"{found[1]};5;{16 + 36 * red + 6 * green + blue}m"
+    return f"{match[1]};5;{16 + 36 * red + 6 * green + blue}m"
 
 
 def finish(app: Sphinx, name: str, template: str, context: dict, page: nodes.Node | None) -> None:

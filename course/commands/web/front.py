@@ -33,7 +33,7 @@ def front_page(
     exercises = sum(len(lab.exercises) for lab in labs)
     text = (TEXTS / "index.md").read_text(encoding="utf-8")
     code = repository.address if repository else ""
-    given = {
+    values = {
         "labs": str(len(labs)),
         "exercises": str(exercises),
         "hours": _hours(labs),
@@ -47,7 +47,7 @@ def front_page(
         "table": table(labs),
         "pages": "\n".join(lab.name for lab in labs),
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: given[found[1]], text)
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], text)
 
 
 def _hours(labs: Sequence[Lesson]) -> str:
@@ -67,18 +67,18 @@ def hang_card(solved: NotebookNode) -> str:
     """The first run of a notebook that hung in an all-reduce: its command, what it was told."""
     for cell in solved.cells:
         for output in cell.get("outputs", []):
-            if HANG.search(told := output.get("text", "")):
+            if HANG.search(text := output.get("text", "")):
                 command = cell.source.partition("\n")[0].partition("= ")[2]
-                lines = RANK.sub(_in_colour, html.escape(told.strip()))
+                lines = RANK.sub(_in_colour, html.escape(text.strip()))
                 return f'<pre class="terminal">{html.escape(command)}\n{lines}</pre>'
     raise LookupError("no run of this notebook hangs in an all-reduce")
 
 
-def _in_colour(found: re.Match) -> str:
+def _in_colour(match: re.Match) -> str:
     """A rank's name on its colour."""
-    ground = palette.rank_colour(int(found[1]))
+    ground = palette.rank_colour(int(match[1]))
     style = f"background:{ground};color:{palette.on(ground)}"
-    return f'<span style="{style}">{found[0].strip()}</span>'
+    return f'<span style="{style}">{match[0].strip()}</span>'
 
 
 def _check(solved: NotebookNode) -> str:

@@ -58,8 +58,8 @@ class Exhibit:
         drawn = state(self.name)
         kinds = {spec["name"]: spec["kind"] for spec in drawn.specs(drawn.first)}
         return [
-            {name: _value(kinds[name], text) for name, text in parse_qsl(found["state"][1:])}
-            for found in TRY.finditer(self.tries)
+            {name: _value(kinds[name], text) for name, text in parse_qsl(match["state"][1:])}
+            for match in TRY.finditer(self.tries)
         ]
 
     @property
@@ -77,11 +77,11 @@ def _value(kind: str, text: str) -> Any:
 def exhibits() -> list[Exhibit]:
     """Every explorable, in the order of the labs."""
     parts = re.split(r"^# (\w+)$", TEXTS.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
-    found = []
+    gallery = []
     for name, text in zip(parts[::2], parts[1::2], strict=True):
         question, about, tries = text.strip().split("\n\n", 2)
-        found.append(Exhibit(name, question, about, tries))
-    return found
+        gallery.append(Exhibit(name, question, about, tries))
+    return gallery
 
 
 def exhibit_page(exhibit: Exhibit, labs: Sequence[Lesson]) -> str:
@@ -98,20 +98,20 @@ def exhibit_page(exhibit: Exhibit, labs: Sequence[Lesson]) -> str:
     )
 
 
-def _link(found: re.Match) -> str:
+def _link(match: re.Match) -> str:
     """A link that moves the figure; for Sphinx, it would be one to a heading."""
-    return f'<a href="{html.escape(found["state"])}">{found["words"]}</a>'
+    return f'<a href="{html.escape(match["state"])}">{match["words"]}</a>'
 
 
 def gallery_page() -> str:
     """The page that shows all explorables, as Markdown."""
-    found = exhibits()
+    gallery = exhibits()
     cards = "\n".join(
-        CARD.format(page=one.page, question=one.question, words=_title(one)) for one in found
+        CARD.format(page=one.page, question=one.question, words=_title(one)) for one in gallery
     )
-    pages = "\n".join(one.page for one in found)
+    pages = "\n".join(one.page for one in gallery)
     return (
-        f"# {len(found)} figures that move\n\nEach is run by the same Python as its lab, here in "
+        f"# {len(gallery)} figures that move\n\nEach is run by the same Python as its lab, here in "
         "your browser. Each has an address of its own, and what you set is in it: copy it to "
         f'show others what you see.\n\n<div class="gallery">\n{cards}\n</div>\n\n'
         f"```{{toctree}}\n:hidden:\n\n{pages}\n```\n"

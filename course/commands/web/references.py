@@ -55,8 +55,8 @@ def links_of(lab: Lesson) -> dict[str, str]:
     """The addresses that the prose of a lab links to, in its order, each with its first words."""
     prose = "\n".join(cell.source for cell in lab.cells if cell.kind == "markdown")
     links = {}
-    for found in LINK.finditer(prose):
-        links.setdefault(found["link"], " ".join(found["words"].split()))
+    for match in LINK.finditer(prose):
+        links.setdefault(match["link"], " ".join(match["words"].split()))
     return links
 
 

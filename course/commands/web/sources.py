@@ -20,24 +20,24 @@ UNREAD = shutil.ignore_patterns("__pycache__")
 
 def write_sources(root: Path, out: Path, repository: Repository | None = None) -> None:
     """Write them into the new folder `out`."""
-    found = labs(root)
-    read = [nbformat.read(root / "solutions" / f"{lab.name}.ipynb", 4) for lab in found]
-    solved = {lab.number: notebook for lab, notebook in zip(found, read, strict=True)}
+    every = labs(root)
+    read = [nbformat.read(root / "solutions" / f"{lab.name}.ipynb", 4) for lab in every]
+    solved = {lab.number: notebook for lab, notebook in zip(every, read, strict=True)}
     texts = {
-        "index": front_page(found, solved, repository),  # before pages are made of the notebooks
-        "start": start_page(found, repository),
+        "index": front_page(every, solved, repository),  # before pages are made of the notebooks
+        "start": start_page(every, repository),
         PAGE: trial_page(),
         GALLERY: gallery_page(),
         "glossary": links((root / "labs" / "glossary.md").read_text(encoding="utf-8")),
         "install": (root / "INSTALL.md").read_text(encoding="utf-8"),
-        "references": references(found, read_sources(root)),
+        "references": references(every, read_sources(root)),
         "teaching": (root / "TEACHING.md").read_text(encoding="utf-8"),
         "how_it_works": (HERE / "texts" / "how_it_works.md").read_text(encoding="utf-8"),
     }
-    texts |= {exhibit.page: exhibit_page(exhibit, found) for exhibit in exhibits()}
+    texts |= {exhibit.page: exhibit_page(exhibit, every) for exhibit in exhibits()}
     for name, text in texts.items():
         write_whole(out / f"{name}.md", text)
-    for lab in found:
+    for lab in every:
         node = page(lab, solved[lab.number], repository)
         write_whole(out / f"{lab.name}.ipynb", nbformat.writes(node))
     shutil.copytree(root / "images", out / "images")

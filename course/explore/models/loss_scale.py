@@ -113,16 +113,16 @@ def histograms(rows: Iterable[Mapping[str, object]]) -> dict[str, Histogram]:
 
     Other rows are ignored; raises `CourseError` if none is left.
     """
-    found: dict[str, Histogram] = {}
+    counts: dict[str, Histogram] = {}
     for row in rows:
         exponent = row.get("exponent")
         if exponent is None or math.isnan(exponent):
             continue
-        histogram = found.setdefault(str(row["where"]), {})
+        histogram = counts.setdefault(str(row["where"]), {})
         histogram[int(exponent)] = histogram.get(int(exponent), 0) + int(row["count"])
-    if not found:
+    if not counts:
         raise CourseError(f"There is no histogram of gradients in these metrics: {ADVICE}.")
-    return found
+    return counts
 
 
 def recorded() -> dict[str, Histogram]:

@@ -115,7 +115,7 @@ class Update:
 
     weight: float
     change: float
-    wanted: float  # the sum before it is rounded
+    exact: float  # the sum before it is rounded
     got: float
 
     @property
@@ -123,7 +123,7 @@ class Update:
         """The share of the change that the weight takes: 0 if lost, nan if there is no sum."""
         if not math.isfinite(self.got):
             return math.nan
-        return (self.got - self.weight) / (self.wanted - self.weight) if self.change else 0.0
+        return (self.got - self.weight) / (self.exact - self.weight) if self.change else 0.0
 
 
 def add(name: str, weight: float, change: float) -> Update:

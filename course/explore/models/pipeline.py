@@ -142,13 +142,13 @@ def measured(rows: Iterable[Mapping[str, object]]) -> Schedule:
 
     Other rows are ignored; raises `CourseError` if none is left.
     """
-    found: dict[int, list[Pass]] = {}
+    passes: dict[int, list[Pass]] = {}
     for row in rows:
         start = row.get("start_ms")
         if start is None or math.isnan(start):
             continue
         step = Pass(str(row["kind"]), int(row["microbatch"]), 0, start, row["end_ms"])
-        found.setdefault(int(row["stage"]), []).append(step)
-    if not found:
+        passes.setdefault(int(row["stage"]), []).append(step)
+    if not passes:
         raise CourseError(f"There is no timeline of a pipeline in these metrics: {ADVICE}.")
-    return [sorted(found[stage], key=lambda step: step.start) for stage in sorted(found)]
+    return [sorted(passes[stage], key=lambda step: step.start) for stage in sorted(passes)]

@@ -58,15 +58,15 @@ def _bars(job: model.Planned, number: int, mine: bool) -> list[board.Bar]:
 
 
 def _title(hours: float, wait: float, curve: list[tuple[float, float]]) -> str:
-    asked = f"Ask for {_hours(hours)} and you "
+    request = f"Ask for {_hours(hours)} and you "
     sooner = [(limit, start) for limit, start in curve if start < wait]
     if wait == 0:
-        return asked + "start at once"
+        return request + "start at once"
     if not sooner:
-        return f"{asked}wait {_hours(wait)}; no shorter limit helps"
+        return f"{request}wait {_hours(wait)}; no shorter limit helps"
     limit, start = max(sooner)
     then = "at once" if start == 0 else f"after {_hours(start)}"
-    return f"{asked}wait {_hours(wait)}; with {_hours(limit)} you would start {then}"
+    return f"{request}wait {_hours(wait)}; with {_hours(limit)} you would start {then}"
 
 
 def _hours(hours: float) -> str:

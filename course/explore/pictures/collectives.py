@@ -145,12 +145,12 @@ def _unknown(rank: int, shown: Iterable[object], wide: float = CELL) -> list[str
 def _verdict(rank: int, numbers: Sequence[int], cells: Sequence[Number]) -> str:
     """Draw whether a prediction is right, below what the rank holds."""
     right = list(numbers) == [one.number for one in cells]
-    said = " ".join(map(str, numbers)) or "nothing"
-    said = said if len(said) <= LONGEST else f"{said[: LONGEST - 1]}…"
-    told = f"✓ you: {said}" if right else f"✗ you: {said}"
+    answer = " ".join(map(str, numbers)) or "nothing"
+    answer = answer if len(answer) <= LONGEST else f"{answer[: LONGEST - 1]}…"
+    verdict = f"✓ you: {answer}" if right else f"✗ you: {answer}"
     colour = palette.GOOD if right else palette.ALARM
     y = TOP + rank * ROW + HIGH + 12
-    return svg.text(MIDDLE + GAP, y, told, colour=colour, size=11, bold=True)
+    return svg.text(MIDDLE + GAP, y, verdict, colour=colour, size=11, bold=True)
 
 
 def _arrow(source: int, to: int, left: float, right: float) -> str:

@@ -48,9 +48,9 @@ def readable(value: float, digits: int = 3) -> str:
     return power if mantissa == "1" else f"{mantissa}·{power}"
 
 
-def _verdict(known: Format, sum_: Update, wanted: float) -> str:
-    if math.isinf(sum_.weight) or sum_.weight < wanted / 2:
-        return f"{readable(wanted)} is kept as {readable(sum_.weight)}, {_fate(known, wanted)}"
+def _verdict(known: Format, sum_: Update, exact: float) -> str:
+    if math.isinf(sum_.weight) or sum_.weight < exact / 2:
+        return f"{readable(exact)} is kept as {readable(sum_.weight)}, {_fate(known, exact)}"
     if sum_.change == 0:
         return "the change is below its range, and 0 before it is added"
     equation = f"{readable(sum_.weight)} + {readable(sum_.change)}"
@@ -218,9 +218,9 @@ def _neighbours(known: Format, start: float, end: float, x) -> list[str]:
 def _landing(sum_: Update, x) -> list[str]:
     """The exact sum as a ring, what is stored as a dot, each with its value."""
     y = LINE_Y + 34
-    entries = [("ring", palette.INK, f"exact: {readable(sum_.wanted, 6)}")]
+    entries = [("ring", palette.INK, f"exact: {readable(sum_.exact, 6)}")]
     ring = {"stroke": palette.INK, "stroke_width": 2}
-    parts = [svg.circle(x(sum_.wanted), LINE_Y, 5, palette.CARD, **ring)]
+    parts = [svg.circle(x(sum_.exact), LINE_Y, 5, palette.CARD, **ring)]
     if math.isfinite(sum_.got):
         colour, label = palette.GOOD, f"stored: {readable(sum_.got, 6)}"
         if sum_.arrived == 0:

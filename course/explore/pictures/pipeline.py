@@ -49,7 +49,7 @@ def draw(
         alt=f"{policy} on {words.plural(stages, 'rank')} with "
         f"{words.plural(microbatches, 'micro-batch')}: "
         f"{100 * idle:.0f} % of the ranks' time is bubble, and the ranks keep the activations of "
-        f"{', '.join(_kept(steps, policy) for steps in plan)} micro-batches.",
+        f"{', '.join(_in_memory(steps, policy) for steps in plan)} micro-batches.",
     )
 
 
@@ -87,7 +87,7 @@ def _marks(plan: model.Schedule) -> list[tuple[str, str, str]]:
     return [*marks, ("solid", palette.WAIT, "bubble")]
 
 
-def _kept(steps: list[model.Pass], policy: str) -> str:
+def _in_memory(steps: list[model.Pass], policy: str) -> str:
     """Return how many micro-batches a rank keeps: a chunk of two counts half."""
     chunks = model.CHUNKS if policy == model.INTERLEAVED else 1
     return words.significant(model.kept(steps) / chunks)
@@ -104,7 +104,7 @@ def _lanes(plan: model.Schedule, top: float, end: float, policy: str) -> list[st
         parts.append(name)
         parts.append(svg.rect(LEFT + begin * scale, y, (last - begin) * scale, HIGH, palette.WAIT))
         parts += [_pass(step, y, scale, colour) for step in steps]
-        parts.append(svg.text(RIGHT + 12, y + 16, _kept(steps, policy), bold=True))
+        parts.append(svg.text(RIGHT + 12, y + 16, _in_memory(steps, policy), bold=True))
     return parts
 
 

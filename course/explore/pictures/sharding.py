@@ -90,14 +90,14 @@ def _row(each: model.Ledger, row: int, memory: float, top: float, ranks: int) ->
         x += width
     total = f"{words.significant(each.total / GB, 3)} GB"
     over = each.total > memory * GB
-    told = f"{total}: too much" if over else f"{total}: fits"
+    verdict = f"{total}: too much" if over else f"{total}: fits"
     colour = palette.ALARM if over else palette.GOOD
-    parts.append(svg.text(LEFT, y + HIGH + 14, told, colour=colour, size=11, bold=True))
+    parts.append(svg.text(LEFT, y + HIGH + 14, verdict, colour=colour, size=11, bold=True))
     if each.total > top * GB:
         parts.append(_zigzag(RIGHT - 14, y))
         large = {name: n for name, n in each.held.items() if n > each.total / 100}
         kinds = [f"{name} {words.significant(n / GB)}" for name, n in large.items()]
-        x = LEFT + svg.text_width(told, 11, bold=True) + 10
+        x = LEFT + svg.text_width(verdict, 11, bold=True) + 10
         parts.append(svg.text(x, y + HIGH + 14, ", ".join(kinds), colour=palette.MUTED, size=11))
     return parts
 

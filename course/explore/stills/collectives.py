@@ -16,14 +16,14 @@ def overview() -> svg.Picture:
         _panel(example, svg.MARGIN + place % 4 * PANEL_WIDE, TOP + place // 4 * PANEL_HIGH)
         for place, example in enumerate(shown)
     ]
-    told = "; ".join(f"{e.name}: {held(e.before())} becomes {held(e.after())}" for e in shown)
+    alt = "; ".join(f"{e.name}: {held(e.before())} becomes {held(e.after())}" for e in shown)
     return svg.card(
         TOP + 2 * PANEL_HIGH,
         "The same three ranks, eight times: before the call, and after it",
         parts,
         subtitle="Above, one rank is special, here rank 0; below, all are alike. "
         "The sum stands for any reduction",
-        alt=told,
+        alt=alt,
     )
 
 

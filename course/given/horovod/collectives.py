@@ -156,7 +156,7 @@ class Runner:
     def buffer(self, tensors: list[Tensor]) -> Tensor:
         """Return the memory for fused messages of the dtype and device of these tensors."""
         key = tensors[0].dtype, tensors[0].device
-        wanted = sum(tensor.numel() for tensor in tensors)
-        if key not in self.buffers or self.buffers[key].numel() < wanted:
-            self.buffers[key] = tensors[0].new_empty(wanted)
+        size = sum(tensor.numel() for tensor in tensors)
+        if key not in self.buffers or self.buffers[key].numel() < size:
+            self.buffers[key] = tensors[0].new_empty(size)
         return self.buffers[key]

@@ -36,7 +36,7 @@ class Handle:
         self.request, self.tensors = request, tensors
         on_gpu = bool(tensors) and tensors[0].is_cuda
         self.stream = torch.cuda.current_stream(tensors[0].device) if on_gpu else None
-        self.asked = time.perf_counter()
+        self.requested = time.perf_counter()
         self.agreed: tuple[Request, ...] = ()  # the request of each rank, once all have arrived
         self.results: tuple = ()  # one for each tensor
         self.single = False  # requested without a list, so its result comes without one
@@ -76,7 +76,7 @@ class Engine:
         self.stall_s = stall_s or float("inf")
         self.timeline: Timeline | None = None
         self.lock, self.finished = threading.Lock(), threading.Condition()
-        self.wanted, self.hurry = threading.Event(), threading.Event()  # requested; waited for
+        self.requested, self.hurry = threading.Event(), threading.Event()  # requested; waited for
         self.pending: dict[Key, Handle] = {}
         self.outbox: list[Request] = []
         self.uses: Counter[Key] = Counter()
@@ -110,7 +110,7 @@ class Engine:
                 self.outbox.append(request)
             if not fault and not refusal:
                 handle = self.pending[key] = Handle(request, tensors)
-        self.wanted.set()
+        self.requested.set()
         if fault:
             raise ValueError(fault)
         if refusal:
@@ -130,7 +130,7 @@ class Engine:
     def leave(self, patience: float | None = None) -> None:
         """End the engines of all ranks; operations still pending elsewhere fail there."""
         self.farewell = f"rank {self.rank} has shut down"
-        self.wanted.set()
+        self.requested.set()
         self.hurry.set()
         self.thread.join(patience)
 
@@ -150,7 +150,7 @@ class Engine:
         """Collect for a cycle, or until the program waits; a rank without requests sleeps."""
         if not self.pending and not self.outbox:
             self.hurry.clear()
-            if not self.wanted.wait(IDLE_S):
+            if not self.requested.wait(IDLE_S):
                 return
             self.cycle_began = time.perf_counter()
         self.hurry.wait(max(0.0, self.cycle_began + self.cycle_s - time.perf_counter()))
@@ -161,7 +161,7 @@ class Engine:
         """Send new requests, receive those of all ranks, run the operations that all requested."""
         with self.lock:
             new, self.outbox = self.outbox, []
-            self.wanted.clear()
+            self.requested.clear()
         heard = exchange((new, self.farewell), self.control)
         now = time.perf_counter()
         self._listen(heard, now)
@@ -204,7 +204,7 @@ class Engine:
         if self.timeline:
             for handle in handles:
                 name, kind = handle.request.name, handle.request.kind
-                self.timeline.ran(name, kind, handle.asked, agreed, phases)
+                self.timeline.ran(name, kind, handle.requested, agreed, phases)
         self._settle(handles)
 
     def _handle(self, number: int, answer: Answer) -> Handle:

@@ -126,6 +126,6 @@ def _grouped(trained: list[nn.Parameter], groups: int | list | None) -> list[Gro
     if isinstance(groups, int) and groups > 0:
         cuts = [len(trained) * i // groups for i in range(groups + 1)]
         return [tuple(trained[a:b]) for a, b in pairwise(cuts) if a < b]
-    given = [tuple(p for p in group if p.requires_grad) for group in groups or []]
-    alone = set(trained).difference(*given)
-    return [group for group in given if group] + [(p,) for p in trained if p in alone]
+    chosen = [tuple(p for p in group if p.requires_grad) for group in groups or []]
+    alone = set(trained).difference(*chosen)
+    return [group for group in chosen if group] + [(p,) for p in trained if p in alone]

@@ -34,12 +34,12 @@ class Timeline:
         self,
         tensor: str,
         kind: str,
-        asked: float,
+        requested: float,
         agreed: float,
         phases: list[tuple[str, float, float]],
     ) -> None:
         """Add a whole operation: negotiated, queued, then the phases of its message."""
-        begin = min(asked, self.first.pop(tensor, asked))
+        begin = min(requested, self.first.pop(tensor, requested))
         self.add(tensor, f"NEGOTIATE_{kind.upper()}", begin, agreed)
         for what, start, end in [("QUEUE", agreed, phases[0][1] if phases else agreed), *phases]:
             self.add(tensor, what, start, end)

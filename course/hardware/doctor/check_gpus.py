@@ -95,18 +95,18 @@ def precision(facts: Facts) -> Finding | None:
 
 def room(facts: Facts) -> Finding | None:
     """Free memory on each GPU."""
-    told = [gpu for gpu in facts.box.gpus if gpu.free is not None]
-    if not told:
+    measured = [gpu for gpu in facts.box.gpus if gpu.free is not None]
+    if not measured:
         return None
     full = [
         f"GPU {gpu.index} ({words.gib(gpu.free)} of {words.gib(gpu.memory)})"
-        for gpu in told
+        for gpu in measured
         if gpu.free < 4 * words.GIB
     ]
     if full:
         choose = f"`nvidia-smi` shows whose programs fill it, {gpus.VARIABLE} chooses other GPUs"
         return note(f"Little memory is free on {', '.join(full)}: {choose}.")
-    return ok(f"at least {words.gib(min(gpu.free for gpu in told))} free on each GPU")
+    return ok(f"at least {words.gib(min(gpu.free for gpu in measured))} free on each GPU")
 
 
 def cuda(facts: Facts) -> Finding | None:
@@ -151,13 +151,13 @@ def _cannot_compute(facts: Facts) -> str:
     """On which GPUs torch cannot compute, why, and what to do; equal reasons are said once."""
     faults, count = facts.torch.faults, facts.torch.gpus
     sick = {reason: [gpu for gpu in faults if faults[gpu] == reason] for reason in faults.values()}
-    told = " and ".join(f"{_numbered(numbers)} ({reason})" for reason, numbers in sick.items())
+    reasons = " and ".join(f"{_numbered(numbers)} ({reason})" for reason, numbers in sick.items())
     fix = next(fix for phrase, fix in CUDA_FIXES.items() if phrase in next(iter(sick)))
     if len(faults) < count:
         entries = (facts.environ.get(gpus.VARIABLE) or ",".join(map(str, range(count)))).split(",")
         sound = ",".join(entries[gpu] for gpu in range(count) if gpu not in faults)
         fix += f"; until then, `export {gpus.VARIABLE}={sound}` does without"
-    return f"torch cannot compute on {told}: {fix}."
+    return f"torch cannot compute on {reasons}: {fix}."
 
 
 def _numbered(numbers: list[int]) -> str:

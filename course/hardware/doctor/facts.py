@@ -73,7 +73,7 @@ class Facts:
 
 def examine() -> Facts:
     """Read the facts of this machine."""
-    asked = subprocess.Popen(ASK_TORCH, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(ASK_TORCH, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         host = socket.gethostname()
         facts = {
@@ -92,29 +92,29 @@ def examine() -> Facts:
             "isolation_error": isolation.missing(),
             "environ": dict(os.environ),
         }
-        return Facts(torch=torch_says(asked), **facts)
+        return Facts(torch=torch_says(process), **facts)
     finally:
-        asked.kill()
-        asked.communicate()
+        process.kill()
+        process.communicate()
 
 
-def torch_says(asked: subprocess.Popen[str]) -> Torch:
+def torch_says(process: subprocess.Popen[str]) -> Torch:
     """What the process that imports torch found out, if need be before it hung or crashed."""
     late = False
     try:
-        out, err = asked.communicate(timeout=TORCH_LIMIT_S)
+        out, err = process.communicate(timeout=TORCH_LIMIT_S)
     except subprocess.TimeoutExpired:
         late = True
-        asked.kill()
-        out, err = asked.communicate()
-    told = [line for line in out.splitlines() if line.startswith("{")]
-    if told:
-        says = json.loads(told[-1])
+        process.kill()
+        out, err = process.communicate()
+    lines = [line for line in out.splitlines() if line.startswith("{")]
+    if lines:
+        says = json.loads(lines[-1])
         faults = {int(gpu): fault for gpu, fault in says.pop("faults", {}).items()}
         return Torch(faults=faults, **says)
     if late:
         return Torch(import_error=f"it took more than {TORCH_LIMIT_S} s", late=True)
-    last = err.strip().splitlines()[-1:] or [f"exit code {asked.returncode}"]
+    last = err.strip().splitlines()[-1:] or [f"exit code {process.returncode}"]
     return Torch(import_error=last[0])
 
 

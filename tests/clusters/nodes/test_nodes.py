@@ -190,8 +190,8 @@ def test_the_nodes_divide_the_gpus_that_this_process_may_use(
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     made = start_nodes(count, loopback=True)
-    found = [made.environment(node)["CUDA_VISIBLE_DEVICES"] for node in range(count)]
-    assert found == shares
+    devices = [made.environment(node)["CUDA_VISIBLE_DEVICES"] for node in range(count)]
+    assert devices == shares
 
 
 @pytest.mark.parametrize("count", [0, 9])

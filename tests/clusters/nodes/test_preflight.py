@@ -23,10 +23,10 @@ def test_a_gpu_that_computes_and_one_that_does_not_are_told_apart(monkeypatch, c
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda gpu: "H100")
     monkeypatch.setattr(sys, "argv", ["preflight.py", "localhost:9"])
     runpy.run_path(preflight.__file__, run_name="__main__")
-    said = [line.split(maxsplit=1)[1] for line in capsys.readouterr().out.splitlines()]
-    assert "ok  GPU 0 computes: H100, 70 of 80 GiB free" in said
-    assert "NO  GPU 1: CUDA error: uncorrectable ECC error" in said
-    assert "2 GPUs, driver" in said[-1]
+    lines = [line.split(maxsplit=1)[1] for line in capsys.readouterr().out.splitlines()]
+    assert "ok  GPU 0 computes: H100, 70 of 80 GiB free" in lines
+    assert "NO  GPU 1: CUDA error: uncorrectable ECC error" in lines
+    assert "2 GPUs, driver" in lines[-1]
 
 
 def test_a_port_that_is_taken_before_the_launch_is_not_fine(capsys):

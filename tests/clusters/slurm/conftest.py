@@ -48,7 +48,7 @@ def cluster(practice, tmp_path, monkeypatch) -> Iterator[slurm.Cluster]:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "src").mkdir()
     (tmp_path / "src/hello.py").write_text(HELLO)
-    found = slurm.Cluster(practice.commands)
-    yield found
+    connected = slurm.Cluster(practice.commands)
+    yield connected
     practice.commands.run("scancel", "--user=root")
-    until(lambda: not found.jobs())
+    until(lambda: not connected.jobs())

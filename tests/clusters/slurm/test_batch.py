@@ -45,9 +45,11 @@ def test_every_file_is_shell_that_parses_and_asks_for_what_was_asked(strategy, r
 
 
 def test_what_only_some_clusters_want_is_left_out_unless_it_is_given():
-    asked = {"account": "lab-7", "qos": "high", "constraint": "a100|h100", "memory": "200G"}
-    lines = [f"#SBATCH --{name.replace('memory', 'mem')}={value}" for name, value in asked.items()]
-    text = request_for("torchrun", **asked).text().splitlines()
+    options = {"account": "lab-7", "qos": "high", "constraint": "a100|h100", "memory": "200G"}
+    lines = [
+        f"#SBATCH --{name.replace('memory', 'mem')}={value}" for name, value in options.items()
+    ]
+    text = request_for("torchrun", **options).text().splitlines()
     assert [line for line in text if line in lines] == lines
     plain = request_for("torchrun").text().splitlines()
     assert [line for line in text if line not in lines] == plain
@@ -163,5 +165,5 @@ def test_a_request_that_makes_no_sense_is_one_sentence(wrong, why):
 def test_quotes_in_the_scripts_arguments_reach_it_whole(tmp_path):
     text = Request("""src/train.py --name 'two words'""").text()
     command = text[text.index("bash -c ") :].replace("torchrun ", "echo ").replace("\\\n", " ")
-    said = subprocess.check_output(["bash"], input=command, text=True)
-    assert said.rstrip().endswith("src/train.py --name two words")
+    output = subprocess.check_output(["bash"], input=command, text=True)
+    assert output.rstrip().endswith("src/train.py --name two words")

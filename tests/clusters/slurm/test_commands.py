@@ -10,7 +10,7 @@ from course.core.errors import CourseError
 
 
 @pytest.mark.parametrize(
-    ("said", "sentence"),
+    ("stderr", "sentence"),
     [
         (
             "sbatch: error: invalid partition specified: x\n"
@@ -31,8 +31,8 @@ from course.core.errors import CourseError
         ("", "sbatch refused: it did not say why"),
     ],
 )
-def test_what_slurm_complains_about_becomes_one_sentence(said, sentence):
-    assert commands.meaning("sbatch", said) == sentence
+def test_what_slurm_complains_about_becomes_one_sentence(stderr, sentence):
+    assert commands.meaning("sbatch", stderr) == sentence
 
 
 def test_without_slurm_there_is_one_sentence_and_a_recording():

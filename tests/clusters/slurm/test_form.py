@@ -22,10 +22,10 @@ def test_the_form_shows_the_file_and_refuses_what_cannot_run(recorded):
 
 def test_what_a_cluster_may_want_beside_is_a_field_of_the_form(recorded):
     form = slurm.form(recorded, script="src/resumable.py", memory="64G")
-    asked = {"cores_per_gpu": 2, "account": "lab", "qos": "high", "constraint": "h100"}
+    fields = {"cores_per_gpu": 2, "account": "lab", "qos": "high", "constraint": "h100"}
     assert "--mem=64G" in form._file.value
     assert not any(f"--{name}" in form._file.value for name in ("account", "qos", "constraint"))
-    for name, value in asked.items():
+    for name, value in fields.items():
         form.controls[name].value = value
     for option in ("cpus-per-task=2", "account=lab", "qos=high", "constraint=h100", "mem=64G"):
         assert f"#SBATCH --{option}\n" in form._file.value

@@ -24,8 +24,8 @@ pytestmark = [
 
 def test_the_cluster_is_found_through_slurms_own_variable(practice, monkeypatch):
     monkeypatch.setenv("SLURM_CONF", str(practice.conf))
-    found = slurm.connect()
-    assert repr(found) == "Slurm: 3 nodes, 12 GPUs, of which 0 are held"
+    connected = slurm.connect()
+    assert repr(connected) == "Slurm: 3 nodes, 12 GPUs, of which 0 are held"
 
 
 def test_nothing_of_it_listens_beyond_loopback(practice):
@@ -114,17 +114,17 @@ def test_jobs_that_slurm_would_let_wait_for_ever_are_refused_first_and_told_if_t
     with pytest.raises(CourseError, match=r"There is no script src/none\.py in"):
         cluster.submit(slurm.Request("src/none.py"))
     text = slurm.Request("src/hello.py", nodes=4).text()  # past our check, straight to sbatch
-    job = cluster.job(int(cluster.commands.run("sbatch", "--parsable", given=text)))
+    job = cluster.job(int(cluster.commands.run("sbatch", "--parsable", stdin=text)))
     until(lambda: job.now.reason == "PartitionNodeLimit")
     job.follow(limit=PATIENCE_S)
-    assert "asks for more nodes than its partition gives" in (said := capsys.readouterr().out)
-    assert "It will never start" in said
+    assert "asks for more nodes than its partition gives" in (output := capsys.readouterr().out)
+    assert "It will never start" in output
     with pytest.raises(CourseError, match="This cluster has no such partition"):
-        cluster.commands.run("sbatch", given=slurm.Request("src/hello.py", partition="nope").text())
+        cluster.commands.run("sbatch", stdin=slurm.Request("src/hello.py", partition="nope").text())
     with pytest.raises(CourseError, match="No nodes of this partition can ever give that"):
-        cluster.commands.run("sbatch", given=slurm.Request("src/hello.py", gpus=9).text())
+        cluster.commands.run("sbatch", stdin=slurm.Request("src/hello.py", gpus=9).text())
     with pytest.raises(CourseError, match="No node has what `constraint` names"):
-        cluster.commands.run("sbatch", given=slurm.Request("src/hello.py", constraint="no").text())
+        cluster.commands.run("sbatch", stdin=slurm.Request("src/hello.py", constraint="no").text())
     with pytest.raises(CourseError, match="knows no job 99999"):
         cluster.job(99999).cancel()
 
@@ -181,11 +181,11 @@ def test_the_explorables_plan_is_slurms_own(cluster, practice):
     began = min(job.start for job in cluster.jobs())
     mine = backfill.Wish("You", 1, 2, 8)
     handles = [ask(wish) for wish in (*backfill.WAITING, mine)]
-    wanted = [job.start for job in backfill.plan(mine)[len(backfill.RUNNING) :]]
+    expected = [job.start for job in backfill.plan(mine)[len(backfill.RUNNING) :]]
     until(lambda: all(handle.now.start for handle in handles))
     got = [(handle.now.start - began) / 600 for handle in handles]
     assert got == pytest.approx(
-        wanted, abs=0.25
+        expected, abs=0.25
     )  # Slurm plans in steps of a minute (bf_resolution)
     short = ask(backfill.Wish("Short", 1, 2, 5))
     until(lambda: short.now.state == "RUNNING")  # it fits in front of the large one

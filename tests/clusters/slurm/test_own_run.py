@@ -31,7 +31,7 @@ def test_the_tasks_of_a_step_are_judged_together(
     run = [sys.executable, "-m", "course", "run", "--rank", "--patience", "5", "--json", "f.json"]
     with pytest.raises(CourseError):  # srun ends with the exit code of its tasks
         practice.commands.run("srun", "--ntasks=2", "--nodes=2", *run, "hangs.py")
-    (found,) = json.loads((tmp_path / "f.json").read_text())["findings"]
-    assert found["what"] == "different calls"
-    assert "broadcast_object_list at hangs.py:" in found["says"]
+    (finding,) = json.loads((tmp_path / "f.json").read_text())["findings"]
+    assert finding["what"] == "different calls"
+    assert "broadcast_object_list at hangs.py:" in finding["says"]
     assert not list(tmp_path.glob(".course-run-*"))

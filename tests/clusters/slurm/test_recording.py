@@ -41,16 +41,16 @@ def test_the_recorded_job_waits_loses_a_node_is_told_to_stop_and_each_time_goes_
         job.log()
     end = job.follow()
     assert (end.state, end.restarts, end.exit_code) == ("COMPLETED", 2, 0)
-    said = capsys.readouterr().out
-    ran = re.findall(r"runs on (node\d), (node\d)", said)
+    output = capsys.readouterr().out
+    ran = re.findall(r"runs on (node\d), (node\d)", output)
     assert len(dict.fromkeys(ran)) == 2 and "node2" in ran[0] and "node2" not in ran[-1]
     log = job.log()
     begun = [int(step) for step in re.findall(r"4 ranks, from step (\d+)", log)]
     assert begun[0] == 0 and begun[1] in range(20, 200, 20)
     steps = job.metrics.query("rank == 0")["step"].tolist()
     assert max(steps) == 200 and steps.count(begun[1] + 1) == 2
-    told = log.index(f"told to stop, saved after step {begun[2]}\n")
-    assert told < log.index(f"4 ranks, from step {begun[2]}\n")
+    stop = log.index(f"told to stop, saved after step {begun[2]}\n")
+    assert stop < log.index(f"4 ranks, from step {begun[2]}\n")
     assert steps.count(begun[2]) == steps.count(begun[2] + 1) == 1  # no step is lost
     assert job.curves().startswith("<svg")
     history = recorded.history()

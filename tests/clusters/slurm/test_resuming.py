@@ -38,12 +38,12 @@ def resumable(cluster: slurm.Cluster, steps: int, seconds: float) -> slurm.Submi
 
 def processes_of(job: slurm.SubmittedJob) -> list[psutil.Process]:
     """The processes of this machine that belong to the job."""
-    found = []
+    processes = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             if process.environ().get("SLURM_JOB_ID") == str(job.number):
-                found.append(process)
-    return found
+                processes.append(process)
+    return processes
 
 
 def begun(job: slurm.SubmittedJob) -> list[int]:

@@ -31,8 +31,8 @@ ON_BUS = Gpus(installed=2, failure="The NVIDIA driver is installed but not loade
 def says_no(faults, **others):
     """Eight GPUs, of which torch cannot compute on some; on all, if only one reason is given."""
     faults = dict.fromkeys(range(8), faults) if isinstance(faults, str) else faults
-    told = Torch(gloo=True, nccl="2.27.5", gpus=8, faults=faults)
-    return facts(box(EIGHT), torch=told, **others)
+    torch = Torch(gloo=True, nccl="2.27.5", gpus=8, faults=faults)
+    return facts(box(EIGHT), torch=torch, **others)
 
 
 SICK = [  # check, facts, level, what the sentence says

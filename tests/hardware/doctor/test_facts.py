@@ -88,12 +88,12 @@ def test_torch_computes_on_every_gpu_after_cuda_was_initialized(
     tmp_path, monkeypatch, gpus, computing, expected
 ):
     fake_torch(tmp_path, monkeypatch, gpus, computing=computing)
-    limit, told = 2, None
-    while told != expected and limit < PATIENCE_S:  # a busy machine: it had not come that far
+    limit, torch = 2, None
+    while torch != expected and limit < PATIENCE_S:  # a busy machine: it had not come that far
         limit *= 2 if "sleep" in computing else 100
         monkeypatch.setattr(facts, "TORCH_LIMIT_S", limit)
-        told = says(*facts.ASK_TORCH)
-    assert told == expected
+        torch = says(*facts.ASK_TORCH)
+    assert torch == expected
 
 
 @pytest.mark.parametrize(
@@ -105,9 +105,9 @@ def test_torch_computes_on_every_gpu_after_cuda_was_initialized(
 )
 def test_a_cuda_that_does_not_start_is_told_for_every_gpu(tmp_path, monkeypatch, starting, reason):
     fake_torch(tmp_path, monkeypatch, (2, 2), starting=starting)
-    told = says(*facts.ASK_TORCH)
-    assert told.gpus == 2 and list(told.faults) == [0, 1]
-    assert all(fault.startswith(reason) for fault in told.faults.values())
+    torch = says(*facts.ASK_TORCH)
+    assert torch.gpus == 2 and list(torch.faults) == [0, 1]
+    assert all(fault.startswith(reason) for fault in torch.faults.values())
 
 
 def fake_torch(folder, monkeypatch, gpus, computing="return self.total", starting="pass"):
@@ -128,8 +128,8 @@ def fake_torch(folder, monkeypatch, gpus, computing="return self.total", startin
 
 def test_a_torch_that_never_answers_is_given_up(monkeypatch):
     monkeypatch.setattr(facts, "TORCH_LIMIT_S", 0.2)
-    told = says(sys.executable, "-c", "import time; time.sleep(60)")
-    assert told.import_error == "it took more than 0.2 s" and told.late
+    torch = says(sys.executable, "-c", "import time; time.sleep(60)")
+    assert torch.import_error == "it took more than 0.2 s" and torch.late
 
 
 def test_facts_read_here(tmp_path, monkeypatch):

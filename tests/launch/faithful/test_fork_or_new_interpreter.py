@@ -24,8 +24,8 @@ def test_warm_ranks_share_the_seed_of_hash(client: Client) -> None:
     """The one difference that a lab speaks of."""
     says("04c_wrong_numbers", "copies of one Python")
     client.script("seed", "print(hash(b'a'))")
-    told = client.run(*torchrun(), "seed.py")["stdout"]
-    assert told[0] == told[1]
+    output = client.run(*torchrun(), "seed.py")["stdout"]
+    assert output[0] == output[1]
 
 
 @pytest.mark.parametrize(

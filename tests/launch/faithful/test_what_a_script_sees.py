@@ -134,14 +134,14 @@ def facts(client: Client) -> tuple[Outcome, Outcome]:
 @pytest.mark.parametrize("rank", [0, 1])
 def test_script_sees_what_it_sees_in_a_terminal(facts: tuple[Outcome, Outcome], rank: int) -> None:
     terminal, forked = (seen(way, rank) for way in facts)
-    wanted = {}
+    expected = {}
     if rank:  # other ranks than 0 are quiet
-        wanted = {
+        expected = {
             "variable TRANSFORMERS_VERBOSITY": "error",
             "variable DATASETS_VERBOSITY": "error",
         }
-        wanted["transformers"] = [40, 40, [False, False, True]]
-    terminal |= wanted | {"random": forked["random"]}
+        expected["transformers"] = [40, 40, [False, False, True]]
+    terminal |= expected | {"random": forked["random"]}
     different = {
         name: (terminal.get(name), forked.get(name))
         for name in terminal.keys() | forked.keys()

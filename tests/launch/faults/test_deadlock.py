@@ -30,7 +30,7 @@ else:
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "lines"),
     [
         (
             CROSSED,
@@ -51,7 +51,7 @@ else:
     ],
     ids=["crossed", "absent"],
 )
-def test_time_limit(client: Client, source: str, said: list[str]) -> None:
+def test_time_limit(client: Client, source: str, lines: list[str]) -> None:
     limit, answer = 2.0, {"shown": "", "codes": {}}
     # A busy machine: not all ranks are there, or they still import torch.
     early = ("outside of the script", "script.py:1   import")
@@ -63,7 +63,7 @@ def test_time_limit(client: Client, source: str, said: list[str]) -> None:
     assert answer["codes"] == {0: -signal.SIGABRT, 1: -signal.SIGABRT}
     heading = f"The limit of {limit:g} s ended the run. Where the ranks stood:"
     assert answer["shown"].startswith(heading)
-    for words in said:
+    for words in lines:
         assert words in answer["shown"]
 
 

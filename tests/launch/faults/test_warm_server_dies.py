@@ -10,7 +10,7 @@ from support.launching import Client, marked
 from support.patience import until
 from support.scripts import PREAMBLE
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
 WAITING = PREAMBLE + "ready()\nwhile not os.path.exists('go'): time.sleep(0.05)\n"
 

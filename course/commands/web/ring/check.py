@@ -75,8 +75,8 @@ def judge(source: str) -> Report:
 
 def _verdicts(answers: dict[str, tuple[str, ...]]) -> tuple[Verdict, ...]:
     return tuple(
-        Verdict(asked, not answers[name] if name in answers else None, answers.get(name, ()))
-        for name, asked in ASKED.items()
+        Verdict(task, not answers[name] if name in answers else None, answers.get(name, ()))
+        for name, task in ASKED.items()
     )
 
 
