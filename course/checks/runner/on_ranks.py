@@ -195,7 +195,7 @@ def _problem(run: Run, limit: float, src: Path, function_file: str) -> Exception
             run.text(None, "stderr").rpartition("\n")[2] or "The ranks could not be started."
         )
     traceback = run.traceback(first)
-    # Whoever writes a traceback by hand can name any file there: only the learner's own are read.
+    # A traceback that was written by hand can name any file: only the learner's own are read.
     if (script := todo.met(traceback)) and script.parent == src:
         return Unwritten(todo.in_sentences(todo.open_todos(script)))
     if (raised := run.raised(first)).startswith(UNKNOWN_TORCH):

@@ -58,7 +58,7 @@ class Engine:
     def __init__(
         self, negotiation: type, fusion: ModuleType, process_sets: Sequence[ProcessSet]
     ) -> None:
-        self.control = dist.new_group(backend="gloo")  # a group that nobody else uses
+        self.control = dist.new_group(backend="gloo")  # a group that nothing else uses
         self.rank, self.size = self.control.rank(), self.control.size()
         self.fusion = fusion
         self.teams = {
