@@ -12,7 +12,7 @@ class TestParameterServer:
     """Exercise 1: asynchronous, with bounded staleness."""
 
     @hint(
-        "With one worker, nothing interferes, so each update should be an ordinary step of training. "
+        "With one worker nothing interferes, so each update should be a step of ordinary training. "
         "Which part of such a step is missing?"
     )
     def test_one_worker(self, ranks):

@@ -51,7 +51,7 @@ class Torch:
 class Facts:
     """The facts that the checks judge; sizes in bytes, a `*_error` None if all is well.
 
-    `load` is how many processes wanted a core in the last minute, None if the system does not count them.
+    `load` is how many processes needed a core in the last minute, None if it is not known.
     """
 
     box: Box
