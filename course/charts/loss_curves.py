@@ -87,7 +87,7 @@ def _grid(low: float, high: float, last: float, log: bool, y: str) -> list[str]:
 
 
 def _names(ends: list[tuple[str, float, float]]) -> list[str]:
-    """Each curve's name and last value beside its end, moved apart where ends are close."""
+    """Each curve's name and last value next to its end, moved apart where ends are close."""
     parts, places = [], _apart([height + 4 for _, _, height in ends])
     for i, ((name, value, height), at) in enumerate(zip(ends, places, strict=True)):
         label = f"{name}  {words.significant(value, 3)}"

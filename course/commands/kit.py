@@ -25,7 +25,7 @@ def main(argv: Sequence[str]) -> int:
     every = lessons(ROOT)
     if not every or not (ROOT / "labs").is_dir():
         fix = "start this command in a clone of the course"
-        raise CourseError(f"The lessons are not beside this package: {fix}.")
+        raise CourseError(f"The lessons are not next to this package: {fix}.")
     if args.out.exists():
         raise CourseError(f"{args.out} is there already: name a new folder.")
     if args.kind == "slides":

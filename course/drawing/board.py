@@ -143,12 +143,12 @@ def _mark(bar: Bar, x: float, y: float, width: float, height: float) -> str:
 
 
 def _label(bar: Bar, x: float, baseline: float, width: float) -> list[str]:
-    """The bar's label, whole or up to its colon, inside it or (of a job that runs) beside it."""
+    """The bar's label, whole or up to its colon, inside it or (of a job that runs) next to it."""
     label = bar.label if svg.text_width(bar.label, 11) + 8 < width else bar.label.partition(":")[0]
     if svg.text_width(label, 11) + 6 < width:
         ink = palette.on(_colour(bar)) if bar.kind == "held" else palette.INK
         return [svg.text(x + 6, baseline, label, size=11, colour=ink)]
-    if bar.kind == "held":  # beside it, where nothing else is planned
+    if bar.kind == "held":  # next to it, where nothing else is planned
         return [svg.text(x + width + 4, baseline, bar.label, size=11, colour=palette.MUTED)]
     return []
 

@@ -18,7 +18,7 @@ from course.launch import launch
 
 # The lesson's own script, which logs what each rank holds after a collective.
 SCRIPT = "src/collectives.py"
-ASKED = tuple(name for name in COLLECTIVES if name != "barrier")
+QUESTIONS = tuple(name for name in COLLECTIVES if name != "barrier")
 LIMIT_S = 60.0  # for a run, including the start of its processes
 FEWEST, MOST = 2, 4  # ranks
 QUESTION = ("collective", "ranks", "other")  # the values that define it; the last is its seed
@@ -76,7 +76,7 @@ class Quiz(Explorable):
         self._question: list[Any] = []  # the one that the predictions answer
         super().__init__(
             self._drawn,
-            collective=Choice("Collective", ASKED, "all-gather"),
+            collective=Choice("Collective", QUESTIONS, "all-gather"),
             ranks=Slider("Ranks", FEWEST, MOST, 3),
             other=Button("Other numbers"),
             predicted=Fields("What each rank holds afterwards", _names),
@@ -86,8 +86,8 @@ class Quiz(Explorable):
 
     def ask(self, collective: str, ranks: int = 3, seed: int = 0) -> "Quiz":
         """Set a new question and clear the predictions."""
-        if collective not in ASKED:
-            raise CourseError(f"The quiz asks about {', '.join(ASKED)}, not {collective!r}.")
+        if collective not in QUESTIONS:
+            raise CourseError(f"The quiz asks about {', '.join(QUESTIONS)}, not {collective!r}.")
         if ranks not in range(FEWEST, MOST + 1):
             raise CourseError(f"The quiz runs {FEWEST} to {MOST} ranks, not {ranks!r}.")
         self.at(collective=collective, ranks=ranks, other=seed, predicted=[], run=0)

@@ -151,8 +151,8 @@ function touch(picture, control, set) {
     if (!adds) return;
     const { spec: { stops, texts }, value } = control(name);
     const now = nearest(stops, value), last = stops.length - 1;
-    const said = { valuemin: 0, valuemax: last, valuenow: now, valuetext: texts[now] };
-    for (const [key, told] of Object.entries(said)) mark.setAttribute(`aria-${key}`, told);
+    const aria = { valuemin: 0, valuemax: last, valuenow: now, valuetext: texts[now] };
+    for (const [key, text] of Object.entries(aria)) mark.setAttribute(`aria-${key}`, text);
   }
   const wake = (focused) => {
     const marks = picture.querySelectorAll(MARK);
@@ -213,7 +213,7 @@ function render({ model, el }) {
   const gone = make("p", { className: "explorable-gone" }, "Run this cell to move the picture.");
   const picture = make("div", { className: "explorable-picture" });
   const spoken = make("p", { className: "explorable-spoken", "aria-live": "polite" });
-  const told = make("p", { className: "explorable-touch", "aria-live": "polite" });
+  const note = make("p", { className: "explorable-touch", "aria-live": "polite" });
   // By name: the control's spec, its element, and how to show a value and to end it.
   const parts = {};
   let values = { ...model.get("values") }, timer = null;
@@ -257,8 +257,8 @@ function render({ model, el }) {
     panel.disabled = el.classList.contains(GONE);
     gone.hidden = !panel.disabled;
     const words = picture.querySelector("svg")?.dataset.touch ?? "";
-    if (told.textContent !== words) told.textContent = words; // or it would be read again
-    told.hidden = panel.disabled || !words;
+    if (note.textContent !== words) note.textContent = words; // or it would be read again
+    note.hidden = panel.disabled || !words;
     panel.disabled ? marks.sleep() : marks.wake(focused);
   };
   const draw = () => {
@@ -282,7 +282,7 @@ function render({ model, el }) {
   draw();
   const life = new MutationObserver(() => showLife());
   life.observe(el, { attributes: true, attributeFilter: ["class"] });
-  el.append(make("div", { className: "explorable" }, panel, gone, spoken, told, picture));
+  el.append(make("div", { className: "explorable" }, panel, gone, spoken, note, picture));
   return () => {
     life.disconnect();
     Object.values(parts).forEach(({ end }) => end?.());

@@ -1,4 +1,4 @@
-"""A small GPT for bytes whose sequences may be split: it is told the places of its tokens."""
+"""A small GPT for bytes whose sequences may be split: callers pass the places of tokens."""
 
 from collections.abc import Callable
 

@@ -40,7 +40,7 @@ KINDS = {
 class Gpu:
     """One GPU, as CUDA numbers it (`index`) and as nvidia-smi does (`nvml_index`).
 
-    Memory is in bytes, None where the driver does not tell. `exclusive` says that the GPU takes
+    Memory is in bytes, None if the driver does not report it. `exclusive` says that the GPU takes
     only one process at a time (compute mode EXCLUSIVE_PROCESS).
     """
 
@@ -116,7 +116,7 @@ def here(environ: Mapping[str, str], on_bus: int, nvml: Any = None) -> Gpus:
 
 
 def _failure(error: Any, on_bus: int) -> str | None:
-    """Why NVML does not answer and what to do; None where there is nothing to answer for."""
+    """Why NVML does not answer and what to do; None if there is nothing to answer for."""
     if error.value == NO_LIBRARY and not on_bus:
         return None
     reasons = {
@@ -155,7 +155,7 @@ def _read(nvml: Any, variable: str | None) -> Gpus:
 
 
 def _asker(nvml: Any) -> Callable[..., Any]:
-    """A call of NVML that answers None where this GPU or driver does not support the question."""
+    """A call of NVML that returns None if this GPU or driver does not support it."""
 
     def ask(function: Callable[..., Any], *arguments: Any) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""A place for code that nobody has to trust: bubblewrap's command line, and whether it works here.
+"""A place for code that need not be trusted: bubblewrap's command line, and whether it works here.
 
 bubblewrap (bwrap) gives a process its own view of the machine: its own files, processes, network
 and users. `prlimit` adds the limits that it lacks, and `confined` what neither has. All work for
@@ -43,7 +43,7 @@ IMPORTS = (
 
 TOOLS = {"bwrap": "bubblewrap"} | dict.fromkeys(("prlimit", "choom", "setpriv"), "util-linux")
 APPARMOR = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
-SPARE_USERS = 2**30  # ids from here on belong to nobody
+SPARE_USERS = 2**30  # ids from here on belong to no user
 
 
 def command(
@@ -89,7 +89,7 @@ def require() -> None:
 
 
 def missing() -> str | None:
-    """Why no such place can be made on this box, and what to do; None where it can."""
+    """Why no such place can be made on this box, and what to do; None if it can."""
     if sys.platform != "linux":
         return "it needs Linux"
     if platform.machine() not in confined.MACHINES:
@@ -114,7 +114,7 @@ def missing() -> str | None:
 
 @functools.cache
 def _not_imported() -> str | None:
-    """Why Python inside has not what the ranks need, None where it has: that takes seconds."""
+    """Why Python inside lacks what the ranks need, None if it does not. It takes seconds."""
     if not (error := _fails([sys.executable, "-c", IMPORTS])):
         return None
     return (

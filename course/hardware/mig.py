@@ -1,10 +1,10 @@
 """MIG: GPUs that are divided into instances, and which of them the labs use.
 
 NVIDIA's MIG User Guide, "CUDA Device Enumeration" (read on 2026-11-25): with a driver older than
-570 CUDA shows a process one instance only, the first if several are visible, and beside it no GPU
-that is not divided. Later drivers show an instance of every part of a GPU, and whole GPUs as well.
-But NCCL takes several instances only since 2.31, as an experiment (its user guide, "Using MIG
-instances"), and torch 2.15 comes with 2.30. So with every driver the labs use one instance.
+570 CUDA shows a process one instance only, the first if several are visible, and no whole GPU.
+Later drivers show an instance of every part of a GPU, and whole GPUs as well. But NCCL takes
+several instances only since 2.31, as an experiment (its user guide, "Using MIG instances"), and
+torch 2.15 comes with 2.30. So with every driver the labs use one instance.
 """
 
 from collections.abc import Callable

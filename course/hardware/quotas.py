@@ -38,7 +38,7 @@ def physical_cores(root: Path, usable: set[int]) -> int:
 
 
 def cpu_quota(root: Path) -> float | None:
-    """How many cores' worth of time the container may use, None where there is no limit.
+    """How many cores' worth of time the container may use, None if there is no limit.
 
     Read from `cpu.max` (cgroups version 2) or `cpu.cfs_quota_us` (version 1).
     """

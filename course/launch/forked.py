@@ -140,7 +140,7 @@ def be_process(body: Callable[[], None]) -> NoReturn:
     sys.setrecursionlimit(max(sys.getrecursionlimit(), RECURSION_LIMIT))
     atexit._run_exitfuncs()
     if threading.active_count() == 1:  # a daemon thread may still use them
-        _kept = _process_groups()
+        _groups = _process_groups()
         sys.modules["__main__"].__dict__.clear()  # objects of the script are finalized
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):

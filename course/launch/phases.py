@@ -1,6 +1,6 @@
 """In the supervisor: the phases of a run, and their order. Touches no process.
 
-    RUNNING ──── the client stops it or is gone, the launcher was killed ────> ASKED ──┐ GRACE_S
+    RUNNING ──── the client stops it or is gone, the launcher was killed ────> ENDING ─┐ GRACE_S
        └──────── the time limit comes ─────────────────────────────> STACKS ──┐        │
                                                                      STACKS_S └────────┴─> KILLING
 
@@ -19,7 +19,7 @@ class Phase(Enum):
     """The phase of a run: what happens to its processes."""
 
     RUNNING = auto()  # they do their work
-    ASKED = auto()  # they were asked to end, as Ctrl-C does
+    ENDING = auto()  # they were asked to end, as Ctrl-C does
     STACKS = auto()  # their time is up, and they write where they are
     KILLING = auto()  # whatever is left of them is killed, again and again
 
@@ -41,7 +41,7 @@ class Phases:
         """Begin to end the run for this reason; False if it is ending already."""
         if self.phase != Phase.RUNNING:
             return False
-        self.phase, self.reason, self._until = Phase.ASKED, reason, now + GRACE_S
+        self.phase, self.reason, self._until = Phase.ENDING, reason, now + GRACE_S
         return True
 
     def over(self, now: float) -> bool:

@@ -99,7 +99,7 @@ def _says_the_same(path: Path, solved: NotebookNode) -> bool:
 
 
 def rewrite_prose(root: Path, chosen: list[Lesson]) -> list[str]:
-    """Write both notebooks of each lesson anew around the outputs that are there; run nothing.
+    """Write both notebooks of each lesson again around the outputs that are there; run nothing.
 
     Returns the lessons whose code is not that of their outputs. They stay as they are.
     """
@@ -162,7 +162,7 @@ def code_cells(node: NotebookNode) -> list[NotebookNode]:
 
 
 def _remove_scripts(root: Path, lesson: Lesson) -> None:
-    """A solution is run as after cloning: without its scripts, and what checks kept beside them.
+    """A solution is run as after cloning: without its scripts, and what checks kept next to them.
 
     In labs/src nothing is removed, because answers of somebody's may lie there.
     """

@@ -41,7 +41,7 @@ def stale_beside(root: Path, known: Collection[str], figures: Mapping[str, str])
 
 
 def _content(path: Path) -> str | None:
-    """A file's text, line ends untouched; None where there is no such file."""
+    """A file's text, line ends untouched; None if there is no such file."""
     return path.read_bytes().decode("utf-8", errors="replace") if path.is_file() else None
 
 

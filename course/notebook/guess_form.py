@@ -106,7 +106,7 @@ def ask(line: str, cell: str) -> None:
 
 
 def it_was(name: str, value: float | str, best: Callable[..., float] | None = None) -> None:
-    """Show what a run measured beside what was guessed, and keep it; NaN shows nothing.
+    """Show what a run measured next to what was guessed, and keep it; NaN shows nothing.
 
     `best` is `max` or `min` if more or less is better; then the best of all runs is kept, too.
     """

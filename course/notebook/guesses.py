@@ -1,4 +1,4 @@
-"""What was guessed before a run, and what the run measured: kept beside what has passed.
+"""What was guessed before a run, and what the run measured: kept next to what has passed.
 
 ``src/kept/guesses/growth.json`` holds the question `growth`, the guess and the measurement, with
 their times. There is a file for each question, as there is one for each exercise.

@@ -1,4 +1,4 @@
-"""What has passed: kept in a small file per exercise, beside the learner's scripts.
+"""What has passed: kept in a small file per exercise, next to the learner's scripts.
 
 ``src/kept/ring.json`` says which checks of `ring` held at the last `%check`, and holds the script
 as it was when all of them held last. There is a file for each exercise so that two notebooks never

@@ -89,7 +89,7 @@ def name_of(function: Any) -> str:
 
 
 def device_of(tensor: Tensor) -> torch.device | None:
-    """The pretended device, None where it is open."""
+    """The pretended device, None if it is open."""
     return getattr(_storage(tensor), "pretended", None)
 
 

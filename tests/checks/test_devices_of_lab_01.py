@@ -31,7 +31,7 @@ def test_more_devices_than_gpus_are_refused_in_a_sentence(lab_01, monkeypatch):
     devices = importlib.import_module("devices")
     monkeypatch.setattr(devices, "GPUS", 2)
     assert [device.index for device in devices.devices(2)] == [0, 1]
-    with pytest.raises(ValueError, match=r"3 devices are more than the 2 GPUs of this box\."):
+    with pytest.raises(ValueError, match=r"3 devices are more than the 2 GPUs of this machine\."):
         devices.devices(3)
 
 

@@ -31,6 +31,7 @@ def train(ranks: int, *options: str) -> Run:
     return launch([*command, *options], limit=PATIENCE_S, env=env)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("ranks", "copies"), [(2, 1), (2, 2), (4, 1), (4, 2), (8, 2)])
 def test_every_mesh_ends_with_the_weights_of_one_process(folder, ranks, copies, monkeypatch):
     monkeypatch.chdir(folder)

@@ -33,6 +33,7 @@ def train(mesh: str, *options: str, ranks: int | None = None, script: str = "thr
     return launch([*command, *mesh.split(), *options], limit=PATIENCE_S, env=env)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     "options", ["2 1 1", "1 1 4", "1 4 1", "1 2 2 --schedule gpipe", "2 2 1", "2 2 2"]
 )

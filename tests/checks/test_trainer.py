@@ -63,7 +63,7 @@ def test_a_gpu_that_is_not_there_is_a_sentence():
     run = launch(["python", "train.py", "--gpus", "2"])
     assert (
         run.text(0, "stderr")
-        == "GPU 2 was asked for, and this box has 0: give --gpus other numbers, or none."
+        == "GPU 2 was asked for, and this machine has 0: give --gpus other numbers, or none."
     )
 
 
@@ -104,7 +104,7 @@ def test_ranks_take_the_gpus_that_are_named_or_one_each_or_none(
     [
         ([0], 2, "2 ranks cannot share 1 GPU"),
         ([3, 3], 2, "2 ranks cannot share 1 GPU"),
-        ([4], 1, "GPU 4 was asked for, and this box has 4"),
+        ([4], 1, "GPU 4 was asked for, and this machine has 4"),
     ],
 )
 def test_gpus_that_cannot_be_had_are_a_sentence(solved, monkeypatch, gpus, ranks, says):

@@ -36,7 +36,8 @@ def test_ranks_are_numbered_node_by_node():
 
 
 def test_a_gpu_that_is_not_there_is_one_clear_sentence(there):
-    for gpus, says in (("99", "There is no GPU 99: this box has"), ("-1", "There is no GPU -1")):
+    sentences = (("99", "There is no GPU 99: this machine has"), ("-1", "There is no GPU -1"))
+    for gpus, says in sentences:
         run = launch(["python", "src/spawn.py", "--gpus", gpus], limit=PATIENCE_S)
         assert not run.ok and run.text(0).startswith(says), run.text(0)
         assert "Traceback" not in run.text(0)

@@ -4,7 +4,7 @@ import pytest
 from support.pictures import assert_fits
 
 from course.core.errors import CourseError
-from course.explore.quiz import ASKED, Quiz
+from course.explore.quiz import QUESTIONS, Quiz
 
 
 def press(quiz, name, **typed):
@@ -12,7 +12,7 @@ def press(quiz, name, **typed):
     quiz.set_state({"values": {**quiz.values, **typed, name: quiz.values[name] + 1}})
 
 
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("name", QUESTIONS)
 def test_the_quiz_agrees_with_a_right_prediction_and_with_no_other(there, name):
     quiz = Quiz().ask(name, ranks=2, seed=5)
     right = [" ".join(str(cell.number) for cell in cells) for cells in quiz.example.after()]

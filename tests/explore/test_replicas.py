@@ -5,7 +5,6 @@ import itertools
 import pytest
 import torch
 from support import solutions
-from support.pictures import assert_fits
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -193,8 +192,3 @@ def test_titles_say_what_the_state_shows():
     assert "nothing is copied" in explore.replicas(devices=1).picture
     assert "cannot be split" in explore.replicas(batch=1).picture
     assert "2 of 8 devices have work" in explore.replicas(devices=8, batch=2).picture
-
-
-@pytest.mark.parametrize("name", ["dp_step.svg", "replicas_inside.svg"])
-def test_the_stills_fit(name):
-    assert_fits(explore.figures()[name])

@@ -3,7 +3,6 @@
 import itertools
 
 import pytest
-from support.pictures import assert_fits
 
 from course import explore
 from course.core.errors import CourseError
@@ -65,10 +64,6 @@ def test_titles_say_which_way_is_the_first_that_fits():
     assert "No way fits" in explore.sharding(**large).picture
     assert "All four ways fit" in explore.sharding(size="BERT-base, 0.11 billion").picture
     assert "nobody to share with" in explore.sharding(ranks=1).picture
-
-
-def test_the_still_fits():
-    assert_fits(explore.figures()["sharding.svg"])
 
 
 def test_a_bar_that_is_cut_says_so_and_tells_its_parts():

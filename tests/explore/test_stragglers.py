@@ -64,7 +64,3 @@ def test_titles_say_what_the_state_shows():
     first = explore.stragglers().picture
     assert "Nobody is slow, and yet to meet at every pass costs 13 %" in first
     assert "after 4 passes" in explore.stragglers(every=4).picture
-
-
-def test_the_still_of_the_lab_is_drawn():
-    assert "snapshot.svg" in explore.figures()

@@ -7,12 +7,10 @@ import sys
 
 import pytest
 from support import solutions
-from support.pictures import assert_fits
 
 from course import explore
 from course.core.errors import CourseError
 from course.explore.models.tensor_fusion import NEGOTIATION_MS, fuse, schedule
-from course.explore.stills.by_name import by_name
 from course.given.horovod import Answer, Request
 
 MB_PER_S = {"gb_per_s": 2**20 / 1e6, "ranks": 2, "latency_ms": 0.0}  # 1 MiB takes 1 ms
@@ -101,11 +99,3 @@ def test_titles_say_what_the_state_shows():
     assert "The starts of 100 messages" in explore.tensor_fusion(threshold=0.01).picture
     assert "wait for the next cycle" in explore.tensor_fusion(cycle=50).picture
     assert "network is the bottleneck" in explore.tensor_fusion(bandwidth=0.1).picture
-
-
-def test_the_stills_fit():
-    for picture in (
-        by_name(),
-        *(explore.figures()[name] for name in ("tensor_fusion.svg", "tensor_fusion_off.svg")),
-    ):
-        assert_fits(picture)

@@ -36,7 +36,7 @@ def test_who_is_asked_to_end_is_killed_later_and_not_asked_twice(reason: Reason)
     assert phases.ask(reason, now=9)
     assert not phases.ask(Reason.CLIENT, now=10)
     assert not phases.over(9 + GRACE_S)  # the limit is behind it and counts no more
-    assert phases.phase == Phase.ASKED
+    assert phases.phase == Phase.ENDING
     assert phases.over(9.1 + GRACE_S)
     assert (phases.phase, phases.reason) == (Phase.KILLING, reason)
 

@@ -104,7 +104,7 @@ def _speedup(line: Curve) -> Curve:
 def computed(measured: str, parameters: float) -> tuple[Curve, ...]:
     """What each GPU computed in the trainings called `measured`, in TFLOP/s.
 
-    A model with so many `parameters` takes 6 operations per parameter and token.
+    A model with that many `parameters` takes 6 operations per parameter and token.
     """
     per_token = 6 * parameters / 1e12
     return tuple(_computed(line, per_token) for line in lines(measured))

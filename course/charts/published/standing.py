@@ -9,9 +9,9 @@ NEAR = 1.5  # figures whose number across differs by this factor at the most are
 
 
 def neighbours(at: float, value: float, published: Sequence[Curve]) -> dict[str, float]:
-    """The published figures beside `value` and the highest, rising, by the names of their lines.
+    """The published figures next to `value` and the highest, in rising order, by line name.
 
-    Of each line counts the figure nearest to `at`; {} if no line has one near it.
+    Each line counts with its figure nearest to `at`; {} if no line has one near it.
     """
     figures = sorted((_nearest(line, at), line.name) for line in published if _reaches(line, at))
     lower = [one for one in figures if one[0] <= value][-1:]
@@ -27,11 +27,11 @@ def stands(name: str, at: float, value: float, published: Sequence[Curve]) -> st
     """
     if not value > 0:
         raise CourseError(f"{name} has {value}: only numbers above 0 can be compared.")
-    beside = neighbours(at, value, published)
-    if not beside:
+    around = neighbours(at, value, published)
+    if not around:
         raise CourseError(f"Nothing was published near {at:,.0f} {published[0].along}.")
-    others = ", ".join(f"{other} {words.significant(there)}" for other, there in beside.items())
-    top, unit = max(beside.values()), published[0].unit
+    others = ", ".join(f"{other} {words.significant(there)}" for other, there in around.items())
+    top, unit = max(around.values()), published[0].unit
     times = words.significant(max(top, value) / min(top, value))
     than = f"that is {times} times as much" if top > value else f"yours is {times} times that"
     return f"{name}: {words.significant(value)} {unit}. Published: {others} {unit}; {than}."

@@ -8,14 +8,14 @@ import torch.distributed as dist
 from course.checks.tools.loose_ends import loose_ends as ends_of
 
 # By rank. Sums and means over 2 and 3 of them are exact, and no other average is the same.
-GIVEN = (1.5, -4.5, 9.0)
+NUMBERS = (1.5, -4.5, 9.0)
 MORE = 3 * 2**-30  # added to each in 64-bit floats; lost in 32 bits
 DTYPES = (torch.float32, torch.float64)
 
 
-def given(rank: int, dtype: torch.dtype) -> float:
+def number(rank: int, dtype: torch.dtype) -> float:
     """The number of a rank in that dtype."""
-    return GIVEN[rank] + (MORE if dtype == torch.float64 else 0)
+    return NUMBERS[rank] + (MORE if dtype == torch.float64 else 0)
 
 
 def mean(number: float, dtype: torch.dtype = torch.float32) -> float:
@@ -29,18 +29,18 @@ def means() -> list[tuple[torch.dtype, float, float]]:
     """For each dtype: what this rank has, and what it should have."""
     world, results = range(dist.get_world_size()), []
     for dtype in DTYPES:
-        expected = sum(given(rank, dtype) for rank in world) / len(world)
-        results.append((dtype, mean(given(dist.get_rank(), dtype), dtype), expected))
+        expected = sum(number(rank, dtype) for rank in world) / len(world)
+        results.append((dtype, mean(number(dist.get_rank(), dtype), dtype), expected))
     return results
 
 
 def not_finite() -> list[tuple[float, float]]:
     """What becomes of an infinity and of a NaN on rank 0: (what rank 0 gives, what this has)."""
-    mine = GIVEN[dist.get_rank()]
+    mine = NUMBERS[dist.get_rank()]
     return [(odd, mean(mine if dist.get_rank() else odd)) for odd in (torch.inf, torch.nan)]
 
 
 def loose_ends() -> str:
     """What a call leaves undone or behind."""
-    expected = sum(GIVEN[: dist.get_world_size()]) / dist.get_world_size()
-    return ends_of(lambda: mean(GIVEN[dist.get_rank()]) == expected)
+    expected = sum(NUMBERS[: dist.get_world_size()]) / dist.get_world_size()
+    return ends_of(lambda: mean(NUMBERS[dist.get_rank()]) == expected)

@@ -29,8 +29,10 @@ class TestStartHere:
     def test_not_finite(self, ranks):
         """If one rank has infinity or NaN, every rank gets to see it."""
         for rank, odd in enumerate(ranks(2, on_rank.not_finite)):
-            for given, got in odd:
-                assert repr(got) == repr(given), f"rank 0 gives {given}, but rank {rank} has {got}"
+            for number, got in odd:
+                assert repr(got) == repr(number), (
+                    f"rank 0 gives {number}, but rank {rank} has {got}"
+                )
 
     @hint(
         "An asynchronous call gives you a handle: wait for it before you divide. "

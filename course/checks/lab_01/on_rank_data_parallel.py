@@ -109,7 +109,7 @@ def replicas(samples: int, devices: int, together: int = 1) -> dict:
 
 def constants(devices: int) -> list[str]:
     """The inputs, other than tensors, that reached the replicas changed."""
-    given = {
+    options = {
         "flag": True,
         "name": "train",
         "nothing": None,
@@ -118,14 +118,14 @@ def constants(devices: int) -> list[str]:
         "size": 3,
     }
     probe = Probe()
-    data_parallel()(probe, where(devices), torch.randn(2 * devices, WIDTH), given, **given)
+    data_parallel()(probe, where(devices), torch.randn(2 * devices, WIDTH), options, **options)
     if len(probe.seen) != devices:
         return [f"{len(probe.seen)} replicas ran on {devices} devices"]
     return [
         f"{name!r} arrives as {got.get(name)!r}"
         for entry in probe.seen
         for got in (entry.kwargs, entry.args[1])
-        for name, value in given.items()
+        for name, value in options.items()
         if got.get(name, "missing") != value
     ]
 

@@ -31,10 +31,10 @@ class AnyAllReduce:
         for name, by_rank in self.each(ranks, world_size, on_rank.sums, SHAPES):
             for rank, left in enumerate(by_rank):
                 for shape, got in left.items():
-                    wanted = on_rank.total(world_size, shape)
-                    assert torch.equal(got, wanted), (
+                    expected = on_rank.total(world_size, shape)
+                    assert torch.equal(got, expected), (
                         f"{name}, {words.plural(world_size, 'rank')}, shape {shape}: "
-                        f"rank {rank} {difference(got, wanted)}"
+                        f"rank {rank} {difference(got, expected)}"
                     )
 
     @hint(
@@ -70,10 +70,10 @@ class AnyAllReduce:
             for rank, left in enumerate(by_rank):
                 for dtype, got in left.items():
                     everyones = [on_rank.with_odd_ends(other, dtype) for other in range(3)]
-                    wanted = torch.stack(everyones).sum(0, dtype=dtype)
-                    assert torch.allclose(got, wanted, rtol=0, atol=0, equal_nan=True), (
+                    expected = torch.stack(everyones).sum(0, dtype=dtype)
+                    assert torch.allclose(got, expected, rtol=0, atol=0, equal_nan=True), (
                         f"{name}, 3 ranks, {dtype}: rank {rank} has {got.tolist()}, "
-                        f"but the sum is {wanted.tolist()}"
+                        f"but the sum is {expected.tolist()}"
                     )
 
     @hint(
@@ -128,10 +128,10 @@ class AnyAllReduce:
                 assert not loose_end, f"{name}: on rank {rank}, {loose_end}"
 
 
-def difference(got: torch.Tensor, wanted: torch.Tensor) -> str:
+def difference(got: torch.Tensor, expected: torch.Tensor) -> str:
     """What is wrong with a result, in words that follow the rank's name."""
-    if got.dtype != wanted.dtype or got.shape != wanted.shape:
+    if got.dtype != expected.dtype or got.shape != expected.shape:
         return f"has {got.dtype} of shape {tuple(got.shape)}"
-    wrong = (got != wanted).flatten().nonzero().flatten().tolist()
+    wrong = (got != expected).flatten().nonzero().flatten().tolist()
     first = wrong[0] if wrong else 0
-    return f"is wrong at {len(wrong)} of {wanted.numel()} places, the first of them {first}"
+    return f"is wrong at {len(wrong)} of {expected.numel()} places, the first of them {first}"

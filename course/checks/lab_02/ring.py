@@ -18,20 +18,20 @@ class TestRing(AnyAllReduce):
     @hint("Follow one chunk round the ring: how many ranks have added to it after each round?")
     def test_reduce_scatter(self, ranks):
         """After reduce_scatter, chunk (rank + 1) % N is complete on each rank (4 ranks)."""
-        wanted = total(4, (11,))
+        expected = total(4, (11,))
         for rank, (flat, starts) in enumerate(ranks(4, on_rank_ring.scattered, 11)):
             chunk = (rank + 1) % 4
             span = slice(starts[chunk], starts[chunk + 1])
-            assert torch.equal(flat[span], wanted[span]), (
+            assert torch.equal(flat[span], expected[span]), (
                 f"4 ranks: chunk {chunk} is not complete on rank {rank}"
             )
 
     @hint("A rank sends on what it received in the round before. In this phase nothing is added.")
     def test_all_gather(self, ranks):
         """all_gather brings the complete chunks to all ranks (4 ranks)."""
-        wanted = total(4, (11,))
+        expected = total(4, (11,))
         for rank, got in enumerate(ranks(4, on_rank_ring.gathered, 11)):
-            assert torch.equal(got, wanted), f"4 ranks: rank {rank} {difference(got, wanted)}"
+            assert torch.equal(got, expected), f"4 ranks: rank {rank} {difference(got, expected)}"
 
     @hint("A ring has one direction: each rank sends to rank + 1, the last one to rank 0.")
     def test_neighbours(self, ranks):

@@ -33,11 +33,11 @@ class AnyReplica:
         for name, by_rank in self.each(ranks, world_size, on_rank.train, kinds, optimizers, passes):
             for rank, trained in enumerate(by_rank):
                 for (kind, optimizer), got in trained.items():
-                    wanted = train_alone(kind, optimizer, 3, world_size, passes)
-                    assert furthest(got, wanted) < CLOSE, (
+                    expected = train_alone(kind, optimizer, 3, world_size, passes)
+                    assert furthest(got, expected) < CLOSE, (
                         f"{name}, {world_size} ranks, {optimizer}, {kind} model: "
                         f"after 3 steps rank {rank}'s weights "
-                        f"are off by {furthest(got, wanted):.2g}"
+                        f"are off by {furthest(got, expected):.2g}"
                     )
 
     def compare_messages(self, ranks: Callable, *in_one: str) -> None:
@@ -51,9 +51,9 @@ class AnyReplica:
                 what = f"{name}, {kind} model"
                 self._compare_calls(what, sent[0], sizes, 1 if name in in_one else len(sizes))
 
-    def _compare_calls(self, name: str, calls: list[Call], sizes: list[int], wanted: int) -> None:
-        assert len(calls) == wanted, (
-            f"{name}: {len(calls)} messages for {len(sizes)} trained parameters instead of {wanted}"
+    def _compare_calls(self, name: str, calls: list[Call], sizes: list[int], expected: int) -> None:
+        assert len(calls) == expected, (
+            f"{name}: {len(calls)} messages for {len(sizes)} trained parameters, not {expected}"
         )
         others = {call.name for call in calls} - {"all_reduce"}
         assert not others, f"{name}: the messages are sent with {', '.join(others)}"
@@ -124,7 +124,7 @@ class AnyReplica:
             assert off < CLOSE, (
                 f"{name}: with unused parameters the weights differ from torch's DDP by {off:.2g}"
             )
-            assert all(kept for _, kept in results), (
+            assert all(intact for _, intact in results), (
                 f"{name}: a parameter that no rank used has got a gradient"
             )
 

@@ -22,17 +22,17 @@ class TestDdp:
         """On two pretended nodes with two GPUs each, setup() takes the GPU of LOCAL_RANK, makes it
         current, and uses NCCL.
         """
-        for rank, found in enumerate(ranks(4, on_rank.setup_on_gpus, join=False)):
-            who, own = f"rank {rank}, local rank {found['local rank']},", f"cuda:{rank % 2}"
-            assert found["device"] == own, f"{who} uses {found['device']} instead of {own}"
-            assert found["current"] == own, (
-                f"{who} has {found['current']} as its current GPU: call torch.cuda.set_device"
+        for rank, result in enumerate(ranks(4, on_rank.setup_on_gpus, join=False)):
+            who, own = f"rank {rank}, local rank {result['local rank']},", f"cuda:{rank % 2}"
+            assert result["device"] == own, f"{who} uses {result['device']} instead of {own}"
+            assert result["current"] == own, (
+                f"{who} has {result['current']} as its current GPU: call torch.cuda.set_device"
             )
-            assert "cuda:nccl" in found["backends"], (
-                f"the group's backends are {found['backends']}: GPUs should use NCCL"
+            assert "cuda:nccl" in result["backends"], (
+                f"the group's backends are {result['backends']}: GPUs should use NCCL"
             )
-            assert found["world size"] == 4, (
-                f"{who} sees a world of {found['world size']} instead of 4"
+            assert result["world size"] == 4, (
+                f"{who} sees a world of {result['world size']} instead of 4"
             )
 
     @hint("Read what DDP's documentation says about `device_ids`.")
@@ -71,8 +71,8 @@ class TestDdp:
     @hint("The sampler's order depends on its seed and the epoch it was told.")
     def test_reshuffles(self, ranks):
         """The samples are shuffled, differently in each of three epochs."""
-        given = ("setup", "wrap", "accuracy")
-        drawn = ranks(2, on_rank.main, 3, 24, given=given)[0]["drawn"]
+        names = ("setup", "wrap", "accuracy")
+        drawn = ranks(2, on_rank.main, 3, 24, given=names)[0]["drawn"]
         epochs = [drawn[start : start + 12] for start in (0, 12, 24)]
         assert epochs[0] != sorted(epochs[0]), "the samples come in the order of the data set"
         for epoch, order in enumerate(epochs):
@@ -95,8 +95,8 @@ class TestDdp:
     def test_same_as_one_process(self, ranks):
         """The whole script gives the weights of one process on the whole batch."""
         results = ranks(2, on_rank.main, 1, 24, join=False)
-        wanted = on_rank.one_process([result["drawn"] for result in results], 24)
-        off = furthest(results[0]["weights"], wanted)
+        expected = on_rank.one_process([result["drawn"] for result in results], 24)
+        off = furthest(results[0]["weights"], expected)
         assert off < 1e-4, f"the weights are off by {off:.2g} after 3 steps"
 
     @hint("Ten pairs on four ranks: who looks at how many, and what do the counts add up to?")

@@ -146,18 +146,18 @@ def wrapped() -> tuple[object, object]:
     os.environ["LOCAL_RANK"] = "1"
     pretend_gpus(2)
     torch.cuda.set_device(1)
-    script, given = importlib.import_module("ddp"), []
+    script, calls = importlib.import_module("ddp"), []
 
     def note(
         ddp: torch.nn.Module, module: torch.nn.Module, device_ids: list | None = None, *_, **__
     ) -> None:
         torch.nn.Module.__init__(ddp)
-        given.append(device_ids)
+        calls.append(device_ids)
 
     DistributedDataParallel.__init__ = note
     for device in (torch.device("cuda", 1), torch.device("cpu")):
         script.wrap(torch.nn.Linear(1, 1), device)
-    gpus, cpu = given
+    gpus, cpu = calls
     numbers = [gpu if isinstance(gpu, int) else torch.device(gpu).index for gpu in gpus or ()]
     return numbers, cpu
 

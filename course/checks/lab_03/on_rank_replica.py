@@ -66,11 +66,13 @@ def averages(wrapper: Callable, dtype: torch.dtype = torch.float32, factor: floa
     (factor * loss_of(replica, data)).backward()
     replica.finish()
     got = torch.cat([parameter.grad.flatten() for parameter in replica.parameters()])
-    wanted = torch.cat([gradient.flatten() for gradient in expected])
-    finite = wanted.isfinite()
+    reference = torch.cat([gradient.flatten() for gradient in expected])
+    finite = reference.isfinite()
     if not torch.equal(got.isfinite(), finite):
         return math.inf
-    off = (got - wanted)[finite].abs().max() / wanted[finite].abs().max() if finite.any() else 0
+    off = (
+        (got - reference)[finite].abs().max() / reference[finite].abs().max() if finite.any() else 0
+    )
     return float(off)
 
 

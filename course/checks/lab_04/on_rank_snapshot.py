@@ -16,7 +16,7 @@ from course.checks.lab_04.on_rank_files import difference, watch
 from course.checks.tools.leaks import process_groups
 
 KILLS = 8  # at moments that are spread over all of a save
-# Of so many last moments, every second one too: there a new file takes the place of the old one.
+# Of this many last moments, every second one too: there a new file takes the place of the old one.
 LAST = 24
 OLD, NEW = ({"weights": torch.full((5000,), number), "step": number} for number in (1, 2))
 # A state as a run has it: nested, with several dtypes, and numbers that another dtype would change.

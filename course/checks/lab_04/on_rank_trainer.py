@@ -139,9 +139,9 @@ def joined(batches: list[dict[str, torch.Tensor]]) -> dict[str, torch.Tensor]:
 
 
 def messages(windows_of: list[int]) -> list[tuple[int, int]]:
-    """How many buckets of gradients one update sends, for windows of so many batches.
+    """How many buckets of gradients one update sends, for windows of that many batches.
 
-    Also how many numbers it sends in all, beside the buckets too.
+    Also how many numbers it sends in all, in buckets or not.
     """
     trainer, sent = build(dropout=0.0), []
 

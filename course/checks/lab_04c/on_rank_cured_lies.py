@@ -18,7 +18,7 @@ LATE_S = 0.1  # by which each rank comes later than the next one
 
 
 def epochs(count: int) -> list[list[int]]:
-    """The samples that this rank draws in each of so many epochs."""
+    """The samples that this rank draws in each of that many epochs."""
     sampler = DistributedSampler(range(12))
     loader = DataLoader(range(12), batch_size=3, sampler=sampler)
     batches = list(importlib.import_module("cured_lies").batches(loader, count))

@@ -79,7 +79,7 @@ class TestMyShards:
 
     @hint(
         "By what is shuffled that all processes know alike? Python makes the hash of a text with a "
-        "number that it draws anew in every process."
+        "number that differs in every process."
     )
     def test_same_order(self, alone):
         """Processes that share nothing make the same pieces in the same order, in three epochs."""
@@ -140,7 +140,7 @@ class TestMyShards:
                     expected = [(rank, number) for number in range(fewest)]
                     assert got == expected, f"of batches 0 to {fewest}, rank {rank} gets {got}"
                     assert ahead <= 1, (
-                        f"rank {rank} has taken {ahead} batches that nobody has trained on"
+                        f"rank {rank} has taken {ahead} batches that no step has used"
                     )
 
 

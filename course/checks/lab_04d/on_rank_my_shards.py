@@ -25,7 +25,7 @@ def _stream(files: list[Path], seed: int = 0) -> Any:
 
 
 def _written(folder: str, sizes: list[int]) -> list[Path]:
-    """Files of so many lines each, written by rank 0; a line says its file and its number."""
+    """Files of these sizes in lines, written by rank 0; a line has its file and its number."""
     files = [Path(folder, f"{number:02}.jsonl") for number in range(len(sizes))]
     if dist.get_rank() == 0:
         Path(folder).mkdir()
@@ -54,7 +54,7 @@ def read(
 ) -> list[Read]:
     """This rank's batches of each of the epochs, of one stream that goes from one to the next.
 
-    It is a stream of files of so many lines, which are written to a new `folder`.
+    It is a stream of files of these sizes in lines, written to a new `folder`.
     """
     stream, results = _stream(_written(folder, sizes), seed), []
     for epoch in epochs:

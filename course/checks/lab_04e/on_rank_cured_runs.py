@@ -31,7 +31,7 @@ def _loss(policy: nn.Sequential, good: Tensor, bad: Tensor) -> Tensor:
 def steps() -> tuple[list[float], list[tuple[float, float]], float]:
     """Three steps, each with the optimizer of the policy that was given.
 
-    How far the gradients of each are off, its loss beside this rank's own, and how far the policy's
+    How far the gradients of each are off, its loss and this rank's own, and how far the policy's
     weights are off rank 0's at the start.
     """
     rank, everyone = dist.get_rank(), range(dist.get_world_size())

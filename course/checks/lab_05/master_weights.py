@@ -22,16 +22,18 @@ class TestMasterWeights:
         """The optimizer has float32 copies that start where the weights are and share nothing with
         them.
         """
-        found = alone(on_rank.copies)
-        assert not found["weights themselves"], (
+        results = alone(on_rank.copies)
+        assert not results["weights themselves"], (
             "the optimizer has weights of the model, not copies of them"
         )
-        assert found["formats"] == {"torch.float32"}, (
-            f"the masters are {', '.join(sorted(found['formats']))}"
+        assert results["formats"] == {"torch.float32"}, (
+            f"the masters are {', '.join(sorted(results['formats']))}"
         )
-        assert found["start"] == 0, f"the masters start {found['start']:.2g} away from the weights"
-        assert found["model unchanged"], "making the masters has changed the model"
-        assert found["apart"], (
+        assert results["start"] == 0, (
+            f"the masters start {results['start']:.2g} away from the weights"
+        )
+        assert results["model unchanged"], "making the masters has changed the model"
+        assert results["apart"], (
             "a change of the masters changes the model at once: they share memory"
         )
 
@@ -53,9 +55,9 @@ class TestMasterWeights:
         """`collect` gives a master its weight's gradient as it is, be it large, tiny, inf or
         nan.
         """
-        for wanted, got in alone(on_rank.collected).items():
-            assert got == wanted or (got != got and wanted != wanted), (
-                f"a gradient of {wanted:g} comes to the master as {got:g}"
+        for expected, got in alone(on_rank.collected).items():
+            assert got == expected or (got != got and expected != expected), (
+                f"a gradient of {expected:g} comes to the master as {got:g}"
             )
 
     @hint("A gradient goes into its master as it is, once.")

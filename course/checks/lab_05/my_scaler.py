@@ -66,11 +66,11 @@ class TestMyScaler:
         """
         for name, (mine, theirs, off) in alone(on_rank.all_decisions, DECISIONS).items():
             planted = DECISIONS[name][1]
-            for step, (got, wanted) in enumerate(zip(mine, theirs, strict=True)):
+            for step, (got, expected) in enumerate(zip(mine, theirs, strict=True)):
                 place = f"{step} (overflow)" if step in planted else str(step)
-                assert got == wanted, (
+                assert got == expected, (
                     f"{name}: after step {place} your factor is {got[0]:g} "
-                    f"and your count {got[1]}; torch's are {wanted[0]:g} and {wanted[1]}"
+                    f"and your count {got[1]}; torch's are {expected[0]:g} and {expected[1]}"
                 )
             assert off < CLOSE, (
                 f"{name}: the weights differ from those under torch's scaler by {off:.2g}"

@@ -63,7 +63,7 @@ def copies() -> dict[str, object]:
     model = mixed_model()
     before, held = weights(model), list(model.parameters())
     masters = masters_of(master_of(model))
-    found = {
+    results = {
         "formats": {str(copy.dtype) for copy in masters},
         "weights themselves": any(copy is weight for copy in masters for weight in held),
         "start": max(
@@ -75,7 +75,7 @@ def copies() -> dict[str, object]:
     with torch.no_grad():
         for copy in masters:
             copy += 1
-    return found | {"apart": furthest(before, weights(model)) == 0}
+    return results | {"apart": furthest(before, weights(model)) == 0}
 
 
 def rounded() -> tuple[list[str], float, int]:
@@ -105,9 +105,9 @@ def collected() -> dict[float, float]:
     weight = nn.Parameter(torch.zeros(len(GRADIENTS), dtype=torch.float16))
     master = importlib.import_module("master_weights").Master([weight], sgd)
     weight.grad = torch.tensor(GRADIENTS, dtype=torch.float16)
-    wanted = weight.grad.tolist()
+    expected = weight.grad.tolist()
     master.collect()
-    return dict(zip(wanted, masters_of(master)[0].grad.tolist(), strict=True))
+    return dict(zip(expected, masters_of(master)[0].grad.tolist(), strict=True))
 
 
 def reference() -> dict[str, float]:

@@ -92,11 +92,11 @@ def gradients() -> list[tuple[float, float]]:
         groups = [{"params": model.layers.parameters()}, {"params": model.heads.parameters()}]
         optimizer = torch.optim.SGD(groups, lr=0.1)
         loss_of(exact, batch(step, 0)).backward()
-        wanted = [p.grad for p in exact.parameters()]
+        expected = [p.grad for p in exact.parameters()]
         backward(model, scaler, step)
-        scaled = furthest([1024 * g for g in wanted], [p.grad for p in model.parameters()]) / 1024
+        scaled = furthest([1024 * g for g in expected], [p.grad for p in model.parameters()]) / 1024
         scaler.unscale_(optimizer)
-        off.append((scaled, furthest(wanted, [p.grad for p in model.parameters()])))
+        off.append((scaled, furthest(expected, [p.grad for p in model.parameters()])))
         scaler.step(optimizer)
         scaler.update()
     return off
@@ -104,13 +104,13 @@ def gradients() -> list[tuple[float, float]]:
 
 def by_format() -> dict[str, list[float]]:
     """By format: 1024, -2 and 0.5, divided by a factor of 131,072 and multiplied by it again."""
-    found = {}
+    results = {}
     for dtype in FORMATS:
         weight, factor = torch.nn.Parameter(torch.zeros(3, dtype=dtype)), 2.0**17
         weight.grad = torch.tensor([1024, -2, 0.5], dtype=dtype)
         own_scaler(factor=factor).unscale_(torch.optim.SGD([weight], lr=0.1))
-        found[str(dtype).removeprefix("torch.")] = (weight.grad.double() * factor).tolist()
-    return found
+        results[str(dtype).removeprefix("torch.")] = (weight.grad.double() * factor).tolist()
+    return results
 
 
 def finds() -> dict[str, bool]:
@@ -123,7 +123,7 @@ def finds() -> dict[str, bool]:
         for value in (INF, -INF, NAN)
         for i in (0, 5, 8)
     }
-    found = {}
+    results = {}
     for what in ("usual numbers", "2e38 everywhere", *bad):
         model, scaler = Small(seed=0), own_scaler(factor=8.0)
         groups = [{"params": model.layers.parameters()}, {"params": model.heads.parameters()}]
@@ -135,8 +135,8 @@ def finds() -> dict[str, bool]:
                 p.grad.fill_(2e38)  # finite, but not their sum
         list(model.parameters())[9].grad = None
         scaler.step(optimizer)
-        found[what] = furthest(before, weights(model)) == 0
-    return found
+        results[what] = furthest(before, weights(model)) == 0
+    return results
 
 
 def skipped() -> tuple[float, bool, int]:

@@ -19,9 +19,9 @@ class TestAmpStep:
         whole batches, at any scale.
         """
         for rank, results in enumerate(ranks(2, on_rank.stepped, (1.0, 4096.0))):
-            wanted = on_rank.step_alone(2)[1]
+            expected = on_rank.step_alone(2)[1]
             for factor, (_, got, _) in results.items():
-                off = furthest(got, wanted)
+                off = furthest(got, expected)
                 assert off < CLOSE, (
                     f"scale {factor:g}: rank {rank}'s weights are off by {off:.2g} after 3 steps"
                 )
@@ -32,10 +32,10 @@ class TestAmpStep:
     )
     def test_norm(self, ranks):
         """The norm is that of the whole batch's gradient, unscaled, before clipping."""
-        wanted = on_rank.step_alone(2)[0]
+        expected = on_rank.step_alone(2)[0]
         for factor, (got, _, _) in ranks(2, on_rank.stepped, (1.0, 4096.0))[0].items():
-            off = max(abs(a - b) for a, b in zip(got, wanted, strict=True))
-            assert off < 1e-4, f"scale {factor:g}: the norms are {got} instead of {wanted}"
+            off = max(abs(a - b) for a, b in zip(got, expected, strict=True))
+            assert off < 1e-4, f"scale {factor:g}: the norms are {got} instead of {expected}"
 
     @hint("DDP decides in forward whether the next backward will communicate.")
     def test_messages(self, ranks):
@@ -52,14 +52,14 @@ class TestAmpStep:
         """Every part's forward and loss run under autocast to the format asked for, with float32
         weights; backward runs outside.
         """
-        for wanted, seen in ranks(2, on_rank.formats)[0].items():
+        for expected, seen in ranks(2, on_rank.formats)[0].items():
             parts = on_rank.PARTS[0]
             assert seen["parts"] == parts, f"of {parts} parts the model sees {seen['parts']}"
             for what in ("a layer's output", "a product beside the loss"):
                 got = ", ".join(sorted(seen[what]))
-                assert seen[what] == {wanted}, f"asked for {wanted}, {what} is {got}"
+                assert seen[what] == {expected}, f"asked for {expected}, {what} is {got}"
             assert seen["weights"] == {"torch.float32"}, (
-                f"asked for {wanted}, the weights are {', '.join(sorted(seen['weights']))} in "
+                f"asked for {expected}, the weights are {', '.join(sorted(seen['weights']))} in "
                 "forward: autocast leaves them in float32"
             )
             assert seen["inside"] == {False}, "backward runs inside autocast"
@@ -85,20 +85,20 @@ class TestAmpStep:
         """A step that overflows on one rank is skipped on all, halves the scale once,
         and leaves no trace.
         """
-        for rank, found in enumerate(ranks(2, on_rank.overflow)):
-            assert not found["moved"], f"rank {rank} steps although a part has overflowed"
-            assert not math.isfinite(found["norm"]), (
+        for rank, result in enumerate(ranks(2, on_rank.overflow)):
+            assert not result["moved"], f"rank {rank} steps although a part has overflowed"
+            assert not math.isfinite(result["norm"]), (
                 f"rank {rank}: the norm of gradients that have overflowed is said to be "
-                f"{found['norm']:g}"
+                f"{result['norm']:g}"
             )
-            assert found["scale"] == 32, (
-                f"rank {rank}: after one overflow the scale goes from 64 to {found['scale']:g}"
+            assert result["scale"] == 32, (
+                f"rank {rank}: after one overflow the scale goes from 64 to {result['scale']:g}"
             )
-            assert not found["left"], f"rank {rank}: gradients are left over after the step"
-            assert found["training"], f"rank {rank}: the model is left in eval mode"
-            assert found["learns"], (
+            assert not result["left"], f"rank {rank}: gradients are left over after the step"
+            assert result["training"], f"rank {rank}: the model is left in eval mode"
+            assert result["learns"], (
                 f"rank {rank}: the good step after it does not change the weights as it should"
             )
-            assert found["tracker"] == 1, (
-                f"rank {rank}: after one good step the scaler counts {found['tracker']}"
+            assert result["tracker"] == 1, (
+                f"rank {rank}: after one good step the scaler counts {result['tracker']}"
             )

@@ -24,10 +24,10 @@ class TestFp8Linear:
     @hint("Which of the numbers has the largest size, its sign aside? And which format was asked?")
     def test_scale(self, alone):
         """One scale makes the largest size of a tensor the largest number of the format."""
-        for what, found in alone(on_rank.rounded).items():
-            scales, largest = found["scales"], number_formats.FORMATS[found["format"]].largest
+        for what, result in alone(on_rank.rounded).items():
+            scales, largest = result["scales"], number_formats.FORMATS[result["format"]].largest
             assert len(scales) == 1, f"{what}: it has {len(scales)} scales instead of one"
-            got = scales[0] * max(map(abs, found["exact"]))
+            got = scales[0] * max(map(abs, result["exact"]))
             assert abs(got / largest - 1) < EXACT, (
                 f"{what}: the largest size becomes {got:.6g}, the format's largest is {largest:g}"
             )
@@ -42,16 +42,16 @@ class TestFp8Linear:
     @hint("`Tensor.to` rounds to the nearest number of a format; leave the tensor itself alone.")
     def test_rounds(self, alone):
         """Each number becomes the nearest one that the format has, in that format."""
-        for what, found in alone(on_rank.rounded).items():
-            assert not found["dtype"], f"{what}: the result is {found['dtype']}"
-            assert found["shape"], f"{what}: the result has another shape"
-            assert not found["changed"], f"{what}: the tensor that was given has changed"
-            form, scale = number_formats.FORMATS[found["format"]], found["scales"][0]
-            for exact, got in zip(found["exact"], found["numbers"], strict=True):
-                wanted = form.round(exact * scale)
-                off, least = abs(got - exact * scale), abs(wanted - exact * scale)
-                assert off <= least + EXACT * abs(wanted), (
-                    f"{what}: {exact:.6g} × {scale:.6g} becomes {got:g}, nearer is {wanted:g}"
+        for what, result in alone(on_rank.rounded).items():
+            assert not result["dtype"], f"{what}: the result is {result['dtype']}"
+            assert result["shape"], f"{what}: the result has another shape"
+            assert not result["changed"], f"{what}: the tensor that was given has changed"
+            form, scale = number_formats.FORMATS[result["format"]], result["scales"][0]
+            for exact, got in zip(result["exact"], result["numbers"], strict=True):
+                expected = form.round(exact * scale)
+                off, least = abs(got - exact * scale), abs(expected - exact * scale)
+                assert off <= least + EXACT * abs(expected), (
+                    f"{what}: {exact:.6g} × {scale:.6g} becomes {got:g}, nearer is {expected:g}"
                 )
 
     @hint("Both factors are rounded, each to its own format, and each has a scale.")

@@ -31,7 +31,7 @@ class TestMyAutocast:
     @hint("An operation on neither list keeps its arguments as they are.")
     def test_others(self, alone):
         """Other operations take what comes; integers stay integers."""
-        wanted = {
+        expected = {
             "relu of 32 bits": "float32",
             "relu of 16": "bfloat16",
             "embedding": "float32",
@@ -41,7 +41,7 @@ class TestMyAutocast:
             "expand of 16": "bfloat16",
         }
         for name, got in alone(on_rank.others).items():
-            assert got == wanted[name], f"{name} comes out as {got}"
+            assert got == expected[name], f"{name} comes out as {got}"
 
     @hint(
         "Arguments come by position and by name, in lists and in dicts; "
@@ -51,26 +51,26 @@ class TestMyAutocast:
         """cast goes into containers, also namedtuples, and leaves integers, masks and float64
         alone; keyword arguments are cast too.
         """
-        found = alone(on_rank.arguments)
-        assert found["nested"] == ["torch.bfloat16"] * 5, (
+        results = alone(on_rank.arguments)
+        assert results["nested"] == ["torch.bfloat16"] * 5, (
             "float32 in a tuple, a list, a list in a list, a dict, and deeper in it comes back as "
-            f"{', '.join(found['nested'])}"
+            f"{', '.join(results['nested'])}"
         )
-        assert found["kept"], (
+        assert results["kept"], (
             "a mask, labels, complex numbers, a number or a word came back changed"
         )
-        assert str(found["too large"]) == "[inf, nan]", (
-            f"1e6 and nan in float16 are inf and nan; your cast makes {found['too large']} of them"
+        assert str(results["too large"]) == "[inf, nan]", (
+            f"1e6 and nan in float16 are inf and nan; yours are {results['too large']}"
         )
-        assert found["containers"], "a container came back as another kind of container"
-        assert found["float64"] == "torch.float64", (
-            f"a float64 tensor comes back as {found['float64']}; torch's autocast leaves it alone"
+        assert results["containers"], "a container came back as another kind of container"
+        assert results["float64"] == "torch.float64", (
+            f"a float64 tensor comes back as {results['float64']}; torch's autocast leaves it alone"
         )
-        assert found["namedtuple"] == "a Pair with torch.bfloat16 and torch.int64", (
-            f"of a namedtuple with float32 and int64 it makes: {found['namedtuple']}"
+        assert results["namedtuple"] == "a Pair with torch.bfloat16 and torch.int64", (
+            f"of a namedtuple with float32 and int64 it makes: {results['namedtuple']}"
         )
-        assert found["keywords"] == "torch.bfloat16", (
-            f"F.linear(input=x, weight=x) comes out as {found['keywords']}"
+        assert results["keywords"] == "torch.bfloat16", (
+            f"F.linear(input=x, weight=x) comes out as {results['keywords']}"
         )
 
     @hint("A cast that autograd records returns the gradient in the weight's own format.")

@@ -87,15 +87,15 @@ def step_alone(world_size: int) -> tuple[list[float], list[Tensor]]:
 
 def formats() -> dict[str, dict[str, object]]:
     """By requested format: what a step's forward, losses and backward have seen."""
-    found = {}
+    results = {}
     for dtype in (torch.bfloat16, torch.float16, torch.float32):
         model = DistributedDataParallel(Small(seed=0))
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         scaler = torch.amp.GradScaler("cpu", init_scale=SCALE)
         watcher = Watcher(model.module)
         _step(model, parts_of(0, dist.get_rank()), optimizer, scaler, dtype, watcher.loss_of)
-        found[str(dtype)] = watcher.seen
-    return found
+        results[str(dtype)] = watcher.seen
+    return results
 
 
 class Watcher:
@@ -134,15 +134,15 @@ def overflow() -> dict[str, object]:
         bad[0] = (bad[0][0], torch.full_like(bad[0][1], INF))
     norm = _step(model, bad, optimizer, scaler)
     still = all(torch.equal(a, b) for a, b in zip(before, weights(model), strict=True))
-    found = {"norm": norm, "moved": not still, "scale": scaler.get_scale()}
-    found["left"] = any(
+    results = {"norm": norm, "moved": not still, "scale": scaler.get_scale()}
+    results["left"] = any(
         p.grad is not None and bool((p.grad != 0).any()) for p in model.parameters()
     )
-    found["training"] = model.training
+    results["training"] = model.training
     _step(model, parts_of(1, dist.get_rank()), optimizer, scaler)
     after = weights(model)
     finite = all(bool(tensor.isfinite().all()) for tensor in after)
-    return found | {
+    return results | {
         "learns": finite and furthest(before, after) > 0,
         "tracker": scaler.state_dict()["_growth_tracker"],
     }

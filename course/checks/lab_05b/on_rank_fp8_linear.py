@@ -27,65 +27,65 @@ def tensors() -> dict[str, Tensor]:
 
 def rounded() -> dict[str, dict[str, object]]:
     """By tensor and format: what `in_8_bits` makes of it, as plain data."""
-    own, found = importlib.import_module("fp8_linear").in_8_bits, {}
+    own, results = importlib.import_module("fp8_linear").in_8_bits, {}
     for what, x in tensors().items():
         for name, dtype in FORMATS.items():
-            given = x.clone()
-            small, scale = own(given, dtype)
-            found[f"{what}, {name}"] = {
+            x_before = x.clone()
+            small, scale = own(x_before, dtype)
+            results[f"{what}, {name}"] = {
                 "format": name,
                 "dtype": str(small.dtype) if small.dtype != dtype else "",
                 "shape": small.shape == x.shape,
                 "numbers": small.double().flatten().tolist(),
                 "scales": torch.as_tensor(scale).double().flatten().tolist(),
                 "exact": x.double().flatten().tolist(),
-                "changed": not torch.equal(given, x),
+                "changed": not torch.equal(x_before, x),
             }
-    return found
+    return results
 
 
 def zeros() -> dict[str, tuple[list[float], float]]:
     """By format: what `in_8_bits` makes of four zeros, and the scale."""
     own = importlib.import_module("fp8_linear").in_8_bits
-    found = {}
+    results = {}
     for name, dtype in FORMATS.items():
         small, scale = own(torch.zeros(4), dtype)
-        found[name] = small.float().tolist(), float(scale)
-    return found
+        results[name] = small.float().tolist(), float(scale)
+    return results
 
 
 def products() -> dict[str, tuple[list, list, str, str, list, str]]:
     """By what is special: both factors, their formats, the learner's product, and its format."""
     own = importlib.import_module("fp8_linear").product
-    generator, found = torch.Generator().manual_seed(1), {}
+    generator, results = torch.Generator().manual_seed(1), {}
     for what, a in tensors().items():
         b = 100 * torch.randn(a.shape[1], 7, generator=generator)
         for of_a, of_b in (("fp8 e4m3", "fp8 e4m3"), ("fp8 e5m2", "fp8 e4m3")):
             got = own(a.clone(), b.clone(), FORMATS[of_a], FORMATS[of_b])
             factors = a.double().tolist(), b.double().tolist()
-            found[f"{what}, {of_a} @ {of_b}"] = (
+            results[f"{what}, {of_a} @ {of_b}"] = (
                 *factors, of_a, of_b, got.double().tolist(), str(got.dtype)
             )  # fmt: skip
-    return found
+    return results
 
 
 def gradients() -> dict[float, dict[str, float]]:
     """By the size of the gradient that reaches a layer: the relative errors of its gradients."""
     layer = importlib.import_module("fp8_linear").Fp8Linear
     torch.manual_seed(2)
-    x, wanted = torch.randn(32, 12), nn.Linear(12, 8)
+    x, expected = torch.randn(32, 12), nn.Linear(12, 8)
     mine = layer(12, 8)
-    mine.load_state_dict(wanted.state_dict())
-    found = {}
+    mine.load_state_dict(expected.state_dict())
+    results = {}
     for size in (1.0, 1e-9):
         flowing, ends = size * torch.randn(32, 8), []
-        for each in (wanted, mine):
+        for each in (expected, mine):
             inputs = x.clone().requires_grad_()
             each.zero_grad()
             each(inputs).backward(flowing)
             ends.append((inputs.grad, each.weight.grad))
-        found[size] = {
+        results[size] = {
             name: float((got - exact).norm() / exact.norm())
             for name, exact, got in zip(("input", "weight"), *ends, strict=True)
         }
-    return found
+    return results

@@ -23,7 +23,7 @@ def low() -> dict[str, tuple[dict[str, str], float]]:
     """By format of the mode: the formats in which products come out, and (2049, -2048) @ (1, 1)."""
     x, image = torch.randn(2, 4, 4), torch.randn(1, 1, 4, 4)
     layer, pair = nn.Linear(4, 4), torch.tensor([[2049.0, -2048.0]])
-    found = {}
+    formats = {}
     for dtype in (torch.bfloat16, torch.float16):
         with own_autocast(dtype):
             results = {
@@ -37,13 +37,13 @@ def low() -> dict[str, tuple[dict[str, str], float]]:
                 "@ of bfloat16": x.bfloat16() @ x.bfloat16(),
             }
             difference = (pair @ torch.ones(2, 1)).item()
-        found[str(dtype).removeprefix("torch.")] = _formats(results), difference
-    return found
+        formats[str(dtype).removeprefix("torch.")] = _formats(results), difference
+    return formats
 
 
 def full() -> tuple[dict[str, str], float]:
     """The formats that tensors of 16 bits have after operations that need 32, and a large sum."""
-    labels, found = torch.zeros(64, dtype=torch.long), {}
+    labels, formats = torch.zeros(64, dtype=torch.long), {}
     for dtype in (torch.bfloat16, torch.float16):
         h = torch.full((64, 64), 32.0, dtype=dtype)
         with own_autocast(dtype):
@@ -57,8 +57,8 @@ def full() -> tuple[dict[str, str], float]:
                 "mse_loss": F.mse_loss(h, h),
             }
         named = _formats(results).items()
-        found |= {f"{name} of {str(dtype).removeprefix('torch.')}": got for name, got in named}
-    return found, results["sum"].item()
+        formats |= {f"{name} of {str(dtype).removeprefix('torch.')}": got for name, got in named}
+    return formats, results["sum"].item()
 
 
 def others() -> dict[str, str]:
@@ -101,10 +101,10 @@ def arguments() -> dict[str, object]:
         keywords = F.linear(input=x, weight=x)
     inner = nested[2]["more"][0]
     tensors = [nested[0], nested[1][0], nested[1][2][0], nested[2]["weight"], inner[0]]
-    kept = nested[1][1] is mask and nested[3] is labels and inner[1] is waves
+    untouched = nested[1][1] is mask and nested[3] is labels and inner[1] is waves
     return {
         "nested": [str(tensor.dtype) for tensor in tensors],
-        "kept": kept and nested[4:] == ("mean", None, 0.5),
+        "kept": untouched and nested[4:] == ("mean", None, 0.5),
         "containers": [type(each) for each in (nested, nested[1], nested[2], inner)]
         == [tuple, list, dict, tuple],
         "too large": module.cast(torch.tensor([1e6, NAN]), torch.float16).tolist(),
@@ -134,8 +134,8 @@ def training() -> tuple[set[str], set[str], float]:
     pairs = [(a.grad, b.grad) for a, b in zip(exact.parameters(), mine.parameters(), strict=True)]
     if any(got is None for _, got in pairs):
         return held, {"none at all"}, 1.0
-    off = sum(float((got - wanted).norm() ** 2) for wanted, got in pairs) ** 0.5
-    size = sum(float(wanted.norm() ** 2) for wanted, _ in pairs) ** 0.5
+    off = sum(float((got - expected).norm() ** 2) for expected, got in pairs) ** 0.5
+    size = sum(float(expected.norm() ** 2) for expected, _ in pairs) ** 0.5
     return held, {str(got.dtype) for _, got in pairs}, off / size
 
 

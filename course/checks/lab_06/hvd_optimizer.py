@@ -51,7 +51,7 @@ class TestHvdOptimizer:
     @hint("`_gradient_ready` is called while backward goes on: start the operation right there.")
     def test_during_backward(self, ranks):
         """All-reduces begin while backward runs and nothing waits for them, in every step."""
-        for groups, wanted in ((None, len(PARAMETERS)), (3, 3)):
+        for groups, expected in ((None, len(PARAMETERS)), (3, 3)):
             for counts in ranks(2, on_rank.during_backward, 2, groups):
                 for step, (early, begun, waited) in enumerate(counts):
                     where = f"with groups={groups}, step {step}"
@@ -60,8 +60,8 @@ class TestHvdOptimizer:
                         "first layer"
                     )
                     assert not waited, f"{where}: backward waits for an operation to end"
-                    assert begun == wanted, (
-                        f"{where}: backward begins {begun} operations for {wanted} groups"
+                    assert begun == expected, (
+                        f"{where}: backward begins {begun} operations for {expected} groups"
                     )
 
     @hint(
@@ -70,8 +70,8 @@ class TestHvdOptimizer:
     )
     def test_unused_and_orders(self, ranks):
         """A parameter that one rank does not use counts as zero; the order of layers is free."""
-        for found in ranks(2, on_rank.unused):
-            for case, off in found.items():
+        for counts in ranks(2, on_rank.unused):
+            for case, off in counts.items():
                 assert off < CLOSE, f"{case}, the weights are off by {off:.2g}"
 
     @hint("Each pass counts down, for each parameter. Which pass sends?")
@@ -103,8 +103,8 @@ class TestHvdOptimizer:
             "three groups": {"groups": 3},
             "lists as groups": {"groups": "two lists"},
         }
-        asked = ranks(2, on_rank.requests, variants)[0]
-        calls = {variant: found for variant, (found, _) in asked.items()}
+        results = ranks(2, on_rank.requests, variants)[0]
+        calls = {variant: result for variant, (result, _) in results.items()}
         assert sorted(call[0] for call in calls["as it comes"]) == sorted(PARAMETERS), (
             "the names of the operations are not those of the parameters"
         )
@@ -122,7 +122,7 @@ class TestHvdOptimizer:
         assert len(sizes) == 3 and sum(sizes) == len(PARAMETERS), (
             f"three groups should make three requests; yours hold {sizes} tensors"
         )
-        for variant, (_, off) in asked.items():
+        for variant, (_, off) in results.items():
             assert off < 2e-3, (
                 f"{variant}: when the operations begin, their tensors are up to {off:.2g} away "
                 "from this rank's gradients: is each gradient of a group complete by then?"
@@ -160,7 +160,7 @@ class TestHvdOptimizer:
     )
     def test_error(self, ranks):
         """Where the ranks' gradients do not fit together, step() raises what the engine says."""
-        for rank, told in enumerate(ranks(2, on_rank.disagreeing)):
-            assert told, (
+        for rank, error in enumerate(ranks(2, on_rank.disagreeing)):
+            assert error, (
                 f"the weights have other shapes on rank 1, and step() on rank {rank} raises nothing"
             )

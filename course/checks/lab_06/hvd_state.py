@@ -18,8 +18,10 @@ class TestHvdState:
                 assert off == 0, (
                     f"given as {form}, rank {rank}'s tensors differ from rank 1's by {off:.2g}"
                 )
-            for dtype, (got, wanted) in dtypes.items():
-                assert got == wanted, f"rank 1 has {wanted} in {dtype}, and rank {rank} gets {got}"
+            for dtype, (got, expected) in dtypes.items():
+                assert got == expected, (
+                    f"rank 1 has {expected} in {dtype}, and rank {rank} gets {got}"
+                )
 
     @hint("Start every broadcast first, and keep the handles. Wait afterwards.")
     def test_together(self, ranks):
@@ -42,9 +44,9 @@ class TestHvdState:
         """All ranks get the root's object, be it shorter or longer than their own."""
         for rank, by_root in enumerate(ranks(3, on_rank.objects)):
             for root, (described, listed, _) in by_root.items():
-                wanted = (root, (3, 40_000, 10)[root])
-                assert described == wanted, (
-                    f"of rank {root}'s object rank {rank} gets {described}, not {wanted}"
+                expected = (root, (3, 40_000, 10)[root])
+                assert described == expected, (
+                    f"of rank {root}'s object rank {rank} gets {described}, not {expected}"
                 )
                 assert listed == [root] * (root + 1), (
                     f"of rank {root}'s list rank {rank} gets {listed}"
@@ -73,9 +75,9 @@ class TestHvdState:
         steps that follow are those of one process.
         """
         for rank, made in enumerate(ranks(3, on_rank.optimizer_state)):
-            for case, (options, wanted, off) in made.items():
-                assert options == wanted, (
-                    f"{case}: rank {rank} has the options {options}, the root {wanted}"
+            for case, (options, expected, off) in made.items():
+                assert options == expected, (
+                    f"{case}: rank {rank} has the options {options}, the root {expected}"
                 )
                 assert off < CLOSE, (
                     f"{case}: two steps on, rank {rank}'s weights are off by {off:.2g}"

@@ -51,12 +51,12 @@ def averages(variants: dict[str, dict]) -> dict[str, float]:
             optimizer.synchronize()
             alone = Small(seed=0)
             loss_of(alone, batch(0, dist.get_rank())).backward()
-            wanted = [p.grad for p in alone.parameters()]
-            for gradient in wanted:
+            expected = [p.grad for p in alone.parameters()]
+            for gradient in expected:
                 dist.all_reduce(gradient)
                 if options.get("op") != "Sum":
                     gradient /= dist.get_world_size()
-            off[name] = furthest([p.grad for p in model.parameters()], wanted)
+            off[name] = furthest([p.grad for p in model.parameters()], expected)
             if any(p.grad.dtype != p.dtype for p in model.parameters()):
                 off[name] = float("inf")
     return off
@@ -168,8 +168,8 @@ def accumulated(passes: int) -> tuple[list[int], float, float]:
                     loss_of(sums[rank], batch(step, rank), heads=heads[rank]).backward()
             optimizer.synchronize()
             of_all = zip(*(each.parameters() for each in sums), strict=True)
-            wanted = [sum(p.grad for p in same) / len(ranks) for same in of_all]
-            off.append(furthest([p.grad for p in model.parameters()], wanted))
+            expected = [sum(p.grad for p in same) / len(ranks) for same in of_all]
+            off.append(furthest([p.grad for p in model.parameters()], expected))
             if of_rank_1 is both:
                 begun_by_pass = begun
     return begun_by_pass, *off
@@ -179,7 +179,7 @@ def requests(variants: dict[str, dict]) -> dict[str, tuple[list[tuple], float]]:
     """By set of options: what a backward pass asks for, as (name, op, dtype, tensors, factors), and
     how far the tensors were from this rank's gradients when they were handed in.
     """
-    asked = {}
+    results = {}
     with running_engine():
         for variant, options in variants.items():
             model, alone, handed_in = Small(seed=0), Small(seed=0), []
@@ -196,11 +196,11 @@ def requests(variants: dict[str, dict]) -> dict[str, tuple[list[tuple], float]]:
             loss_of(alone, batch(0, dist.get_rank())).backward()
             own = [p.grad.flatten() for p in alone.parameters()]
             off = furthest([torch.cat(handed_in).sort()[0]], [torch.cat(own).sort()[0]])
-            asked[variant] = (
+            results[variant] = (
                 [_request(*call.args, **call.kwargs) for call in submitted.mock_calls],
                 off,
             )
-    return asked
+    return results
 
 
 def _request(name: str, kind: str, tensors: list[torch.Tensor], **details: object) -> tuple:

@@ -33,14 +33,14 @@ def parameters(root: int) -> tuple[dict[str, float], dict[str, tuple[list, list]
             "tensors": lambda model: list(model.state_dict().values()),
         }
         for form, of in forms.items():
-            model, wanted = Small(seed=dist.get_rank()), Small(seed=root)
+            model, expected = Small(seed=dist.get_rank()), Small(seed=root)
             state.broadcast_parameters(of(model), root_rank=root)
             # named_parameters() leaves out the buffers
             compared = nn.Module.parameters if "generator" in form else weights
-            off[form] = furthest(list(compared(model)), list(compared(wanted)))
-        mine, wanted = _of_all_dtypes(dist.get_rank()), _of_all_dtypes(root)
+            off[form] = furthest(list(compared(model)), list(compared(expected)))
+        mine, expected = _of_all_dtypes(dist.get_rank()), _of_all_dtypes(root)
         state.broadcast_parameters(mine, root_rank=root)
-    return off, {name: (mine[name].tolist(), wanted[name].tolist()) for name in mine}
+    return off, {name: (mine[name].tolist(), expected[name].tolist()) for name in mine}
 
 
 def _of_all_dtypes(rank: int) -> dict[str, torch.Tensor]:

@@ -12,10 +12,10 @@ class TestHvdFusion:
     @hint("A tensor joins a message that has room for it. What if none has?")
     def test_threshold(self, alone):
         """Messages are filled up to the threshold and never beyond; what is larger goes alone."""
-        wanted = [("a", 160, {}), ("b", 240, {}), ("c", 4, {}), ("d", 2000, {}), ("e", 8, {})]
+        expected = [("a", 160, {}), ("b", 240, {}), ("c", 4, {}), ("d", 2000, {}), ("e", 8, {})]
         cases = {400: ["ab", "ce", "d"], 4000: ["abcde"], 164: ["ac", "b", "d", "e"]}
-        found = alone(on_rank.fuse, *((threshold, wanted) for threshold in cases))
-        for threshold, got in zip(cases, found, strict=True):
+        messages = alone(on_rank.fuse, *((threshold, expected) for threshold in cases))
+        for threshold, got in zip(cases, messages, strict=True):
             assert sorted(got) == cases[threshold], (
                 "a to e of 160, 240, 4, 2000 and 8 B with a threshold of "
                 f"{threshold} B share as {got}"
@@ -35,14 +35,14 @@ class TestHvdFusion:
                 ["a", "b"],
             ),
         }
-        asked = (
+        requests = (
             (threshold, [("a", 40, first), ("b", 40, second)])
             for (first, second), threshold, _ in cases.values()
         )
-        for (case, (_, threshold, wanted)), got in zip(
-            cases.items(), alone(on_rank.fuse, *asked), strict=True
+        for (case, (_, threshold, expected)), got in zip(
+            cases.items(), alone(on_rank.fuse, *requests), strict=True
         ):
-            assert got == wanted, (
+            assert got == expected, (
                 f"two operations of 40 B ({case}) with a threshold of {threshold} B go as {got}"
             )
 
@@ -80,8 +80,14 @@ class TestHvdFusion:
     def test_looks_ahead(self, alone):
         """One that does not fit, or is of another kind, does not stop a later one that does."""
         other = {"dtype": "float64"}
-        wanted = [("a", 200, {}), ("b", 320, {}), ("c", 8, other), ("d", 200, {}), ("e", 8, other)]
-        (got,) = alone(on_rank.fuse, (400, wanted))
+        expected = [
+            ("a", 200, {}),
+            ("b", 320, {}),
+            ("c", 8, other),
+            ("d", 200, {}),
+            ("e", 8, other),
+        ]
+        (got,) = alone(on_rank.fuse, (400, expected))
         assert sorted(map(sorted, got)) == [["a", "d"], ["b"], ["c", "e"]], (
             f"a and d fit together, c and e as well; your fuse makes {got}"
         )
@@ -99,22 +105,22 @@ class TestHvdFusion:
         dtype_of = dict(zip("abcdefgh", ("float32", "float64", "int64", "bool") * 2, strict=True))
         orders = ("abcdefgh", "hgfedcba", "cahgbedf", "fdbehgac")
         cases = ([(name, 8, {"dtype": dtype_of[name]}) for name in order] for order in orders)
-        found = alone(on_rank.fuse, *((100, case) for case in cases))
-        for order, got in zip(orders, found, strict=True):
-            wanted = list(
+        messages = alone(on_rank.fuse, *((100, case) for case in cases))
+        for order, got in zip(orders, messages, strict=True):
+            expected = list(
                 dict.fromkeys(
                     "".join(other for other in order if dtype_of[other] == dtype_of[name])
                     for name in order
                 )
             )
-            told = (
+            fault = (
                 f"of {', '.join(order)}, where two at a time have the same dtype, yours makes the "
                 f"messages {', '.join(got)}; in the order of the answers they are "
-                f"{', '.join(wanted)}"
+                f"{', '.join(expected)}"
             )
-            if len(got) > len(wanted):
-                raise Fault(told, STAY_OPEN)
-            assert got == wanted, told
+            if len(got) > len(expected):
+                raise Fault(fault, STAY_OPEN)
+            assert got == expected, fault
 
     @hint("Use only the first elements of the buffer, and no other memory.")
     def test_pack(self, ranks):

@@ -87,10 +87,10 @@ class TestHvdNegotiation:
                 assert not error, (
                     f"nothing is wrong with {key[0]!r}, but its answer has the error: {error}"
                 )
-                told = f"{key[0]!r} is answered with requests of shapes {shapes}, not {BY_RANK}"
+                fault = f"{key[0]!r} is answered with requests of shapes {shapes}, not {BY_RANK}"
                 if sorted(shapes) == BY_RANK != shapes:
-                    raise Fault(told, IN_ORDER)
-                assert shapes == BY_RANK, told
+                    raise Fault(fault, IN_ORDER)
+                assert shapes == BY_RANK, fault
 
     @hint("What has been answered is over: does your table still know it?")
     def test_waits_for_all(self, alone):
@@ -127,7 +127,9 @@ class TestHvdNegotiation:
         """
         for order in ("abcdefgh", "hgfedcba", "cahgbedf", "fdbehgac"):
             one = [(rank, (name, {})) for rank, name in zip((0, 1) * 4, order, strict=True)]
-            two = [(1 - rank, wanted) for rank, wanted in sorted(one, key=lambda each: each[1][0])]
+            two = [
+                (1 - rank, expected) for rank, expected in sorted(one, key=lambda each: each[1][0])
+            ]
             got = [key[0] for key, _, _ in alone(on_rank.cycles, one, two)[1]]
             assert got == list(order), (
                 f"first heard in the order {', '.join(order)}; your answers come in the order "
@@ -139,8 +141,8 @@ class TestHvdNegotiation:
         """What any rank has refused is answered at once, with its reason."""
         refusal = ("x", {"fault": "used twice"})
         for refuser in range(3):
-            asked = [(rank, refusal if rank == refuser else ("x", {})) for rank in {0, refuser}]
-            got = alone(on_rank.cycles, asked, [], size=3)
+            requests = [(rank, refusal if rank == refuser else ("x", {})) for rank in {0, refuser}]
+            got = alone(on_rank.cycles, requests, [], size=3)
             errors = [[error for _, _, error in cycle] for cycle in got]
             assert errors == [["used twice"], []], (
                 f"rank {refuser} of three has refused: the answers of two cycles should have the "
@@ -163,7 +165,7 @@ class TestHvdNegotiation:
         """
         cases = {case: (usual, each) for case, (usual, each, _) in DISAGREEMENTS.items()}
         for case, (odd, error, turned) in alone(on_rank.disagreements, cases).items():
-            silent = [rank for rank, told in enumerate(odd) if not told]
+            silent = [rank for rank, text in enumerate(odd) if not text]
             assert not silent, (
                 f"only rank {silent[0]} of three differs in {case}: there is no error"
             )

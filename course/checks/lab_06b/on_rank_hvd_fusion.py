@@ -16,16 +16,17 @@ SHAPES = ((2, 3), (), (4,), (1, 1, 2))
 def fuse(*cases: tuple[int, list[tuple[str, int, dict]]]) -> list[list[str]]:
     """By case (threshold, operations as (name, bytes, details)): the names that travel together."""
     fused = []
-    for threshold, wanted in cases:
+    for threshold, expected in cases:
         answers = [
-            Answer((name, 1), (_asked(name, size, details),) * 2) for name, size, details in wanted
+            Answer((name, 1), (_request(name, size, details),) * 2)
+            for name, size, details in expected
         ]
         batches = importlib.import_module("hvd_fusion").fuse(answers, threshold)
         fused.append(["".join(answer.key[0] for answer in batch) for batch in batches])
     return fused
 
 
-def _asked(name: str, size: int, details: dict) -> Request:
+def _request(name: str, size: int, details: dict) -> Request:
     """A request for one tensor of `size` bytes, unless the details say otherwise."""
     elements = size // getattr(torch, details.get("dtype", "float32")).itemsize
     return ask(name, **{"shapes": ((elements,),)} | details)
@@ -35,26 +36,26 @@ def packed() -> dict[str, object]:
     """What pack and unpack do with four tensors of this rank, around one all-reduce: for float32,
     what becomes of the buffer; for each dtype, the elements that differ, as (got, wanted).
     """
-    found, differing = {}, {}
+    results, differing = {}, {}
     for dtype in (torch.float16, torch.float64, torch.int64, torch.float32):
         tensors = _tensors(dtype)
         before = [tensor.clone() for tensor in tensors]
-        given = [torch.zeros_like(tensor) for tensor in tensors]
+        outputs = [torch.zeros_like(tensor) for tensor in tensors]
         buffer = torch.full((20,), 7, dtype=dtype)
         flat = fusion().pack(tensors, buffer)
-        found = {
+        results = {
             "unchanged": not _differing(tensors, before),
             "elements": flat.numel(),
             "beyond": buffer.numel() == 20 and buffer[13:].eq(7).all().item(),
             "shared": flat.data_ptr() == buffer.data_ptr(),
         }
         dist.all_reduce(flat)
-        fusion().unpack(flat, list(given))
+        fusion().unpack(flat, list(outputs))
         for tensor in before:
             dist.all_reduce(tensor)
         flat.zero_()  # as the next message does
-        differing[str(dtype).removeprefix("torch.")] = _differing(given, before)
-    return found | {"differing": differing}
+        differing[str(dtype).removeprefix("torch.")] = _differing(outputs, before)
+    return results | {"differing": differing}
 
 
 def fusion() -> ModuleType:
@@ -73,11 +74,11 @@ def _tensors(dtype: torch.dtype) -> list[Tensor]:
     return tensors
 
 
-def _differing(got: list[Tensor], wanted: list[Tensor]) -> list[tuple[float, float]]:
+def _differing(got: list[Tensor], expected: list[Tensor]) -> list[tuple[float, float]]:
     """The pairs of elements that differ; two nan do not."""
     pairs = [
         pair
-        for a, b in zip(got, wanted, strict=True)
+        for a, b in zip(got, expected, strict=True)
         for pair in zip(a.flatten().tolist(), b.flatten().tolist(), strict=True)
     ]
     return [(a, b) for a, b in pairs if a != b and not (a != a and b != b)]

@@ -24,7 +24,7 @@ def ask(name: str, kind: str = "allreduce", **details: object) -> Request:
     return request._replace(bytes=elements * getattr(torch, request.dtype).itemsize)
 
 
-def told(answers: list) -> list[tuple]:
+def plain(answers: list) -> list[tuple]:
     """Answers as plain values: key, the shapes by rank, the error."""
     return [
         (tuple(answer.key), [request.shapes for request in answer.requests], answer.error)
@@ -51,7 +51,7 @@ def own_orders() -> list[list[tuple]]:
         for who, requests in enumerate(heard):
             for request in requests:
                 table.hear(who, request, float(cycle))
-        cycles.append(told(table.answers()))
+        cycles.append(plain(table.answers()))
     return cycles
 
 
@@ -71,7 +71,7 @@ def cycles(*heard: list[tuple[int, tuple]], size: int = 2) -> list[list[tuple]]:
     for now, cycle in enumerate(heard):
         for rank, (name, details) in cycle:
             table.hear(rank, ask(name, **details), float(now))
-        answers.append(told(table.answers()))
+        answers.append(plain(table.answers()))
     return answers
 
 

@@ -42,8 +42,8 @@ class TestMirrored(AnySynchronous):
             "a replica waits for another to end"
         )
         inputs, _ = loader((7,))[0]
-        wanted = [float(part.sum()) for part in inputs.tensor_split(3)]
-        assert values == wanted, f"the three steps return {wanted}, and run() returns {values}"
+        expected = [float(part.sum()) for part in inputs.tensor_split(3)]
+        assert values == expected, f"the three steps return {expected}, and run() returns {values}"
 
     @hint(
         "The sum needs the type and the shape of the tensors. Which torch function copies a tensor?"
@@ -59,10 +59,10 @@ class TestMirrored(AnySynchronous):
             [torch.tensor([float("inf"), 1.0])] * 2,
         )
         for column, got in zip(columns, alone(on_rank.sums, columns), strict=True):
-            wanted, first = sum(column), column[0]
+            expected, first = sum(column), column[0]
             for tensor in got:
-                assert torch.equal(tensor, wanted), (
+                assert torch.equal(tensor, expected), (
                     f"{len(column)} tensors of the type {first.dtype} and the shape "
-                    f"{tuple(first.shape)} add up to {wanted.tolist()}, and one becomes "
+                    f"{tuple(first.shape)} add up to {expected.tolist()}, and one becomes "
                     f"{tensor.tolist()}"
                 )

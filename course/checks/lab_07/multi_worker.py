@@ -24,9 +24,9 @@ class TestMultiWorker(AnySynchronous):
     @hint("A model holds more than its parameters. What does `state_dict()` list?")
     def test_same_start(self, ranks):
         """Every worker starts with the variables and buffers of rank 0."""
-        wanted = in_one_process("counted", "SGD", ())
+        expected = in_one_process("counted", "SGD", ())
         for rank, ((copy,),) in enumerate(self.trained(ranks, 3, [("counted", "SGD", ())])):
-            off = furthest(copy, wanted)
+            off = furthest(copy, expected)
             assert off == 0, (
                 f"rank {rank} starts with variables that differ from rank 0's by {off:.2g}"
             )
@@ -74,6 +74,6 @@ class TestMultiWorker(AnySynchronous):
     @hint("The idea is to write the communication yourself, with `torch.distributed`.")
     def test_own_work(self, ranks):
         """It does not hand the work to torch's own DistributedDataParallel."""
-        wanted = in_one_process("plain", "SGD", (6,))
-        off = max(furthest(copy, wanted) for copy in ranks(2, on_rank.without_library))
+        expected = in_one_process("plain", "SGD", (6,))
+        off = max(furthest(copy, expected) for copy in ranks(2, on_rank.without_library))
         assert off < CLOSE, f"the weights are off by {off:.2g}"

@@ -95,7 +95,7 @@ class Workers:
 
 
 def play(bound: int, order: tuple[int, ...], steps: tuple[int, ...]) -> dict:
-    """What the learner's server does with workers that take so many steps each: see `Workers`."""
+    """What the learner's server does with workers that take that many steps each: see `Workers`."""
     server = make(bound)
     server.workers = len(steps)
     strategy = begin(server)

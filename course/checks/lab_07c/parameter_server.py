@@ -12,7 +12,7 @@ class TestParameterServer:
     """Exercise 1: asynchronous, with bounded staleness."""
 
     @hint(
-        "With one worker nobody interferes, so each update should be a step of ordinary training. "
+        "With one worker nothing interferes, so each update should be a step of ordinary training. "
         "Which part of such a step is missing?"
     )
     def test_one_worker(self, ranks):
@@ -72,7 +72,7 @@ class TestParameterServer:
                 f"the history {sent} has the staleness {expected}, not {staleness}"
             )
 
-    @hint("Within the bound, nobody should have to wait for anybody.")
+    @hint("Within the bound, no worker should have to wait for another.")
     def test_goes_ahead(self, ranks):
         """No worker waits that is as many steps ahead of the slowest as the bound allows, or
         fewer.
@@ -94,7 +94,7 @@ class TestParameterServer:
                 f"ahead of the slowest; the bound is {bound}"
             )
 
-    @hint("When a worker has finished, who is the slowest of those that still train?")
+    @hint("When a worker has finished, which is the slowest of those that still train?")
     def test_finished(self, ranks):
         """A worker that has finished holds up nobody. So with a bound of 0, all of 7 batches for
         3 workers are done.
@@ -108,4 +108,4 @@ class TestParameterServer:
     def test_keeps_nothing(self, ranks):
         """The server keeps no gradients of earlier updates."""
         (left,) = ranks(1, on_rank.left_by_updates)
-        assert not left, f"many updates leave {left} tensors in memory that nobody needs any more"
+        assert not left, f"many updates leave {left} tensors in memory that are no longer needed"

@@ -13,20 +13,22 @@ BUSY = (
 SLOWEST = "The job is done when the last rank is done: which reduction finds its time?"
 
 
-def expect(rates: list[float], wanted: float, better_hint: str | None = None) -> None:
+def expect(rates: list[float], expected: float, better_hint: str | None = None) -> None:
     """Every round's rate has to be about right; `better_hint` replaces that of the check."""
     where = "this round" if len(rates) == 1 else "every round"
-    told = f"it reports {shown(rates)} samples per second; in truth it is {wanted:.0f} in {where}"
-    if near([rate * on_rank.STEPS for rate in rates], wanted):
-        raise Fault(told, ONE_STEP)
-    if better_hint and not near(rates, wanted):
-        raise Fault(told, better_hint)
-    assert near(rates, wanted), told
+    fault = (
+        f"it reports {shown(rates)} samples per second; in truth it is {expected:.0f} in {where}"
+    )
+    if near([rate * on_rank.STEPS for rate in rates], expected):
+        raise Fault(fault, ONE_STEP)
+    if better_hint and not near(rates, expected):
+        raise Fault(fault, better_hint)
+    assert near(rates, expected), fault
 
 
-def near(rates: list[float], wanted: float) -> bool:
+def near(rates: list[float], expected: float) -> bool:
     """Whether all of them are about right."""
-    return all(abs(rate / wanted - 1) < ROUGHLY for rate in rates)
+    return all(abs(rate / expected - 1) < ROUGHLY for rate in rates)
 
 
 def shown(numbers: list[float]) -> str:
@@ -75,8 +77,8 @@ class TestBenchmark:
         first, second = ranks(2, on_rank.late)[0]
         worked_s = on_rank.STEPS * on_rank.STEP_S
         own_wait = worked_s / (worked_s + on_rank.LATE_S)
-        wanted = 2 * on_rank.RATE * own_wait  # rank 1 truly takes longer in the first round
-        expect([first], wanted, SLOWEST if first > wanted else None)
+        expected = 2 * on_rank.RATE * own_wait  # rank 1 truly takes longer in the first round
+        expect([first], expected, SLOWEST if first > expected else None)
         expect([second], 2 * on_rank.RATE)
         expect(ranks(2, on_rank.late_queue)[0], 2 * on_rank.RATE, BUSY)
 
@@ -105,7 +107,7 @@ class TestBenchmark:
         number of rates.
         """
         rates = [[40.0, 10.0, 1000.0, 30.0, 20.0], [40.0, 10.0, 30.0, 20.0], [20.0, 10.0]]
-        wanted = (30.0, 20.0, 40.0), (25.0, 17.5, 32.5), (15.0, 12.5, 17.5)
-        for case, got, right in zip(rates, alone(on_rank.summaries, rates), wanted, strict=True):
+        expected = (30.0, 20.0, 40.0), (25.0, 17.5, 32.5), (15.0, 12.5, 17.5)
+        for case, got, right in zip(rates, alone(on_rank.summaries, rates), expected, strict=True):
             off = max(abs(a - b) for a, b in zip(got, right, strict=True))
             assert off < 1e-9, f"from {shown(case)} it makes {got} instead of {right}"

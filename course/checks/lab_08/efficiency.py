@@ -28,18 +28,18 @@ class TestEfficiency:
     )
     def test_same_problem(self, alone):
         """speedups() picks the ranks that share one global batch, and no others."""
-        for together, wanted in ((16, [2]), (32, [2, 4, 8])):
+        for together, expected in ((16, [2]), (32, [2, 4, 8])):
             got = sorted(alone(on_rank.speedups, RATES, together))
-            assert got in (wanted, [1, *wanted]), (  # one rank's own, 1.0, may be left out
+            assert got in (expected, [1, *expected]), (  # one rank's own, 1.0, may be left out
                 f"for a global batch of {together} it finds the numbers of ranks {got}, "
-                f"not {wanted}"
+                f"not {expected}"
             )
 
     @hint("One rank that has the whole global batch is what the others are compared with.")
     def test_speedups(self, alone):
         """A speed-up compares with one rank that has the whole global batch."""
-        wanted = {16: {1: 1.0, 2: 95.0 / 80}, 32: {1: 1.0, 2: 1.5, 4: 1.6, 8: 2.0}}
-        for together, speedups in wanted.items():
+        expected = {16: {1: 1.0, 2: 95.0 / 80}, 32: {1: 1.0, 2: 1.5, 4: 1.6, 8: 2.0}}
+        for together, speedups in expected.items():
             got = {1: 1.0} | alone(on_rank.speedups, RATES, together)
             assert all(abs(got.get(n, 0.0) - speedup) < 1e-9 for n, speedup in speedups.items()), (
                 f"for a global batch of {together} the speed-ups are {got}, not {speedups}"
@@ -52,8 +52,8 @@ class TestEfficiency:
         """
         cases = [(share, n) for share in (0.0, 0.105, 0.5, 1.0, -0.0125, 1.5) for n in (2, 7, 64)]
         speedups = [(1 / (share + (1 - share) / n), n) for share, n in cases]
-        found = alone(on_rank.karp_flatt, speedups)
-        for (share, n), got in zip(cases, found, strict=True):
+        results = alone(on_rank.karp_flatt, speedups)
+        for (share, n), got in zip(cases, results, strict=True):
             assert abs(got - share) < 1e-9, (
                 f"with {n} ranks and a serial share of {share} it finds {got:.3g}"
             )

@@ -5,8 +5,8 @@ import importlib
 
 def speedups(rates: dict[tuple[int, int], float], together: int) -> dict[int, float]:
     """The learner's speed-ups by number of ranks."""
-    found = importlib.import_module("efficiency").speedups(rates, together)
-    return {int(ranks): float(speedup) for ranks, speedup in found.items()}
+    results = importlib.import_module("efficiency").speedups(rates, together)
+    return {int(ranks): float(speedup) for ranks, speedup in results.items()}
 
 
 def karp_flatt(cases: list[tuple[float, int]]) -> list[float]:

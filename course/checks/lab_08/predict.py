@@ -20,12 +20,12 @@ class TestPredict:
         cases = [(size, *shape) for size in (1e3, 1e8) for shape in shapes]
         inside, network = (5e-6, 1e-11), (2e-5, 1e-9)
         links = alpha_beta.AlphaBeta(*inside), alpha_beta.AlphaBeta(*network)
-        found = alone(on_rank.hierarchical, cases, inside, network)
-        for (size, nodes, gpus), got in zip(cases, found, strict=True):
-            wanted = hierarchy.ways(hierarchy.Topology(nodes, gpus, *links), size)[-1].seconds
-            assert abs(got - wanted) <= 1e-9 * wanted + 1e-15, (
+        results = alone(on_rank.hierarchical, cases, inside, network)
+        for (size, nodes, gpus), got in zip(cases, results, strict=True):
+            expected = hierarchy.ways(hierarchy.Topology(nodes, gpus, *links), size)[-1].seconds
+            assert abs(got - expected) <= 1e-9 * expected + 1e-15, (
                 f"{words.plural(nodes, 'node')} of {words.plural(gpus, 'GPU')}, {size:.0e} bytes: "
-                f"{got:.6g} s instead of {wanted:.6g} s"
+                f"{got:.6g} s instead of {expected:.6g} s"
             )
 
     @hint("If 80 % of 6 s may hide, that is 4.8 s, provided the backward pass is that long.")
@@ -33,7 +33,7 @@ class TestPredict:
         """At most the share that may hide does, and at most for the length of the backward pass;
         the step waits for the rest.
         """
-        wanted = {  # of (compute, communication, share that may hide)
+        expected = {  # of (compute, communication, share that may hide)
             (9.0, 6.0, 0.5): 12.0,
             (9.0, 20.0, 1.0): 23.0,
             (9.0, 10.0, 0.5): 14.0,
@@ -42,9 +42,9 @@ class TestPredict:
             (9.0, 6.0, 1.0): 9.0,
             (9.0, 0.0, 0.8): 9.0,
         }
-        found = alone(on_rank.step_seconds, list(wanted))
-        for (compute, comm, hidden), got in zip(wanted, found, strict=True):
-            seconds = wanted[compute, comm, hidden]
+        results = alone(on_rank.step_seconds, list(expected))
+        for (compute, comm, hidden), got in zip(expected, results, strict=True):
+            seconds = expected[compute, comm, hidden]
             assert abs(got - seconds) < 1e-9, (
                 f"{compute:g} s of computing and {comm:g} s of communication, "
                 f"{100 * hidden:.0f} % of which may hide, give {got:.3g} s instead of {seconds:g} s"

@@ -12,7 +12,7 @@ LONGER = 1.25  # than the shortest text of a step, the longest may be
 class TestCuredSlow:
     """Exercise 1: three slow trainings."""
 
-    @hint("A DataLoader can have workers. How many has it, if nobody says a number?")
+    @hint("A DataLoader can have workers. How many does it have by default?")
     def test_read_by_others(self, ranks):
         """Other processes than the one that trains read all samples, on 2 ranks."""
         for rank, (_, own) in enumerate(ranks(2, on_rank.read, 4, list(range(24)), limit=60)):
@@ -73,7 +73,7 @@ class TestCuredSlow:
                 f"{len(chosen) - len(set(chosen))} of them more than once"
             )
 
-    @hint("Sorted by length, which texts stand beside each other? They belong into one step.")
+    @hint("Sorted by length, which texts are next to each other? They belong in one step.")
     def test_equal_work(self, alone):
         """In a step, all ranks' texts are of nearly equal length (2, 3 and 4 ranks)."""
         for world_size in (2, 3, 4):

@@ -50,7 +50,7 @@ def batches(rank: int, count: int) -> list[Tensor]:
 
 
 def accumulated(count: int) -> tuple[float, list[int], list[Pass], list[int]]:
-    """What a step of so many batches does.
+    """What a step of that many batches does.
 
     How far its gradients are off, how many numbers are sent and how many the model has, its passes
     in order, and the numbers that a plain pass sends afterwards.

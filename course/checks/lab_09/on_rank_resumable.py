@@ -46,8 +46,8 @@ def agreement(cases: tuple[tuple[int, ...], ...]) -> tuple[list[bool], int]:
     how many process groups it makes for that.
     """
     module, answers, before = script(), [], process_groups()
-    for told in cases:
-        module.told_to_stop = dist.get_rank() in told
+    for signalled in cases:
+        module.told_to_stop = dist.get_rank() in signalled
         answers.append(bool(module.all_stop()))
     return answers, process_groups() - before
 
@@ -57,14 +57,14 @@ def run(path: str, steps: int) -> list[Tensor]:
     return weights(script().train(steps, 3, Path(path)).module)
 
 
-def interrupted(told: int, after: int) -> tuple[int, int]:
-    """Signal rank `told` in step `after` of ten: this rank's last step, and the checkpoint's."""
+def interrupted(signalled: int, after: int) -> tuple[int, int]:
+    """Signal that rank in step `after` of ten: this rank's last step, and the checkpoint's."""
     module, path = script(), shared_folder() / "checkpoint.pt"
     done, share = [], module.share
 
     def counting(step: int, size: int) -> Tensor:
         done.append(step)
-        if step == after and dist.get_rank() == told:
+        if step == after and dist.get_rank() == signalled:
             os.kill(os.getpid(), signal.SIGTERM)
         return share(step, size)
 

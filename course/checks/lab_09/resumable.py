@@ -68,9 +68,9 @@ class TestResumable:
         """
         cases = ((), (0,), (1,), (2,), (0, 2), (0, 1, 2))
         by_rank, groups = zip(*ranks(3, on_rank.agreement, cases), strict=True)
-        for told, answers in zip(cases, zip(*by_rank, strict=True), strict=True):
-            assert answers == (bool(told),) * 3, (
-                f"told to stop: {', '.join(f'rank {rank}' for rank in told) or 'no rank'}; "
+        for signalled, answers in zip(cases, zip(*by_rank, strict=True), strict=True):
+            assert answers == (bool(signalled),) * 3, (
+                f"told to stop: {', '.join(f'rank {rank}' for rank in signalled) or 'no rank'}; "
                 f"the ranks answer {list(answers)}"
             )
         assert not any(groups), f"{len(cases)} calls make {words.plural(max(groups), 'group')}"

@@ -50,7 +50,7 @@ class AnySharded:
         """It works on one rank too."""
         self.compare(ranks, 1, [("plain", "SGD")])
 
-    @hint("Once a gradient is in its owner's shard, nobody needs the whole one: set it to None.")
+    @hint("Once a gradient is in its owner's shard, no rank needs the whole one: set it to None.")
     def test_gradients_are_freed(self, ranks):
         """After backward no parameter has a whole gradient any more."""
         for rank, left in enumerate(ranks(2, on_rank.gradients_left, exercise_of(self))):

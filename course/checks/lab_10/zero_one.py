@@ -142,7 +142,7 @@ class TestZeroOne:
             assert off < CLOSE, f"the weights on rank {rank} are off by {off:.2g}"
             assert places == [0, 1, 2], f"rank {rank} saves the state of the parameters {places}"
 
-    @hint("An owner sends its parameter to all; nobody else has to send anything.")
+    @hint("An owner sends its parameter to all; no other rank has to send anything.")
     def test_traffic(self, ranks):
         """step() sends each trained parameter once."""
         for sent, most in ranks(3, on_rank.traffic):

@@ -1,4 +1,4 @@
-"""What the checks of my_split do on each rank: its operators and layers beside whole ones."""
+"""What the checks of my_split do on each rank: its operators and layers next to whole ones."""
 
 import gc
 import importlib

@@ -54,11 +54,11 @@ class TestMyGradients:
         """On which rank the norm is not that of one process, in words; "" if it is on all."""
         data, pipeline, tensor = mesh
         results = ranks(data * pipeline * tensor, on_rank.norms, mesh)
-        for rank, (got, wanted, _) in enumerate(results):
-            if not abs(got - wanted) < CLOSE * wanted:
+        for rank, (got, expected, _) in enumerate(results):
+            if not abs(got - expected) < CLOSE * expected:
                 return (
                     f"mesh of {data} x {pipeline} x {tensor}, rank {rank}: the norm is {got:.6g}, "
-                    f"that of one process {wanted:.6g}"
+                    f"that of one process {expected:.6g}"
                 )
         return ""
 

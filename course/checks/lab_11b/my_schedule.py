@@ -55,10 +55,10 @@ def broken(schedule: list[Actions], stages: int, count: int) -> str:
     """What is wrong with the lists as such; "" if each has every pass once, and forward first."""
     if len(schedule) != stages:
         return f"there are lists for {words.plural(len(schedule), 'stage')}, not for {stages}"
-    wanted = sorted((kind, i) for kind in "FB" for i in range(count))
+    expected = sorted((kind, i) for kind in "FB" for i in range(count))
     for stage, actions in enumerate(schedule):
         shown = f"stage {stage}: {listed(actions)}"
-        if sorted(actions) != wanted:
+        if sorted(actions) != expected:
             return f"{shown} is not each pass once"
         for i in range(count):
             if actions.index(("F", i)) > actions.index(("B", i)):
@@ -78,10 +78,10 @@ class TestMySchedule:
 
     def each(self, ranks: Callable, name: str = "") -> list[tuple[str, int, int, list[Actions]]]:
         """(function, stages, micro-batches, schedule) for many shapes."""
-        (found,) = ranks(1, on_rank.schedules, SHAPES)
+        (results,) = ranks(1, on_rank.schedules, SHAPES)
         return [
             (f"{function}({stages}, {count})", stages, count, schedule)
-            for (function, stages, count), schedule in found.items()
+            for (function, stages, count), schedule in results.items()
             if function.startswith(name)
         ]
 
@@ -89,19 +89,19 @@ class TestMySchedule:
         self, ranks: Callable, name: str = ""
     ) -> list[tuple[str, int, int, list[Actions]]]:
         """The same, for a check that makes sense only where each pass is there once."""
-        found = self.each(ranks, name)
-        for call, stages, count, schedule in found:
+        results = self.each(ranks, name)
+        for call, stages, count, schedule in results:
             if broken(schedule, stages, count):
                 raise Undecided(f"a list of {call} is not complete yet: see the first check")
-        return found
+        return results
 
     def ending(self, ranks: Callable) -> list[tuple[str, int, int, list[Actions]]]:
         """The same, for a check that makes sense only if no stage waits forever."""
-        found = self.complete(ranks)
-        for call, _, _, schedule in found:
+        results = self.complete(ranks)
+        for call, _, _, schedule in results:
             if stuck(schedule):
                 raise Undecided(f"{call} never ends: see the second check")
-        return found
+        return results
 
     @hint("For 2 stages, write both lists on paper: with 3 micro-batches, and with only 1.")
     def test_everything_once(self, ranks):
@@ -120,10 +120,10 @@ class TestMySchedule:
     def test_gpipe(self, ranks):
         """GPipe does all forward passes, then the backward passes from the last one on."""
         for call, _, count, schedule in self.complete(ranks, "gpipe"):
-            wanted = [("F", i) for i in range(count)] + [("B", i) for i in reversed(range(count))]
+            expected = [("F", i) for i in range(count)] + [("B", i) for i in reversed(range(count))]
             for stage, actions in enumerate(schedule):
-                assert actions == wanted, (
-                    f"{call}, stage {stage}: {listed(actions)} instead of {listed(wanted)}"
+                assert actions == expected, (
+                    f"{call}, stage {stage}: {listed(actions)} instead of {listed(expected)}"
                 )
 
     @hint("How many micro-batches can be on their way between a stage and the end of the pipeline?")
@@ -146,9 +146,9 @@ class TestMySchedule:
         """A step takes as long as m + p - 1 forward and as many backward passes, no longer."""
         for call, stages, count, schedule in self.ending(ranks):
             free, _ = played(schedule)
-            wanted = (FORWARD + BACKWARD) * (count + stages - 1)
-            assert max(free) == wanted, (
-                f"{call} takes {max(free):g} units of time, {wanted} would do"
+            expected = (FORWARD + BACKWARD) * (count + stages - 1)
+            assert max(free) == expected, (
+                f"{call} takes {max(free):g} units of time, {expected} would do"
             )
 
     @hint("Do the functions return the same lists on every rank?")
@@ -156,8 +156,8 @@ class TestMySchedule:
         """A pipeline that follows the lists has the gradients of one process, on real ranks."""
         self.ending(ranks)
         for name in on_rank.FUNCTIONS:
-            wanted = on_rank.alone(3, 4)
+            expected = on_rank.alone(3, 4)
             for stage, got in enumerate(ranks(3, on_rank.gradients, name, 4)):
                 assert None not in got, f"{name}: stage {stage} has no gradients"
-                wrong = furthest(got, wanted[stage])
+                wrong = furthest(got, expected[stage])
                 assert wrong < CLOSE, f"{name}: stage {stage}'s gradients are off by {wrong:.2g}"

@@ -63,9 +63,9 @@ def combined(shape: Mesh) -> dict[str, float]:
     if stage.first == stage.last:
         ends = None
     importlib.import_module("my_gradients").combine(stage, ends, mesh.get_group("data"))
-    wanted = stage.share_of(together(shape[0]))
+    expected = stage.share_of(together(shape[0]))
     return {
-        name: float((parameter.grad - wanted[name]).abs().max())
+        name: float((parameter.grad - expected[name]).abs().max())
         for name, parameter in stage.named_parameters()
     }
 

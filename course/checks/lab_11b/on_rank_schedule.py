@@ -41,7 +41,7 @@ def gradients(name: str, microbatches: int) -> list[Tensor]:
     stage, last = dist.get_rank(), dist.get_world_size() - 1
     actions = getattr(importlib.import_module("my_schedule"), name)(last + 1, microbatches)[stage]
     down, up = (dist.new_group(list(range(last + 1))) for _ in range(2))
-    model, kept, sent = layer(stage), {}, []
+    model, gradients_of, sent = layer(stage), {}, []
 
     def receive(source: int, group: dist.ProcessGroup) -> Tensor:
         tensor = torch.empty(SAMPLES, WIDTH)
@@ -55,11 +55,11 @@ def gradients(name: str, microbatches: int) -> list[Tensor]:
         if kind == "F":
             x = example(i) if stage == 0 else receive(stage - 1, down).requires_grad_()
             y = torch.tanh(model(x))
-            kept[i] = x, y
+            gradients_of[i] = x, y
             if stage < last:
                 send(y.detach(), stage + 1, down)
         else:
-            x, y = kept.pop(i)
+            x, y = gradients_of.pop(i)
             y.backward(torch.ones_like(y) if stage == last else receive(stage + 1, up))
             if stage > 0:
                 send(x.grad, stage - 1, up)

@@ -36,7 +36,7 @@ class AnyTraining:
                     f"rank {rank}'s weights are off by {off:.2g}"
                 )
 
-    @hint("Before the first meeting nobody knows of anybody. What does a step consist of then?")
+    @hint("Before the first meeting no rank knows of another. What does a step consist of then?")
     def test_alone(self, ranks):
         """Until the first meeting each rank trains by itself, as without the others."""
         self.compare(ranks, 2, [("SGD with momentum", "plain")], every=5, steps=4)
@@ -84,7 +84,7 @@ class AnyTraining:
                     f"a message has {call.elements} numbers, and there are {weights} weights"
                 )
 
-    @hint("When may a sum be read? And which rows does nobody need after the meeting?")
+    @hint("When may a sum be read? And which rows are not needed after the meeting?")
     def test_loose_ends(self, ranks):
         """A meeting waits for its message before it uses the sum, and many meetings leave nothing
         in memory (2 ranks).

@@ -34,7 +34,7 @@ def steps_of(training: object, steps: int) -> Iterator[int]:
 def train(
     name: str, cases: list[tuple[str, str]], every: int, steps: int, **options: float
 ) -> dict[tuple[str, str], list[Tensor]]:
-    """This rank's weights after so many steps, for each case (optimizer, kind of model)."""
+    """This rank's weights after that many steps, for each case (optimizer, kind of model)."""
     trained = {}
     for optimizer, kind in cases:
         training = make(name, optimizer, every, kind, options)

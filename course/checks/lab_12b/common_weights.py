@@ -59,7 +59,7 @@ class TestCommonWeights:
         self._average(ranks, [*UNEQUAL[:2], (0, 0, 0)], "a newcomer")
         self._average(ranks, [*UNEQUAL[:2], (2, 40, 6400)], "a member that was late")
 
-    @hint("How much is 0/0? Who counts when nobody has done anything yet?")
+    @hint("How much is 0/0? Which weights count when no member has done anything yet?")
     def test_first_round(self, ranks):
         """In the first round, with no samples yet, all count alike."""
         self._average(ranks, [(0, 0, 0)] * 3, "the first round")

@@ -1,4 +1,4 @@
-"""What the checks of my_dispatch do on each rank: its functions beside one process."""
+"""What the checks of my_dispatch do on each rank: its functions next to one process."""
 
 import importlib
 

@@ -176,13 +176,13 @@ def _module(function: Callable) -> str:
     return inspect.getfile(function)
 
 
-def _problem(run: Run, limit: float, src: Path, script: str) -> Exception:
-    """What the learner should hear of a run that failed; `script` is the file of the function."""
+def _problem(run: Run, limit: float, src: Path, function_file: str) -> Exception:
+    """What the learner should hear of a run that failed; `function_file` has the function."""
     if run.reason == Reason.LIMIT:
         if run.processes and run.exit_codes == dict.fromkeys(run.processes, 0):
             return UnfitMachine(f"the ranks had ended, and {limit:.0f} s were over: {TOO_BUSY}")
         elsewhere = run.exit_codes.keys() - stacks.call_sites(run, src)
-        if not elsewhere and not _arrived(run, src, script):
+        if not elsewhere and not _arrived(run, src, function_file):
             return UnfitMachine(f"in {run.wall_s:.0f} s no rank came to your code: {TOO_BUSY}")
         return Deadlock(stacks.report(run, limit, src))
     if run.reason == Reason.LOST:
@@ -195,7 +195,7 @@ def _problem(run: Run, limit: float, src: Path, script: str) -> Exception:
             run.text(None, "stderr").rpartition("\n")[2] or "The ranks could not be started."
         )
     traceback = run.traceback(first)
-    # Whoever writes a traceback by hand can name any file there: only the learner's own are read.
+    # A traceback that was written by hand can name any file: only the learner's own are read.
     if (script := todo.met(traceback)) and script.parent == src:
         return Unwritten(todo.in_sentences(todo.open_todos(script)))
     if (raised := run.raised(first)).startswith(UNKNOWN_TORCH):
@@ -213,10 +213,10 @@ def _problem(run: Run, limit: float, src: Path, script: str) -> Exception:
     return Rejected(f"{ranks} failed{_place(run, first, src)}: {_cause(run, first)}")
 
 
-def _arrived(run: Run, src: Path, script: str) -> bool:
+def _arrived(run: Run, src: Path, function_file: str) -> bool:
     """Whether a rank that was ended at the time limit stood in the learner's code or the check."""
     files = [Path(file) for rank in run.processes for file, _ in FRAME.findall(run.text(rank))]
-    return any(file.parent == src or str(file) == script for file in files)
+    return any(file.parent == src or str(file) == function_file for file in files)
 
 
 def _place(run: Run, rank: int, src: Path) -> str:

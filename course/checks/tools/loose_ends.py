@@ -142,7 +142,7 @@ def leftovers(call: Callable[[], object]) -> str:
     if groups:
         return f"{CALLS} calls leave {groups} process groups behind: make them once, outside"
     if tensors:
-        return f"{CALLS} calls leave {tensors} tensors in memory that nobody needs any more"
+        return f"{CALLS} calls leave {tensors} tensors in memory that are no longer needed"
     return ""
 
 

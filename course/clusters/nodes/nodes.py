@@ -13,7 +13,7 @@ from course.core import CourseError
 from course.drawing import card, palette
 from course.launch import Run
 
-PORT = 29400  # torchrun's own for a rendezvous; in a namespace nobody else has it
+PORT = 29400  # torchrun's own for a rendezvous; in a namespace no other process has it
 MOST = 8
 LIMIT_S = 900.0  # a run without a limit of its own
 

@@ -28,7 +28,7 @@ class Form:
         first = Request(**{"script": "src/train.py", **values})
         self.controls = _controls(cluster, first)
         self._fixed = {name: getattr(first, name) for name in ("name", "reservation")}
-        self._file, self._said = widgets.HTML(), widgets.HTML()
+        self._file, self._message = widgets.HTML(), widgets.HTML()
         self._button = widgets.Button(description="Submit", button_style="primary")
         self._button.on_click(lambda _: self.submit())
         for control in self.controls.values():
@@ -67,12 +67,12 @@ class Form:
             self._button.disabled = False
 
     def _say(self, words: str, colour: str) -> None:
-        self._said.value = f'<span style="color:{colour}">{html.escape(words)}</span>'
+        self._message.value = f'<span style="color:{colour}">{html.escape(words)}</span>'
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         left = [control for name, control in self.controls.items() if name not in SITE]
         columns = [widgets.VBox(left), widgets.VBox([self.controls[name] for name in SITE])]
-        submit = widgets.HBox([self._button, self._said])
+        submit = widgets.HBox([self._button, self._message])
         rows = [widgets.HBox(columns), submit, self._file]
         text = self.request.text()
         still = {"text/html": _file(text), "text/plain": text}  # where no kernel shows the widgets

@@ -21,7 +21,7 @@ NEVER = {
     "BadConstraints": "no node has what it asks for",
     "JobHeldAdmin": "an operator holds it",
     "AssocGrpGRES": "its account has used up its GPUs",
-    "QOSMaxGRESPerUser": "you may not hold so many GPUs at once",
+    "QOSMaxGRESPerUser": "you may not hold that many GPUs at once",
     "QOSMaxWallDurationPerJobLimit": "it asks for more time than its quality of service gives",
 }
 

@@ -118,7 +118,7 @@ def _row(line: Line, with_sections: bool) -> str:
 
 
 def total(line: Line) -> str:
-    """A learner's points; at least so many, if not all is judged."""
+    """A learner's points; at least that many, if not all is judged."""
     points = words.significant(line.total, 3)
     at_least = '<span class="spoken">at least </span><span aria-hidden=true>≥ </span>'
     return f"{at_least}{points}" if line.not_judged else points

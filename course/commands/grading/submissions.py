@@ -205,7 +205,7 @@ def chosen(contents: Contents) -> tuple[dict[str, bytes], list[str]]:
     """The scripts to judge by their names, and which file was taken if there were two.
 
     Where there is a folder `labs`, its notebooks and the scripts in its `src` count and nothing
-    else. Otherwise all notebooks count, and the scripts that lie beside one of an exercise.
+    else. Otherwise all notebooks count, and the scripts that lie next to one of an exercise.
     """
     paths = set(contents.files)
     in_labs = {path for path in paths if LAB_FILE.search(path)}

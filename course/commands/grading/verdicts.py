@@ -40,7 +40,7 @@ class Judge:
         for submission in submissions:
             for name in submission.exercises:
                 if name in names:
-                    report = _as_handed_out(submission, name) or self._kept(submission, name)
+                    report = _as_handed_out(submission, name) or self._stored(submission, name)
                     verdicts[submission.learner][name] = report or _not_judged(name, INTERRUPTED)
                     if report is None:
                         pairs.append((submission, name))
@@ -63,7 +63,7 @@ class Judge:
         """What a verdict is about."""
         return {"scripts": submission.digest(), "checks": self._checks, "isolated": self.isolated}
 
-    def _kept(self, submission: Submission, name: str) -> Report | None:
+    def _stored(self, submission: Submission, name: str) -> Report | None:
         """The verdict that is kept, None if there is none on these scripts."""
         try:
             record = json.loads(self._path(submission, name).read_text(encoding="utf-8"))

@@ -24,7 +24,7 @@ RELATIVE = re.compile(r"(?P<image>!?)(?P<title>\[[^\]]*\])\((?P<file>[\w./-]+)(?
 # is what it has imported; nbval validates notebooks, and no lab does.
 OF_THE_HOST = ("torch", "jupyterlab", "ipywidgets", "psutil", "nbval")
 # The oldest torch that the course accepts, with what must agree with it: transformers imports
-# torchvision where it finds it, and that fails beside another torch than its own.
+# torchvision where it finds it, and that fails with another torch than its own.
 OLDEST = [2, 11]
 TORCH = "torch==2.11.0 torchvision==0.26.0 torchaudio==2.11.0"
 

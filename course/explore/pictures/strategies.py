@@ -276,7 +276,7 @@ def _bars(plans: dict[str, model.Placement], now: model.Placement) -> list[str]:
 
 @explorable
 def strategies() -> Description:
-    """A strategy on so many devices: where variables live, what moves, what a death leaves."""
+    """A strategy on that many devices: where variables live, what moves, what a death leaves."""
     return draw, {
         "strategy": Choice("Strategy", model.STRATEGIES, model.MIRRORED),
         "devices": Slider("Devices", 1, 8, 4),

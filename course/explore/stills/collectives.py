@@ -5,7 +5,7 @@ from course.explore.models.collectives import COLLECTIVES, Example, counted
 from course.explore.pictures.collectives import cell, held
 
 PANEL_WIDE, PANEL_HIGH = 180, 126  # of one collective
-NUMBER = 20  # the width of a number and what is beside it
+NUMBER = 20  # the width of a number and the space next to it
 TOP = 84
 
 

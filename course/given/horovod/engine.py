@@ -58,7 +58,7 @@ class Engine:
     def __init__(
         self, negotiation: type, fusion: ModuleType, process_sets: Sequence[ProcessSet]
     ) -> None:
-        self.control = dist.new_group(backend="gloo")  # a group that nobody else uses
+        self.control = dist.new_group(backend="gloo")  # a group that nothing else uses
         self.rank, self.size = self.control.rank(), self.control.size()
         self.fusion = fusion
         self.teams = {
@@ -162,9 +162,9 @@ class Engine:
         with self.lock:
             new, self.outbox = self.outbox, []
             self.requested.clear()
-        heard = exchange((new, self.farewell), self.control)
+        received = exchange((new, self.farewell), self.control)
         now = time.perf_counter()
-        self._listen(heard, now)
+        self._listen(received, now)
         for number, team in self.teams.items():
             if self.rank not in team.ranks:
                 continue
@@ -179,12 +179,12 @@ class Engine:
                 self._perform(number, batch, now)
             self._look_for_stalls(team, now)
         self.cycles += 1
-        if farewells := [farewell for _, farewell in heard if farewell]:
+        if farewells := [farewell for _, farewell in received if farewell]:
             self._end(HorovodInternalError(farewells[0]))
 
-    def _listen(self, heard: list[tuple[list[Request], str]], now: float) -> None:
+    def _listen(self, received: list[tuple[list[Request], str]], now: float) -> None:
         """Hand each request to the negotiation of its process set, and those of joined ranks."""
-        for rank, (requests, _) in enumerate(heard):
+        for rank, (requests, _) in enumerate(received):
             for request in requests:
                 if self.rank in self.teams[request.process_set].ranks:
                     self.teams[request.process_set].hear(rank, request, now)

@@ -70,7 +70,7 @@ class Joined:
 
     def __init__(self) -> None:
         self.ranks: list[int] = []  # in the order in which they joined
-        self.open: dict[tuple[str, int], tuple[Request, set[int]]] = {}  # ranks that asked
+        self.open: dict[tuple[str, int], tuple[Request, set[int]]] = {}  # and its requesters
 
     def hear(self, rank: int, request: Request) -> None:
         """Record the request of a rank."""
@@ -81,10 +81,10 @@ class Joined:
 
     def stand_ins(self) -> Iterator[tuple[int, Request]]:
         """Yield the requests made on behalf of joined ranks: all that other ranks request."""
-        for request, asked in self.open.values():
+        for request, requesters in self.open.values():
             for rank in self.ranks:
-                if rank not in asked:
-                    asked.add(rank)
+                if rank not in requesters:
+                    requesters.add(rank)
                     yield rank, request._replace(fault=self.fault(request))
 
     def fault(self, request: Request) -> str:

@@ -49,9 +49,9 @@ class Torch:
 
 @dataclass(frozen=True)
 class Facts:
-    """The facts that the checks judge; sizes in bytes, a `*_error` None where all is well.
+    """The facts that the checks judge; sizes in bytes, a `*_error` None if all is well.
 
-    `load` is how many processes wanted a core in the last minute, None where no system counts them.
+    `load` is how many processes needed a core in the last minute, None if it is not known.
     """
 
     box: Box
@@ -132,7 +132,7 @@ def load() -> float | None:
 
 
 def space(mount: Path) -> tuple[int, int] | None:
-    """Total and free bytes of a file system, None where there is none."""
+    """Total and free bytes of a file system, None if there is none."""
     if not mount.is_dir():
         return None
     usage = shutil.disk_usage(mount)
@@ -140,7 +140,7 @@ def space(mount: Path) -> tuple[int, int] | None:
 
 
 def open_files() -> int | None:
-    """How many files a process may hold open (`ulimit -n`), None where there is no such limit."""
+    """How many files a process may hold open (`ulimit -n`), None if there is no such limit."""
     try:
         import resource
     except ImportError:  # not on Windows

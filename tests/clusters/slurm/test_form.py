@@ -11,13 +11,13 @@ def test_the_form_shows_the_file_and_refuses_what_cannot_run(recorded):
     form.controls["nodes"].value = 3
     assert "#SBATCH --nodes=3" in form._file.value
     form.controls["nodes"].value = 4
-    assert "train has 3 nodes" in form._said.value and form._button.disabled
+    assert "train has 3 nodes" in form._message.value and form._button.disabled
     form.controls["strategy"].value = "standalone"
-    assert "ask for 1 node, or" in form._said.value
+    assert "ask for 1 node, or" in form._message.value
     form.controls["strategy"].value, form.controls["nodes"].value = "torchrun", 2
     assert not form._button.disabled
     job = form.submit()
-    assert job is form.job and f"job {job.number}" in form._said.value
+    assert job is form.job and f"job {job.number}" in form._message.value
 
 
 def test_what_a_cluster_may_want_beside_is_a_field_of_the_form(recorded):
@@ -45,7 +45,7 @@ def test_the_form_begins_with_the_partition_it_is_given(recorded, partition, lin
 def test_a_partition_that_the_cluster_lacks_is_shown_and_refused(recorded):
     form = slurm.form(recorded, script="src/resumable.py", partition="gpu-fast")
     assert form._button.disabled
-    assert "There is no partition &#x27;gpu-fast&#x27; here." in form._said.value
+    assert "There is no partition &#x27;gpu-fast&#x27; here." in form._message.value
     form.controls["partition"].value = "debug"
     assert not form._button.disabled
 

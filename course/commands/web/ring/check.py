@@ -16,7 +16,7 @@ from course.commands.web.ring.world import RECEIVES, SENDS
 RANKS, LENGTH = 4, 8  # of the run in the pictures
 OTHERS = ((1, 3), (2, 5), (3, 3), (5, 12), (5, 3), (4, 9))  # ranks and length of other runs
 CLOSE = 1e-9  # how far rounding may take a sum from the true one
-ASKED = {
+CLAIMS = {
     "ends": f"All {RANKS} ranks come to an end.",
     "waited": "Every send and receive is waited for.",
     "sum": "Every rank holds the sums.",
@@ -27,9 +27,9 @@ ASKED = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """One line of the check: the claim `asked`, and whether it `holds` (None: not judged)."""
+    """One line of the check: the `claim`, and whether it `holds` (None: not judged)."""
 
-    asked: str
+    claim: str
     holds: bool | None
     why: tuple[str, ...] = ()
 
@@ -75,8 +75,8 @@ def judge(source: str) -> Report:
 
 def _verdicts(answers: dict[str, tuple[str, ...]]) -> tuple[Verdict, ...]:
     return tuple(
-        Verdict(task, not answers[name] if name in answers else None, answers.get(name, ()))
-        for name, task in ASKED.items()
+        Verdict(claim, not answers[name] if name in answers else None, answers.get(name, ()))
+        for name, claim in CLAIMS.items()
     )
 
 

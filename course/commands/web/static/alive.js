@@ -49,10 +49,10 @@ class Model {
     return this.shown[key];
   }
   set(key, value) {
-    this.asked = { [key]: value };
+    this.request = { [key]: value };
   }
   async save_changes() {
-    const asked = this.asked, text = JSON.stringify(asked.values);
+    const request = this.request, text = JSON.stringify(request.values);
     if (this.ready.has(text)) return this.show(this.ready.get(text));
     this.say(WAKING);
     let state;
@@ -62,7 +62,7 @@ class Model {
       console.error(error);
       return this.say(ASLEEP, () => this.save_changes());
     }
-    if (asked !== this.asked) return; // the hand is ahead
+    if (request !== this.request) return; // the hand is ahead
     try {
       this.show(JSON.parse(state.as_json(text)));
       this.place.dataset.alive = "true";
@@ -118,10 +118,10 @@ function followAddress(model) {
     Toggle: (text) => text === "true",
   };
   const follow = () => {
-    const asked = { ...first }, given = new URLSearchParams(location.hash.slice(1));
-    const named = model.get("controls").filter(({ name }) => given.has(name));
-    for (const { name, kind } of named) asked[name] = read[kind](given.get(name));
-    if (named.length) model.move(asked);
+    const state = { ...first }, query = new URLSearchParams(location.hash.slice(1));
+    const named = model.get("controls").filter(({ name }) => query.has(name));
+    for (const { name, kind } of named) state[name] = read[kind](query.get(name));
+    if (named.length) model.move(state);
   };
   model.moved = (values) => {
     const moved = Object.entries(values).filter(([name, value]) => value !== first[name]);

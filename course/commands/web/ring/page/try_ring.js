@@ -103,9 +103,9 @@ function show({ passed, verdicts: lines, pictures, rounds, printed: words, marks
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
   if (!still) picture.querySelector("[title=Play]")?.click();
 }
-function verdict({ asked, holds, why }) {
+function verdict({ claim, holds, why }) {
   const [kind, sign] = KINDS.get(holds);
-  const item = make("li", { className: kind }, make("b", {}, sign), " ", asked);
+  const item = make("li", { className: kind }, make("b", {}, sign), " ", claim);
   if (why.length) item.append(make("ul", {}, ...why.map((line) => make("li", {}, line))));
   return item;
 }
