@@ -27,7 +27,9 @@ TOP = re.compile(
 NEEDED = re.compile(r"^> - \*\*You need\*\* ([^;.]*)", re.MULTILINE)
 NUMBER = re.compile(r"\b\d\d[a-z]?\b")
 NO_PROSE = ("|", "![", "```", "<")  # how lines begin that may be long
-RUN = re.compile(r"%(?:why |right )?(?:torchrun|accelerate launch)\b.*?(src/\w+\.py)")
+RUN = re.compile(  # in a cell, or on practice nodes
+    r"(?:%(?:why |right )?(?:torchrun|accelerate launch)\b|\.run\(f\").*?(src/\w+\.py)"
+)
 STARTS = re.compile(r"num_workers=[1-9]|mp\.spawn\(")
 GLOSSARY = re.compile(r"\]\(\.\./labs/glossary\.md(?:#([^)]*))?\)")
 TERM = re.compile(r"^### (.+)$", re.MULTILINE)

@@ -22,7 +22,7 @@ def test_the_time_outs():
     says("00_start_here", "ten minutes")
     says("04b_clinic", "`init_process_group(timeout=...)`")
     says("07c_asynchronous", "30 minutes", "10 minutes")
-    says("09_clusters", "half an hour", "ten minutes")
+    says("09b_queue_and_restart", "half an hour", "ten minutes")
     assert constants.default_pg_timeout == timedelta(minutes=30)
     if constants.default_pg_nccl_timeout:  # None where torch was built without NCCL
         assert constants.default_pg_nccl_timeout == timedelta(minutes=10)

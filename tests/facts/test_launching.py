@@ -77,7 +77,8 @@ def test_all_end_when_the_machine_of_the_rendezvous_has_failed():
 
 
 def test_how_long_agents_wait_for_each_other():
-    says("09_clusters", "ten minutes", "3 × 5 s")
+    says("09_clusters", "ten minutes")
+    says("09b_queue_and_restart", "3 × 5 s")
     assert rendezvous.RendezvousTimeout().join.total_seconds() == 600
     made = inspect.signature(rendezvous.DynamicRendezvousHandler.from_backend).parameters
     assert made["keep_alive_interval"].default == 5

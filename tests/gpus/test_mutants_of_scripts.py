@@ -55,7 +55,12 @@ READ = [
     ("07b_six_ways/tiny_hvd.py", THE_TEST, ANY_GPU, "by the one test"),
     ("08_scaling/where.py", JOIN, LAZY, "as `device_id`"),
     ("08_scaling/benchmark.py", "        synchronize()\n        times", "        times", "clock"),
-    ("09_clusters/resumable.py", "told_to_stop), device=device)", "told_to_stop))", "gets it"),
+    (
+        "09b_queue_and_restart/resumable.py",
+        "told_to_stop), device=device)",
+        "told_to_stop))",
+        "gets it",
+    ),
     ("10b_fsdp/fsdp_ways.py", "(layer, mesh=mesh)", "(layer)", "give `fully_shard` its `mesh`"),
     (
         "05b_autocast/amp_bert.py",
@@ -78,10 +83,10 @@ RUN = [
     (HELLO, "", 2, HELLO, SET, UNSET, "a tensor on cuda:1 while cuda:0 is current"),
     (HELLO, "", 2, HELLO, GPU, 'torch.device("cuda", 0)', "Duplicate GPU detected"),
     (
-        "09_clusters/resumable.py",
+        "09b_queue_and_restart/resumable.py",
         "--steps 2",
         2,
-        "09_clusters/resumable.py",
+        "09b_queue_and_restart/resumable.py",
         "told_to_stop), device=device)",
         "told_to_stop))",
         "No backend type associated with device type cpu",

@@ -45,7 +45,7 @@ SMALL = {
     "09_clusters/hello_nodes.py": "",
     "09_clusters/link.py": "",
     "09_clusters/levels.py": "",
-    "09_clusters/resumable.py": "--steps 10",
+    "09b_queue_and_restart/resumable.py": "--steps 10",
     "10_sharding/zero_ways.py": f"race --rounds 1 --size tiny --pairs 4 {OWN_ZERO}",
     "10b_fsdp/fsdp_ways.py": "race --rounds 1 --size tiny --pairs 4 --ways ddp my_fsdp torch_fsdp",
     "10c_copies_of_shards/hsdp.py": "--replicas 1 --until 2",

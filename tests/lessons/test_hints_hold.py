@@ -109,7 +109,6 @@ WARNINGS = [
     ("hvd_state", "Wait only after all have been started", "It waits for each broadcast before"),
     ("hvd_state", "(float32 cannot hold every length)", "The length travels as float32"),
     ("hvd_optimizer", "still takes part", "It does not send what this rank did not use"),
-    ("hvd_optimizer", "the result needs a place", "It sends zeros, but has no place for"),
     ("hvd_optimizer", "look at its whole group", "A group is sent with its first member"),
     ("hvd_negotiation", "or if one of the requests", "A refusal waits for the other ranks"),
     ("hvd_negotiation", "the first dimension of each", "It asks for the same number of rows ev"),

@@ -146,7 +146,9 @@ def until(holds, seconds: float = 120) -> None:
 
 def main() -> None:
     for path, text in (
-        lesson.read(Path(lesson.__file__).parent / "09_clusters.md").scripts(solved=True).items()
+        lesson.read(Path(lesson.__file__).parent / "09b_queue_and_restart.md")
+        .scripts(solved=True)
+        .items()
     ):
         (HOME / path).write_text(text)
     os.chdir(HOME)

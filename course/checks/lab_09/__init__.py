@@ -1,1 +1,1 @@
-"""Checks of lab 09: all-reduce in two levels, ranks started by Slurm, training to interrupt."""
+"""Checks of lab 09: all-reduce in two levels."""

@@ -39,7 +39,7 @@ def test_the_second_task_of_a_node_takes_its_gpu(monkeypatch, tmp_path, shown, b
     monkeypatch.setattr(dist, "get_world_size", lambda: 4)
     for name in ("barrier", "destroy_process_group"):
         monkeypatch.setattr(dist, name, lambda: None)
-    solutions.write("09_clusters", tmp_path)
+    solutions.write("09b_queue_and_restart", tmp_path)
     runpy.run_path(str(Path(tmp_path, "from_slurm.py")), run_name="__main__")
     assert joined == {"backend": backend, "device": taken and torch.device(taken)}
     assert chosen == ([torch.device(taken)] if taken else [])

@@ -16,7 +16,7 @@ from support.slurm import until
 from course.clusters import slurm
 from course.lessons import lesson
 
-LESSON = Path(lesson.__file__).parent / "09_clusters.md"
+LESSON = Path(lesson.__file__).parent / "09b_queue_and_restart.md"
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.rest,

@@ -1,15 +1,15 @@
-"""Checks of `resumable`, exercise 3 of lab 09."""
+"""Checks of `resumable`, exercise 2 of lab 09b."""
 
 import collections
 import itertools
 
-from course.checks.lab_09 import on_rank_resumable as on_rank
+from course.checks.lab_09b import on_rank_resumable as on_rank
 from course.checks.tools.hint import hint
 from course.core import words
 
 
 class TestResumable:
-    """Exercise 3: training that survives interruptions, and a change of the number of ranks."""
+    """Exercise 2: training that survives interruptions, and a change of the number of ranks."""
 
     @hint("The samples that a step sees must not depend on how many ranks there are.")
     def test_share(self, ranks):

@@ -1,11 +1,11 @@
-"""Checks of `from_slurm`, exercise 2 of lab 09."""
+"""Checks of `from_slurm`, exercise 1 of lab 09b."""
 
-from course.checks.lab_09 import on_rank_from_slurm as on_rank
+from course.checks.lab_09b import on_rank_from_slurm as on_rank
 from course.checks.tools.hint import hint
 
 
 class TestFromSlurm:
-    """Exercise 2: a task that Slurm started becomes a rank."""
+    """Exercise 1: a task that Slurm started becomes a rank."""
 
     def each(self, alone, *cases):
         """(case, what `environment` makes of its tasks) by case (node list, job, tasks by node)."""
