@@ -19,7 +19,7 @@ AXES = ("data", "pipeline", "tensor")
 
 
 def ledger(mesh: DeviceMesh, size: str, microbatches: int) -> dict[str, int]:
-    """Take one step with AdamW and 1F1B on a mesh of the three `AXES`; a micro-batch is one sample."""
+    """Take one step with AdamW on a mesh of the three `AXES`; one sample is one micro-batch."""
     stages = mesh["pipeline"].size()
     stage = Stage(size, mesh.get_local_rank("pipeline"), stages, mesh.get_group("tensor"))
     runner = Runner(stage, *[mesh.get_group("pipeline")] * 2)  # with Gloo, one group does both
