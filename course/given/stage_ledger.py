@@ -1,7 +1,7 @@
 """The bytes that one rank of a large run holds and sends, counted during a step."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from unittest import mock
 
@@ -13,11 +13,12 @@ from torch.distributed.device_mesh import DeviceMesh
 
 from course.given.gpt import Stage
 from course.given.pipeline_runner import Runner
+from course.given.schedules import one_f_one_b
 
 AXES = ("data", "pipeline", "tensor")
 
 
-def ledger(mesh: DeviceMesh, size: str, microbatches: int, schedule: Callable) -> dict[str, int]:
+def ledger(mesh: DeviceMesh, size: str, microbatches: int) -> dict[str, int]:
     """Take one step with AdamW on a mesh of the three `AXES`; one sample is one micro-batch."""
     stages = mesh["pipeline"].size()
     stage = Stage(size, mesh.get_local_rank("pipeline"), stages, mesh.get_group("tensor"))
@@ -26,7 +27,7 @@ def ledger(mesh: DeviceMesh, size: str, microbatches: int, schedule: Callable) -
     tokens = torch.zeros(microbatches, stage.context, dtype=torch.long)
     with sent_by(runner, mesh) as sent:
         with saved_tensors_hooks(lambda x: saved.append(x) or x, lambda x: x):
-            actions = schedule(stages, microbatches)[runner.place]
+            actions = one_f_one_b(stages, microbatches)[runner.place]
             runner.run(actions, tokens.split(1), tokens.split(1))
         for parameter in stage.parameters():
             dist.all_reduce(parameter.grad, group=mesh.get_group("data"))

@@ -1,6 +1,6 @@
 """Layers, an embedding and a loss that are split over the ranks of a group, as lab 11 builds them.
 
-Lab 11b stacks them into pipelines, so that it runs without your answers to lab 11.
+Labs 11b and 11c stack them into pipelines, so that they run without your answers to lab 11.
 """
 
 import torch

@@ -80,7 +80,7 @@ def test_a_figure_that_was_made_is_preferred_to_the_curves_of_a_run(out: Path) -
     for number, title in (
         ("03b", None),
         ("12b", "The others stand still"),
-        ("11b", "Step 5"),
+        ("11c", "Step 5"),
         ("03", "All"),
     ):
         _, cards = deck(out, number)

@@ -54,13 +54,13 @@ READ = [
     ("07b_six_ways/way_ddp.py", JOIN, LAZY, "as `device_id`"),
     ("07b_six_ways/tiny_hvd.py", THE_TEST, ANY_GPU, "by the one test"),
     ("08_scaling/where.py", JOIN, LAZY, "as `device_id`"),
-    ("08_scaling/benchmark.py", "        synchronize()\n        times", "        times", "clock"),
     (
         "09b_queue_and_restart/resumable.py",
         "told_to_stop), device=device)",
         "told_to_stop))",
         "gets it",
     ),
+    ("08_scaling/benchmark.py", "step()\n    synchronize()\n", "step()\n", "clock"),
     ("10b_fsdp/fsdp_ways.py", "(layer, mesh=mesh)", "(layer)", "give `fully_shard` its `mesh`"),
     (
         "05b_autocast/amp_bert.py",

@@ -52,7 +52,7 @@ SMALL = {
     "10c_copies_of_shards/resume.py": "",
     "11_splitting/train_split.py": "",
     "11b_pipelines/pipeline_times.py": "--microbatches 2",
-    "11b_pipelines/three_ways.py": "--mesh 1 2 1 --steps 1",
+    "11c_three_ways/three_ways.py": "--mesh 1 2 1 --steps 1",
     "13_long_sequences/long_compare.py": "--length 64",
     "13_long_sequences/train_long.py": "",
     "13b_experts/train_experts.py": "--steps 2",

@@ -118,8 +118,6 @@ WARNINGS = [
     ("mirrored", "in *one* `copy.deepcopy`", "It copies the model and the optimizer apart"),
     ("mirrored", "leave it out", "It expects a gradient of every parameter"),
     ("mirrored", "the lines below yours average the buffers", "It forgets the buffers"),
-    ("central_storage", "of an earlier step may still be", "It keeps the old gradient"),
-    ("central_storage", "Buffers are averaged", "It adds up the buffers"),
     ("multi_worker", "with one all-reduce", "It sends one message per tensor"),
     ("way_ddp", "count every image exactly once", "The shares of the validation images are fil"),
     ("parameter_server", "with old weights forever", "A worker never reads new weights"),

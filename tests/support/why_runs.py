@@ -86,7 +86,7 @@ OTHERS = [
     Run("labs/08b_why", "slow.py lengths", "straggler", 1),
     Run("labs/10_sharding", f"zero_ways.py {RACE} zero_one", "latency", None, "zero_one.py"),
     Run("labs/10b_fsdp", f"fsdp_ways.py {RACE} my_fsdp", "bandwidth", None, "my_fsdp.py"),
-    Run("labs/11b_pipelines", "three_ways.py --mesh 2 1 1 --steps 30", "latency"),
+    Run("labs/11c_three_ways", "three_ways.py --mesh 2 1 1 --steps 30", "latency"),
 ]
 # Scripts that can take one cure of a cause, and not another.
 CURES = [

@@ -1,1 +1,1 @@
-"""Checks of lab 07: three synchronous strategies behind one interface."""
+"""Checks of lab 07: two synchronous strategies behind one interface."""

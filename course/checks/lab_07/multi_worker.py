@@ -1,4 +1,4 @@
-"""Checks of `multi_worker`, exercise 3 of lab 07."""
+"""Checks of `multi_worker`, exercise 2 of lab 07."""
 
 import math
 
@@ -15,7 +15,7 @@ from course.core import words
 
 
 class TestMultiWorker(AnySynchronous):
-    """Exercise 3: a process for each replica."""
+    """Exercise 2: a process for each replica."""
 
     def trained(self, ranks, replicas: int, runs: list[tuple]) -> list:
         """Each replica is a rank."""

@@ -97,17 +97,3 @@ class TestBenchmark:
         whole.
         """
         expect(ranks(2, on_rank.uneven, (0.25, 0.5))[0], 0.075 * on_rank.RATE)
-
-    @hint(
-        "One round in five may be disturbed: which average does not move then, "
-        "and which two numbers enclose the middle half?"
-    )
-    def test_summary(self, alone):
-        """summary() gives the median and the two ends of the middle half, of an odd or an even
-        number of rates.
-        """
-        rates = [[40.0, 10.0, 1000.0, 30.0, 20.0], [40.0, 10.0, 30.0, 20.0], [20.0, 10.0]]
-        expected = (30.0, 20.0, 40.0), (25.0, 17.5, 32.5), (15.0, 12.5, 17.5)
-        for case, got, right in zip(rates, alone(on_rank.summaries, rates), expected, strict=True):
-            off = max(abs(a - b) for a, b in zip(got, right, strict=True))
-            assert off < 1e-9, f"from {shown(case)} it makes {got} instead of {right}"

@@ -144,9 +144,3 @@ def uneven(samples: tuple[float, float]) -> list[float]:
     """The two ranks have so many samples."""
     clock = Clock()
     return measure(clock.sleep, samples=samples[dist.get_rank()])
-
-
-def summaries(cases: list[list[float]]) -> list[tuple[float, ...]]:
-    """The learner's median and spread of each list of rates."""
-    summary = importlib.import_module("benchmark").summary
-    return [tuple(float(number) for number in summary(case)) for case in cases]

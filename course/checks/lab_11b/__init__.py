@@ -1,1 +1,1 @@
-"""Checks of lab 11b: the schedules of a pipeline, and the gradients of a mesh."""
+"""Checks of lab 11b: the schedules of a pipeline."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from course.checks.lab_11b import on_rank_gradients as on_rank
+from course.checks.lab_11c import on_rank_gradients as on_rank
 from course.checks.runner.outcomes import Undecided
 from course.checks.tools.hint import Fault, hint
 from course.checks.tools.reference import CLOSE
@@ -17,7 +17,7 @@ ON = {ALONE: "in one process", SPLIT: "where ranks share layers"}
 
 
 class TestMyGradients:
-    """Exercise 2: the gradients of one process, and their norm, on a mesh."""
+    """Exercise 1: the gradients of one process, and their norm, on a mesh."""
 
     def off(self, ranks: Callable, *mesh: int) -> str:
         """On which rank `combine` does not leave the gradients of one process, in words, or ""."""

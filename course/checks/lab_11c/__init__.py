@@ -1,0 +1,1 @@
+"""Checks of lab 11c: the gradients of a mesh."""
