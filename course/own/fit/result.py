@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from course.own.fit import beside
+from course.own.fit import overhead
 from course.own.fit.stage import Rehearsal
 
 
@@ -17,7 +17,7 @@ class Run:
     @property
     def peak(self) -> int:
         """The bytes that each GPU must have: the tensors at their most, and what lies beside."""
-        return self.rehearsal.account.peak + beside.nbytes(self.rehearsal.ranks)
+        return self.rehearsal.account.peak + overhead.nbytes(self.rehearsal.ranks)
 
     @property
     def fits(self) -> bool:
@@ -28,7 +28,7 @@ class Run:
     def by(self) -> dict[str, int]:
         """The bytes of each kind at the peak; what is not of tensors counts as other."""
         found = dict(self.rehearsal.account.by)
-        found["other"] += beside.nbytes(self.rehearsal.ranks)
+        found["other"] += overhead.nbytes(self.rehearsal.ranks)
         return found
 
     def plain(self) -> dict:

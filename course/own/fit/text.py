@@ -1,7 +1,7 @@
 """The answer of `fit` in words."""
 
 from course.core import words
-from course.own.fit import beside
+from course.own.fit import overhead
 from course.own.fit.record import KINDS
 from course.own.fit.result import Result, Run
 from course.own.say.paragraph import paragraph
@@ -52,9 +52,9 @@ def _table(answer: Result) -> list[str]:
     for kind in KINDS:
         sizes = "".join(f"{gib(each.account.by[kind]):>13}" for each in found)
         lines.append(f"{kind:24}{sizes}  {COUNTED[kind]}")
-    for part in beside.parts(max(each.ranks for each in found)):
+    for part in overhead.parts(max(each.ranks for each in found)):
         sizes = "".join(
-            f"{gib(part.nbytes if part in beside.parts(each.ranks) else 0):>13}" for each in found
+            f"{gib(part.nbytes if part in overhead.parts(each.ranks) else 0):>13}" for each in found
         )
         lines.append(f"{part.name:24}{sizes}  from documents, not measured")
     for each in found:

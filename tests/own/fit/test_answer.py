@@ -49,12 +49,12 @@ def test_what_fits_needs_no_advice_but_the_largest_batch() -> None:
     assert found.advice == [] and found.target is None
     batch, run = found.largest
     assert run.peak <= 24 * GIB < run.peak + GIB // 4
-    assert batch == (24 * GIB - 2 * GIB - beside.nbytes(2)) // (GIB // 4)
+    assert batch == (24 * GIB - 2 * GIB - overhead.nbytes(2)) // (GIB // 4)
 
 
 def test_what_does_not_fit_is_tried_with_changes() -> None:
     stage = Made()
-    memory = 3 * GIB + beside.nbytes(4)  # room for 4 samples
+    memory = 3 * GIB + overhead.nbytes(4)  # room for 4 samples
     found = answer.answer(stage, [1, 4], [memory])
     assert [run.fits for run in found.runs] == [False, False]
     assert found.target.rehearsal.ranks == 4
@@ -91,13 +91,13 @@ def test_words_and_picture_name_each_run() -> None:
 
 
 def test_one_rank_has_no_nccl() -> None:
-    assert beside.nbytes(1) < beside.nbytes(2)
-    assert all(part.address.startswith("https://") for part in beside.parts(2))
+    assert overhead.nbytes(1) < overhead.nbytes(2)
+    assert all(part.address.startswith("https://") for part in overhead.parts(2))
 
 
 @pytest.mark.parametrize("peak", [0, 1])
 def test_to_the_byte(peak: int) -> None:
     made = Made().rehearse(1)
-    exact = made.account.peak + beside.nbytes(1)
+    exact = made.account.peak + overhead.nbytes(1)
     account = replace(made.account, peak=made.account.peak + peak)
     assert result.Run(replace(made, account=account), exact).fits is (peak == 0)

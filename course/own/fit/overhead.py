@@ -24,7 +24,7 @@ class Part:
 
 @cache
 def _all() -> tuple[Part, ...]:
-    text = Path(__file__).with_name("beside.toml").read_text()
+    text = Path(__file__).with_name("overhead.toml").read_text()
     return tuple(Part(**each) for each in tomllib.loads(text)["part"])
 
 
