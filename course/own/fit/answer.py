@@ -77,11 +77,11 @@ def _advice(stage: Stage, target: Run, runs: Sequence[Run]) -> Iterator[Advice]:
         more = [Run(outcomes[-1], memory)]
     if more and more[0].peak < target.peak:
         yield Advice(words.plural(more[0].rehearsal.ranks, "GPU"), more[0].peak)
-    offloaded = outcomes[len(MODEL)]
-    if isinstance(offloaded, Rehearsal) and offloaded.account.uses_gpu and OFFLOAD in offloaded.made:
-        host = words.gib(offloaded.account.host)
+    offload = outcomes[len(MODEL)]
+    if isinstance(offload, Rehearsal) and OFFLOAD in offload.made and offload.account.uses_gpu:
+        host = words.size(offload.account.host, 3)
         do = f"fully_shard with CPUOffloadPolicy, and {host} of the host's memory for each GPU"
-        yield Advice(do, Run(offloaded, memory).peak)
+        yield Advice(do, Run(offload, memory).peak)
 
 
 def _smaller(batch: int | None) -> Iterator[tuple[int, int]]:

@@ -146,7 +146,7 @@ class _Sharded(nn.Module):
 
 def repeated(module: nn.Module) -> list[nn.Module]:
     """The parts of a model that come several times: layers of one class in a list of modules."""
-    found: list[nn.Module] = []
+    layers: list[nn.Module] = []
     covered: set[nn.Module] = set()
     for each in module.modules():
         if each in covered or not isinstance(each, (nn.ModuleList, nn.Sequential)):
@@ -154,9 +154,9 @@ def repeated(module: nn.Module) -> list[nn.Module]:
         parts = [part for part in each if any(True for _ in part.parameters())]
         kinds = [type(part) for part in parts if any(True for _ in part.children())]
         same = [part for part in parts if kinds.count(type(part)) > 1]
-        found += same
+        layers += same
         covered.update(inner for part in same for inner in part.modules())
-    return found
+    return layers
 
 
 def _each(passes: int, optimizer: Optimizer, name: str) -> None:

@@ -21,15 +21,14 @@ ONE_NODE = 8  # GPUs
 
 @dataclass(frozen=True)
 class Forecast:
-    """A step in seconds on GPUs with the `link` of a machine that somebody has measured.
+    """A step on GPUs with the `link` of a machine that others have measured.
 
-    `shortest` has all messages behind computation, `longest` none.
+    `longest` has its seconds if no message is hidden.
     """
 
     link: str
     machine: str
     by: str
-    shortest: float
     longest: float
 
 
@@ -40,7 +39,7 @@ def forecasts(rehearsal: Rehearsal, alone: float) -> Iterator[Forecast]:
     for curve in published.all_reduces():
         if curve.name in names:
             messages = _network(curve).seconds(traffic.hops, traffic.nbytes)
-            yield Forecast(curve.link, curve.machine, curve.by, alone, alone + messages)
+            yield Forecast(curve.link, curve.machine, curve.by, alone + messages)
 
 
 def _network(curve: Curve) -> AlphaBeta:

@@ -168,13 +168,13 @@ class Ledger(TorchDispatchMode):
 
 def tensors(values: Iterable[Any]) -> list[Tensor]:
     """The tensors among the arguments or results of an operation, also those in its lists."""
-    found: list[Tensor] = []
+    parts: list[Tensor] = []
     for each in values:
         if isinstance(each, Tensor):
-            found.append(each)
+            parts.append(each)
         elif isinstance(each, (list, tuple)):
-            found += tensors(each)
-    return found
+            parts += tensors(each)
+    return parts
 
 
 def local(tensor: Tensor) -> Tensor:

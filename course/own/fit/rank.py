@@ -157,7 +157,7 @@ def _install_autocast() -> None:
 
 
 def _install_moves(ledger: Ledger) -> None:
-    """What goes to a GPU is a copy on the CPU that counts as being there: torch refuses the journey.
+    """What goes to a GPU is a copy on the CPU that counts as being there, since there is no GPU.
 
     All tensors say that they are on the CPU. So `x.to(y.device)` moves nothing, and only "cpu" as a
     word, `cpu()` and FSDP's own code bring a tensor back to the host.
@@ -187,8 +187,9 @@ def _install_moves(ledger: Ledger) -> None:
             return placed(self, dtype, copy)
         if _names_cpu(*args, **kwargs):
             return returned(self, dtype, copy)
-        if device is not None and ledger.record.uses_gpu and FSDP in sys._getframe(1).f_code.co_filename:
-            move = returned if ledger.lies_on_gpu(self) else placed  # it offloads
+        by_fsdp = FSDP in sys._getframe(1).f_code.co_filename  # it offloads
+        if device is not None and by_fsdp and ledger.record.uses_gpu:
+            move = returned if ledger.lies_on_gpu(self) else placed
             return move(self, dtype, copy)
         return to(self, *args, copy=copy, **kwargs)
 

@@ -27,9 +27,9 @@ class Run:
     @property
     def by(self) -> dict[str, int]:
         """The bytes of each kind at the peak; what is not of tensors counts as other."""
-        found = dict(self.rehearsal.account.by)
-        found["other"] += overhead.nbytes(self.rehearsal.ranks)
-        return found
+        kinds = dict(self.rehearsal.account.by)
+        kinds["other"] += overhead.nbytes(self.rehearsal.ranks)
+        return kinds
 
     def plain(self) -> dict:
         """As JSON."""
@@ -63,6 +63,7 @@ class Result:
     target: Run | None = None
     advice: list[Advice] = field(default_factory=list)
     largest: tuple[int, Run] | None = None  # the largest batch of loaders that fits, and its run
+    alone: float | None = None  # the seconds of a step on one GPU, if the user knows them
 
     @cached_property
     def rehearsals(self) -> list[Rehearsal]:
