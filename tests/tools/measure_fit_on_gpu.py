@@ -5,7 +5,7 @@
 Each model and cure of `scripts/cures.py` takes two steps on two ranks that share the GPU, a few
 minutes in all. With `--write`, `fit` then takes the constants from `measured.toml` in place of
 those from documents. NCCL's is that of two ranks over sockets, as they share a GPU here. This tool
-was written without a GPU: its parts are tested, but it was not run on one yet.
+was written without a GPU: its parts are tested, but it has not run on one yet.
 """
 
 import argparse
@@ -33,9 +33,10 @@ from course.own.fit.command import Script
 SCRIPT = Path(__file__).parents[1] / "own" / "fit" / "scripts" / "cures.py"
 MODELS = ("layers", "bert", "decoder")
 CURES = ("", "batch", "autocast", "checkpoint", "shard", "offload")
+CONSTANTS = "constants"  # in place of a script
 RANKS, STEPS, LIMIT_S = 2, 2, 120.0
 HOW = {
-    "CUDA context and kernels": "nvidia-smi's number after the first tensor, less the tensor",
+    "CUDA context and kernels": "nvidia-smi's number after products of matrices, less torch's own",
     "cuBLAS workspaces": "what torch allocates for the first products of matrices",
     "NCCL buffers": "nvidia-smi's number after the first all-reduce of two ranks over sockets",
 }
@@ -96,11 +97,9 @@ def compared(name: str, peak: int, before: int, ranks: list[dict]) -> str:
 
 def constants(before: int) -> dict[str, int]:
     """The bytes beside tensors, by the names in `overhead.toml`."""
-    (alone,) = on_ranks(["constants"], 1)
-    first, *_ = both = on_ranks(["constants"])
-    nccl = max(rank["nccl"] for rank in both) - max(rank["used"] for rank in both)
-    context = alone["used"] - before - alone["reserved"]
-    sizes = (context, first["cublas"], max(0, nccl) // len(both))
+    (alone,) = on_ranks([CONSTANTS], 1)
+    nccl = max(rank["nccl"] for rank in on_ranks([CONSTANTS])) // RANKS
+    sizes = (alone["used"] - before - alone["reserved"], alone["cublas"], nccl)
     return dict(zip(HOW, sizes, strict=True))
 
 
@@ -119,7 +118,7 @@ def toml(device: str, sizes: dict[str, int]) -> str:
 def rank(command: list[str]) -> None:
     """As one of the ranks: run a script for its steps, or measure the constants."""
     file = Path(os.environ["MEASURED"], f"{os.environ['RANK']}.json")
-    numbers = rank_constants() if command == ["constants"] else rank_of_script(command)
+    numbers = rank_constants() if command == [CONSTANTS] else rank_of_script(command)
     file.write_text(json.dumps(numbers))
     os._exit(0)  # the other rank has all that it waits for
 
@@ -144,22 +143,30 @@ def rank_of_script(command: list[str]) -> dict[str, int]:
 
 
 def rank_constants() -> dict[str, int]:
-    """What lies beside tensors: after the first of them, after products, after an all-reduce."""
+    """What lies beside tensors: after products of matrices, and after an all-reduce."""
     torch.zeros(1, device="cuda")
-    numbers = memory()
     before = torch.cuda.memory_allocated()
     for dtype in (torch.float32, torch.bfloat16):
         layer = nn.Linear(256, 256, device="cuda", dtype=dtype)
         layer(torch.ones(256, 256, device="cuda", dtype=dtype)).sum().backward()
         layer = None
-    numbers["cublas"] = torch.cuda.memory_allocated() - before
-    numbers["used"] = in_use()
-    if os.environ["WORLD_SIZE"] != "1":
-        dist.init_process_group("nccl")
-        dist.all_reduce(torch.ones(1, device="cuda"))
-        torch.cuda.synchronize()
-        dist.barrier()
-    return numbers | {"nccl": in_use()}
+    numbers = memory() | {"cublas": torch.cuda.memory_allocated() - before}
+    return numbers if os.environ["WORLD_SIZE"] == "1" else numbers | {"nccl": nccl_of_all()}
+
+
+def nccl_of_all() -> int:
+    """What NCCL takes on all ranks; Gloo keeps them together between the two looks."""
+    dist.init_process_group("cpu:gloo,cuda:nccl")
+    together = torch.zeros(1)
+    dist.all_reduce(together)
+    before = in_use()
+    dist.all_reduce(together)
+    dist.all_reduce(torch.ones(1, device="cuda"))
+    torch.cuda.synchronize()
+    dist.all_reduce(together)
+    after = in_use()
+    dist.all_reduce(together)
+    return after - before
 
 
 def memory() -> dict[str, int]:

@@ -9,9 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from course.charts import published
-from course.charts.published import Curve
 from course.explore.models import alpha_beta
-from course.explore.models.alpha_beta import AlphaBeta
 from course.own.fit.stage import Rehearsal
 
 # Machines of one node, and of several.
@@ -42,7 +40,7 @@ def forecasts(rehearsal: Rehearsal, alone: float) -> Iterator[Forecast]:
             yield Forecast(curve.link, curve.machine, curve.by, alone + messages)
 
 
-def _network(curve: Curve) -> AlphaBeta:
+def _network(curve: published.Curve) -> alpha_beta.AlphaBeta:
     """The α and β of a machine, by its all-reduces of all sizes as rings."""
     hops = 2 * (curve.ranks - 1)
     sent = [(hops / curve.ranks * size, rate * 1e9) for size, rate in curve.figures]

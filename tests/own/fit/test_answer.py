@@ -1,10 +1,8 @@
 """The answer for made rehearsals: what fits, what is tried, and in which form it comes."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from tools import measure_fit_on_gpu
 
 from course.own.fit import answer, costs, overhead
 from course.own.fit.account import Account, Traffic
@@ -118,21 +116,6 @@ def test_small_sizes_are_in_mib_and_nothing_is_zero() -> None:
     assert head.split() == ["MiB", "at", "the", "peak", "1", "GPU"]
     assert weights.split()[1] == "3.00" and gradients.split()[1] == "0"
     assert other.split()[1:3] == ["<", "0.01"]
-
-
-def test_what_was_measured_takes_the_place_of_documents(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sizes = {"CUDA context and kernels": 500 * 2**20, "NCCL buffers": 7}
-    (tmp_path / "measured.toml").write_text(measure_fit_on_gpu.toml("NVIDIA H200", sizes))
-    monkeypatch.setattr(overhead, "MEASURED", tmp_path / "measured.toml")
-    overhead.every_part.cache_clear()
-    monkeypatch.setattr(overhead, "every_part", overhead.every_part.__wrapped__)
-    parts = {part.name: part for part in overhead.parts(2)}
-    assert parts["CUDA context and kernels"].nbytes == 500 * 2**20
-    assert parts["NCCL buffers"].source == "measured on NVIDIA H200"
-    assert parts["cuBLAS workspaces"].source == "from documents, not measured"
-    assert len(overhead.parts(1)) == 2
 
 
 def test_words_and_picture_name_each_run() -> None:
