@@ -21,16 +21,16 @@ from course.models import bert
 kind, name, cure = sys.argv[1], sys.argv[2], "".join(sys.argv[3:])
 dist.init_process_group("cpu:gloo,cuda:nccl" if kind == "cuda" else "gloo")
 if name == "layers":
-    model = nn.Sequential(*[nn.Sequential(nn.Linear(256, 1024), nn.GELU(), nn.Linear(1024, 256))
+    model = nn.Sequential(*[nn.Sequential(nn.Linear(128, 512), nn.GELU(), nn.Linear(512, 128))
                             for _ in range(4)])  # fmt: skip
-    parts, size, data = list(model), 4096, torch.randn(65536, 256)
+    parts, size, data = list(model), 512, torch.randn(8192, 128)
 elif name == "bert":
-    model, size, data = bert("mini"), 32, torch.randint(64, (512, 32))
+    model, size, data = bert("mini"), 16, torch.randint(64, (256, 32))
     parts = list(model.bert.encoder.layer)
 else:
     model = GPT2LMHeadModel(GPT2Config(n_layer=4, n_embd=128, n_head=4, vocab_size=500))
     model.config.use_cache = False
-    parts, size, data = list(model.transformer.h), 32, torch.randint(500, (512, 32))
+    parts, size, data = list(model.transformer.h), 16, torch.randint(500, (256, 32))
 model.to(kind)
 if cure == "checkpoint":
     for part in parts:
