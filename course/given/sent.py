@@ -76,13 +76,20 @@ class Traffic(TorchDispatchMode):
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None):
         result = function(*args, **(kwargs or {}))
-        name = function.overloadpacket.__name__.replace("_", "")
-        if "c10d" in function.namespace and name != "barrier" and (ranks := _members(args)):
-            each = [[t for t in tree_leaves(arg) if isinstance(t, Tensor)] for arg in args]
-            elements = max((tensor.numel() for tensors in each for tensor in tensors), default=0)
-            nbytes = max(sum(tensor.nbytes for tensor in tensors) for tensors in each)
-            self.messages.append(Collective(name, elements, nbytes, ranks))
+        if message := collective(function, args):
+            self.messages.append(message)
         return result
+
+
+def collective(function: Any, args: tuple) -> Collective | None:
+    """The collective that an operation is; None if it is another one, or a barrier."""
+    name = function.overloadpacket.__name__.replace("_", "")
+    if "c10d" not in function.namespace or name == "barrier" or not (ranks := _members(args)):
+        return None
+    each = [[t for t in tree_leaves(arg) if isinstance(t, Tensor)] for arg in args]
+    elements = max((tensor.numel() for tensors in each for tensor in tensors), default=0)
+    nbytes = max(sum(tensor.nbytes for tensor in tensors) for tensors in each)
+    return Collective(name, elements, nbytes, ranks)
 
 
 def _members(args: tuple) -> tuple[int, ...]:

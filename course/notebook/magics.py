@@ -36,6 +36,7 @@ from course.own import (
     answered,
     compared,
     fit_answer,
+    fit_parser,
     options,
     report,
     reports,
@@ -125,7 +126,7 @@ class CourseMagics(Magics):
     @line_magic
     def fit(self, line: str):
         """Say on how many GPUs of which size any script fits; nothing big is run."""
-        answer = fit_answer(_words(line), "%fit")
+        answer = fit_answer(options.read(fit_parser("%fit"), _words(line)))
         print(answer)
         return answer
 

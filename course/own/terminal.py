@@ -174,9 +174,12 @@ def _last_answer(question: Question, folder: Path, ending: Ending) -> Answer | C
 
 def fit(argv: Sequence[str]) -> int:
     """The command `fit`, which alone imports torch; returns its exit code."""
-    answer = own.fit_answer(argv, "python -m course fit")
-    print(answer)
-    return 0 if all(run.fits for run in answer.runs) else session.FOUND
+    args = options.read(_with_quiet(own.fit_parser("python -m course fit")), argv)
+    answer = own.fit_answer(args)
+    fits = all(run.fits for run in answer.runs)
+    if not (fits and args.quiet):
+        print(answer)
+    return 0 if fits else session.FOUND
 
 
 def _run_options(argv: Sequence[str]) -> argparse.Namespace:
@@ -203,7 +206,6 @@ def _with_common(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
         help="end the run when no rank has moved for this many seconds (default 300)",
     )
     add("--limit", type=_seconds, metavar="S", help="end the run after this many seconds anyway")
-    add("--quiet", action="store_true", help="say nothing where nothing was found")
     add("--keep", type=Path, metavar="FOLDER", help="keep what the ranks wrote there")
     add(
         "--rank",
@@ -211,6 +213,11 @@ def _with_common(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
         help="the command is one rank, as srun, mpirun or torchrun starts each of them",
     )
     add("--folder", type=Path, metavar="FOLDER", help="where the ranks of all machines meet")
+    return _with_quiet(parser)
+
+
+def _with_quiet(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    parser.add_argument("--quiet", action="store_true", help="say nothing if nothing is wrong")
     return parser
 
 

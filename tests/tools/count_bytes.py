@@ -2,12 +2,14 @@
 
     PYTHONPATH=tests:. python tests/tools/count_bytes.py 1,2 tests/own/zoo/plain_ddp.py ...
 
-A line of JSON for each script and number of ranks. All processes are forked from this one, which
-has imported torch, so a script takes seconds; the ledger is the same in both, the tensors are not.
+A line of JSON for each script and number of ranks; a script in quotes may have words of its own.
+All processes are forked from this one, which has imported torch, so a script takes seconds; the
+ledger is the same in both, the tensors are not.
 """
 
 import json
 import os
+import shlex
 import sys
 import tempfile
 from pathlib import Path
@@ -34,9 +36,9 @@ def on_real_ranks(request: dict) -> dict:
                 nowhere = os.open(os.devnull, os.O_WRONLY)
                 os.dup2(nowhere, 1)
                 os.dup2(nowhere, 2)
-                rehearsed = rehearsal.rehearse(request, ranks_are_real=True)
+                outcome = rehearsal.rehearse(request, ranks_are_real=True)
                 if not rank:
-                    json.dump(rehearsed, answer)
+                    json.dump(outcome, answer)
                     answer.flush()
                 os._exit(0)
             children.append(child)
@@ -46,14 +48,15 @@ def on_real_ranks(request: dict) -> dict:
         return json.loads(answer.read() or '{"failed": "rank 0 wrote nothing"}')
 
 
-def main(counts: str, *scripts: str) -> None:
-    """Print a line for each script and number of ranks."""
+def main(counts: str, *commands: str) -> None:
+    """Print a line for each command and number of ranks."""
     torch.set_num_threads(1)
-    if any("ransformers" in Path(script).read_text() for script in scripts):
+    scripts = [shlex.split(command) for command in commands]
+    if any("ransformers" in Path(script).read_text() for script, *_ in scripts):
         import transformers  # noqa: F401  # once, before the forks
-    for script in scripts:
+    for script, *words in scripts:
         for ranks in map(int, counts.split(",")):
-            request = {"script": script, "words": [], "ranks": ranks}
+            request = {"script": script, "words": words, "ranks": ranks}
             (rehearsed,) = rehearsal.forked([request])
             both = {"rehearsed": rehearsed, "real": on_real_ranks(request)}
             print(json.dumps({"script": script, "ranks": ranks, **both}), flush=True)

@@ -7,6 +7,16 @@ from dataclasses import asdict, dataclass
 from course.own.fit.record import KINDS, Record
 
 POINTS = 300  # of the memory over the steps
+KEPT = ("weights", "gradients", "optimizer")  # what a host holds in place of a GPU
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """The collectives of a step after the first: how many, and what a `Message` has of each."""
+
+    messages: float
+    hops: float
+    nbytes: float
 
 
 @dataclass(frozen=True)
@@ -15,7 +25,9 @@ class Account:
 
     `by` has the bytes of each kind at the peak. `at` is the line that asked for the last piece, in
     `step`, from 1, while the script was in `moment`.
-    `series` has points of time, counted in steps, each with the bytes by kind.
+    `series` has points of time, counted in steps, each with the bytes by kind. `host` is the most
+    of weights, gradients and the optimizer's tensors that lies in the host's memory where the
+    script uses a GPU.
     """
 
     peak: int
@@ -26,6 +38,13 @@ class Account:
     series: list[tuple[float, dict[str, int]]]
     steps: int
     uses_gpu: bool
+    host: int
+    traffic: Traffic
+
+    @classmethod
+    def of(cls, plain: dict) -> "Account":
+        """An account that was JSON."""
+        return cls(**plain | {"traffic": Traffic(**plain["traffic"])})
 
     def plain(self) -> dict:
         """As JSON."""
@@ -37,17 +56,20 @@ def add_up(record: Record) -> Account:
     counts = [each.on_gpu or not record.uses_gpu for each in record.storages]
     held: Counter[str] = Counter()
     by: dict[str, int] = {}
-    total = peak = at = 0
-    when = 0
+    total = peak = at = when = 0
+    on_host = host = 0
     series = []
     every = max(1, len(record.events) // POINTS)
     for index, (number, change) in enumerate(record.events):
+        kind = record.storages[number].kind
         if counts[number]:
-            kind = record.storages[number].kind
             held[kind] += change
             total += change
             if total > peak:
                 peak, at, when, by = total, number, index, dict(held)
+        elif kind in KEPT:
+            on_host += change
+            host = max(host, on_host)
         if index % every == 0:
             series.append((_time(record, index), {each: held[each] for each in KINDS}))
     moments = [where for where, _ in record.moments]
@@ -60,6 +82,19 @@ def add_up(record: Record) -> Account:
         series,
         len(record.steps),
         record.uses_gpu,
+        host,
+        _traffic(record),
+    )
+
+
+def _traffic(record: Record) -> Traffic:
+    first, last = (record.steps[0], record.steps[-1]) if record.steps else (0, 0)
+    messages = [each for each in record.messages if first <= each.when < last]
+    steps = max(1, len(record.steps) - 1)
+    return Traffic(
+        len(messages) / steps,
+        sum(each.hops for each in messages) / steps,
+        sum(each.nbytes for each in messages) / steps,
     )
 
 

@@ -12,6 +12,12 @@ if TYPE_CHECKING:
 
 SMALLER = 3  # how many smaller batches are tried, each half of the one before
 LARGER = 2  # how often the largest batch is rehearsed before it is believed
+MODEL = {
+    "autocast": "bfloat16 autocast around the model's forward pass",
+    "checkpoint": "activation checkpointing of the repeated layers",
+    "shard": "fully_shard by layers over {} in place of DDP",
+}
+OFFLOAD = "offload"
 
 
 class Answer(Result):
@@ -36,24 +42,22 @@ class Answer(Result):
 
 def answer(stage: Stage, gpus: Sequence[int], memory: Sequence[int]) -> Answer:
     """Rehearse with each number of GPUs; then with changes, if something does not fit."""
-    found = []
-    for each in stage.together([(ranks, {}) for ranks in gpus]):
-        if isinstance(each, NotFollowed):
-            raise each
-        found.append(each)
-    runs = [Run(each, size) for each in found for size in sorted(memory)]
+    rehearsals = stage.together([(ranks, {}) for ranks in gpus])
+    for outcome in rehearsals:
+        if isinstance(outcome, NotFollowed):
+            raise outcome
+    runs = [Run(each, size) for each in rehearsals for size in sorted(memory)]
     answer = Answer(runs)
     missing = [run for run in runs if not run.fits]
     if missing:
         answer.target = max(missing, key=lambda run: (run.rehearsal.ranks, run.memory))
         answer.advice = list(_advice(stage, answer.target, runs))
-    base = answer.target or runs[-1]
-    answer.largest = _largest(stage, base)
+    answer.largest = _largest(stage, answer.target or runs[-1])
     return answer
 
 
 def _advice(stage: Stage, target: Run, runs: Sequence[Run]) -> Iterator[Advice]:
-    """The cheapest first: what costs time alone, then precision, then another script, then GPUs."""
+    """The cheapest first: what costs time alone, then precision, another script, more GPUs."""
     ranks, memory = target.rehearsal.ranks, target.memory
     for batch, passes in _smaller(target.rehearsal.batch):
         if run := _with_batch(stage, target, batch, passes=passes):
@@ -62,19 +66,22 @@ def _advice(stage: Stage, target: Run, runs: Sequence[Run]) -> Iterator[Advice]:
             )
             if run.fits:
                 break
-    known = {
-        "autocast": "bfloat16 autocast around the model's forward pass",
-        "checkpoint": "activation checkpointing of the repeated layers",
-        "shard": f"fully_shard by layers over {ranks} GPUs in place of DDP",
-    }
-    found = stage.together([(ranks, {name: True}) for name in known])
-    for (name, do), rehearsal in zip(known.items(), found, strict=True):
+    more = [run for run in runs if run.rehearsal.ranks > ranks and run.memory == memory]
+    wishes = [(ranks, {name: True}) for name in (*MODEL, OFFLOAD)]
+    wishes += [] if more else [(2 * ranks, {})]
+    outcomes = stage.together(wishes)
+    for (name, do), rehearsal in zip(MODEL.items(), outcomes, strict=False):
         if isinstance(rehearsal, Rehearsal) and name in rehearsal.made:
-            yield Advice(do, Run(rehearsal, memory).peak)
-    for run in runs:
-        if run.fits and run.memory == memory:
-            yield Advice(words.plural(run.rehearsal.ranks, "GPU"), run.peak)
-            break
+            yield Advice(do.format(words.plural(ranks, "GPU")), Run(rehearsal, memory).peak)
+    if not more and isinstance(outcomes[-1], Rehearsal):
+        more = [Run(outcomes[-1], memory)]
+    if more and more[0].peak < target.peak:
+        yield Advice(words.plural(more[0].rehearsal.ranks, "GPU"), more[0].peak)
+    offload = outcomes[len(MODEL)]
+    if isinstance(offload, Rehearsal) and OFFLOAD in offload.made and offload.account.uses_gpu:
+        host = words.size(offload.account.host, 3)
+        do = f"fully_shard with CPUOffloadPolicy, and {host} of the host's memory for each GPU"
+        yield Advice(do, Run(offload, memory).peak)
 
 
 def _smaller(batch: int | None) -> Iterator[tuple[int, int]]:
@@ -87,10 +94,10 @@ def _smaller(batch: int | None) -> Iterator[tuple[int, int]]:
 def _with_batch(stage: Stage, base: Run, batch: int, **changes: object) -> Run | None:
     """The run with batches of another size; None if no loader takes it, or it fails with it."""
     try:
-        found = stage.rehearse(base.rehearsal.ranks, batch=batch, **changes)
+        rehearsal = stage.rehearse(base.rehearsal.ranks, batch=batch, **changes)
     except NotFollowed:
         return None
-    return Run(found, base.memory) if "batch" in found.made else None
+    return Run(rehearsal, base.memory) if "batch" in rehearsal.made else None
 
 
 def _largest(stage: Stage, base: Run) -> tuple[int, Run] | None:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed import fsdp
 from torch.nn import parallel
 from torch.nn.parallel import distributed
 from torch.optim import Optimizer
@@ -17,14 +18,15 @@ from torch.utils.data import DataLoader
 
 from course.own.fit.moments import Enough
 
-MODEL = {"autocast", "checkpoint", "shard"}  # changes of the model
+MODEL = {"autocast", "checkpoint", "shard", "offload"}  # changes of the model
 
 
 class Changes:
     """Makes the changes of a request; `made` says which of them there was something for.
 
     `batch` is the size that loaders take, `passes` how many backward passes make a step.
-    `autocast`, `checkpoint` and `shard` are about the model. `batch_size` is the script's own.
+    `autocast`, `checkpoint`, `shard` and `offload` are about the model; what is to be offloaded is
+    sharded, too. `batch_size` is the script's own.
     """
 
     def __init__(self, requested: dict) -> None:
@@ -39,10 +41,12 @@ class Changes:
         Optimizer.__init__ = self._optimizer(Optimizer.__init__)
         if {"autocast", "checkpoint"} & self._requested.keys():
             nn.Module.__call__ = self._call(nn.Module.__call__)
-        if "shard" in self._requested:
+        if {"shard", "offload"} & self._requested.keys():
             parallel.DistributedDataParallel = partial(_Sharded, self)
             distributed.DistributedDataParallel = parallel.DistributedDataParallel
-
+        if "offload" in self._requested:
+            fsdp.fully_shard = self._offload(fsdp.fully_shard)
+            nn.Module.to_empty = self._empty(nn.Module.to_empty)
         optimizers.register_optimizer_step_pre_hook(self._step_begins)
 
     def _step_begins(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
@@ -51,15 +55,31 @@ class Changes:
 
     def shard(self, module: nn.Module) -> None:
         """Shard a model by its repeated parts, unless an optimizer has its whole weights."""
-        from torch.distributed.fsdp import fully_shard
-
         if self._optimizers:
             return
         mesh = dist.init_device_mesh("cpu", (dist.get_world_size(),))
         for part in repeated(module):
-            fully_shard(part, mesh=mesh)
-        fully_shard(module, mesh=mesh)
+            fsdp.fully_shard(part, mesh=mesh)
+        fsdp.fully_shard(module, mesh=mesh)
         self.made.add("shard")
+
+    def _offload(self, shard: Callable) -> Callable:
+        @wraps(shard)
+        def offloaded(module: Any, **kwargs: Any) -> Any:
+            self.made.add("offload")
+            return shard(module, **kwargs | {"offload_policy": fsdp.CPUOffloadPolicy()})
+
+        return offloaded
+
+    def _empty(self, empty: Callable) -> Callable:
+        """Have an offloaded model get its memory on the host, where torch demands it to be."""
+
+        @wraps(empty)
+        def emptied(module: nn.Module, *, device: Any, recurse: bool = True) -> nn.Module:
+            on_host = any(isinstance(each, fsdp.FSDPModule) for each in module.modules())
+            return empty(module, device="cpu" if on_host else device, recurse=recurse)
+
+        return emptied
 
     def _loader(self, init: Callable) -> Callable:
         @wraps(init)
@@ -126,7 +146,7 @@ class _Sharded(nn.Module):
 
 def repeated(module: nn.Module) -> list[nn.Module]:
     """The parts of a model that come several times: layers of one class in a list of modules."""
-    found: list[nn.Module] = []
+    layers: list[nn.Module] = []
     covered: set[nn.Module] = set()
     for each in module.modules():
         if each in covered or not isinstance(each, (nn.ModuleList, nn.Sequential)):
@@ -134,9 +154,9 @@ def repeated(module: nn.Module) -> list[nn.Module]:
         parts = [part for part in each if any(True for _ in part.parameters())]
         kinds = [type(part) for part in parts if any(True for _ in part.children())]
         same = [part for part in parts if kinds.count(type(part)) > 1]
-        found += same
+        layers += same
         covered.update(inner for part in same for inner in part.modules())
-    return found
+    return layers
 
 
 def _each(passes: int, optimizer: Optimizer, name: str) -> None:

@@ -33,20 +33,20 @@ def script(words: Sequence[str]) -> Script:
     name = Path(first).name
     if name in PYTHONS or name.startswith("python3."):
         if rest[:2] in (["-m", "torch.distributed.run"], ["-m", "torch.distributed.launch"]):
-            found = _of_torchrun(rest[2:])
+            script = _of_torchrun(rest[2:])
         else:
             while rest and rest[0].startswith("-") and rest[0] not in ("-m", "-c", "-"):
                 rest = rest[2 if rest[0] in ("-W", "-X") else 1 :]
-            found = _of_words(rest)
+            script = _of_words(rest)
     elif name == "torchrun":
-        found = _of_torchrun(rest)
+        script = _of_torchrun(rest)
     elif name == "accelerate" and rest[:1] == ["launch"]:
-        found = _of_accelerate(rest[1:])
+        script = _of_accelerate(rest[1:])
     else:
-        found = _of_words(list(words))
-    if not found.is_module and not os.path.isfile(found.name):
-        raise CourseError(f"There is no script {found.name}. {HOW}")
-    return found
+        script = _of_words(list(words))
+    if not script.is_module and not os.path.isfile(script.name):
+        raise CourseError(f"There is no script {script.name}. {HOW}")
+    return script
 
 
 def _of_words(words: list[str]) -> Script:

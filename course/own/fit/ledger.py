@@ -16,7 +16,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from course.core import insides
-from course.own.fit.record import KINDS, Record, Storage
+from course.given import sent
+from course.own.fit.record import KINDS, Message, Record, Storage
 from course.own.fit.torch_insides import schema_of
 from course.own.watch.lines import Lines
 
@@ -65,13 +66,18 @@ class Ledger(TorchDispatchMode):
         self.record.uses_gpu = True
         self._put_on_gpu([self._number(local(tensor))])
 
+    def take_from_gpu(self, tensor: Tensor) -> None:
+        """A tensor that was copied from a GPU lies in the host's memory."""
+        if (number := self._number(local(tensor))) is not None:
+            self.record.storages[number].on_gpu = False
+
     def lies_on_gpu(self, tensor: Tensor) -> bool:
         """Whether a tensor is known to lie there."""
-        number = self._number(tensor)
+        number = self._number(local(tensor))
         return number is not None and self.record.storages[number].on_gpu
 
     def end_step(self) -> None:
-        """The optimizer has stepped."""
+        """The first optimizer has stepped, and so a step of the training is over."""
         self.record.steps.append(len(self.record.events))
 
     def resize(self, storage: torch.UntypedStorage) -> None:
@@ -99,6 +105,8 @@ class Ledger(TorchDispatchMode):
         result = self._run(function, given, args, kwargs)
         made = tensors([result])
         numbers = [self._number(tensor) for tensor in (*given, *made)]
+        if "c10d" in function.namespace:
+            self._note_message(sent.collective(function, args))
         if function.namespace == "c10d":
             self.mark(given, "buffers")
             to_gpu = self.record.uses_gpu  # NCCL takes nothing else
@@ -107,6 +115,13 @@ class Ledger(TorchDispatchMode):
         elif self.record.uses_gpu:
             self._spread(function, given, numbers)
         return result
+
+    def _note_message(self, message: sent.Collective | None) -> None:
+        if message:
+            rounds = 2 if message.name == "allreduce" else 1  # what is summed comes back, too
+            hops = rounds * (len(message.ranks) - 1)
+            nbytes = hops / len(message.ranks) * message.nbytes
+            self.record.messages.append(Message(len(self.record.events), hops, nbytes))
 
     def _spread(self, function: Any, given: list[Tensor], numbers: list[int | None]) -> None:
         """What meets a tensor of the GPU must lie there; only some operations mix devices."""
@@ -125,7 +140,7 @@ class Ledger(TorchDispatchMode):
                 self.record.storages[number].on_gpu = True
 
     def _number(self, tensor: Tensor) -> int | None:
-        """The number of a tensor's storage, which is a new one if it has not been seen."""
+        """The number of a tensor's storage, a new one for a new storage; None without memory."""
         try:
             storage = tensor.untyped_storage()
         except NotImplementedError:  # it has none, like a sparse tensor
@@ -133,6 +148,8 @@ class Ledger(TorchDispatchMode):
         key = insides.inside(storage, "_cdata")
         if key in self._numbers:
             return self._numbers[key]
+        if tensor.device.type == "meta":
+            return None
         record, number = self.record, len(self.record.storages)
         nbytes = storage.nbytes()
         frame = sys._getframe(2)
@@ -151,13 +168,13 @@ class Ledger(TorchDispatchMode):
 
 def tensors(values: Iterable[Any]) -> list[Tensor]:
     """The tensors among the arguments or results of an operation, also those in its lists."""
-    found: list[Tensor] = []
+    parts: list[Tensor] = []
     for each in values:
         if isinstance(each, Tensor):
-            found.append(each)
+            parts.append(each)
         elif isinstance(each, (list, tuple)):
-            found += tensors(each)
-    return found
+            parts += tensors(each)
+    return parts
 
 
 def local(tensor: Tensor) -> Tensor:

@@ -108,7 +108,8 @@ class Moments:
         self._taken[id(optimizer)] = self._taken.get(id(optimizer), 0) + 1
         self._mark_weights()
         self._ledger.mark(_tensors(optimizer), "optimizer")
-        self._ledger.end_step()
+        if id(optimizer) == next(iter(self._taken)):  # others may step as often, once each
+            self._ledger.end_step()
         self._ledger.begin("between passes")
 
     def _parameters(self, optimizer: Optimizer) -> Iterator[Tensor]:

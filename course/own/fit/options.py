@@ -1,60 +1,67 @@
 """What one may write after `fit`, in a terminal and in a notebook, and the answer to it."""
 
 import argparse
-from collections.abc import Sequence
-from pathlib import Path
 
 from course.core import words
 from course.own.fit import answer, command, stage
 from course.own.fit.answer import Answer
-from course.own.say import report
-from course.own.say.options import Parser
+from course.own.say import options, report
 
 GPUS, MEMORY = "1,2,4,8", "24,80"
 
 
-def fit_answer(argv: Sequence[str], prog: str) -> Answer:
+def fit_answer(args: argparse.Namespace) -> Answer:
     """Rehearse the command, and say where it fits; raises `CourseError` with what is wrong."""
-    args = _parser(prog).parse_args(argv)
-    if args.command[:1] == ["--"]:
-        args.command.pop(0)
-    script = command.script(args.command)
-    with stage.stage(script) as open_stage:
-        found = answer.answer(open_stage, args.gpus, args.memory)
+    with stage.stage(command.script(args.command)) as open_stage:
+        result = answer.answer(open_stage, args.gpus, args.memory)
+    result.alone = args.step_ms and args.step_ms / 1000
     if args.json:
-        report.write(args.json, "fit", args.command, [], **found.plain())
-    return found
+        report.write(args.json, "fit", args.command, [], **result.plain())
+    return result
 
 
-def _parser(prog: str) -> argparse.ArgumentParser:
-    parser = Parser(
+def fit_parser(prog: str) -> argparse.ArgumentParser:
+    """The options of `fit`, without those that every tool has."""
+    parser = options.Parser(
         prog=prog,
-        usage=f"{prog} [--gpus 1,2,4,8] [--memory 24,80] [--json FILE] -- torchrun ... SCRIPT.py",
+        usage=f"{prog} [--gpus {GPUS}] [--memory {MEMORY}] [--step-ms MS] [--json FILE] "
+        "-- torchrun ... SCRIPT.py",
         description="Rehearse your own training, unchanged, for some steps on tensors without "
         "memory, and say whether it fits on so many GPUs of such a size, and what would make it "
         "fit. No GPU is needed.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("--gpus", type=_counts, default=_counts(GPUS), metavar="N,N", help="how many, each a rank")
-    add("--memory", type=_sizes, default=_sizes(MEMORY), metavar="M,M", help="of each GPU, in GiB")
-    add("--json", type=Path, metavar="FILE", help="write the answer as JSON too")
-    add("command", nargs=argparse.REMAINDER, help="what starts your training")
+    add("--gpus", type=_counts, default=GPUS, metavar="N,N", help="how many, each a rank")
+    add("--memory", type=_sizes, default=MEMORY, metavar="M,M", help="of each GPU, in GiB")
+    add("--step-ms", type=_milliseconds, metavar="MS",
+        help="what a step takes on one GPU, for an estimate of one on several")  # fmt: skip
     return parser
 
 
 def _counts(text: str) -> list[int]:
-    found = [int(each) for each in text.split(",") if each.isdecimal()]
-    if len(found) != len(text.split(",")) or min(found) < 1:
+    counts = [int(each) for each in text.split(",") if each.isdecimal()]
+    if len(counts) != len(text.split(",")) or min(counts) < 1:
         raise argparse.ArgumentTypeError(f"whole numbers with commas between, not {text}")
-    return sorted(set(found))
+    return sorted(set(counts))
 
 
 def _sizes(text: str) -> list[int]:
-    try:
-        found = [float(each) for each in text.split(",")]
-    except ValueError:
-        found = []
-    if not found or min(found) <= 0:
+    sizes = [_positive(each) for each in text.split(",")]
+    if None in sizes:
         raise argparse.ArgumentTypeError(f"sizes in GiB with commas between, not {text}")
-    return sorted({int(each * words.GIB) for each in found})
+    return sorted({int(each * words.GIB) for each in sizes})
+
+
+def _milliseconds(text: str) -> float:
+    if (milliseconds := _positive(text)) is None:
+        raise argparse.ArgumentTypeError(f"milliseconds, not {text}")
+    return milliseconds
+
+
+def _positive(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if 0 < number < float("inf") else None

@@ -14,22 +14,22 @@ COLOURS = {kind: palette.rank_colour(index) for index, kind in enumerate(KINDS)}
 
 def draw(answer: Result) -> Picture:
     """A panel for each rehearsal, all on one scale."""
-    found = answer.rehearsals
+    rehearsals = answer.rehearsals
     highest = max(max(run.peak for run in answer.runs), *_near(answer))
     parts = [svg.legend(LEFT, TOP - 34, [("solid", COLOURS[kind], kind) for kind in KINDS])]
-    for index, each in enumerate(found):
+    for index, each in enumerate(rehearsals):
         parts += _panel(answer, each, TOP + index * (HEIGHT + GAP), highest)
-    said = "; ".join(
+    verdicts = "; ".join(
         f"{words.plural(run.rehearsal.ranks, 'GPU')} of {card(run.memory)}: "
         f"{'fits' if run.fits else 'does not fit'}"
         for run in answer.runs
     )
     return svg.card(
-        TOP + len(found) * (HEIGHT + GAP) + 8,
+        TOP + len(rehearsals) * (HEIGHT + GAP) + 8,
         _title(answer),
         parts,
         subtitle="GiB on each GPU over the rehearsed steps; grey: what lies beside tensors",
-        alt=f"Memory over the steps, by kind. {said}.",
+        alt=f"Memory over the steps, by kind. {verdicts}.",
     )
 
 
@@ -48,22 +48,23 @@ def _near(answer: Result) -> list[int]:
     return [run.memory for run in answer.runs if run.memory <= 3 * peak] or [0]
 
 
-def _panel(answer: Result, found: Rehearsal, top: float, highest: int) -> list[str]:
+def _panel(answer: Result, rehearsal: Rehearsal, top: float, highest: int) -> list[str]:
     bottom = top + HEIGHT
     scale = HEIGHT / highest
-    series = found.account.series
+    series = rehearsal.account.series
     last = max(1.0, series[-1][0]) if series else 1.0
     xs = [LEFT + (RIGHT - LEFT) * time / last for time, _ in series]
-    beside = next(run for run in answer.runs if run.rehearsal is found).peak - found.account.peak
-    floor = [bottom - beside * scale] * len(xs)
-    parts = [svg.rect(LEFT, floor[0] if floor else bottom, RIGHT - LEFT, beside * scale,
+    run = next(run for run in answer.runs if run.rehearsal is rehearsal)
+    overhead = run.peak - rehearsal.account.peak
+    floor = [bottom - overhead * scale] * len(xs)
+    parts = [svg.rect(LEFT, floor[0] if floor else bottom, RIGHT - LEFT, overhead * scale,
                       fill=palette.tint(palette.MUTED, 0.5))]  # fmt: skip
     for kind in KINDS:
         upper = [y - held[kind] * scale for y, (_, held) in zip(floor, series, strict=True)]
         outline = [*zip(xs, upper, strict=True), *reversed(list(zip(xs, floor, strict=True)))]
         parts.append(svg.polygon(outline, COLOURS[kind]))
         floor = upper
-    parts.append(svg.text(LEFT, top - 8, words.plural(found.ranks, "GPU"), bold=True))
+    parts.append(svg.text(LEFT, top - 8, words.plural(rehearsal.ranks, "GPU"), bold=True))
     parts.append(svg.line(LEFT, bottom, RIGHT, bottom))
     parts.append(svg.text(LEFT - 8, bottom + 4, "0", anchor="end", colour=palette.MUTED))
     for size in sorted({run.memory for run in answer.runs if run.memory <= highest}):

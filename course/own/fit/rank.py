@@ -28,6 +28,8 @@ from course.own.fit.torch_insides import (
 )
 from course.pretended import pretend_torch_cuda
 
+FSDP = "torch/distributed/fsdp/_fully_shard/"
+
 
 def install(ranks: int, ledger: Ledger) -> None:
     """Make this process rank 0 of `ranks`, each on a GPU of its own, from now on.
@@ -155,11 +157,25 @@ def _install_autocast() -> None:
 
 
 def _install_moves(ledger: Ledger) -> None:
-    """What goes to a GPU stays where it is, and counts as being there: torch refuses the journey.
+    """What goes to a GPU is a copy on the CPU that counts as being there, since there is no GPU.
 
-    A copy is made as on a real one, if the tensor does not lie there yet.
+    All tensors say that they are on the CPU. So `x.to(y.device)` moves nothing, and only "cpu" as a
+    word, `cpu()` and FSDP's own code bring a tensor back to the host.
     """
-    to, empty = torch.Tensor.to, nn.Module.to_empty
+    to, empty, to_all = torch.Tensor.to, nn.Module.to_empty, nn.Module.to
+
+    def placed(tensor: torch.Tensor, dtype: Any = None, copy: bool = False) -> torch.Tensor:
+        new = copy or not (hasattr(tensor, "_local_tensor") or ledger.lies_on_gpu(tensor))
+        result = to(tensor, dtype=dtype or tensor.dtype, copy=new)
+        ledger.put_on_gpu(result)
+        return result
+
+    def returned(tensor: torch.Tensor, dtype: Any = None, copy: bool = False) -> torch.Tensor:
+        from_gpu = ledger.lies_on_gpu(tensor)
+        result = to(tensor, dtype=dtype or tensor.dtype, copy=copy or from_gpu)
+        if from_gpu:
+            ledger.take_from_gpu(result)
+        return result
 
     @wraps(to)
     def moved(self: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
@@ -167,12 +183,21 @@ def _install_moves(ledger: Ledger) -> None:
             args = (torch.device("cuda", args[0]), *args[1:])
         copy = kwargs.pop("copy", False)
         device, dtype, _, _ = parse_to(*args, **kwargs)
-        if device is None or device.type != "cuda":
-            return to(self, *args, copy=copy, **kwargs)
-        there = hasattr(self, "_local_tensor") or ledger.lies_on_gpu(self)
-        result = to(self, dtype=dtype or self.dtype, copy=copy or not there)
-        ledger.put_on_gpu(result)
-        return result
+        if device is not None and device.type == "cuda":
+            return placed(self, dtype, copy)
+        if _names_cpu(*args, **kwargs):
+            return returned(self, dtype, copy)
+        by_fsdp = FSDP in sys._getframe(1).f_code.co_filename  # it offloads
+        if device is not None and by_fsdp and ledger.record.uses_gpu:
+            move = returned if ledger.lies_on_gpu(self) else placed
+            return move(self, dtype, copy)
+        return to(self, *args, copy=copy, **kwargs)
+
+    @wraps(to_all)
+    def moved_all(self: nn.Module, *args: Any, **kwargs: Any) -> nn.Module:
+        if _names_cpu(*args, **kwargs):
+            self.cpu()
+        return to_all(self, *args, **kwargs)
 
     @wraps(empty)
     def emptied(self: nn.Module, *, device: Any, recurse: bool = True) -> nn.Module:
@@ -182,10 +207,16 @@ def _install_moves(ledger: Ledger) -> None:
                 ledger.put_on_gpu(tensor)
         return self
 
-    torch.Tensor.to, nn.Module.to_empty = moved, emptied
-    torch.Tensor.cuda = lambda self, *args, **kwargs: moved(self, "cuda")
+    torch.Tensor.to, nn.Module.to, nn.Module.to_empty = moved, moved_all, emptied
+    torch.Tensor.cuda = lambda self, *args, **kwargs: placed(self)
+    torch.Tensor.cpu = lambda self, *args, **kwargs: returned(self)
     for name in ("tensor", "as_tensor", "asarray"):
         setattr(torch, name, _made_there(getattr(torch, name), moved))
+
+
+def _names_cpu(device: Any = None, *args: Any, **kwargs: Any) -> bool:
+    """Whether the first argument of a move is the word for the CPU."""
+    return isinstance(device, str) and device.startswith("cpu")
 
 
 def _install_lists(ledger: Ledger) -> None:

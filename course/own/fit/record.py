@@ -16,6 +16,19 @@ class Storage:
     on_gpu: bool = False
 
 
+@dataclass(frozen=True)
+class Message:
+    """A collective as a ring of its ranks carries it.
+
+    `when` is the number of events before it, `hops` how many messages follow one another, and
+    `nbytes` what they carry: the least that each rank must send.
+    """
+
+    when: int
+    hops: int
+    nbytes: float
+
+
 @dataclass
 class Record:
     """What has happened: `events` are changes in bytes of a storage, by its number, in order."""
@@ -24,4 +37,5 @@ class Record:
     events: list[tuple[int, int]] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)  # the events before the end of each step
     moments: list[tuple[int, str]] = field(default_factory=list)  # since which event, what it does
+    messages: list[Message] = field(default_factory=list)
     uses_gpu: bool = False

@@ -98,8 +98,8 @@ def rehearse(request: dict, ranks_are_real: bool = False) -> dict:
         answers.install()
         rank.install(request["ranks"], ledger)
     moments.install()
-    changed = Changes(request.get("changes", {}))
-    changed.install()
+    changes = Changes(request.get("changes", {}))
+    changes.install()
     error = None
     sys.argv = [script, *words]
     if not request.get("module"):
@@ -119,9 +119,13 @@ def rehearse(request: dict, ranks_are_real: bool = False) -> dict:
     failed = error or _nothing(moments)
     if failed:
         return {"failed": failed}
-    found = account.add_up(ledger.record).plain()
-    return {"account": found, "assumed": list(answers.assumed), "notes": list(moments.notes),
-            "made": sorted(changed.made), "batch": changed.batch_size}  # fmt: skip
+    return {
+        "account": account.add_up(ledger.record).plain(),
+        "assumed": list(answers.assumed),
+        "notes": list(moments.notes),
+        "made": sorted(changes.made),
+        "batch": changes.batch_size,
+    }
 
 
 def _really(function: Any, given: list, args: tuple, kwargs: dict) -> Any:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from course.own.fit import beside
+from course.own.fit import overhead
 from course.own.fit.stage import Rehearsal
 
 
@@ -17,7 +17,7 @@ class Run:
     @property
     def peak(self) -> int:
         """The bytes that each GPU must have: the tensors at their most, and what lies beside."""
-        return self.rehearsal.account.peak + beside.nbytes(self.rehearsal.ranks)
+        return self.rehearsal.account.peak + overhead.nbytes(self.rehearsal.ranks)
 
     @property
     def fits(self) -> bool:
@@ -27,9 +27,9 @@ class Run:
     @property
     def by(self) -> dict[str, int]:
         """The bytes of each kind at the peak; what is not of tensors counts as other."""
-        found = dict(self.rehearsal.account.by)
-        found["other"] += beside.nbytes(self.rehearsal.ranks)
-        return found
+        kinds = dict(self.rehearsal.account.by)
+        kinds["other"] += overhead.nbytes(self.rehearsal.ranks)
+        return kinds
 
     def plain(self) -> dict:
         """As JSON."""
@@ -63,6 +63,7 @@ class Result:
     target: Run | None = None
     advice: list[Advice] = field(default_factory=list)
     largest: tuple[int, Run] | None = None  # the largest batch of loaders that fits, and its run
+    alone: float | None = None  # the seconds of a step on one GPU, if the user knows them
 
     @cached_property
     def rehearsals(self) -> list[Rehearsal]:

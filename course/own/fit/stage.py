@@ -57,10 +57,10 @@ class Stage:
 
     def rehearse(self, ranks: int, **changes: object) -> Rehearsal:
         """With that many ranks; raises `NotFollowed` with the reason if it cannot be followed."""
-        (found,) = self.together([(ranks, changes)])
-        if isinstance(found, NotFollowed):
-            raise found
-        return found
+        (outcome,) = self.together([(ranks, changes)])
+        if isinstance(outcome, NotFollowed):
+            raise outcome
+        return outcome
 
     def together(self, wishes: Sequence[tuple[int, dict]]) -> list[Rehearsal | NotFollowed]:
         """With those ranks and changes, each on a core; raises `CourseError` if none can be."""
@@ -81,7 +81,7 @@ class Stage:
             last = self._errors.read().strip().splitlines() or ["no reason was given"]
             raise CourseError(f"Nothing can be rehearsed here: {last[-1]}")
         pairs = zip(wishes, json.loads(answer), strict=True)
-        return [_outcome(ranks, found) for (ranks, _), found in pairs]
+        return [_outcome(ranks, outcome) for (ranks, _), outcome in pairs]
 
     def close(self) -> None:
         """End the process, and a rehearsal that still goes on."""
@@ -92,17 +92,17 @@ class Stage:
         self._errors.close()
 
 
-def _outcome(ranks: int, found: dict) -> Rehearsal | NotFollowed:
-    if "failed" in found:
-        return NotFollowed(found["failed"], found["output"])
-    return Rehearsal(ranks, **found | {"account": Account(**found["account"])})
+def _outcome(ranks: int, answer: dict) -> Rehearsal | NotFollowed:
+    if "failed" in answer:
+        return NotFollowed(answer["failed"], answer["output"])
+    return Rehearsal(ranks, **answer | {"account": Account.of(answer["account"])})
 
 
 @contextmanager
 def stage(script: Script) -> Iterator[Stage]:
     """A stage that is closed at the end."""
-    found = Stage(script)
+    opened = Stage(script)
     try:
-        yield found
+        yield opened
     finally:
-        found.close()
+        opened.close()

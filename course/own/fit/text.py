@@ -1,9 +1,10 @@
 """The answer of `fit` in words."""
 
 from course.core import words
-from course.own.fit import beside
+from course.own.fit import overhead
 from course.own.fit.record import KINDS
 from course.own.fit.result import Result, Run
+from course.own.fit.stage import Rehearsal
 from course.own.say.paragraph import paragraph
 
 COUNTED = {
@@ -14,19 +15,18 @@ COUNTED = {
     "buffers": "counted; the buckets of DDP, whole weights and messages of FSDP",
     "other": "counted; batches, and what the script makes outside of its passes",
 }
+HOST = "counted; weights, gradients and optimizer there, at their most"
 
 
 def text(answer: Result) -> str:
     """Return the whole answer: the table, and a paragraph for each sentence."""
     lines = [*map(_verdict, answer.runs), "", *_table(answer)]
-    sentences = [*_advice(answer), *_doubts(answer)]
+    sentences = [*_advice(answer), *_costs(answer), *_doubts(answer)]
     return "\n".join([*lines, *map(paragraph, sentences)])
 
 
 def gib(nbytes: float) -> str:
-    """A size to the hundredth of a GiB, or of a MiB if it is small."""
-    if 0 < nbytes < words.GIB / 10:
-        return f"{nbytes / words.MIB:,.2f} MiB"
+    """A size to the hundredth of a GiB."""
     return f"{nbytes / words.GIB:,.2f} GiB"
 
 
@@ -46,24 +46,38 @@ def _verdict(run: Run) -> str:
 
 def _table(answer: Result) -> list[str]:
     """The bytes by kind at the peak, for each number of GPUs, and where each comes from."""
-    found = answer.rehearsals
-    head = "".join(f"{words.plural(each.ranks, 'GPU'):>13}" for each in found)
-    lines = [f"{'at the peak':24}{head}"]
+    rehearsals = answer.rehearsals
+    is_small = max(each.account.peak for each in rehearsals) < words.GIB
+    unit = ("MiB", words.MIB) if is_small else ("GiB", words.GIB)
+    heads = [words.plural(each.ranks, "GPU") for each in rehearsals]
+    lines = [_row(f"{unit[0]} at the peak", heads)]
     for kind in KINDS:
-        sizes = "".join(f"{gib(each.account.by[kind]):>13}" for each in found)
-        lines.append(f"{kind:24}{sizes}  {COUNTED[kind]}")
-    for part in beside.parts(max(each.ranks for each in found)):
-        sizes = "".join(
-            f"{gib(part.nbytes if part in beside.parts(each.ranks) else 0):>13}" for each in found
-        )
-        lines.append(f"{part.name:24}{sizes}  from documents, not measured")
-    for each in found:
+        sizes = [_in(unit[1], each.account.by[kind]) for each in rehearsals]
+        lines.append(_row(kind, sizes, COUNTED[kind]))
+    for part in overhead.parts(max(each.ranks for each in rehearsals)):
+        has_it = [part in overhead.parts(each.ranks) for each in rehearsals]
+        sizes = [_in(unit[1], part.nbytes * has) for has in has_it]
+        lines.append(_row(part.name, sizes, part.source))
+    if any(each.account.host for each in rehearsals):
+        sizes = [_in(unit[1], each.account.host) for each in rehearsals]
+        lines.append(_row("on the host, per GPU", sizes, HOST))
+    for each in rehearsals:
         account = each.account
         lines.append(
             f"The peak with {words.plural(each.ranks, 'GPU')}: step {account.step}, "
             f"{account.moment}, {account.at or 'not in a line of the script'}."
         )
     return lines
+
+
+def _row(name: str, sizes: list[str], source: str = "") -> str:
+    return f"{name:24}{''.join(f'{size:>11}' for size in sizes)}  {source}".rstrip()
+
+
+def _in(unit: int, nbytes: int) -> str:
+    """A size in a unit: '0' for nothing, and never '0.00' for something."""
+    number = f"{nbytes / unit:,.2f}"
+    return "0" if not nbytes else "< 0.01" if number == "0.00" else number
 
 
 def _advice(answer: Result) -> list[str]:
@@ -84,6 +98,36 @@ def _advice(answer: Result) -> list[str]:
             f"{card(run.memory)}: {batch} per GPU, {gib(run.peak)} each."
         )
     return lines
+
+
+def _costs(answer: Result) -> list[str]:
+    """The messages of a step, and how long it may take with them."""
+    lines = []
+    for each in answer.rehearsals:
+        traffic, gpus = each.account.traffic, words.plural(each.ranks, "GPU")
+        if each.ranks == 1 or not traffic.messages:
+            continue
+        line = (
+            f"A step with {gpus}: {words.plural(round(traffic.messages), 'collective')}, for which "
+            f"each GPU sends {words.size(traffic.nbytes, 3)}."
+        )
+        if answer.alone:
+            line += (
+                f" An estimate, if it takes {words.duration(answer.alone)} on one GPU with a batch "
+                f"as large as each has here: {_times(each, answer.alone)}."
+            )
+        lines.append(line)
+    return lines
+
+
+def _times(rehearsal: Rehearsal, alone: float) -> str:
+    from course.own.fit import costs  # slow to import
+
+    return "; ".join(
+        f"{words.duration(alone)} to {words.duration(each.longest)} over {each.link} as in "
+        f"{each.machine} ({each.by})"
+        for each in costs.forecasts(rehearsal, alone)
+    )
 
 
 def _doubts(answer: Result) -> list[str]:

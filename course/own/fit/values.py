@@ -97,7 +97,7 @@ class Values:
                 value = plain(tensor.dtype, 1 if known is None else known)
                 return torch.full(tensor.shape, value, dtype=tensor.dtype)
 
-        def asked(real: Any) -> Any:
+        def answering(real: Any) -> Any:
             def ask(self: Tensor, *args: Any, **kwargs: Any) -> Any:
                 if isinstance(self, FakeTensor):
                     self = filled(self)
@@ -107,7 +107,7 @@ class Values:
             return ask
 
         for name in ("tolist", "numpy", "__array__"):
-            setattr(Tensor, name, asked(getattr(Tensor, name)))
+            setattr(Tensor, name, answering(getattr(Tensor, name)))
         Tensor.__format__ = _formatted(Tensor.__format__)
         torch.utils.swap_tensors = _swapped(torch.utils.swap_tensors)
 

@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from course.own.fit import answer, beside, result
-from course.own.fit.account import Account
+from course.own.fit import answer, costs, overhead
+from course.own.fit.account import Account, Traffic
 from course.own.fit.record import KINDS
+from course.own.fit.result import Run
 from course.own.fit.stage import NotFollowed, Rehearsal
 
 GIB = 2**30
+TRAFFIC = Traffic(messages=4, hops=56, nbytes=7e9)  # 8 GPUs all-reduce 4 GB
 
 
 class Made:
@@ -17,7 +19,7 @@ class Made:
 
     def __init__(self, batch: int | None = 16) -> None:
         self.batch = batch
-        self.asked: list[dict] = []
+        self.requests: list[dict] = []
 
     def together(self, wishes: list[tuple[int, dict]]) -> list[Rehearsal | NotFollowed]:
         return [self._outcome(ranks, changes) for ranks, changes in wishes]
@@ -29,75 +31,110 @@ class Made:
             return error
 
     def rehearse(self, ranks: int, **changes: object) -> Rehearsal:
-        self.asked.append(changes)
+        self.requests.append(changes)
         if "checkpoint" in changes:
             raise NotFollowed("it fails then", "")
         batch = changes.get("batch", self.batch)
         weights = 2 * GIB // (ranks if "shard" in changes else 1)
+        weights = 0 if "offload" in changes else weights
         activations = GIB // 4 * (batch or 16) // (2 if "autocast" in changes else 1)
         by = dict.fromkeys(KINDS, 0) | {"weights": weights, "activations": activations}
         series = [(0.0, by), (1.0, by), (3.0, by)]
         peak = weights + activations
-        account = Account(peak, by, "train.py:41", 2, "backward", series, 3, True)
-        made = [each for each in ("batch", "autocast", "shard") if each in changes]
+        account = Account(peak, by, "train.py:41", 2, "backward", series, 3, True, 0, TRAFFIC)
+        made = [each for each in ("batch", "autocast", "shard", "offload") if each in changes]
         return Rehearsal(ranks, account, ["train.py:57"], [], made, self.batch)
 
 
 def test_what_fits_needs_no_advice_but_the_largest_batch() -> None:
-    found = answer.answer(Made(), [1, 2], [24 * GIB])
-    assert [run.fits for run in found.runs] == [True, True]
-    assert found.advice == [] and found.target is None
-    batch, run = found.largest
+    result = answer.answer(Made(), [1, 2], [24 * GIB])
+    assert [run.fits for run in result.runs] == [True, True]
+    assert result.advice == [] and result.target is None
+    batch, run = result.largest
     assert run.peak <= 24 * GIB < run.peak + GIB // 4
-    assert batch == (24 * GIB - 2 * GIB - beside.nbytes(2)) // (GIB // 4)
+    assert batch == (24 * GIB - 2 * GIB - overhead.nbytes(2)) // (GIB // 4)
 
 
 def test_what_does_not_fit_is_tried_with_changes() -> None:
     stage = Made()
-    memory = 3 * GIB + beside.nbytes(4)  # room for 4 samples
-    found = answer.answer(stage, [1, 4], [memory])
-    assert [run.fits for run in found.runs] == [False, False]
-    assert found.target.rehearsal.ranks == 4
-    first_words = [each.do.split()[0] for each in found.advice]
-    assert first_words == ["batches", "batches", "bfloat16", "fully_shard"]
-    assert {"batch": 4, "passes": 4} in stage.asked  # it fits, so no smaller one is tried
-    assert {"batch": 2, "passes": 8} not in stage.asked
-    assert all(each.peak > 0 for each in found.advice)
+    memory = 3 * GIB + overhead.nbytes(4)  # room for 4 samples
+    result = answer.answer(stage, [1, 4], [memory])
+    assert [run.fits for run in result.runs] == [False, False]
+    assert result.target.rehearsal.ranks == 4
+    first_words = [each.do.split()[0] for each in result.advice]
+    assert first_words == ["batches", "batches", "bfloat16", "fully_shard", "fully_shard"]
+    assert {"batch": 4, "passes": 4} in stage.requests  # it fits, so no smaller one is tried
+    assert {"batch": 2, "passes": 8} not in stage.requests
+    assert all(each.peak > 0 for each in result.advice)
 
 
 def test_the_json_is_as_promised() -> None:
-    found = answer.answer(Made(), [1], [5 * GIB]).plain()
-    (run,) = found["runs"]
-    assert set(found) == {"runs", "advice", "assumed"}
+    result = answer.answer(Made(), [1], [5 * GIB]).plain()
+    (run,) = result["runs"]
+    assert set(result) == {"runs", "advice", "assumed"}
     assert set(run) == {"gpus", "memory_bytes", "fits", "peak_bytes", "at", "by"}
     assert set(run["by"]) == set(KINDS) and sum(run["by"].values()) == run["peak_bytes"]
-    assert run["at"] == "train.py:41" and found["assumed"] == ["train.py:57"]
-    assert all(set(each) == {"do", "peak_bytes"} for each in found["advice"])
+    assert run["at"] == "train.py:41" and result["assumed"] == ["train.py:57"]
+    assert all(set(each) == {"do", "peak_bytes"} for each in result["advice"])
 
 
 def test_a_script_without_loaders_gets_no_advice_on_batches() -> None:
-    found = answer.answer(Made(batch=None), [2], [5 * GIB])
-    assert found.largest is None
-    assert not any("batches" in each.do for each in found.advice)
+    result = answer.answer(Made(batch=None), [2], [5 * GIB])
+    assert result.largest is None
+    assert not any("batches" in each.do for each in result.advice)
+
+
+def test_a_sharded_script_may_fit_on_more_gpus() -> None:
+    stage = Made()
+    plain = stage.rehearse
+    stage.rehearse = lambda ranks, **changes: plain(ranks, **changes | {"shard": True})
+    result = answer.answer(stage, [1], [5 * GIB])
+    (advice,) = [each for each in result.advice if each.do == "2 GPUs"]
+    assert advice.peak == plain(2, shard=True).account.peak + overhead.nbytes(2)
+
+
+def test_an_estimate_lies_between_all_messages_hidden_and_none() -> None:
+    result = answer.answer(Made(), [8, 16], [80 * GIB])
+    result.alone = 0.25
+    near, far = [list(costs.forecasts(each, 0.25)) for each in result.rehearsals]
+    seconds = {each.link: each.longest for each in near}
+    assert seconds["NVLink"] == pytest.approx(0.25 + 7 / 432, rel=0.01)  # 432 GB/s, as fitted
+    assert seconds["PCIe"] == pytest.approx(0.25 + 7 / 4.88, rel=0.02)
+    assert [each.link for each in far] == ["EFA between nodes"]
+    text = " ".join(str(result).split())
+    assert "4 collectives, for which each GPU sends 6.52 GiB" in text
+    assert "250 ms to 266 ms over NVLink" in text
+
+
+def test_small_sizes_are_in_mib_and_nothing_is_zero() -> None:
+    result = answer.answer(Made(batch=None), [1], [80 * GIB])
+    assert "GiB at the peak" in str(result)
+    by = dict.fromkeys(KINDS, 0) | {"weights": 3 * 2**20, "other": 8}
+    small = replace(result.rehearsals[0].account, peak=3 * 2**20, by=by)
+    run = Run(replace(result.rehearsals[0], account=small), GIB)
+    head, weights, gradients, *_, other = str(answer.Answer([run])).splitlines()[2:9]
+    assert head.split() == ["MiB", "at", "the", "peak", "1", "GPU"]
+    assert weights.split()[1] == "3.00" and gradients.split()[1] == "0"
+    assert other.split()[1:3] == ["<", "0.01"]
 
 
 def test_words_and_picture_name_each_run() -> None:
-    found = answer.answer(Made(), [1, 8], [5 * GIB, 80 * GIB])
-    text = str(found)
+    result = answer.answer(Made(), [1, 8], [5 * GIB, 80 * GIB])
+    text = str(result)
     assert text.count("does not fit  ") == 2 and text.count("fits          ") == 2
     assert "train.py:57" in text and "not measured" in text
     assert max(map(len, text.splitlines())) <= 140
-    assert "8 GPUs of 80 GiB: fits" in found.picture.alt
+    assert "8 GPUs of 80 GiB: fits" in result.picture.alt
 
 
 def test_one_rank_has_no_nccl() -> None:
-    assert beside.nbytes(1) < beside.nbytes(2)
-    assert all(part.address.startswith("https://") for part in beside.parts(2))
+    assert overhead.nbytes(1) < overhead.nbytes(2)
+    assert all(part.address.startswith("https://") for part in overhead.parts(2))
 
 
 @pytest.mark.parametrize("peak", [0, 1])
 def test_to_the_byte(peak: int) -> None:
     made = Made().rehearse(1)
-    exact = made.account.peak + beside.nbytes(1)
+    exact = made.account.peak + overhead.nbytes(1)
     account = replace(made.account, peak=made.account.peak + peak)
-    assert result.Run(replace(made, account=account), exact).fits is (peak == 0)
+    assert Run(replace(made, account=account), exact).fits is (peak == 0)

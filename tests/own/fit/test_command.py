@@ -23,13 +23,13 @@ def test_the_script_and_its_words(
 ) -> None:
     (tmp_path / "train.py").touch()
     monkeypatch.chdir(tmp_path)
-    found = command.script(words.split())
-    assert (found.name, found.words) == ("train.py", ["--batch-size", "8"])
+    script = command.script(words.split())
+    assert (script.name, script.words) == ("train.py", ["--batch-size", "8"])
 
 
 def test_a_module() -> None:
-    found = command.script(["torchrun", "-m", "package.train", "--lr", "1"])
-    assert found.is_module and found.name == "package.train" and found.words == ["--lr", "1"]
+    script = command.script(["torchrun", "-m", "package.train", "--lr", "1"])
+    assert script.is_module and script.name == "package.train" and script.words == ["--lr", "1"]
 
 
 @pytest.mark.parametrize(

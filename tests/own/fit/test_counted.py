@@ -4,17 +4,23 @@ Both are counted by the same ledger, in processes that `tests/tools/count_bytes.
 """
 
 import json
+import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from support.launching import clean_environment
 
 from course.core import ROOT
+from course.own.fit import stage
+from course.own.fit.account import KEPT
+from course.own.fit.command import Script
 
 TOOL = ROOT / "tests" / "tools" / "count_bytes.py"
 OWN, ZOO = Path(__file__).with_name("scripts"), Path(__file__).parents[1] / "zoo"
+CURES = OWN / "cures.py"
 EACH_TIME = [OWN / "no_sync.py", OWN / "hsdp.py"]
 OTHERS = [
     *(OWN / f"{name}.py" for name in (
@@ -34,31 +40,32 @@ PEAK, KIND = 0.05, 0.03
 SMALL = 0.003  # of the peak: a kind of no more need not be right
 
 
-def counted(ranks: str, scripts: list[Path]) -> list[dict]:
-    """What the tool prints of these scripts."""
+def counted(ranks: str, commands: Sequence[Sequence[str | Path]]) -> list[dict]:
+    """What the tool prints of these scripts and their words."""
     env = clean_environment() | {"PYTHONPATH": f"{ROOT / 'tests'}:{ROOT}"}
-    command = [sys.executable, "-W", "ignore", str(TOOL), ranks, *map(str, scripts)]
+    quoted = [shlex.join(map(str, words)) for words in commands]
+    command = [sys.executable, "-W", "ignore", str(TOOL), ranks, *quoted]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
-def compare(found: dict) -> None:
+def compare(count: dict) -> None:
     """Raise if a rehearsal is not what was counted."""
-    name = f"{Path(found['script']).stem} on {found['ranks']} ranks"
-    assert "account" in found["rehearsed"], (name, found["rehearsed"])
-    assert "account" in found["real"], (name, found["real"])
-    told, real = found["rehearsed"]["account"], found["real"]["account"]
-    assert told["peak"] == pytest.approx(real["peak"], rel=PEAK), name
+    name = f"{Path(count['script']).stem} on {count['ranks']} ranks"
+    assert "account" in count["rehearsed"], (name, count["rehearsed"])
+    assert "account" in count["real"], (name, count["real"])
+    rehearsed, real = count["rehearsed"]["account"], count["real"]["account"]
+    assert rehearsed["peak"] == pytest.approx(real["peak"], rel=PEAK), name
     for kind, nbytes in real["by"].items():
         most = SMALL * real["peak"]
-        assert told["by"][kind] == pytest.approx(nbytes, rel=KIND, abs=most), (name, kind)
+        assert rehearsed["by"][kind] == pytest.approx(nbytes, rel=KIND, abs=most), (name, kind)
 
 
 @pytest.mark.slow
 def test_two_scripts_each_time() -> None:
-    found = counted("2", EACH_TIME)
-    assert len(found) == len(EACH_TIME)
-    for each in found:
+    counts = counted("2", [[script] for script in EACH_TIME])
+    assert len(counts) == len(EACH_TIME)
+    for each in counts:
         compare(each)
 
 
@@ -66,9 +73,9 @@ def test_two_scripts_each_time() -> None:
 @pytest.mark.sampled
 @pytest.mark.parametrize("script", OTHERS, ids=lambda path: path.stem)
 def test_the_others_on_one_and_two_ranks(script: Path) -> None:
-    found = counted("1,2", [script])
-    assert len(found) == 2
-    for each in found:
+    counts = counted("1,2", [[script]])
+    assert len(counts) == 2
+    for each in counts:
         compare(each)
 
 
@@ -76,5 +83,37 @@ def test_the_others_on_one_and_two_ranks(script: Path) -> None:
 @pytest.mark.sampled
 @pytest.mark.parametrize("script", EACH_TIME, ids=lambda path: path.stem)
 def test_four_ranks(script: Path) -> None:
-    (found,) = counted("4", [script])
-    compare(found)
+    (count,) = counted("4", [[script]])
+    compare(count)
+
+
+@pytest.mark.slow
+@pytest.mark.sampled
+@pytest.mark.parametrize("model", ["layers", "bert", "decoder"])
+def test_advice_has_the_bytes_of_the_real_run_that_follows_it(model: str) -> None:
+    changes = [{"passes": 4}, {"autocast": True}, {"checkpoint": True}, {"shard": True}]
+    cures = ["batch", "autocast", "checkpoint", "shard"]
+    with stage.stage(Script(str(CURES), ["cpu", model])) as rehearsals:
+        before = rehearsals.rehearse(2)
+        changes[0]["batch"] = before.batch // 4
+        advice = rehearsals.together([(2, each) for each in changes])
+    counts = counted("2", [[CURES, "cpu", model, cure] for cure in cures])
+    for rehearsal, count, cure in zip(advice, counts, cures, strict=True):
+        compare(count | {"rehearsed": {"account": rehearsal.account.plain()}})
+        assert rehearsal.account.peak != before.account.peak, cure
+
+
+@pytest.mark.slow
+@pytest.mark.sampled
+def test_offload_moves_to_the_host_what_a_shard_keeps() -> None:
+    with stage.stage(Script(str(CURES), ["cuda", "layers"])) as rehearsals:
+        offloaded = rehearsals.rehearse(2, offload=True).account
+    with stage.stage(Script(str(CURES), ["cuda", "layers", "offload"])) as rehearsals:
+        by_hand = rehearsals.rehearse(2).account
+    (count,) = counted("2", [[CURES, "cpu", "layers", "shard"]])
+    real = count["real"]["account"]
+    assert (offloaded.peak, offloaded.host) == (by_hand.peak, by_hand.host)
+    kept = [kind for kind in KEPT if not offloaded.by[kind]]
+    assert kept == list(KEPT)
+    sharded = [sum(by[kind] for kind in KEPT) for _, by in real["series"]]
+    assert offloaded.host == pytest.approx(max(sharded), rel=KIND)

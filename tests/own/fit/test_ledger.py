@@ -15,35 +15,35 @@ def ledger() -> Ledger:
     return Ledger(Lines(__file__), lambda function, given, args, kwargs: function(*args, **kwargs))
 
 
-def held(found: Ledger) -> Account:
-    return add_up(found.record)
+def account_of(book: Ledger) -> Account:
+    return add_up(book.record)
 
 
 def test_the_peak_is_of_what_lives_together() -> None:
-    with ledger() as found:
+    with ledger() as book:
         for _ in range(3):
             torch.zeros(MIB // 4)
         both = torch.zeros(MIB // 4), torch.zeros(MIB // 4)
     del both
-    assert held(found).peak == 2 * MIB
-    assert held(found).at.startswith("test_ledger.py:")
+    assert account_of(book).peak == 2 * MIB
+    assert account_of(book).at.startswith("test_ledger.py:")
 
 
 def test_views_and_changes_in_place_are_no_memory() -> None:
-    with ledger() as found:
+    with ledger() as book:
         tensor = torch.zeros(MIB // 4)
         tensor.view(2, -1).add_(1)
-    assert held(found).peak == MIB
+    assert account_of(book).peak == MIB
 
 
 def test_a_kind_that_is_known_later_counts_from_the_first() -> None:
-    with ledger() as found:
+    with ledger() as book:
         weight = nn.Parameter(torch.zeros(MIB // 4))
-        found.begin("forward", "activations")
+        book.begin("forward", "activations")
         product = weight * 2
-        found.mark([weight], "weights")
-        found.mark([weight], "optimizer")  # ranks lower
-    assert held(found).by == {
+        book.mark([weight], "weights")
+        book.mark([weight], "optimizer")  # ranks lower
+    assert account_of(book).by == {
         "weights": MIB, "gradients": 0, "optimizer": 0, "buffers": 0, "activations": MIB,
         "other": 0,
     }  # fmt: skip
@@ -51,11 +51,11 @@ def test_a_kind_that_is_known_later_counts_from_the_first() -> None:
 
 
 def test_only_what_is_on_a_gpu_counts_once_one_is_used() -> None:
-    with ledger() as found:
+    with ledger() as book:
         host = torch.zeros(MIB // 4)
         there = host.to(dtype=torch.float64)
-        found.put_on_gpu(there)
+        book.put_on_gpu(there)
         more = there + 1
-    account = held(found)
+    account = account_of(book)
     assert account.uses_gpu and account.peak == 4 * MIB
     del more

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from course.core import CourseError
-from course.own import fit_answer
+from course.own import fit_answer, fit_parser, options, terminal
+from course.own.fit.answer import Answer
 
 pytestmark = pytest.mark.slow
 
@@ -48,6 +49,20 @@ BAD = {
 }
 
 
+OPTIONS = {
+    "no_gpus": (["--gpus", "0"], "whole numbers with commas between, not 0"),
+    "half_a_gpu": (["--gpus", "1,1.5"], "whole numbers with commas between, not 1,1.5"),
+    "no_size": (["--memory", "x"], "sizes in GiB with commas between, not x"),
+    "endless_size": (["--memory", "inf"], "sizes in GiB with commas between, not inf"),
+    "no_time": (["--step-ms", "0"], "milliseconds, not 0"),
+    "no_file": ([], "There is no script nowhere.py"),
+}
+
+
+def answered(*words: str) -> Answer:
+    return fit_answer(options.read(fit_parser("fit"), words))
+
+
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
     return tmp_path / "train.py"
@@ -55,11 +70,9 @@ def script(tmp_path: Path) -> Path:
 
 def test_an_unchanged_script_for_gpus(script: Path, tmp_path: Path) -> None:
     script.write_text(TRAINS)
-    found = tmp_path / "fit.json"
-    answer = fit_answer(
-        ["--gpus", "1", "--memory", "1,24", "--json", str(found), "--", "python", str(script)],
-        "fit",
-    )
+    file = tmp_path / "fit.json"
+    options = ("--gpus", "1", "--memory", "1,24", "--json", str(file))
+    answer = answered(*options, "--", "python", str(script))
     (rehearsal,) = answer.rehearsals
     by, weights = rehearsal.account.by, 4 * (1024 * 1024 + 1024)
     assert rehearsal.account.uses_gpu and rehearsal.batch == 64
@@ -68,7 +81,7 @@ def test_an_unchanged_script_for_gpus(script: Path, tmp_path: Path) -> None:
     assert by["gradients"] == weights  # the peak is in the step
     assert by["other"] < 4 * 4096 * 1024  # of the data, which is on the host
     assert answer.assumed == ["train.py:14"]
-    plain = json.loads(found.read_text())
+    plain = json.loads(file.read_text())
     assert [run["fits"] for run in plain["runs"]] == [False, True]
     assert plain["advice"]
     assert plain["tool"] == "fit" and plain["command"] == ["python", str(script)]
@@ -81,4 +94,40 @@ def test_a_bad_script_is_one_sentence(script: Path, name: str) -> None:
     text, says = BAD[name]
     script.write_text(text)
     with pytest.raises(CourseError, match=says):
-        fit_answer(["--gpus", "1", "--", "python", str(script)], "fit")
+        answered("--gpus", "1", "--", "python", str(script))
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_a_bad_option_is_one_sentence(name: str) -> None:
+    words, says = OPTIONS[name]
+    with pytest.raises(CourseError, match=says) as error:
+        answered(*words, "--", "torchrun", "nowhere.py")
+    assert "\n" not in str(error.value)
+
+
+def test_no_command_is_one_sentence() -> None:
+    with pytest.raises(CourseError, match="There is no command"):
+        answered("--gpus", "1")
+
+
+@pytest.mark.sampled
+def test_quiet_says_nothing_of_what_fits(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script.write_text(TRAINS)
+    command = ["--gpus", "1", "--quiet", "--memory"]
+    assert terminal.fit([*command, "24", "--", "python", str(script)]) == 0
+    assert capsys.readouterr().out == ""
+    assert terminal.fit([*command, "1", "--", "python", str(script)]) == 3
+    assert capsys.readouterr().out.startswith("does not fit")
+
+
+@pytest.mark.sampled
+def test_what_is_moved_to_the_host_leaves_the_gpu(script: Path) -> None:
+    mib = 2**20
+    begin, end = TRAINS.split("optimizer = ", 1)
+    peaks = []
+    for move in ("kept", "kept.cpu()", "kept.to('cpu')", "kept.to(kept.device)"):
+        kept = f"kept = torch.zeros({8 * mib // 4}, device=device)\nkept = {move}\n"
+        script.write_text(f"{begin}{kept}optimizer = {end}")
+        answer = answered("--gpus", "1", "--memory", "24", "--", "python", str(script))
+        peaks.append(answer.rehearsals[0].account.by["other"])
+    assert [other >= 8 * mib for other in peaks] == [True, False, False, True]

@@ -1,0 +1,47 @@
+"""What a step costs on several GPUs: how much longer its messages may make it.
+
+Messages travel while the GPU computes, as far as the script lets them. So an estimate has two ends:
+all of them hidden behind computation, or none. Their time follows the α–β model, fitted to
+all-reduces that others have published.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from course.charts import published
+from course.explore.models import alpha_beta
+from course.own.fit.stage import Rehearsal
+
+# Machines of one node, and of several.
+NEAR, FAR = ("8 H100", "4 GPUs over PCIe"), ("16 H100, 2 nodes",)
+ONE_NODE = 8  # GPUs
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """A step on GPUs with the `link` of a machine that others have measured.
+
+    `longest` has its seconds if no message is hidden.
+    """
+
+    link: str
+    machine: str
+    by: str
+    longest: float
+
+
+def forecasts(rehearsal: Rehearsal, alone: float) -> Iterator[Forecast]:
+    """For each machine, how long a step takes that takes `alone` seconds on one GPU."""
+    traffic = rehearsal.account.traffic
+    names = NEAR if rehearsal.ranks <= ONE_NODE else FAR
+    for curve in published.all_reduces():
+        if curve.name in names:
+            messages = _network(curve).seconds(traffic.hops, traffic.nbytes)
+            yield Forecast(curve.link, curve.machine, curve.by, alone + messages)
+
+
+def _network(curve: published.Curve) -> alpha_beta.AlphaBeta:
+    """The α and β of a machine, by its all-reduces of all sizes as rings."""
+    hops = 2 * (curve.ranks - 1)
+    sent = [(hops / curve.ranks * size, rate * 1e9) for size, rate in curve.figures]
+    return alpha_beta.fit((hops, nbytes, nbytes / rate) for nbytes, rate in sent)
