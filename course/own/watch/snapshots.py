@@ -94,6 +94,7 @@ class SnapshotWriter:
         self._moved = self._worked = time.monotonic()
         self._spent = (time.monotonic(), 0.0, 0, 0)
         self._lock = _thread.allocate_lock()
+        self.left: ThreadStack | None = None  # how the script ends itself without an exception
 
     def start(self) -> None:
         """Begin, and have the fault handler write to a file of ours if the script has no other.
@@ -117,6 +118,7 @@ class SnapshotWriter:
             if self.snapshot.ended:
                 return
             self.snapshot.ended = True
+            self.snapshot.error = self.left
             if error is not None:
                 self.snapshot.error = _thrown(error)
                 self.snapshot.unused = _unused(error)
@@ -158,7 +160,7 @@ class SnapshotWriter:
         names = {thread.ident: thread.name for thread in threading.enumerate()}
         errors = sys._current_exceptions()
         for ident in sorted(frames, key=lambda each: each != self._main):
-            stack = list(_walk(frames[ident]))
+            stack = list(walk(frames[ident]))
             if ident == self._main or any(file.endswith(C10D) for file, _, _ in stack):
                 found = errors.get(ident)
                 error = found[1] if isinstance(found, tuple) else found
@@ -203,7 +205,7 @@ class SnapshotWriter:
         part.replace(self._folder / "snapshot.json")
 
 
-def _walk(frame: FrameType | None) -> Iterator[tuple[str, int, str]]:
+def walk(frame: FrameType | None) -> Iterator[tuple[str, int, str]]:
     for _ in range(DEEP):
         if frame is None:
             return
@@ -227,10 +229,14 @@ def _thrown(error: BaseException) -> ThreadStack:
     """An exception as plain data: its message, its frames, and the user's line."""
     frames = traceback.extract_tb(error.__traceback__, limit=-DEEP)
     stack = [(each.filename, each.lineno or 0, each.name) for each in reversed(frames)]
+    return failure(traceback.format_exception_only(type(error), error)[-1].strip(), stack)
+
+
+def failure(text: str, stack: list[tuple[str, int, str]]) -> ThreadStack:
+    """Why a script failed, as plain data: a text, the frames, and the user's line."""
     own = next((each for each in stack if user_files.is_users(each[0])), None)
-    says = traceback.format_exception_only(type(error), error)[-1].strip()
     at = f"{os.path.basename(own[0])}:{own[1]}" if own else ""
-    return ThreadStack("", stack, says[:2000], at)
+    return ThreadStack("", stack, text[:2000], at)
 
 
 def _unused(error: BaseException) -> list[str]:

@@ -56,6 +56,23 @@ def test_a_script_is_run_as_alone(typed: object, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["sees.py"]
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["nosuch.py"], "can't open file"),
+        (["-m", "nosuch"], "No module named nosuch"),
+        (["-c", "import sys; sys.exit(4)"], "sys.exit(4)"),
+    ],
+)
+@pytest.mark.parametrize("tool", ["run", "why"])
+def test_what_ends_a_script_that_raises_nothing_is_said(
+    typed: object, tool: str, words: list[str], says: str
+) -> None:
+    done = typed(tool, "--", sys.executable, *words)
+    assert done.returncode in (1, 2, 4)
+    assert "Rank 0 failed first: " in done.stderr and says in " ".join(done.stderr.split())
+
+
 def test_a_hang_is_explained_to_people_and_programs(typed: object, tmp_path: Path) -> None:
     """To people as its page shows it."""
     (tmp_path / "train.py").write_text((PLANTS / "readme.py").read_text())
