@@ -172,7 +172,8 @@ def _undecided(budget: Budget, causes: list[Cause], blind: str) -> list[str]:
 
 
 def _too_near(causes: list[Cause]) -> bool:
-    """Whether the first cause could as well be the second."""
-    if len(causes) < 2 or causes[0].is_fact or causes[0].is_always_shown:
+    """Whether the first cause could as well be the second, if both are faults."""
+    faults = [cause for cause in causes if not cause.is_price and not isinstance(cause, Computing)]
+    if len(faults) < 2 or faults[0].is_fact or faults[0].is_always_shown:
         return False
-    return causes[0].share < NEAR * causes[1].share
+    return faults[0].share < NEAR * faults[1].share

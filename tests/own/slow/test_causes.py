@@ -7,8 +7,7 @@ from support.made_steps import MIB, STEP, computed, did, first, message, ranks, 
 
 from course.core import CourseError
 from course.own import Answer
-from course.own.slow.thresholds import CROWDED
-from course.own.watch.timeline import Ddp, RankReport
+from course.own.watch.timeline import Ddp
 
 # A message in which the first rank waits so long for the second.
 ONE_TO_ONE = message("recv", 50, 4 * MIB, "train.py:5")
@@ -153,30 +152,6 @@ def test_what_watching_took_is_said_where_it_is_much() -> None:
             step.end += 0.008
     said = " ".join(str(Answer(told)).split())
     assert "Watching itself took at least 8 ms of each step" in said
-
-
-@pytest.mark.parametrize("starved", [True, False])
-def test_a_straggler_on_a_crowded_machine_must_cost_more(starved: bool) -> None:
-    """Others have the cores: those for which ranks wait, or those that threads in C++ need."""
-    for late, of_step in ((40, 0.24), (80, 0.49)):
-        told = ranks(computed(forward=20), computed(forward=late), tail=2.0)
-        free, crowded = first(told), _crowded(told, starved)
-        assert free.cause == "straggler" and free.share == pytest.approx(of_step, abs=0.01)
-        cause = first(crowded)
-        assert (cause.cause == "straggler") == (of_step > CROWDED)
-        assert cause.budget.is_crowded and "straggler" in {c.cause for c in Answer(crowded).causes}
-
-
-def _crowded(told: list[RankReport], starved: bool) -> list[RankReport]:
-    """The same ranks, which wait for a core most of the time, or beside a busy program."""
-    if not starved:
-        return [replace(rank, busy_s=0.3 * rank.cores) for rank in told]
-    for rank in told:
-        for step in rank.steps:
-            wait = 4 * (step.end - step.start)
-            step.slices.append(replace(did("forward", 0), start=step.end, end=step.end + wait))
-            step.slices[-1].queued, step.end = wait, step.end + wait
-    return told
 
 
 def test_more_threads_than_cores() -> None:

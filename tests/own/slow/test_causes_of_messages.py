@@ -3,7 +3,19 @@
 from dataclasses import replace
 
 import pytest
-from support.made_steps import MIB, STEP, computed, did, first, message, rank, ranks, same, step
+from support.made_steps import (
+    MIB,
+    STEP,
+    computed,
+    did,
+    first,
+    message,
+    rank,
+    ranks,
+    same,
+    script,
+    step,
+)
 
 from course.own import Answer
 from course.own.watch.timeline import ASYNC
@@ -76,6 +88,32 @@ def test_what_the_passes_themselves_wait_for_is_not_late() -> None:
     assert "no overlap" not in {cause.cause for cause in causes}
 
 
+def test_what_a_sharded_model_gathers_is_a_price_and_no_fault() -> None:
+    gathers = [
+        message("all_gather_into_tensor", 30, 4 * MIB, f"train.py:{line}", within=within)
+        for line, within in ((7, "forward"), (8, "backward"))
+    ]
+    scattered = message("reduce_scatter_tensor", 20, 4 * MIB, "train.py:8", within="backward")
+    steps = [gathers[0], *computed(), gathers[1], scattered, STEP]
+    answer = Answer(same(*steps, settings=script(sharded="fully_shard")))
+    assert [each.cause for each in answer.causes] == ["computing", "gathering weights", "bandwidth"]
+    assert [each.share for each in answer.causes[1:]] == pytest.approx([60 / 142, 20 / 142])
+    assert all(finding.note for finding in answer.findings)
+    assert "`reshard_after_forward=False`" in str(answer)
+    kept = [gathers[0], *computed(), scattered, STEP]
+    answer = Answer(same(*kept, settings=script(sharded="fully_shard")))
+    assert "already" in answer.causes[1].cure
+
+
+def test_small_messages_of_a_sharded_model_are_latency() -> None:
+    gathers = [
+        message("all_gather_into_tensor", 1, 60_000, "train.py:7", within="forward")
+        for _ in range(60)
+    ]
+    cause = first(same(*gathers, *computed(), STEP, settings=script(sharded="fully_shard")))
+    assert (cause.cause, cause.share) == ("latency", pytest.approx(60 / 122))
+
+
 def test_a_single_large_gradient_may_be_the_last() -> None:
     averaging = message("all_reduce", 30, 10 * MIB, "train.py:10")
     told = same(*computed(), averaging, STEP, settings={"largest": 9_800_000})
@@ -95,6 +133,23 @@ def test_parameters_gathered_for_forward_are_no_accumulation() -> None:
     gathered = message("all_gather_into_tensor", 40, 10 * MIB, "train.py:7", within="forward")
     told = same(*[gathered, *computed()] * 2, STEP)
     assert "accumulation" not in {cause.cause for cause in Answer(told).causes}
+
+
+def test_gradients_averaged_in_vain_are_a_fault_however_short_their_messages_are() -> None:
+    answer = Answer(same(*computed() * 4, STEP, tail=6.0, overlap=20.0))
+    cause = answer.causes[0]
+    assert (cause.cause, cause.share) == ("accumulation", pytest.approx(18 / 266))
+    assert not answer.findings[0].note
+
+
+def test_the_passes_of_two_modules_are_no_accumulation() -> None:
+    """Both are averaged, and then an optimizer of each takes its step."""
+    steps = same(*computed() * 2, STEP, STEP, tail=40.0, overlap=20.0)
+    assert first(steps).cause == "accumulation"
+    for rank_ in steps:
+        for one in rank_.steps:
+            one.passes[1].module = 2
+    assert {cause.cause for cause in Answer(steps).causes} == {"bandwidth"}
 
 
 def test_several_optimizers_in_a_step_are_no_accumulation() -> None:
