@@ -15,9 +15,9 @@ class Run:
     """A run of two ranks, seen every half second."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, **how: object) -> None:
-        self.now, self.said = 1000.0, []
+        self.now, self.lines = 1000.0, []
         monkeypatch.setattr(patience.time, "monotonic", lambda: self.now)
-        self.patience = Patience(Path(), self.said.append, **how)
+        self.patience = Patience(Path(), self.lines.append, **how)
         self.ranks: list[RankState] = []
         monkeypatch.setattr(self.patience._reader, "ranks", lambda: self.ranks)
 
@@ -40,7 +40,7 @@ def test_a_run_that_moves_is_never_ended(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_run_that_stands_is_ended_after_its_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run(monkeypatch, patience=60.0)
     assert not run.goes_on(59, stood=0.1)
-    assert len(run.said) == 1 and "The run is ended when none has for 60 s" in run.said[0]
+    assert len(run.lines) == 1 and "The run is ended when none has for 60 s" in run.lines[0]
     assert run.goes_on(3, stood=59.0) and run.patience.over_patience
 
 

@@ -58,9 +58,9 @@ def test_what_workers_may_cause_must_save_more_than_ranks_wait_for_a_core(
 def test_that_ranks_had_no_core_comes_before_all_causes() -> None:
     reports = same(*computed(), STEP, tail=2.0)
     assert "core" not in str(Answer(reports))
-    said = " ".join(str(Answer(_crowded(reports, True))).split())
-    assert said.startswith("Crowded machine: a step takes 320 ms, and for 256 ms of it the ranks")
-    assert "There are 2 ranks and 2 cores: ask again" in said
+    text = " ".join(str(Answer(_crowded(reports, True))).split())
+    assert text.startswith("Crowded machine: a step takes 320 ms, and for 256 ms of it the ranks")
+    assert "There are 2 ranks and 2 cores: ask again" in text
     busy = [replace(rank, busy_s=1.5) for rank in reports]
-    said = " ".join(str(Answer(busy)).split())
-    assert "Other programs had 75 % of all cores: that is what makes it long" in said
+    text = " ".join(str(Answer(busy)).split())
+    assert "Other programs had 75 % of all cores: that is what makes it long" in text
