@@ -4,7 +4,6 @@
 modules in the current folder, and would run a learner's ``course.py``.
 """
 
-import argparse
 import contextlib
 import importlib
 import re
@@ -14,39 +13,50 @@ from importlib import metadata
 
 from course.core import CourseError, imports
 
-COMMANDS = {  # each is a file of the same name in course/commands/
+# Each command is a file of the same name in course/commands/.
+QUESTIONS = {
+    "run": "it hangs or fails: run it, and say why",
+    "why": "it is slow: say where the time of its steps goes",
+    "right": "it may be wrong: say whether its ranks compute what they should",
+    "fit": "it may not fit: say on how many GPUs of which size it does",
+}
+OTHERS = {
     "lab": "open JupyterLab at the start notebook",
     "update": "fetch the new version, and keep what you wrote",
     "check": "check the code that a learner wrote",
     "page": "write what passed, and what you guessed and measured, as a page to print",
     "grade": "check the code of a class, and write pages, tables and points",
-    "run": "run your own training, and say why it hangs or fails",
-    "why": "say where the time of your own training on several ranks goes",
-    "right": "say whether the ranks of your own training compute what they should",
-    "fit": "say on how many GPUs of which size your own training fits",
     "doctor": "say what this machine has and whether the labs will run on it",
     "report": "try all of the course on this machine, and write down what came of it",
     "kit": "write the students' edition of the course, and files for graders",
     "site": "build the course as web pages",
     "build": "write the notebooks and figures from the lessons",
 }
+COMMANDS = QUESTIONS | OTHERS
+OVERVIEW = """usage: python -m course COMMAND ...
+
+Questions about your own training script, which stays as it is:
+{questions}
+For example: python -m course run -- torchrun --standalone --nproc-per-node 2 train.py
+
+The course:
+{others}
+Each command has its own --help."""
 
 
 def main(argv: list[str]) -> int:
     """Run a command's ``main(argv)``; a CourseError becomes one sentence and exit code 2."""
-    usage = "\n".join(f"  {name:8}{purpose}" for name, purpose in COMMANDS.items())
-    parser = argparse.ArgumentParser(
-        prog="python -m course",
-        epilog=f"commands:\n{usage}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("command", choices=COMMANDS, help="each has its own --help")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="those of the command")
-    options = parser.parse_args(argv)
+    if not argv or argv[0] in ("-h", "--help"):
+        print(OVERVIEW.format(questions=_listed(QUESTIONS), others=_listed(OTHERS)))
+        return 0
+    name, *arguments = argv
+    if name not in COMMANDS:
+        print(f"There is no command {name}: {', '.join(COMMANDS)}.", file=sys.stderr)
+        return 2
     try:
         with imports.without("rfc3987_syntax"):  # nbformat would make a grammar with it
-            command = importlib.import_module(f"course.commands.{options.command}")
-            return command.main(options.arguments) or 0
+            command = importlib.import_module(f"course.commands.{name}")
+            return command.main(arguments) or 0
     except CourseError as error:
         print(error, file=sys.stderr)
         return 2
@@ -54,7 +64,7 @@ def main(argv: list[str]) -> int:
         if not (missing := _missing()) or (error.name or "").startswith("course"):
             raise
         print(
-            f"`{options.command}` needs {error.name}, which is not installed; the labs need "
+            f"`{name}` needs {error.name}, which is not installed; the labs need "
             f"{len(missing)} packages more: pip install {shlex.join(missing)}",
             file=sys.stderr,
         )
@@ -62,6 +72,10 @@ def main(argv: list[str]) -> int:
     except KeyboardInterrupt:
         print("Interrupted.", file=sys.stderr)
         return 130
+
+
+def _listed(commands: dict[str, str]) -> str:
+    return "".join(f"  {name:8}{purpose}\n" for name, purpose in commands.items())
 
 
 def _missing() -> list[str]:

@@ -56,6 +56,11 @@ class Session:
         ranks = self._patience.ranks
         return self.run is None or (bool(ranks) and len(ranks) >= ranks[0].snapshot.world)
 
+    @property
+    def passes(self) -> int:
+        """The number of backward passes that a rank has made, at most."""
+        return max((state.passes for state in self._patience.ranks), default=0)
+
     def finish(self) -> Ending:
         """Run the command to its end, or end it; report how it ended."""
         rank = shared.rank() if self._args.rank else None

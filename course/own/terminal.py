@@ -42,7 +42,7 @@ def run(argv: Sequence[str]) -> int:
 def why(argv: Sequence[str]) -> int:
     """The command `why`; returns its exit code.
 
-    The answer comes as soon as all ranks have seen enough, and again at the end of a long run.
+    The answer comes as soon as all ranks have seen enough, and again at the end if the run goes on.
     """
     args = options.read(_with_common(options.why("python -m course why", f"\n\n{CODES}")), argv)
     return _ask(Question("why", TIME, answers.answer), args)
@@ -82,7 +82,7 @@ class Question:
 
 def _ask(question: Question, args: argparse.Namespace) -> int:
     with session.folder(args) as (folder, run):
-        early = _Early(question, folder, bool(run), args)
+        early = _Early(question, folder, bool(run), args, lambda: one.passes)
         one = Session(
             args,
             folder,
@@ -125,21 +125,31 @@ def _more(question: Question, plain: dict) -> dict:
 class _Early:
     """The answer while the run goes on, printed once; with `--stop`, it ends the run.
 
-    It waits for all ranks of this machine, or `everywhere`.
+    It waits for all ranks of this machine, or `everywhere`. `passes` is how many backward passes
+    a rank has made so far.
     """
 
     def __init__(
-        self, question: Question, folder: Path, everywhere: bool, args: argparse.Namespace
+        self,
+        question: Question,
+        folder: Path,
+        everywhere: bool,
+        args: argparse.Namespace,
+        passes: Callable[[], int],
     ) -> None:
         self._question, self._folder, self._everywhere = question, folder, everywhere
-        self._stop, self._quiet = args.stop, args.quiet
+        self._stop, self._quiet, self._passes = args.stop, args.quiet, passes
         self._judged = False
-        self._text = ""  # the answer that was printed
+        self._text, self._at = "", 0  # the answer that was printed, and after how many passes
         self.answer: Answer | Comparison | None = None
 
     def is_new(self, answer: Answer | Comparison) -> bool:
-        """Whether an answer differs from the printed one, or is to be printed again at the end."""
-        return not self._question.goes_on or self._text != str(answer)
+        """Whether an answer differs from the printed one, or that may be far above by now.
+
+        It is near if the run ended before it had gone on for as long again.
+        """
+        far = not self._question.goes_on and self._passes() >= 2 * self._at
+        return far or self._text != str(answer)
 
     def _may_print(self, answer: Answer | Comparison) -> bool:
         return not self._stop and (not self._quiet or _has_faults(answer))
@@ -151,7 +161,7 @@ class _Early:
             with suppress(CourseError):  # the reports are too few, as the end will say
                 self.answer = self._question.answer(self._folder)
             if self.answer and self._may_print(self.answer):
-                self._text = str(self.answer)
+                self._text, self._at = str(self.answer), self._passes()
                 say(f"\n{self._text}\n")
         return self._judged and self._stop
 

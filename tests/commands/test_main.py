@@ -33,6 +33,19 @@ def test_a_command_gets_its_arguments(monkeypatch, name):
     assert seen == [["--help", "x"]]
 
 
+@pytest.mark.parametrize("argv", [[], ["-h"], ["--help"]])
+def test_an_overview_begins_with_the_questions(argv, capsys):
+    assert main(argv) == 0
+    shown = capsys.readouterr().out
+    listed = [line.split()[0] for line in shown.splitlines() if line.startswith("  ")]
+    assert listed == list(COMMANDS) and listed[:4] == ["run", "why", "right", "fit"]
+
+
+def test_a_command_that_does_not_exist_is_one_sentence(capsys):
+    assert main(["wy", "--", "train.py"]) == 2
+    assert "There is no command wy: run, why, " in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_a_sign_that_the_terminal_does_not_have_ends_no_command(encoding):
     command = "SimpleNamespace(main=lambda argv: print('✓ holds'))"

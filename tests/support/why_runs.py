@@ -70,6 +70,7 @@ PLANTED = [
     Run("slow/plants/by_hand", "latency", "latency", None, "by_hand.py"),
     Run("slow/plants/by_hand", "accumulation", "accumulation", None, "by_hand.py"),
     Run("slow/plants/with_trainer", "unused parameters", "unused parameters", first=False),
+    Run("slow/plants/accumulates", "fully_shard", "gathering weights", first=False),
     Run("slow/plants/idle", "past", "idle DDP", None, "idle.py", first=False),
     Run("slow/plants/by_hand", "straggler in forward", "straggler", 1, "forward", ranks=4),
 ]
@@ -107,7 +108,6 @@ CURES += [
         "slow/plants/accumulates",
         "fully_shard",
         "accumulation",
-        first=False,
         says="`model.set_requires_gradient_sync(last)`",
     ),
     Run("slow/plants/saves", "safetensors", "saving", 0, says="each rank its own part"),

@@ -8,6 +8,7 @@ from course.launch import brief
 from course.own.finding import Finding
 from course.own.hang import call_sites, divergence
 from course.own.hang.causes import finding
+from course.own.watch.exits import BY_NUMBER
 from course.own.watch.rank_states import RankState
 
 # What a rank reports because another one has gone.
@@ -21,13 +22,13 @@ def findings(ranks: Sequence[RankState]) -> list[Finding]:
     """Why the run failed, as far as its ranks show; empty if they show nothing."""
     aborted = [state for state in ranks if call_sites.fatal_signal(state)]
     raised = [state for state in ranks if state.snapshot.error]
-    first = min(raised, key=lambda state: (_follows(state), state.snapshot.at), default=None)
-    if first is not None and not _follows(first):
+    first = min(raised, key=_order, default=None)
+    ended = [state for state in ranks if state.alive is False and not state.snapshot.ended]
+    gone = [state for state in ended if not state.terminated]
+    if first is not None and not _follows(first) and not (_exits(first) and (aborted or gone)):
         return [_unused(first, ranks) or _raised(first)]
     if aborted:
         return [_sizes(aborted[0], ranks) or _killed(aborted[0])]
-    ended = [state for state in ranks if state.alive is False and not state.snapshot.ended]
-    gone = [state for state in ended if not state.terminated]
     if len(gone) == 1 and (first is not None or len(ended) > 1):
         return [_killed(gone[0])]
     done = [state for state in ranks if state.snapshot.ended and not state.snapshot.error]
@@ -38,6 +39,15 @@ def findings(ranks: Sequence[RankState]) -> list[Finding]:
 
 def _follows(state: RankState) -> bool:
     return bool(state.snapshot.error and AFTER.search(state.snapshot.error.error))
+
+
+def _exits(state: RankState) -> bool:
+    """Whether the rank ended itself with an exit code, as a handler of SIGTERM may, too."""
+    return bool(state.snapshot.error and state.snapshot.error.error.startswith(BY_NUMBER))
+
+
+def _order(state: RankState) -> tuple[bool, bool, float]:
+    return _follows(state), _exits(state), state.snapshot.at
 
 
 def _raised(state: RankState) -> Finding:

@@ -5,7 +5,7 @@ from course.own.say.paragraph import paragraph
 from course.own.slow.cause import Cause, percent
 from course.own.slow.causes.computing import Computing
 from course.own.slow.diagnosis import Diagnosis
-from course.own.slow.thresholds import BUSY, MATTERS, SHOWN
+from course.own.slow.thresholds import BUSY, MATTERS, MOSTLY, SHOWN
 
 
 def title(diagnosis: Diagnosis) -> str:
@@ -15,9 +15,36 @@ def title(diagnosis: Diagnosis) -> str:
 
 def text(diagnosis: Diagnosis) -> str:
     """Return the whole diagnosis, a paragraph for each sentence."""
-    sentences = [*_causes(diagnosis), *_steps(diagnosis)]
+    sentences = [*_crowd(diagnosis), *_causes(diagnosis), *_steps(diagnosis)]
     sentences += [f"Not decided: {sentence}" for sentence in diagnosis.undecided]
     return "\n".join(map(paragraph, sentences))
+
+
+def _crowd(diagnosis: Diagnosis) -> list[str]:
+    """A sentence that comes before all others if ranks waited for a core most of the time."""
+    budget = diagnosis.budget
+    if not lost_s(diagnosis) or not budget.is_starved:
+        return []
+    return [
+        f"Crowded machine: a step takes {words.duration(budget.step_s)}, and for "
+        f"{words.duration(budget.queued_s)} of it the ranks waited for a core. "
+        f"{_whose_cores(diagnosis)}; what follows is about the other "
+        f"{words.duration(budget.net_s)} of a step."
+    ]
+
+
+def _whose_cores(diagnosis: Diagnosis) -> str:
+    """Who has the cores for which the ranks wait, and what to do about it."""
+    if diagnosis.elsewhere >= BUSY:
+        return (
+            f"Other programs had {percent(diagnosis.elsewhere)} of all cores: that is what makes "
+            "it long. Close them, or give the ranks cores of their own, and ask again"
+        )
+    first = diagnosis.budget.ranks[0]
+    return (
+        f"There are {words.plural(first.local, 'rank')} and {words.plural(first.cores, 'core')}: "
+        "ask again with a core for each thread"
+    )
 
 
 def _causes(diagnosis: Diagnosis) -> list[str]:
@@ -42,6 +69,8 @@ def _causes(diagnosis: Diagnosis) -> list[str]:
 
 def _about_computing(computing: Computing, rest: list[Cause]) -> str:
     if any(cause.share >= SHOWN for cause in rest):
+        if computing.share < MOSTLY:
+            return "No fault costs much; what else takes time follows."
         return "The ranks compute most of the time; what else costs something follows."
     if computing.is_nearly_all:
         return "Nothing is wrong: the ranks compute nearly all the time."
@@ -77,7 +106,7 @@ def _steps(diagnosis: Diagnosis) -> list[str]:
             f"Watching itself took at least {words.duration(budget.watching_s)} of each step, "
             "which no figure counts."
         )
-    if diagnosis.elsewhere > BUSY:
+    if diagnosis.elsewhere >= BUSY and not budget.is_starved:
         lines.append(
             f"Other programs kept {percent(diagnosis.elsewhere)} of this machine's cores busy: "
             "close them and ask again, if the answer is close."
@@ -93,7 +122,7 @@ def _apart(diagnosis: Diagnosis) -> str:
     if diagnosis.blind:
         return ", by the clock of the Python that feeds the GPUs"
     lost = lost_s(diagnosis)
-    if not lost:
+    if not lost or diagnosis.budget.is_starved:  # as the first sentence says
         return ""
     return f"; for {words.duration(lost)} of it ranks waited for a core, which no share counts"
 
@@ -101,5 +130,5 @@ def _apart(diagnosis: Diagnosis) -> str:
 def lost_s(diagnosis: Diagnosis) -> float:
     """Seconds per step that no share counts, since ranks waited for a core; 0 if they are few."""
     budget = diagnosis.budget
-    lost = budget.step_s - budget.net_s
+    lost = budget.queued_s
     return 0.0 if diagnosis.blind or lost < MATTERS * budget.step_s else lost

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 from statistics import fmean
 
 from course.own.slow import crowd, epochs, step_times
@@ -45,6 +46,11 @@ class Budget:
     def script(self) -> Script:
         """What the script has, by the first rank's report."""
         return self.ranks[0].script
+
+    @property
+    def has_workers(self) -> bool:
+        """Whether the script's loader has worker processes."""
+        return bool(self.script.loader and self.script.loader.workers)
 
     @property
     def ddp(self) -> list[Ddp]:
@@ -84,6 +90,11 @@ class Budget:
     def net_s(self) -> float:
         """The mean length of a step without waiting for a core."""
         return step_times.length(self.times)
+
+    @property
+    def queued_s(self) -> float:
+        """The part of a step in which ranks waited for a core."""
+        return self.step_s - self.net_s
 
     @property
     def is_starved(self) -> bool:
@@ -156,8 +167,16 @@ class Budget:
 
     def sent(self, traffic: str) -> list[Slice]:
         """The waits for messages of a traffic that the script or a library sends from Python."""
-        waits = self.slices(["collective"])
-        return [each for each in waits if self.traffic(each) == traffic]
+        return self._sent[traffic]
+
+    @cached_property
+    def _sent(self) -> dict[str, list[Slice]]:
+        sent: dict[str, list[Slice]] = {traffic: [] for traffic in TRAFFIC}
+        for slices in chain.from_iterable(self.sliced):
+            for each in slices:
+                if each.kind == "collective":
+                    sent[self._traffic.within(each, slices)].append(each)
+        return sent
 
     def where(self, *kinds: str, traffic: str = "", index: int | None = None) -> str:
         """The user's line that takes most time of these kinds; "" if none is known."""
@@ -194,13 +213,15 @@ def _cut(step: Step, iterating: float) -> list[Slice]:
     """
     parts = []
     for slice_ in step.slices:
-        ready = [p.end for p in step.passes if slice_.start < p.end < slice_.end]
+        ready = [p for p in step.passes if slice_.start < p.end < slice_.end]
         if slice_.kind == "backward" and ready:
-            cut = max(ready)
+            last = max(ready, key=lambda pass_: pass_.end)
+            cut, module = last.end, str(last.module)
             queued = min(slice_.queued, max(0.0, cut - slice_.start - slice_.cpu))
             rest = slice_.queued - queued
             parts.append(replace(slice_, end=cut, queued=queued))
-            parts.append(replace(slice_, kind="tail", start=cut, queued=rest, within="backward"))
+            tail = replace(slice_, kind="tail", start=cut, queued=rest, within="backward")
+            parts.append(replace(tail, name=module))
         elif slice_.kind == "python" and iterating:
             cut = slice_.start + iterating * (slice_.end - slice_.start)
             queued = iterating * slice_.queued

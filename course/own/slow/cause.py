@@ -33,6 +33,8 @@ class Cause:
     fine: ClassVar[str] = ""  # what is in order where no cause with this word is found
     is_fact: ClassVar[bool] = False  # true whatever the rest takes, and cured before the rest
     is_always_shown: ClassVar[bool] = False  # most of it cannot be seen
+    is_price: ClassVar[bool] = False  # the price of what the script has chosen, and so no fault
+    enough: ClassVar[float] = MATTERS  # of a step, which it must cost to be a fault
     needs_all: ClassVar[bool] = False  # it compares ranks, so all must have reported
     needs_cores: ClassVar[bool] = False  # a crowded machine may feign it
 
@@ -61,11 +63,23 @@ class Cause:
         raise NotImplementedError
 
     @property
+    def waits_for_workers(self) -> bool:
+        """Whether ranks wait for workers of a loader, which may wait for a core themselves."""
+        return False
+
+    @property
     def matters(self) -> bool:
-        """Whether it costs enough to come first, and to count as a fault rather than a note."""
-        if not self.is_fact and self.share * self.budget.net_s < TINY:
+        """Whether it costs enough to come first, and to count as a fault rather than a note.
+
+        A crowded machine may feign some causes. A worker that has no core keeps its rank waiting,
+        and no clock of the rank tells why. The ranks' own waits for a core show how much that is.
+        """
+        saved, crowded = self.share * self.budget.net_s, self.budget.is_crowded
+        if self.is_price or (not self.is_fact and saved < TINY):
             return False
-        return self.share >= (CROWDED if self.needs_cores and self.budget.is_crowded else MATTERS)
+        if crowded and self.waits_for_workers and saved < self.budget.queued_s:
+            return False
+        return self.share >= (CROWDED if self.needs_cores and crowded else self.enough)
 
     @property
     def title(self) -> str:

@@ -161,9 +161,9 @@ def _undecided(budget: Budget, causes: list[Cause], blind: str) -> list[str]:
             "how much the search for unused parameters takes in all: a part of it is inside the "
             "backward pass. Run once without find_unused_parameters=True and compare."
         )
-    if _too_near(causes):
+    if near := _too_near(causes):
         open_.append(
-            f"which of {causes[0].cause} and {causes[1].cause} is the larger: they are too near "
+            f"which of {near[0].cause} and {near[1].cause} is the larger: they are too near "
             "each other. Cure one and ask again."
         )
     if budget.expected < budget.ranks[0].world:
@@ -171,8 +171,11 @@ def _undecided(budget: Budget, causes: list[Cause], blind: str) -> list[str]:
     return open_
 
 
-def _too_near(causes: list[Cause]) -> bool:
-    """Whether the first cause could as well be the second."""
-    if len(causes) < 2 or causes[0].is_fact or causes[0].is_always_shown:
-        return False
-    return causes[0].share < NEAR * causes[1].share
+def _too_near(causes: list[Cause]) -> list[Cause]:
+    """The first two causes, if the first is a fault that could as well be the second."""
+    first, *others = [cause for cause in causes if not cause.is_price] or [None]
+    if not first or not others or not first.matters or isinstance(first, Computing):
+        return []
+    if first.is_fact or first.is_always_shown or first.share >= NEAR * others[0].share:
+        return []
+    return [first, others[0]]

@@ -8,6 +8,7 @@ BUSY = 0.2  # of all cores, that other programs had: a crowded machine, as is on
 # Which cause is the first, which is shown.
 MATTERS = 0.15  # of a step, or "computing" comes first
 CROWDED = 0.35  # ... on a crowded machine, for what this may feign
+MOSTLY = 0.5  # of a step is computing, or "most of the time" is not said
 TINY = 1e-3  # seconds per step: what costs less never comes first
 SHOWN = 0.05  # of a step, or it is not mentioned
 NEAR = 1.5  # times as large, or two causes cannot be told apart by size

@@ -53,7 +53,8 @@ def _is_talk(slice_: Slice) -> bool:
 def _is_early(slice_: Slice, slices: list[Slice]) -> bool:
     """Whether another backward pass follows its own before the optimizer takes a step.
 
-    Messages that every pass needs, such as FSDP's parameters, are not early.
+    Messages that every pass needs, such as FSDP's parameters, are not early. Nor are those of a DDP
+    module if only another module's pass follows.
     """
     if slice_.turn == 0 or slice_.within == "forward" or slice_.name.startswith("all_gather"):
         return False
@@ -62,6 +63,7 @@ def _is_early(slice_: Slice, slices: list[Slice]) -> bool:
             continue
         if each.kind == "optimizer":
             return False
-        if each.turn > slice_.turn:
+        same = (each.kind, each.name) == ("tail", slice_.name)
+        if each.turn > slice_.turn and (same or slice_.kind != "tail"):
             return True
     return False

@@ -65,6 +65,7 @@ def _may_be_a_rank(rank: int | None) -> bool:
 
 
 def _look(folder: Path, rank: int | None) -> None:
+    from course.own.watch import exits
     from course.own.watch.calls import Calls
     from course.own.watch.snapshots import SnapshotWriter
 
@@ -74,6 +75,7 @@ def _look(folder: Path, rank: int | None) -> None:
     looker = SnapshotWriter(own, calls, rank, _number(WORLD, "WORLD_SIZE") or 1)
     _state.update(calls=calls, looker=looker)
     looker.start()
+    exits.note(looker)
     _at_end(lambda: looker.end(_error()))
 
 

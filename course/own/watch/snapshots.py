@@ -93,7 +93,9 @@ class SnapshotWriter:
         self._place: object = None
         self._moved = self._worked = time.monotonic()
         self._spent = (time.monotonic(), 0.0, 0, 0)
+        self._queues: usage.Queues = {}
         self._lock = _thread.allocate_lock()
+        self.left: ThreadStack | None = None  # how the script ends itself without an exception
 
     def start(self) -> None:
         """Begin, and have the fault handler write to a file of ours if the script has no other.
@@ -117,6 +119,7 @@ class SnapshotWriter:
             if self.snapshot.ended:
                 return
             self.snapshot.ended = True
+            self.snapshot.error = self.left
             if error is not None:
                 self.snapshot.error = _thrown(error)
                 self.snapshot.unused = _unused(error)
@@ -158,7 +161,7 @@ class SnapshotWriter:
         names = {thread.ident: thread.name for thread in threading.enumerate()}
         errors = sys._current_exceptions()
         for ident in sorted(frames, key=lambda each: each != self._main):
-            stack = list(_walk(frames[ident]))
+            stack = list(walk(frames[ident]))
             if ident == self._main or any(file.endswith(C10D) for file, _, _ in stack):
                 found = errors.get(ident)
                 error = found[1] if isinstance(found, tuple) else found
@@ -176,14 +179,13 @@ class SnapshotWriter:
         # On a GPU, to wait computes and sleeps as well.
         mine = 0.0 if self.snapshot.cuda else usage.computed()
         sleeps = 0 if self.snapshot.cuda or polls else usage.sleeps()
-        self._spent = (
-            now,
-            mine + usage.computed_below(os.getpid()) + usage.queued(),
-            usage.moved_bytes(),
-            sleeps,
-        )
+        below = usage.computed_below(os.getpid())
+        self._spent = (now, mine + below, usage.moved_bytes(), sleeps)
         span = max(1e-3, now - then)
-        computed, sent = self._spent[1] - cpu, self._spent[2] - moved
+        before, self._queues = self._queues, usage.queues()
+        self._queues.pop(threading.get_native_id(), None)  # the thread of the snapshots
+        queued = usage.at_work(before, self._queues, span)
+        computed, sent = self._spent[1] - cpu + queued, self._spent[2] - moved
         return computed > BUSY_CORE * span or sent > READS * span or sleeps > slept > 0
 
     def _join_in(self) -> None:
@@ -203,7 +205,7 @@ class SnapshotWriter:
         part.replace(self._folder / "snapshot.json")
 
 
-def _walk(frame: FrameType | None) -> Iterator[tuple[str, int, str]]:
+def walk(frame: FrameType | None) -> Iterator[tuple[str, int, str]]:
     for _ in range(DEEP):
         if frame is None:
             return
@@ -227,10 +229,14 @@ def _thrown(error: BaseException) -> ThreadStack:
     """An exception as plain data: its message, its frames, and the user's line."""
     frames = traceback.extract_tb(error.__traceback__, limit=-DEEP)
     stack = [(each.filename, each.lineno or 0, each.name) for each in reversed(frames)]
+    return failure(traceback.format_exception_only(type(error), error)[-1].strip(), stack)
+
+
+def failure(text: str, stack: list[tuple[str, int, str]]) -> ThreadStack:
+    """Why a script failed, as plain data: a text, the frames, and the user's line."""
     own = next((each for each in stack if user_files.is_users(each[0])), None)
-    says = traceback.format_exception_only(type(error), error)[-1].strip()
     at = f"{os.path.basename(own[0])}:{own[1]}" if own else ""
-    return ThreadStack("", stack, says[:2000], at)
+    return ThreadStack("", stack, text[:2000], at)
 
 
 def _unused(error: BaseException) -> list[str]:

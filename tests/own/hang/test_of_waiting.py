@@ -3,7 +3,7 @@
 import pytest
 from support.made_snapshots import SCRIPT, backward, computes, rank, waits
 
-from course.own.hang import ending, standing, standstills
+from course.own.hang import ending, failures, standing, standstills
 from course.own.hang.ending import INTERRUPTED, LIMIT, STOOD
 from course.own.watch.rank_states import RankState
 from course.own.watch.snapshots import ThreadStack
@@ -156,3 +156,10 @@ def test_a_rank_that_was_interrupted_has_not_failed() -> None:
     error = ThreadStack("", [], "KeyboardInterrupt", "train.py:12")
     seen = rank(0, [], dead=True, ended=True, threads=[], error=error)
     assert standing.lines([seen]) == ["  rank 0 was interrupted at train.py:12"]
+
+
+def test_a_rank_that_exits_after_another_was_killed_is_not_the_first() -> None:
+    exit_ = ThreadStack("", computes(20), "sys.exit(1)", "train.py:20")
+    exits = rank(1, [], dead=True, ended=True, error=exit_)
+    assert failures.findings([rank(0, [], dead=True), exits])[0].rank == 0
+    assert failures.findings([rank(0, [], dead=True, ended=True), exits])[0].rank == 1

@@ -8,6 +8,7 @@ from support.made_snapshots import computes, rank, waits
 from course.own.hang import patience, standing
 from course.own.hang.patience import Patience
 from course.own.hang.thresholds import LATE_S, SPARED, STANDS_S, TOLD_S
+from course.own.watch import usage
 from course.own.watch.rank_states import RankState
 
 
@@ -15,9 +16,9 @@ class Run:
     """A run of two ranks, seen every half second."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, **how: object) -> None:
-        self.now, self.said = 1000.0, []
+        self.now, self.lines = 1000.0, []
         monkeypatch.setattr(patience.time, "monotonic", lambda: self.now)
-        self.patience = Patience(Path(), self.said.append, **how)
+        self.patience = Patience(Path(), self.lines.append, **how)
         self.ranks: list[RankState] = []
         monkeypatch.setattr(self.patience._reader, "ranks", lambda: self.ranks)
 
@@ -40,7 +41,7 @@ def test_a_run_that_moves_is_never_ended(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_run_that_stands_is_ended_after_its_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run(monkeypatch, patience=60.0)
     assert not run.goes_on(59, stood=0.1)
-    assert len(run.said) == 1 and "The run is ended when none has for 60 s" in run.said[0]
+    assert len(run.lines) == 1 and "The run is ended when none has for 60 s" in run.lines[0]
     assert run.goes_on(3, stood=59.0) and run.patience.over_patience
 
 
@@ -101,3 +102,10 @@ def test_ranks_that_are_being_ended_are_remembered_as_they_stood(
         run.now += 0.5
         run.patience.is_over()
     assert [seen.alive for seen in run.patience.ranks] == [True, True]
+
+
+def test_a_thread_that_only_looks_again_and_again_is_not_at_work() -> None:
+    """Its waits for a core are no work; those of a thread that computes are."""
+    before = {1: (10.0, 1.0), 2: (10.0, 1.0)}
+    now = {1: (10.003, 1.3), 2: (10.05, 1.4), 3: (0.2, 0.2)}
+    assert usage.at_work(before, now, 1.0) == pytest.approx(0.4)

@@ -29,6 +29,7 @@ STANDING = [
 FAILING = [
     ("with_ddp", "error", 2, "error", 1, 'raise ValueError("a bad sample")'),
     ("with_ddp", "error", 4, "error", 3, 'raise ValueError("a bad sample")'),
+    ("with_ddp", "exits", 2, "error", 1, 'sys.exit("no more data")'),
     ("with_ddp", "unused", 2, "unused parameters", 1, "loss = model("),
     ("with_ddp", "sizes", 2, "different sizes", None, ""),
     ("with_ddp", "killed", 2, "killed", 1, ""),

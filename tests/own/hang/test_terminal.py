@@ -51,9 +51,26 @@ def test_a_script_is_run_as_alone(typed: object, tmp_path: Path) -> None:
     assert watched.stdout == alone.stdout
     assert watched.stderr.startswith(alone.stderr)
     assert watched.returncode == alone.returncode == 1
-    said = watched.stderr.removeprefix(alone.stderr)
-    assert "Rank 0 failed first at sees.py:9: KeyError: 'no such thing'" in said
+    text = watched.stderr.removeprefix(alone.stderr)
+    assert "Rank 0 failed first at sees.py:9: KeyError: 'no such thing'" in text
     assert [path.name for path in tmp_path.iterdir()] == ["sees.py"]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["nosuch.py"], "can't open file"),
+        (["-m", "nosuch"], "No module named nosuch"),
+        (["-c", "import sys; sys.exit(4)"], "sys.exit(4)"),
+    ],
+)
+@pytest.mark.parametrize("tool", ["run", "why"])
+def test_what_ends_a_script_that_raises_nothing_is_said(
+    typed: object, tool: str, words: list[str], says: str
+) -> None:
+    done = typed(tool, "--", sys.executable, *words)
+    assert done.returncode in (1, 2, 4)
+    assert "Rank 0 failed first: " in done.stderr and says in " ".join(done.stderr.split())
 
 
 def test_a_hang_is_explained_to_people_and_programs(typed: object, tmp_path: Path) -> None:
@@ -89,9 +106,9 @@ def test_an_interrupt_says_where_the_ranks_stand(tmp_path: Path) -> None:
         assert run.poll() is None, run.communicate()[1]
         time.sleep(0.5)
     run.send_signal(signal.SIGINT)
-    said = run.communicate()[1]
-    assert run.returncode == 3 and "Interrupted after" in said
-    assert "Missing call: Rank 0 waits in barrier" in said
+    text = run.communicate()[1]
+    assert run.returncode == 3 and "Interrupted after" in text
+    assert "Missing call: Rank 0 waits in barrier" in text
 
 
 @pytest.mark.sampled
@@ -130,10 +147,10 @@ def test_commands_of_one_rank_each_are_judged_together(tmp_path: Path) -> None:
         )
         for rank in (0, 1)
     ]  # fmt: skip
-    said = [run.communicate()[1] for run in runs]
-    assert [run.returncode for run in runs] == [3, 3], said
-    assert "Different calls: " in said[0] and "rank 1 waits in barrier" in said[0]
-    assert "Different calls" not in said[1]
+    texts = [run.communicate()[1] for run in runs]
+    assert [run.returncode for run in runs] == [3, 3], texts
+    assert "Different calls: " in texts[0] and "rank 1 waits in barrier" in texts[0]
+    assert "Different calls" not in texts[1]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -161,9 +178,9 @@ def test_one_command_for_each_machine(tmp_path: Path) -> None:
         )
         for node in (0, 1)
     ]  # fmt: skip
-    said = [run.communicate()[1] for run in runs]
-    assert [run.returncode for run in runs] == [3, 3], said
-    assert sum("Different calls: " in each for each in said) == 1
+    texts = [run.communicate()[1] for run in runs]
+    assert [run.returncode for run in runs] == [3, 3], texts
+    assert sum("Different calls: " in each for each in texts) == 1
     assert list(tmp_path.iterdir()) == [tmp_path / "model.pt"]
 
 

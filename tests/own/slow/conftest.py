@@ -15,8 +15,8 @@ def answer(warm_ranks: None, tmp_path: Path) -> object:
 
     def ask(make: str, cause: str, count: int = 2) -> Answer:
         words = ["torchrun", "--standalone", "--nproc-per-node", str(count)]
-        run, told = watch_ranks([*words, str(PLANTS / f"{make}.py"), cause, str(tmp_path)])
+        run, reports = watch_ranks([*words, str(PLANTS / f"{make}.py"), cause, str(tmp_path)])
         assert run.ok, run.text(run.first_failed)
-        return Answer(told)
+        return Answer(reports)
 
     return ask

@@ -3,7 +3,19 @@
 from dataclasses import replace
 
 import pytest
-from support.made_steps import MIB, STEP, computed, did, first, message, rank, ranks, same, step
+from support.made_steps import (
+    MIB,
+    STEP,
+    computed,
+    did,
+    first,
+    message,
+    rank,
+    ranks,
+    same,
+    script,
+    step,
+)
 
 from course.own import Answer
 from course.own.watch.timeline import ASYNC
@@ -53,18 +65,18 @@ def test_messages_that_now_and_then_wait_for_a_core_are_not_slow() -> None:
         step([*computed(8, 5), message("all_reduce", ms, MIB, "train.py:10"), STEP], float(n))
         for n, ms in enumerate(waits)
     ]
-    told = [rank(number, steps, 2, gradients=MIB, largest=MIB // 3) for number in range(2)]
-    assert first(told).cause == "computing"
-    on_gpus = [replace(each, device="cuda", on_gpu=each.steps) for each in told]
+    reports = [rank(number, steps, 2, gradients=MIB, largest=MIB // 3) for number in range(2)]
+    assert first(reports).cause == "computing"
+    on_gpus = [replace(each, device="cuda", on_gpu=each.steps) for each in reports]
     assert first(on_gpus).cause == "no overlap"  # there, no core is waited for
 
 
 def test_what_is_sent_in_every_fourth_step_counts_whole() -> None:
     averaged = [*computed(8, 5), message("all_reduce", 40, MIB, "train.py:10"), STEP]
     steps = [step(averaged if n % 4 == 3 else [*computed(8, 5), STEP], float(n)) for n in range(20)]
-    told = [rank(number, steps, 2, gradients=MIB) for number in range(2)]
-    assert first(told).cause == "no overlap"
-    assert first(told).share == pytest.approx(8 / (15 + 10))  # of 10 ms, as long as backward
+    reports = [rank(number, steps, 2, gradients=MIB) for number in range(2)]
+    assert first(reports).cause == "no overlap"
+    assert first(reports).share == pytest.approx(8 / (15 + 10))  # of 10 ms, as long as backward
 
 
 def test_what_the_passes_themselves_wait_for_is_not_late() -> None:
@@ -76,15 +88,41 @@ def test_what_the_passes_themselves_wait_for_is_not_late() -> None:
     assert "no overlap" not in {cause.cause for cause in causes}
 
 
+def test_what_a_sharded_model_gathers_is_a_price_and_no_fault() -> None:
+    gathers = [
+        message("all_gather_into_tensor", 30, 4 * MIB, f"train.py:{line}", within=within)
+        for line, within in ((7, "forward"), (8, "backward"))
+    ]
+    scattered = message("reduce_scatter_tensor", 20, 4 * MIB, "train.py:8", within="backward")
+    steps = [gathers[0], *computed(), gathers[1], scattered, STEP]
+    answer = Answer(same(*steps, settings=script(sharded="fully_shard")))
+    assert [each.cause for each in answer.causes] == ["computing", "gathering weights", "bandwidth"]
+    assert [each.share for each in answer.causes[1:]] == pytest.approx([60 / 142, 20 / 142])
+    assert all(finding.note for finding in answer.findings)
+    assert "`reshard_after_forward=False`" in str(answer)
+    kept = [gathers[0], *computed(), scattered, STEP]
+    answer = Answer(same(*kept, settings=script(sharded="fully_shard")))
+    assert "already" in answer.causes[1].cure
+
+
+def test_small_messages_of_a_sharded_model_are_latency() -> None:
+    gathers = [
+        message("all_gather_into_tensor", 1, 60_000, "train.py:7", within="forward")
+        for _ in range(60)
+    ]
+    cause = first(same(*gathers, *computed(), STEP, settings=script(sharded="fully_shard")))
+    assert (cause.cause, cause.share) == ("latency", pytest.approx(60 / 122))
+
+
 def test_a_single_large_gradient_may_be_the_last() -> None:
     averaging = message("all_reduce", 30, 10 * MIB, "train.py:10")
-    told = same(*computed(), averaging, STEP, settings={"largest": 9_800_000})
-    assert first(told).cause == "bandwidth"
+    reports = same(*computed(), averaging, STEP, settings={"largest": 9_800_000})
+    assert first(reports).cause == "bandwidth"
 
 
 def test_passes_that_take_no_step_average_gradients() -> None:
-    told = same(*computed() * 4, STEP, tail=40.0, overlap=20.0)
-    cause = first(told)
+    reports = same(*computed() * 4, STEP, tail=40.0, overlap=20.0)
+    cause = first(reports)
     assert cause.cause == "accumulation"
     assert cause.share == pytest.approx(120 / (240 + 160 + 2))
     averaging = message("all_reduce", 40, 10 * MIB, "train.py:10")
@@ -93,13 +131,30 @@ def test_passes_that_take_no_step_average_gradients() -> None:
 
 def test_parameters_gathered_for_forward_are_no_accumulation() -> None:
     gathered = message("all_gather_into_tensor", 40, 10 * MIB, "train.py:7", within="forward")
-    told = same(*[gathered, *computed()] * 2, STEP)
-    assert "accumulation" not in {cause.cause for cause in Answer(told).causes}
+    reports = same(*[gathered, *computed()] * 2, STEP)
+    assert "accumulation" not in {cause.cause for cause in Answer(reports).causes}
+
+
+def test_gradients_averaged_in_vain_are_a_fault_however_short_their_messages_are() -> None:
+    answer = Answer(same(*computed() * 4, STEP, tail=6.0, overlap=20.0))
+    cause = answer.causes[0]
+    assert (cause.cause, cause.share) == ("accumulation", pytest.approx(18 / 266))
+    assert not answer.findings[0].note
+
+
+def test_the_passes_of_two_modules_are_no_accumulation() -> None:
+    """Both are averaged, and then an optimizer of each takes its step."""
+    steps = same(*computed() * 2, STEP, STEP, tail=40.0, overlap=20.0)
+    assert first(steps).cause == "accumulation"
+    for rank_ in steps:
+        for one in rank_.steps:
+            one.passes[1].module = 2
+    assert {cause.cause for cause in Answer(steps).causes} == {"bandwidth"}
 
 
 def test_several_optimizers_in_a_step_are_no_accumulation() -> None:
-    told = same(*computed(), STEP, *computed(), STEP, tail=40.0, overlap=20.0)
-    assert {cause.cause for cause in Answer(told).causes} == {"bandwidth"}
+    reports = same(*computed(), STEP, *computed(), STEP, tail=40.0, overlap=20.0)
+    assert {cause.cause for cause in Answer(reports).causes} == {"bandwidth"}
 
 
 @pytest.mark.parametrize("name", ["barrier", "all_gather_object", "monitored_barrier"])
@@ -126,8 +181,8 @@ def test_buffers_are_broadcast() -> None:
 def test_who_waits_in_a_broadcast_of_buffers_does_not_accuse_it() -> None:
     early, late = (did("buffers", ms, name="broadcast", nbytes=MIB) for ms in (51, 1))
     slow = did("python", 50, "train.py:3")
-    told = ranks([early, *computed(), STEP], [slow, late, *computed(), STEP], tail=2.0)
-    cause = first(told)
+    reports = ranks([early, *computed(), STEP], [slow, late, *computed(), STEP], tail=2.0)
+    cause = first(reports)
     assert (cause.cause, cause.rank, cause.where) == ("straggler", 1, "outside the step")
 
 
@@ -169,6 +224,6 @@ def test_more_ranks(cause: str, slices: list, of_step: dict, count: int) -> None
 def test_a_message_costs_what_it_takes_the_rank_that_comes_last(count: int) -> None:
     each = [[*computed(), message("barrier", 40 + 10 * n, 0, "train.py:11")] for n in range(count)]
     late = [did("python", 10 * (count - 1 - n)) for n in range(count)]
-    told = ranks(*([*slices, more] for slices, more in zip(each, late, strict=True)))
-    share = next(c.share for c in Answer(told).causes if c.cause == "synchronization")
+    reports = ranks(*([*slices, more] for slices, more in zip(each, late, strict=True)))
+    share = next(c.share for c in Answer(reports).causes if c.cause == "synchronization")
     assert share == pytest.approx(40 / (100 + 10 * (count - 1)))

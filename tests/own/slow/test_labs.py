@@ -16,8 +16,8 @@ def test_workers_that_read_the_same_and_take_a_share_each_are_not_accused(
     monkeypatch.chdir(tmp_path)
     solutions.write("07_strategies", tmp_path)
     words = ["torchrun", "--standalone", "--nproc-per-node", "2", "train_any.py"]
-    run, told = watch_ranks([*words, "--strategy", "workers"])
+    run, reports = watch_ranks([*words, "--strategy", "workers"])
     assert run.ok, run.text(run.first_failed)
-    answer = Answer(told)
+    answer = Answer(reports)
     assert "not sharded" not in {cause.cause for cause in answer.causes}
     assert "the shares of the data" in " ".join(str(answer).split())

@@ -41,13 +41,13 @@ def test_every_recorded_run_is_judged(runs: dict) -> None:
 
 @pytest.mark.parametrize("planted", FOUND)
 def test_what_was_planted_comes_first(runs: dict, planted: str, tmp_path: Path) -> None:
-    told = []
+    reports = []
     for number, recorded in enumerate(runs[planted]):
         for name, content in recorded.items():
             (tmp_path / f"{name}{number}.json").write_text(json.dumps(content))
-        told.append(timeline.read(tmp_path / f"rank{number}.json"))
-        devices.see(told[-1], tmp_path / f"trace{number}.json")
-    assert not any(rank.blind for rank in told)
+        reports.append(timeline.read(tmp_path / f"rank{number}.json"))
+        devices.see(reports[-1], tmp_path / f"trace{number}.json")
+    assert not any(rank.blind for rank in reports)
     cause, whose, least = FOUND[planted]
-    first = Answer(told).causes[0]
+    first = Answer(reports).causes[0]
     assert (first.cause, first.rank) == (cause, whose) and first.share >= least

@@ -115,10 +115,10 @@ def test_a_wait_for_others_is_told_as_the_main_thread_told_its_call():
     assert (received.name, received.start, received.end) == ("recv", 15, 18)
 
 
-def on_gpus(*told: list[tuple[str, float, float, float]], count: int = 10) -> list[RankReport]:
+def on_gpus(*of_ranks: list[tuple[str, float, float, float]], count: int = 10) -> list[RankReport]:
     """Ranks whose GPUs did this in each step, of 100 ms; all launch within 20 ms, then load."""
     found = []
-    for number, activities_ in enumerate(told):
+    for number, activities_ in enumerate(of_ranks):
         steps = [
             host(*[(kind, ms / 1e3) for kind, ms in FED], start=0.1 * n) for n in range(count + 1)
         ]
@@ -127,7 +127,7 @@ def on_gpus(*told: list[tuple[str, float, float, float]], count: int = 10) -> li
             for n in range(count + 1)
             for name, *times in activities_
         ]
-        mine = rank(number, steps, len(told), device="cuda", backend="nccl")
+        mine = rank(number, steps, len(of_ranks), device="cuda", backend="nccl")
         mine.on_gpu = devices.steps(work, steps)
         found.append(mine)
     return found
@@ -166,29 +166,29 @@ def test_a_gpu_that_comes_late_is_a_straggler():
 
 def test_gpus_that_wait_for_launches_are_no_cause_but_said():
     slow = [("gemm", 1, 2, 1), ("gemm", 10, 11, 9), ("gemm", 19, 96, 15), ("adam", 96, 100, 17)]
-    told = on_gpus(slow, slow)
-    answer = Answer(told)
+    reports = on_gpus(slow, slow)
+    answer = Answer(reports)
     assert answer.causes[0].cause == "computing"
     assert "17 % of a step while torch.profiler" in " ".join(str(answer).split())
 
 
 def test_the_steps_that_were_not_recorded_are_told_beside():
-    said = " ".join(str(Answer(on_gpus(BUSY, BUSY))).split())
-    assert "the mean of 10 steps on 2 ranks while torch.profiler recorded the GPUs" in said
-    assert "before it did, 100 ms" in said
-    assert "copies" in said and "threads" not in said
+    text = " ".join(str(Answer(on_gpus(BUSY, BUSY))).split())
+    assert "the mean of 10 steps on 2 ranks while torch.profiler recorded the GPUs" in text
+    assert "before it did, 100 ms" in text
+    assert "copies" in text and "threads" not in text
 
 
 def test_without_the_gpus_own_times_nobody_is_accused():
-    told = on_gpus(BUSY, BUSY)
-    for each in told:  # by the clock of the main thread, four fifths of a step are input
+    reports = on_gpus(BUSY, BUSY)
+    for each in reports:  # by the clock of the main thread, four fifths of a step are input
         each.on_gpu, each.blind = [], NO_PROFILER
-    answer = Answer(told)
+    answer = Answer(reports)
     assert answer.causes == [] and answer.plain()["causes"] == []
-    said = " ".join(str(answer).split())
-    assert said.startswith("A step takes 100 ms, the mean of 11 steps on 2 ranks, by the clock")
-    assert f"where the time of a step goes. The ranks compute on GPUs, and {NO_PROFILER}" in said
-    assert "fine" not in said
+    text = " ".join(str(answer).split())
+    assert text.startswith("A step takes 100 ms, the mean of 11 steps on 2 ranks, by the clock")
+    assert f"where the time of a step goes. The ranks compute on GPUs, and {NO_PROFILER}" in text
+    assert "fine" not in text
     assert (
         "Undecided" in answer.picture
         and "the Python that feeds each GPU" in answer.picture
@@ -197,13 +197,13 @@ def test_without_the_gpus_own_times_nobody_is_accused():
 
 
 def test_a_fact_is_said_without_the_gpus_own_times():
-    told = on_gpus(BUSY, BUSY)
-    for each in told:
+    reports = on_gpus(BUSY, BUSY)
+    for each in reports:
         each.on_gpu, each.blind = [], NO_PROFILER
         for step in each.steps:
             step.rows = step.fed = list(range(8))
             step.slices.insert(3, Slice("tail", step.slices[2].end, step.slices[2].end))
-    assert [cause.cause for cause in Answer(told).causes] == ["not sharded"]
+    assert [cause.cause for cause in Answer(reports).causes] == ["not sharded"]
 
 
 @pytest.mark.parametrize("name", ["copies", "messages"])
@@ -227,8 +227,8 @@ def test_a_recorded_trace_is_told_as_a_look_at_each_microsecond_tells_it(name: s
         kind = "launching" if not names else "copies" if copies else "backward"
         seen["tail" if names == {"nccl"} else kind] += 1
     for kind, microseconds in seen.items():
-        told = sum(each.end - each.start for each in step.slices if each.kind == kind)
-        assert 1e6 * told == pytest.approx(microseconds, rel=0.02, abs=20), kind
+        seconds = sum(each.end - each.start for each in step.slices if each.kind == kind)
+        assert 1e6 * seconds == pytest.approx(microseconds, rel=0.02, abs=20), kind
     assert seen["copies" if name == "copies" else "backward"] > 1_000
 
 

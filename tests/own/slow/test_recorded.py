@@ -4,13 +4,17 @@ recorded/cpus.json.xz: two and four ranks over Gloo, with torch 2.13 on two quie
 2026-11-28. tests/tools/measure_why.py records it again.
 """
 
+import re
 from pathlib import Path
 
 import pytest
 from support import why_runs
 from support.why_runs import CURES, OTHERS, PLANTED, RIGHT, RUNS, Run, recorded
 
+from course.core import ROOT
 from course.own import Answer
+
+HOW = ROOT / "course" / "own" / "hang" / "how.md"  # whose answer test_terminal.py asks for
 
 
 @pytest.fixture
@@ -37,3 +41,13 @@ def test_nothing_is_found_in_a_right_script(answer: object, run: Run) -> None:
     assert found.causes[0].cause == "computing"
     assert run.says in " ".join(str(found).split())
     assert [each for each in found.findings if not each.note] == []
+
+
+def test_the_readme_shows_real_answers(answer: object) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    run, why = (
+        re.search(rf"^.*`{each} -- .*\| (.*) \|$", readme, re.M)[1] for each in ("run", "why")
+    )
+    assert run in " ".join(HOW.read_text(encoding="utf-8").split())
+    workers = next(each for each in CURES if each.name == "slow/plants/short_epochs workers")
+    assert why in " ".join(str(answer(workers)).split())

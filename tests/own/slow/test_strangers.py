@@ -18,9 +18,9 @@ def stranger(warm_ranks: None) -> object:
     """What `why` answers of such a script."""
 
     def ask(name: str) -> Answer:
-        run, told = watch_ranks([*RANKS, str(STRANGERS / f"{name}.py")])
+        run, reports = watch_ranks([*RANKS, str(STRANGERS / f"{name}.py")])
         assert run.ok, run.text(run.first_failed)
-        return Answer(told)
+        return Answer(reports)
 
     return ask
 
@@ -72,6 +72,6 @@ def test_a_module_is_watched_like_a_script(
     head = '"""Starts with -m."""\nimport sys\nfrom .sizes import SIDE\nassert SIDE == 4\n'
     (package / "train.py").write_text(head + script)
     monkeypatch.chdir(tmp_path)
-    run, told = watch_ranks([*RANKS, "-m", "package.train", "40"])
+    run, reports = watch_ranks([*RANKS, "-m", "package.train", "40"])
     assert run.ok, run.text(run.first_failed)
-    assert [len(rank.steps) for rank in told] == [20, 20]
+    assert [len(rank.steps) for rank in reports] == [20, 20]

@@ -117,13 +117,13 @@ def test_a_fact_comes_first(answer: object, count: int) -> None:
 def test_nothing_of_it_is_left_in_the_script(warm_ranks: None, tmp_path: Path) -> None:
     script = tmp_path / "leaves.py"
     script.write_text(LEAVES)
-    run, told = watch_ranks(["torchrun", "--standalone", "--nproc-per-node", "2", str(script)])
+    run, reports = watch_ranks(["torchrun", "--standalone", "--nproc-per-node", "2", str(script)])
     assert run.ok
     for rank in (0, 1):
         during, after = run.text(rank, "stdout").splitlines()
         assert during == f"during ({[True] * 6}, 1)"
         assert after == f"after ({[False] * 6}, 0) 0"
-    assert [len(rank.steps) for rank in told] == [20, 20]
+    assert [len(rank.steps) for rank in reports] == [20, 20]
 
 
 def typed(folder: Path, *words: str) -> subprocess.CompletedProcess:

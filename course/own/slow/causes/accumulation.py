@@ -5,6 +5,7 @@ from typing import Self
 
 from course.own.slow.budget import Budget
 from course.own.slow.cause import Cause
+from course.own.slow.thresholds import SHOWN
 
 ALL_BUT_LAST = "Run all passes but the last, forward and backward, inside `with model.no_sync():`."
 
@@ -15,6 +16,7 @@ class Accumulation(Cause):
     cause = "accumulation"
     about = "gradients are averaged in passes that take no step"
     fine = "messages"
+    enough = SHOWN  # messages in vain are counted, however long they took
     needs_all = True
 
     @classmethod

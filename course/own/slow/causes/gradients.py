@@ -12,6 +12,11 @@ from course.own.slow.traffic import is_sum_in_forward
 from course.own.watch.timeline import ASYNC, Slice
 
 USUAL_CAP = 25 << 20  # bytes of a bucket, as DDP makes them
+PRICE = "That is the price of the memory that sharded weights save."
+KEEPS = {
+    "fully_shard": "`reshard_after_forward=False` of fully_shard",
+    "FSDP": "`ShardingStrategy.SHARD_GRAD_OP` of FSDP",
+}
 FEWER = "take larger batches, and so fewer steps"
 
 
@@ -20,12 +25,13 @@ class Price:
     """What the gradients' messages take in seconds per step, by what makes them long."""
 
     small: float = 0.0
+    gathered: float = 0.0
     late: float = 0.0
     large: float = 0.0
 
 
 class OfGradients(Cause):
-    """One of the three causes; `part` is its name in a `Price`."""
+    """One of the four causes; `part` is its name in a `Price`."""
 
     part: ClassVar[str]
     fine = "messages"
@@ -86,6 +92,26 @@ class Latency(OfSize):
         return f"DDP sends few messages already, and they are small: {FEWER}."
 
 
+class Gathering(OfGradients):
+    """The messages gather the weights of a sharded model, as each of its passes needs."""
+
+    cause, part = "gathering weights", "gathered"
+    about = "each pass gathers the weights of the sharded model"
+    lab = "10b"
+    is_price = True
+
+    @property
+    def cure(self) -> str:
+        """Depends on whether the weights are kept until the backward pass already."""
+        if not any(each.within == "backward" for each in _gathers(self.budget)):
+            return f"{PRICE} They are kept from forward to backward already, so {FEWER}."
+        keep = KEEPS[self.budget.script.sharded]
+        return (
+            f"{PRICE} If there is memory left, keep them from forward to backward ({keep}); else "
+            f"{FEWER}."
+        )
+
+
 class NoOverlap(OfGradients):
     """The messages begin too late."""
 
@@ -134,9 +160,10 @@ def price(budget: Budget) -> Price:
     if not whole:
         return Price()
     whole -= of_search(budget)
-    small = whole * _small(budget)
-    late = min((whole - small) * _could_be_begun(budget), _hideable(budget))
-    return Price(small, late, whole - small - late)
+    small, gathered = whole * _small(budget), whole * _gathered(budget)
+    rest = whole - small - gathered
+    late = min(rest * _could_be_begun(budget), _hideable(budget))
+    return Price(small, gathered, late, rest - late)
 
 
 def of_search(budget: Budget) -> float:
@@ -168,6 +195,18 @@ def _small(budget: Budget) -> float:
         return sum(each.seconds for each in sent if each.nbytes < SMALL) / whole
     sizes = _bucket_sizes(budget)
     return sizes.count(SMALL) * SMALL / sum(sizes) if sizes else 0.0
+
+
+def _gathered(budget: Budget) -> float:
+    """The share of the messages' time in which a sharded model's weights are gathered."""
+    whole = sum(each.seconds for each in budget.sent("gradients"))
+    return sum(each.seconds for each in _gathers(budget)) / whole if whole else 0.0
+
+
+def _gathers(budget: Budget) -> list[Slice]:
+    """The messages that gather weights; small ones are `_small`."""
+    sent = budget.sent("gradients") if budget.script.sharded else []
+    return [each for each in sent if each.name.startswith("all_gather") and each.nbytes >= SMALL]
 
 
 def _bucket_sizes(budget: Budget) -> list[int]:

@@ -21,10 +21,11 @@ class Input(OwnWork):
         return not budget.mean_own("input")
 
     @property
-    def needs_cores(self) -> bool:
-        """Whether there are workers, which keep their rank waiting if they have no core."""
-        loader = self.budget.script.loader
-        return bool(loader and loader.workers)
+    def waits_for_workers(self) -> bool:
+        """Whether the loader has workers."""
+        return self.budget.has_workers
+
+    needs_cores = waits_for_workers
 
     @property
     def lab(self) -> str:

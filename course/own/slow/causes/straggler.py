@@ -36,6 +36,11 @@ class Straggler(Cause):
             yield cls(budget, turns.gain / budget.net_s, None, PARTS[turns.kind], line)
 
     @property
+    def waits_for_workers(self) -> bool:
+        """Whether the rank is late because its loader is."""
+        return self.where == PARTS["input"] and self.budget.has_workers
+
+    @property
     def seen(self) -> str:
         """Whether it is always the same rank."""
         if self.rank is None:

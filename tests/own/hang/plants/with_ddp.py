@@ -42,6 +42,8 @@ for step in range(10):
         break
     if wrong and FAULT == "error":
         raise ValueError("a bad sample")
+    if wrong and FAULT == "exits":
+        sys.exit("no more data")
     if wrong and FAULT == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
     if wrong and FAULT == "sizes":

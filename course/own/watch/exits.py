@@ -1,0 +1,31 @@
+"""On a rank: notes why a script ends itself where Python keeps no exception until the end.
+
+Python forgets a `SystemExit` before it calls what is registered with `atexit`, and raises nothing
+if it cannot open the script.
+"""
+
+import errno
+import os
+import sys
+from typing import NoReturn
+
+from course.own.watch import snapshots
+
+BY_NUMBER = "sys.exit("  # so the text of a failure begins that is only known by an exit code
+
+
+def note(writer: snapshots.SnapshotWriter) -> None:
+    """Have the writer told, from now on, of a failure that is no exception."""
+    script, leave = sys.argv[0], sys.exit
+    if not script.startswith("-") and not os.path.exists(script or "."):
+        says = f"[Errno {errno.ENOENT}] {os.strerror(errno.ENOENT)}"  # as Python prints it
+        text = f"can't open file {os.path.abspath(script)!r}: {says}"
+        writer.left = snapshots.failure(text, [])
+
+    def exit(status: object = None, /) -> NoReturn:
+        if status:  # 0 and None are no failure
+            text = status if isinstance(status, str) else f"{BY_NUMBER}{status})"
+            writer.left = snapshots.failure(text, list(snapshots.walk(sys._getframe(1))))
+        leave(status)
+
+    sys.exit = exit

@@ -1,0 +1,66 @@
+"""What a crowded machine may feign, and what its user reads first."""
+
+from dataclasses import replace
+
+import pytest
+from support.made_steps import STEP, computed, did, first, loader, ranks, same, script
+
+from course.own import Answer
+from course.own.slow.thresholds import CROWDED
+from course.own.watch.timeline import RankReport
+
+
+@pytest.mark.parametrize("starved", [True, False])
+def test_a_straggler_on_a_crowded_machine_must_cost_more(starved: bool) -> None:
+    """Others have the cores: those for which ranks wait, or those that threads in C++ need."""
+    for late, of_step in ((40, 0.24), (80, 0.49)):
+        reports = ranks(computed(forward=20), computed(forward=late), tail=2.0)
+        free, crowded = first(reports), _crowded(reports, starved)
+        assert free.cause == "straggler" and free.share == pytest.approx(of_step, abs=0.01)
+        cause = first(crowded)
+        assert (cause.cause == "straggler") == (of_step > CROWDED)
+        assert cause.budget.is_crowded and "straggler" in {c.cause for c in Answer(crowded).causes}
+
+
+def _crowded(reports: list[RankReport], starved: bool) -> list[RankReport]:
+    """The same ranks, which wait for a core most of the time, or beside a busy program."""
+    if not starved:
+        return [replace(rank, busy_s=0.3 * rank.cores) for rank in reports]
+    for rank in reports:
+        for step in rank.steps:
+            wait = 4 * (step.end - step.start)
+            step.slices.append(replace(did("forward", 0), start=step.end, end=step.end + wait))
+            step.slices[-1].queued, step.end = wait, step.end + wait
+    return reports
+
+
+@pytest.mark.parametrize("waits_ms", [20, 200])
+@pytest.mark.parametrize("workers", [0, 1])
+def test_what_workers_may_cause_must_save_more_than_ranks_wait_for_a_core(
+    waits_ms: int, workers: int
+) -> None:
+    """A rank whose worker has no core is late, and all ranks are if no worker has one."""
+    settings = script(loader=loader(workers=workers))
+    batch, others = did("input", 100, "train.py:3"), [*computed(10, 5), STEP]
+    late = ranks(others, [batch, *others], tail=2.0, settings=settings)
+    for cause, reports in (("straggler", late), ("input", same(batch, *others, settings=settings))):
+        reports = [replace(rank, busy_s=0.3 * rank.cores) for rank in reports]
+        for step in (step for rank in reports for step in rank.steps):
+            step.slices.append(replace(did("forward", 0), start=step.end))
+            step.end += waits_ms / 1e3
+            step.slices[-1].end, step.slices[-1].queued = step.end, waits_ms / 1e3
+        answer = Answer(reports)
+        feigned = workers and waits_ms == 200
+        assert answer.causes[0].cause == ("computing" if feigned else cause)
+        assert cause in {each.cause for each in answer.causes}
+
+
+def test_that_ranks_had_no_core_comes_before_all_causes() -> None:
+    reports = same(*computed(), STEP, tail=2.0)
+    assert "core" not in str(Answer(reports))
+    text = " ".join(str(Answer(_crowded(reports, True))).split())
+    assert text.startswith("Crowded machine: a step takes 320 ms, and for 256 ms of it the ranks")
+    assert "There are 2 ranks and 2 cores: ask again" in text
+    busy = [replace(rank, busy_s=1.5) for rank in reports]
+    text = " ".join(str(Answer(busy)).split())
+    assert "Other programs had 75 % of all cores: that is what makes it long" in text
