@@ -16,6 +16,7 @@ from torch.utils.data import DataLoader, DistributedSampler, IterableDataset, Ra
 from torch.utils.data import dataloader as torchs
 
 from course.core import insides
+from course.own.numbers import choosing
 from course.own.numbers.fence import Fence
 from course.own.numbers.record import Iteration, Rank
 from course.own.watch import samples
@@ -25,6 +26,8 @@ FIRST = 64  # indices of an iteration that are kept
 BATCHES = 8  # of an iteration whose samples are kept
 KEPT = 64  # iterations of a run
 LOOKED = 2  # batches of a worker
+ALL = 2**20  # samples of a batch
+TORCHS = ("RandomSampler", "SequentialSampler", "DistributedSampler", "WeightedRandomSampler")
 LIBRARIES = {"accelerate.data_loader": "accelerate", "transformers.trainer": "Trainer"}
 
 
@@ -137,17 +140,24 @@ class Loading:
         if going is not None and self._fence.is_ours:
             self._last = going
             going.drawn += 1
-            if len(going.rows) < BATCHES:
-                with self._fence.around("samples"):
+            with self._fence.around("samples"):
+                if len(going.rows) < BATCHES:
                     going.rows.append(samples.rows(batch))
+                if going.stream:
+                    choosing.choose(going, samples.rows(batch, ALL))
+                    going.given += 1
         return batch
 
     def _choose(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
         indices = real(*args, **kwargs)
         going = self._going.get(id(args[0]))
-        if going is not None and self._fence.is_ours and len(going.indices) < FIRST:
+        if going is not None and self._fence.is_ours and not going.stream:
             with self._fence.around("samples"):
-                going.indices += samples.marks(indices)
+                marks = samples.marks(indices, ALL)
+                going.indices += marks[: max(0, FIRST - len(going.indices))]
+                if going.kind not in TORCHS:
+                    choosing.choose(going, marks)
+                going.given += len(marks)
         return indices
 
     def _fetch(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:

@@ -124,10 +124,12 @@ class Optimizer:
 class Iteration:
     """A pass over a DataLoader; `batches` counts those that led to a backward pass.
 
-    `indices` are the first that its sampler gave, `rows` the samples of its first batches. `asks`
-    counts calls of a model without gradients on its batches. What came after such a call, before
-    another batch: `messages` counts collectives, `sums` has numbers that ranks added up, `reports`
-    counts what was printed or written once it was over.
+    `indices` are the first that its sampler gave, `rows` the samples of its first batches. `given`
+    counts all that a sampler gave, or the batches of a stream; of both, `chosen` has one in so many
+    as `one_in` says, each with the count before it. `asks` counts calls of a model without
+    gradients on its batches. What came after such a call, before another batch: `messages` counts
+    collectives, `sums` has numbers that ranks added up, `reports` counts what was printed or
+    written once it was over.
     """
 
     loader: int
@@ -156,6 +158,9 @@ class Iteration:
     reports: int = 0
     indices: list[int] = field(default_factory=list)
     rows: list[list[int]] = field(default_factory=list)
+    given: int = 0
+    chosen: list[tuple[int, int]] = field(default_factory=list)
+    one_in: int = 1
 
 
 @dataclass
