@@ -183,7 +183,7 @@ class Other:
     line: str
     made_at: str
     checksum: int
-    passes: int = 0  # backward passes before the first call
+    steps: int = 0  # of all optimizers, before the first call
     calls: int = 0
     trains: bool = False  # whether an optimizer has its weights
 
