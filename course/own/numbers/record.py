@@ -129,7 +129,8 @@ class Iteration:
     as `one_in` says, each with the count before it. `asks` counts calls of a model without
     gradients on its batches. What came after such a call, before another batch: `messages` counts
     collectives, `sums` has numbers that ranks added up, `reports` counts what was printed or
-    written once it was over.
+    written once it was over. `counted` has by how much the numbers of the function with the loop
+    grew in the pass, `cuts` says whether the function can drop samples that came twice.
     """
 
     loader: int
@@ -156,6 +157,8 @@ class Iteration:
     messages: int = 0
     sums: list[float] = field(default_factory=list)
     reports: int = 0
+    counted: list[int] = field(default_factory=list)
+    cuts: bool = False
     indices: list[int] = field(default_factory=list)
     rows: list[list[int]] = field(default_factory=list)
     given: int = 0

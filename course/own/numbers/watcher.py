@@ -69,7 +69,7 @@ class Watcher:
         to_the_end(self._make, ("__init__",), torch.optim.Optimizer)
         to_the_end(self._restore, ("load_state_dict",), torch.optim.Optimizer)
         self._schedules.install(to_the_end)
-        self._loading.install(to_the_end)
+        self._loading.install(to_the_end, self._all.enter_context)
         self._files.install(to_the_end, self._all.enter_context)
         for register, hook in (
             (register_optimizer_step_pre_hook, self._before_step),

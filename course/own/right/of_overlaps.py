@@ -12,7 +12,6 @@ from statistics import median
 
 from course.own.finding import Finding
 from course.own.numbers.choosing import is_chosen
-from course.own.numbers.loading import TORCHS
 from course.own.numbers.record import Iteration
 from course.own.right.evidence import Evidence
 from course.own.right.thresholds import ENOUGH, HALF, MANY, REPEATS, SAME, TOGETHER
@@ -60,7 +59,7 @@ def own_order(run: Evidence, rows: Sequence[Iteration]) -> Finding | None:
     """The script's own sampler deals from another order on each rank."""
     passes = [
         each for each in zip(*map(run.training, range(run.count)), strict=False)
-        if all(one.kind not in TORCHS and not one.stream and one.is_over for one in each)
+        if all(one.chosen and not one.stream and one.is_over for one in each)
         and _is_shared_out(each)
     ]  # fmt: skip
     alike = [each for each in passes if _is_by_chance(each)]
