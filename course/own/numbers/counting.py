@@ -2,6 +2,8 @@
 
 A count of samples is a number that is there before the first batch and has grown after the last
 one. It is read where the script keeps it: in a local, in a dictionary, or in an object of its own.
+A count beside which nothing else grows may be there to be printed. Where a list of answers grows,
+the script can still drop some.
 """
 
 import dis
@@ -10,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from numbers import Real
 from types import CodeType, FrameType
 
 from torch import Tensor
@@ -19,20 +22,27 @@ MOST = 500  # numbers of a function
 
 @dataclass(frozen=True)
 class Counts:
-    """The numbers of a function at one moment, by where they are kept, and all that called it."""
+    """The numbers of a function at one moment, by where they are kept, and all that called it.
+
+    `lists` has the lengths of its lists.
+    """
 
     codes: tuple[CodeType, ...]
     numbers: dict[tuple[str, ...], float]
+    lists: dict[tuple[str, ...], int]
 
     def grown(self, after: "Counts") -> list[int]:
-        """By how much each has grown, where that is a whole number."""
-        if after.codes != self.codes:
+        """By how much each has grown, where that is a whole number; none where it is no count."""
+        longer = any(after.lists.get(name, 0) > length for name, length in self.lists.items())
+        if after.codes != self.codes or longer:
             return []
-        grown = {
+        grown = [
             after.numbers[name] - value
-            for name, value in self.numbers.items() if name in after.numbers
-        }  # fmt: skip
-        return sorted(int(each) for each in grown if each > 0 and each == int(each))
+            for name, value in self.numbers.items()
+            if after.numbers.get(name, value) > value
+        ]
+        whole = {int(each) for each in grown if each == int(each)}
+        return sorted(whole) if len(grown) > 1 else []
 
     @property
     def can_cut(self) -> bool:
@@ -50,24 +60,25 @@ def counts(frame: FrameType | None, is_own: Callable[[CodeType], bool]) -> Count
         return None
     frame = frames[0]
     numbers: dict[tuple[str, ...], float] = {}
+    lists: dict[tuple[str, ...], int] = {}
     home = frame.f_globals.get("__name__")
     for name, value in list(frame.f_locals.items()):
         inside = value if type(value) is dict else {}
         if type(value).__module__ == home and not isinstance(value, type):
             inside = getattr(value, "__dict__", {})
         for place, each in [((name,), value), *(((name, str(k)), v) for k, v in inside.items())]:
-            if len(numbers) < MOST and (number := _number(each)) is not None:
+            if type(each) is list:
+                lists[place] = len(each)
+            elif len(numbers) < MOST and (number := _number(each)) is not None:
                 numbers[place] = number
-    return Counts(tuple(each.f_code for each in frames), numbers)
+    return Counts(tuple(each.f_code for each in frames), numbers, lists)
 
 
 def _number(value: object) -> float | None:
     if isinstance(value, Tensor):
         plain = value.device.type == "cpu" and value.numel() == 1 and not value.is_complex()
         return float(value.detach()) if plain else None
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, (int, float)):  # numpy's 64-bit floats are among them
+    if isinstance(value, Real) and not isinstance(value, bool):  # numpy's are among them
         with suppress(OverflowError):
             number = float(value)
             return number if abs(number) < 2**53 else None

@@ -227,6 +227,8 @@ def _overlaps(run: Evidence, rows: Sequence[Iteration]) -> Finding | None:
         for mine, theirs in zip(run.training(first), run.training(second), strict=False):
             if mine.kind not in DEALERS or mine.replaces or mine.length != theirs.length:
                 continue
+            if mine.library:
+                continue  # it deals, and repeats some at the end
             ours, others = _flat(mine), _flat(theirs)
             common = set(ours) & set(others)
             distinct = all(len(set(each)) > SAME * len(each) for each in (ours, others))

@@ -31,6 +31,8 @@ def test_what_is_not_shared_out_is_named_first(
     [
         ("with_ddp", "none", 3),
         ("with_accelerate", "none", 2),
+        ("with_accelerate", "padded", 2),
+        ("with_accelerate", "padded", 3),
         ("with_ddp", "with replacement", 2),
         ("by_hand", "repeated", 3),
         ("with_ddp", "repeated", 2),

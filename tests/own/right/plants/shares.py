@@ -15,7 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, IterableDataset, Sampler, get_worker_info
 
 make, fault = sys.argv[1:3]
-data = Samples(BATCH * WORLD * 16)
+data = Samples(BATCH * (3 * WORLD + 1) if fault == "padded" else BATCH * WORLD * 16)
 epoch = 0
 
 
@@ -81,6 +81,8 @@ def batches() -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
 
 if fault in ("own order", "with replacement", "repeated", "none"):
     loader = DataLoader(data, BATCH, sampler=Own())  # loader
+elif fault == "padded":  # by accelerate: the last batches are those of its beginning
+    loader = DataLoader(data, BATCH, shuffle=True)
 else:
     workers = 2 if fault == "one stream and workers" else 0
     size = BATCH * WORLD if fault == "takes its part" else BATCH
@@ -99,7 +101,7 @@ if make == "with_accelerate":
 else:
     dist.init_process_group("gloo")
     model = DistributedDataParallel(module) if make == "with_ddp" else module
-for epoch in range(2):  # noqa: B007 (the sampler reads it)
+for epoch in range(6 if fault == "padded" else 2):  # noqa: B007 (the sampler reads it)
     for inputs, labels in batches():
         if fault == "repeated":
             inputs = inputs + 0.1 * torch.randn_like(inputs)  # augmented, on each rank by itself
