@@ -19,6 +19,7 @@ MEAN, SUM = 1, 2  # as torch stores a reduction
 # Nodes that change a scalar, and reduce nothing.
 SCALAR = ("Add", "Sub", "Mul", "Div", "Neg", "ToCopy", "Squeeze", "View", "Unsqueeze", "Alias",
           "Clone", "Reshape", "Expand", "Where", "NanToNum", "Permute", "Select")  # fmt: skip
+SHAPES = ("Unsqueeze", "Squeeze", "View", "Reshape")
 LOSSES = ("NllLoss", "MseLoss", "BinaryCrossEntropy", "SmoothL1Loss", "HuberLoss", "KlDiv",
           "SoftMarginLoss", "L1Loss")  # fmt: skip
 
@@ -31,6 +32,9 @@ class Reduction:
     terms: Any  # a number, or a tensor with one
     is_mean: bool
     factor: Tensor | None = None
+    of: Any = None  # the node whose values a cross-entropy picks, or a sum over classes adds up
+    width: int = 1  # the values that a term of it has added up
+    smooth: "Reduction | None" = None  # a sum over all classes, which smooths this cross-entropy
 
 
 def reductions(root: Tensor, hold: Callable[[object], None]) -> list[Reduction] | None:
@@ -58,7 +62,19 @@ def reductions(root: Tensor, hold: Callable[[object], None]) -> list[Reduction] 
             nodes += [each for each, _ in node.next_functions]
         else:
             return None
-    return found or None
+    return _together(found) or None
+
+
+def _together(found: list[Reduction]) -> list[Reduction]:
+    """Without the sums that smooth the labels of a cross-entropy: both reduce the same values."""
+    sums = {each.of: each for each in found if each.name == "sum" and each.of is not None}
+    for each in found:
+        if each.name == "NllLoss":
+            each.smooth = sums.pop(each.of, None)
+    smooth = [id(each.smooth) for each in found if each.smooth]
+    for each in found:
+        each.of = None  # the graph is not kept alive
+    return [each for each in found if id(each) not in smooth]
 
 
 def _keeps(reduction: Reduction) -> Callable[[tuple], None]:
@@ -75,7 +91,10 @@ def _reduction(node: Any) -> Reduction | None:
         return Reduction("mean", int(getattr(node, "_saved_self_sym_numel", None)), True)
     if name == "SumBackward0":
         sizes = torch.Size([int(each) for each in getattr(node, "_saved_self_sym_sizes", None)])
-        return Reduction("sum", sizes.numel(), False) if sizes.numel() > 1 else None
+        found = Reduction("sum", sizes.numel(), False) if sizes.numel() > 1 else None
+        if found:
+            _widen(found, node)
+        return found
     loss = next((each for each in LOSSES if name.startswith(each)), None)
     if loss is None:
         return None
@@ -90,7 +109,26 @@ def _reduction(node: Any) -> Reduction | None:
         ).sum()
     else:
         terms = getattr(node, "_saved_self", None).numel()
-    return Reduction(loss, terms, kind == MEAN)
+    found = Reduction(loss, terms, kind == MEAN)
+    if loss == "NllLoss":
+        found.of = _past(node.next_functions[0][0], SHAPES)
+    return found
+
+
+def _widen(found: Reduction, node: Any) -> None:
+    """A sum over samples, of sums over classes: what do these add up, and how many of them?"""
+    inside = _past(node.next_functions[0][0], (*SHAPES, "Neg", "MaskedFill"))
+    if inside is not None and inside.name() == "SumBackward1":
+        sizes = torch.Size([int(each) for each in getattr(inside, "_saved_self_sym_sizes", None)])
+        found.of = _past(inside.next_functions[0][0], SHAPES)
+        found.width = sizes.numel() // max(1, found.terms)
+
+
+def _past(node: Any, names: tuple[str, ...]) -> Any:
+    """The first node on the way that has none of these names."""
+    while node is not None and node.name().startswith(names):
+        node = node.next_functions[0][0]
+    return node
 
 
 def root(args: tuple, kwargs: dict) -> Tensor | None:
@@ -104,4 +142,7 @@ def root(args: tuple, kwargs: dict) -> Tensor | None:
 def part(each: Reduction) -> Part:
     """What one target counts there, once the factor has come."""
     terms, factor = int(each.terms), abs(float(each.factor))
-    return Part(each.name, terms, factor / max(1, terms) if each.is_mean else factor)
+    weight = factor / max(1, terms) if each.is_mean else factor
+    if each.smooth:
+        weight += abs(float(each.smooth.factor)) * each.smooth.width
+    return Part(each.name, terms, weight)

@@ -9,22 +9,29 @@ import weakref
 import zlib
 from collections.abc import Callable, Sized
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from types import ModuleType
 
 import torch
 from torch.utils.data import DataLoader, DistributedSampler, IterableDataset, RandomSampler
 from torch.utils.data import dataloader as torchs
 
 from course.core import insides
+from course.own.numbers import choosing
+from course.own.numbers.counting import Counts, counts
 from course.own.numbers.fence import Fence
 from course.own.numbers.record import Iteration, Rank
 from course.own.watch import samples
+from course.own.watch.late_import import on_import
 from course.own.watch.lines import Lines
 
 FIRST = 64  # indices of an iteration that are kept
 BATCHES = 8  # of an iteration whose samples are kept
 KEPT = 64  # iterations of a run
 LOOKED = 2  # batches of a worker
+ALL = 2**20  # samples of a batch
+TORCHS = ("RandomSampler", "SequentialSampler", "DistributedSampler", "WeightedRandomSampler")
 LIBRARIES = {"accelerate.data_loader": "accelerate", "transformers.trainer": "Trainer"}
 
 
@@ -38,9 +45,10 @@ class Loading:
         self._count = self._fetches = 0
         self._going: dict[int, Iteration] = {}
         self._last: Iteration | None = None
+        self._counts: dict[int, Counts] = {}  # by iteration: what was counted before it
 
-    def install(self, between: Callable) -> None:
-        """Begin; `between` steps between callers and functions."""
+    def install(self, between: Callable, enter: Callable) -> None:
+        """Begin; `between` steps between callers and functions, `enter` takes a context."""
         iterators = insides.inside(torchs, "_BaseDataLoaderIter")
         between(self._print, ("print",), builtins)
         between(self._make, ("__init__",), DataLoader)
@@ -51,6 +59,18 @@ class Loading:
         for name in ("_MapDatasetFetcher", "_IterableDatasetFetcher"):
             if hasattr(fetchers, name):
                 between(self._fetch, ("fetch",), getattr(fetchers, name))
+        for module, home, name, around in (
+            ("accelerate.data_loader", "DataLoaderStateMixin", "end", self._end),
+            ("accelerate.accelerator", "Accelerator", "gather_for_metrics", self._gather),
+        ):
+            install = partial(self._on_import, between, around, home, name)
+            enter(on_import(module, install))
+
+    @staticmethod
+    def _on_import(between: Callable, around: Callable, home: str, name: str,
+                   module: ModuleType) -> None:  # fmt: skip
+        if hasattr(module, home):
+            between(around, (name,), getattr(module, home))
 
     def trained(self) -> None:
         """A backward pass begins, on what was drawn last."""
@@ -91,6 +111,8 @@ class Loading:
                 found = self._describe(args[0])
                 self._report.iterations.append(found)
                 self._going[id(iterator)] = found
+                if before := counts(sys._getframe(1), self._lines.is_own):
+                    self._counts[id(found)] = before
         return iterator
 
     def _describe(self, loader: DataLoader) -> Iteration:
@@ -133,21 +155,53 @@ class Loading:
         except StopIteration:
             if going is not None:
                 going.is_over = True
+                self._note_counts(going)
             raise
         if going is not None and self._fence.is_ours:
             self._last = going
             going.drawn += 1
-            if len(going.rows) < BATCHES:
-                with self._fence.around("samples"):
+            with self._fence.around("samples"):
+                if len(going.rows) < BATCHES:
                     going.rows.append(samples.rows(batch))
+                if going.stream:
+                    choosing.choose(going, samples.rows(batch, ALL))
+                    going.given += 1
         return batch
+
+    def _end(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+        """accelerate draws a batch ahead: this is when the script is done with the last one."""
+        if self._fence.is_ours:
+            with self._fence.around("evaluation"):
+                number = self._number(getattr(args[0], "base_dataloader", args[0]))
+                of_it = [each for each in self._report.iterations if each.loader == number]
+                if of_it and of_it[-1].is_over:
+                    self._note_counts(of_it[-1])
+        return real(*args, **kwargs)
+
+    def _gather(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
+        if self._last is not None and self._fence.is_ours:
+            self._last.cuts = True
+        return real(*args, **kwargs)
+
+    def _note_counts(self, going: Iteration) -> None:
+        """A pass is over: by how much have the numbers grown around it?"""
+        with self._fence.around("evaluation"):
+            before = self._counts.get(id(going))
+            after = counts(sys._getframe(1), self._lines.is_own)
+            if before and after and going.asks:
+                going.counted = before.grown(after)[:FIRST]
+                going.cuts |= after.can_cut
 
     def _choose(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
         indices = real(*args, **kwargs)
         going = self._going.get(id(args[0]))
-        if going is not None and self._fence.is_ours and len(going.indices) < FIRST:
+        if going is not None and self._fence.is_ours and not going.stream:
             with self._fence.around("samples"):
-                going.indices += samples.marks(indices)
+                marks = samples.marks(indices, ALL)
+                going.indices += marks[: max(0, FIRST - len(going.indices))]
+                if going.kind not in TORCHS:
+                    choosing.choose(going, marks)
+                going.given += len(marks)
         return indices
 
     def _fetch(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:

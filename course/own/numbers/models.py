@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 import torch
 from torch import nn
 from torch.nn.modules.module import (
-    register_module_forward_hook,
     register_module_forward_pre_hook,
     register_module_parameter_registration_hook,
 )
 from torch.nn.parallel import DistributedDataParallel
+from torch.utils.hooks import RemovableHandle
 
 from course.own.numbers import sampling
 from course.own.numbers.fence import Fence
@@ -23,7 +23,6 @@ from course.own.watch import samples
 from course.own.watch.lines import Lines
 from course.own.watch.module_hook import ModuleHook
 
-SEARCHED = 3  # steps in which models are searched; later none is found
 PREFIXES = ("module.", "_orig_mod.")
 MADE = 20_000  # parameters whose line is kept
 
@@ -44,14 +43,16 @@ class Root:
 class Models:
     """Finds the models, hooks them, and describes each call of one by the script.
 
-    `is_early` says whether models are still searched. `asked` is called when a model is called
-    without gradients, to the end of the script.
+    A hook on all modules finds them. It is there only between the calls of models that are known,
+    so that it costs nothing inside them. After the window of steps, models that are called without
+    gradients are still found. `steps` counts those of all optimizers. `asked` is called when a
+    model is called without gradients, to the end of the script.
     """
 
-    def __init__(self, report: Rank, lines: Lines, fence: Fence, is_early: Callable[[], bool],
+    def __init__(self, report: Rank, lines: Lines, fence: Fence, steps: Callable[[], int],
                  asked: Callable[[], None]) -> None:  # fmt: skip
-        self._report, self._lines, self._fence, self._is_early = report, lines, fence, is_early
-        self._asked = asked
+        self._report, self._lines, self._fence, self._steps = report, lines, fence, steps
+        self._asked, self._closed = asked, False
         self.roots: dict[int, Root] = {}
         self.names: dict[int, str] = {}
         self.made: dict[int, str] = {}
@@ -63,23 +64,34 @@ class Models:
         self._inside_ddp: set[int] = set()  # modules inside of a model in DDP
         self._wrapped: dict[int, Wrapped] = {}
         self._random = 0
-        self._all, self._search = ExitStack(), ExitStack()
+        self._all = ExitStack()
+        self._search: RemovableHandle | None = None
 
     def install(self, between: Callable) -> None:
         """Begin; `between` steps between callers and functions."""
         between(self._wrap, ("__init__",), DistributedDataParallel)
-        for handle in (
-            register_module_forward_pre_hook(self._enters),
-            register_module_forward_hook(self._leaves, always_call=True),
-        ):
-            self._search.callback(handle.remove)
-        handle = register_module_parameter_registration_hook(self._makes)
-        self._search.callback(handle.remove)
+        self._all.callback(register_module_parameter_registration_hook(self._makes).remove)
+        self._look_out()
+
+    def close(self) -> None:
+        """End the window of steps. What was known of the models is no longer needed."""
+        self._closed = True
+        self._all.close()
+        for root in self.roots.values():
+            root.modules, root.parameters, root.buffers = [], {}, []
 
     def remove(self) -> None:
         """End."""
-        self._search.close()
-        self._all.close()
+        self._look_away()
+
+    def _look_out(self) -> None:
+        """Look for models that are not known, until a known one is called."""
+        self._search = self._search or register_module_forward_pre_hook(self._enters)
+
+    def _look_away(self) -> None:
+        if self._search:
+            self._search.remove()
+            self._search = None
 
     @property
     def is_inside(self) -> bool:
@@ -125,44 +137,35 @@ class Models:
         """Any module is called: one outside of all others is a root."""
         if self._depth or self.in_backward or not self._fence.is_ours:
             return
-        if not self._is_early():
-            self._search.close()
-        elif self._known(module) is None:
-            grad = torch.is_grad_enabled()  # which the fence switches off
-            with self._fence.around("models"):
-                self._root(module)
-                self._called(module, args, {}, grad)
-            self._depth += 1
-
-    def _leaves(self, module: nn.Module, *_: object) -> None:
-        if self._depth == 1 and self._known(module) and self._fence.is_ours:
-            self._depth = 0
+        grad = torch.is_grad_enabled()  # which the fence switches off
+        if self._known(module) or (self._closed and (grad or not _named(module))):
+            return
+        with self._fence.around("models"):
+            self._root(module)
+            self._called(module, args, {}, grad)
+        self._look_away()
+        self._depth += 1
 
     def _known(self, module: nn.Module) -> Root | None:
         root = self.roots.get(id(module))
         return root if root and root.module() is module else None
 
     def _root(self, module: nn.Module) -> Root:
-        inside = [each for each in module.modules() if each is not module]
-        root = Root(weakref.ref(module), inside, {})
-        for name, parameter in _named(module):
-            root.parameters[id(parameter)] = name
-            self.names.setdefault(id(parameter), name)
-        self._report.tensor_parallel |= _is_split(module)
-        root.buffers = [each for each in module.buffers() if each.is_floating_point()]
-        self.roots[id(module)] = root
+        root = self.roots[id(module)] = Root(weakref.ref(module), [], {})
+        if not self._closed:
+            root.modules = [each for each in module.modules() if each is not module]
+            for name, parameter in _named(module):
+                root.parameters[id(parameter)] = name
+                self.names.setdefault(id(parameter), name)
+            self._report.tensor_parallel |= _is_split(module)
+            root.buffers = [each for each in module.buffers() if each.is_floating_point()]
         module.register_forward_pre_hook(ModuleHook(self._asks))
-        for handle in (
-            module.register_forward_pre_hook(
-                ModuleHook(self._before), prepend=True, with_kwargs=True
-            ),
-            module.register_forward_hook(ModuleHook(self._after), always_call=True),
-        ):
-            self._all.callback(handle.remove)
+        module.register_forward_pre_hook(ModuleHook(self._before), prepend=True, with_kwargs=True)
+        module.register_forward_hook(ModuleHook(self._after), always_call=True)
         return root
 
     def _asks(self, module: nn.Module, args: tuple) -> None:
-        """A model is called, perhaps after the window; this hook goes with the process."""
+        """A model is called, perhaps after the window; these hooks go with the process."""
         if not torch.is_grad_enabled() and self._fence.is_ours:
             self._asked()
 
@@ -170,11 +173,12 @@ class Models:
         if not self._fence.is_ours or self.in_backward:
             return
         if self._depth == 0:
+            self._look_away()
             grad = torch.is_grad_enabled()
             with self._fence.around("models"):
                 self._called(module, args, kwargs, grad)
             self._random = 0
-            if grad and not self.pass_.noise:
+            if grad and not self._closed and not self.pass_.noise:
                 self._random = _generator()
         self._depth += 1
 
@@ -182,12 +186,17 @@ class Models:
         if not self._fence.is_ours or self.in_backward:
             return
         self._depth = max(0, self._depth - 1)
-        if self._depth == 0 and self._random and self._random != _generator():
+        if self._depth:
+            return
+        self._look_out()
+        if self._random and self._random != _generator():
             self.pass_.noise = self._random
 
     def _called(self, module: nn.Module, args: tuple, kwargs: dict, grad: bool) -> None:
         """The script calls a model of its own, with gradients or without."""
         root = self.roots[id(module)]
+        if self._closed and grad:
+            return
         if not grad or not any(each.requires_grad for each in module.parameters()):
             self._without_gradients(module)
             return
@@ -214,11 +223,10 @@ class Models:
         if not module.training:
             self._report.evaluated = True
         known = self.others.get(id(module))
-        if known is None and (named := _named(module)):
+        if known is None and (named := _named(module)) and not _is_sharded(module):
             mark = zlib.crc32(repr(_marks(named)).encode())
             made = self.made.get(id(named[0][1]), "")
-            line, passes = self._lines.here(), self._report.passes
-            known = Other(type(module).__name__, line, made, mark, passes)
+            known = Other(type(module).__name__, self._lines.here(), made, mark, self._steps())
             self.others[id(module)] = known
             self.first_weights[id(module)] = id(named[0][1])
         if known:
@@ -233,6 +241,12 @@ def _is_split(module: nn.Module) -> bool:
     fsdp = sys.modules.get("torch.distributed.fsdp")
     sharded = fsdp and any(isinstance(each, fsdp.FSDPModule) for each in module.modules())
     return not sharded or any(each.device_mesh.ndim > 1 for each in parts)
+
+
+def _is_sharded(module: nn.Module) -> bool:
+    """Whether this rank has a shard of it, such as of an average of sharded weights."""
+    parts = any(hasattr(each, "device_mesh") for each in module.parameters())
+    return parts or any(type(m).__name__ == "FullyShardedDataParallel" for m in module.modules())
 
 
 def _named(module: nn.Module) -> list[tuple[str, nn.Parameter]]:

@@ -124,10 +124,13 @@ class Optimizer:
 class Iteration:
     """A pass over a DataLoader; `batches` counts those that led to a backward pass.
 
-    `indices` are the first that its sampler gave, `rows` the samples of its first batches. `asks`
-    counts calls of a model without gradients on its batches. What came after such a call, before
-    another batch: `messages` counts collectives, `sums` has numbers that ranks added up, `reports`
-    counts what was printed or written once it was over.
+    `indices` are the first that its sampler gave, `rows` the samples of its first batches. `given`
+    counts all that a sampler gave, or the batches of a stream; of both, `chosen` has one in so many
+    as `one_in` says, each with the count before it. `asks` counts calls of a model without
+    gradients on its batches. What came after such a call, before another batch: `messages` counts
+    collectives, `sums` has numbers that ranks added up, `reports` counts what was printed or
+    written once it was over. `counted` has by how much the numbers of the function with the loop
+    grew in the pass, `cuts` says whether the function can drop samples that came twice.
     """
 
     loader: int
@@ -154,8 +157,13 @@ class Iteration:
     messages: int = 0
     sums: list[float] = field(default_factory=list)
     reports: int = 0
+    counted: list[int] = field(default_factory=list)
+    cuts: bool = False
     indices: list[int] = field(default_factory=list)
     rows: list[list[int]] = field(default_factory=list)
+    given: int = 0
+    chosen: list[tuple[int, int]] = field(default_factory=list)
+    one_in: int = 1
 
 
 @dataclass
@@ -178,7 +186,7 @@ class Other:
     line: str
     made_at: str
     checksum: int
-    passes: int = 0  # backward passes before the first call
+    steps: int = 0  # of all optimizers, before the first call
     calls: int = 0
     trains: bool = False  # whether an optimizer has its weights
 

@@ -19,7 +19,7 @@ from course.own.numbers.fence import Fence
 from course.own.numbers.files import Files
 from course.own.numbers.loading import Loading
 from course.own.numbers.messages import Messages
-from course.own.numbers.models import SEARCHED, Models
+from course.own.numbers.models import Models
 from course.own.numbers.optimizers import EACH, WHOLE, Hooked, Watched, finish
 from course.own.numbers.record import Change, Loose, Optimizer, Pass, Rank, Step
 from course.own.numbers.schedules import Schedules, note_rate
@@ -40,7 +40,7 @@ class Watcher:
                  full: Callable[[], None]) -> None:  # fmt: skip
         self.report, self._count, self._lines, self._fence = report, count, lines, fence
         self._full, self.is_full = full, False
-        self._models = Models(report, lines, fence, self._is_early, loading.asked)
+        self._models = Models(report, lines, fence, self._steps, loading.asked)
         self._loading, self._files = loading, Files(report, lines, fence, loading.reported)
         self._messages = Messages(report, lines, fence, self._phase, lambda: loading.evaluation)
         self._hooked = Hooked(self._got)
@@ -69,7 +69,7 @@ class Watcher:
         to_the_end(self._make, ("__init__",), torch.optim.Optimizer)
         to_the_end(self._restore, ("load_state_dict",), torch.optim.Optimizer)
         self._schedules.install(to_the_end)
-        self._loading.install(to_the_end)
+        self._loading.install(to_the_end, self._all.enter_context)
         self._files.install(to_the_end, self._all.enter_context)
         for register, hook in (
             (register_optimizer_step_pre_hook, self._before_step),
@@ -89,15 +89,11 @@ class Watcher:
         if not self.is_full:
             self.is_full = True
             self._hooked.remove()
-            self._models.remove()
+            self._note_others()
+            self._models.close()
             self._messages.close()
             self._window.close()
-            models = self._models
-            for each, other in models.others.items():
-                other.trains = models.first_weights[each] in self._places
-            self.report.others = list(models.others.values())
             self.report.loose = list(self._loose.values())
-            self._models.roots.clear()
             for each in self._optimizers.values():
                 each.clear()
                 each.views, each.places = [], []
@@ -105,11 +101,18 @@ class Watcher:
     def end(self) -> None:
         """End all of it."""
         self.close()
+        self._note_others()
+        self._models.remove()
         self._files.remove()
         self._all.close()
 
-    def _is_early(self) -> bool:
-        return not any(each.report.steps >= SEARCHED for each in self._optimizers.values())
+    def _note_others(self) -> None:
+        for each, other in self._models.others.items():
+            other.trains = self._models.first_weights[each] in self._places
+        self.report.others = list(self._models.others.values())
+
+    def _steps(self) -> int:
+        return sum(each.report.steps for each in self._optimizers.values())
 
     def _phase(self) -> str:
         """What goes on, for the count of messages."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from course.core import words
 from course.own.finding import Finding
 from course.own.numbers.record import Iteration
-from course.own.right import table
+from course.own.right import of_overlaps, table
 from course.own.right.evidence import Evidence
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
 from course.own.right.thresholds import ENOUGH, HALF, OFTEN, SAME
@@ -121,7 +121,8 @@ def of_an_epoch(run: Evidence) -> Result:
     if not rows:
         yield Row(table.SHARE, NOT_SEEN, "no DataLoader fed the training")
         return
-    for judge in (_repeats, _divided_twice, _wrong_replicas, _overlaps):
+    judges = (_repeats, _divided_twice, _wrong_replicas, _overlaps)
+    for judge in (*judges, of_overlaps.own_order, of_overlaps.one_stream):
         if found := judge(run, rows):
             yield Row(table.SHARE, DIFFERS, found.says)
             yield found
@@ -226,6 +227,8 @@ def _overlaps(run: Evidence, rows: Sequence[Iteration]) -> Finding | None:
         for mine, theirs in zip(run.training(first), run.training(second), strict=False):
             if mine.kind not in DEALERS or mine.replaces or mine.length != theirs.length:
                 continue
+            if mine.library:
+                continue  # it deals, and repeats some at the end
             ours, others = _flat(mine), _flat(theirs)
             common = set(ours) & set(others)
             distinct = all(len(set(each)) > SAME * len(each) for each in (ours, others))

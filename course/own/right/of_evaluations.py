@@ -11,6 +11,7 @@ from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
 from course.own.right.thresholds import HALF
 
 Result = Iterator[Finding | Row]
+ACCELERATE = "accelerate"
 
 
 def evaluation(run: Evidence) -> Result:
@@ -20,11 +21,14 @@ def evaluation(run: Evidence) -> Result:
         yield Row(table.EVALUATION, NOT_SEEN, "no pass over a loader was seen that only evaluates")
         return
     first = next(filter(None, each))[0]
-    if run.is_split or first.library:
+    if run.is_split or first.library not in ("", ACCELERATE):
         says = run.is_split or f"{first.library} divides it, and can drop what it repeats"
         yield Row(table.EVALUATION, NOT_SEEN, says)
         return
-    for judge in (_of_one_rank, _not_added_up, _repeats):
+    judges = (_counts_repeats,) if first.library else (
+        _of_one_rank, _not_added_up, _repeats, _counts_repeats
+    )  # fmt: skip
+    for judge in judges:
         if found := judge(run, each):
             yield Row(table.EVALUATION, DIFFERS, found.says)
             yield found
@@ -109,10 +113,37 @@ def _repeats(run: Evidence, each: Sequence[list[Iteration]]) -> Finding | None:
     return None
 
 
+def _counts_repeats(run: Evidence, each: Sequence[list[Iteration]]) -> Finding | None:
+    """The ranks gather what each has, and the script counts as many as all had, repeats as well."""
+    for row in zip(*each, strict=False):
+        one, total = row[0], sum(rank.given for rank in row)
+        if any(rank.stream or rank.cuts or not rank.messages for rank in row):
+            continue
+        counted = {number for rank in row for number in rank.counted}
+        if 0 < one.length < total and total in counted and one.length not in counted:
+            return Finding(
+                "evaluation",
+                f"The evaluation counts {total:,} samples, and there are {one.length:,}: "
+                f"{total - one.length} were repeated, so that all ranks have as many, and none is "
+                "dropped once they are gathered.",
+                "Gather with accelerator.gather_for_metrics, which drops what was repeated."
+                if one.library
+                else "Keep as many of the gathered samples as there are.",
+                "07b" if one.library else "04", None, None, one.opened_at,
+            )  # fmt: skip
+    return None
+
+
 def _row(run: Evidence, each: Sequence[list[Iteration]]) -> Row:
     """What is known where nothing is wrong."""
     firsts = [rows[0] for rows in each if rows]
     one = firsts[0]
+    if one.library:
+        if all(first.cuts and first.length in first.counted for first in firsts):
+            says = f"{words.plural(one.length, 'sample')} are counted, each once"
+            return Row(table.EVALUATION, EQUAL, says)
+        says = f"{one.library} divides it, and can drop what it repeats"
+        return Row(table.EVALUATION, NOT_SEEN, says)
     count = words.plural(one.length, "sample")
     if all(_is_dealt(run, first) for first in firsts) and len(firsts) == run.count:
         if one.total > one.length:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from course.own.finding import Finding
-from course.own.numbers.record import Pass, Step
+from course.own.numbers.record import Part, Pass, Step
 from course.own.right import table
 from course.own.right.compared import MEAN, OTHER, Compared
 from course.own.right.evidence import Evidence
@@ -11,7 +11,7 @@ from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
 from course.own.right.thresholds import FACTOR, HALF, UNEVEN
 
 Result = Iterator[Finding | Row]
-UNREAD = "the losses could not be read, or have several parts"
+UNREAD = "the losses could not be read, or their parts do not agree"
 DIVIDE = "Divide by the world size after the all-reduce, or divide the loss by it."
 DIVIDE_ONCE = "Divide once: DDP and ReduceOp.AVG do it already."
 DIVIDE_BY_ALL = (
@@ -33,7 +33,8 @@ def targets(run: Evidence) -> Result:
         yield Row(table.TARGET, DIFFERS, found.says)
         yield found
         return
-    weights = [(n, _weights(row)) for n, row in enumerate(one.steps, 1)]
+    several = run.loader() is not None
+    weights = [(n, _weights(row, several)) for n, row in enumerate(one.steps, 1)]
     weights = [(n, each) for n, each in weights if each]
     if len(weights) <= HALF * len(one.steps):
         yield Row(table.TARGET, NOT_SEEN, UNREAD)
@@ -44,36 +45,58 @@ def targets(run: Evidence) -> Result:
         return
     number, each = uneven[0]
     row = one.steps[number - 1]
-    terms = [[p.parts[0].terms for p in step.latest if p.parts] for step in row]
-    told = "; ".join(
-        f"rank {rank}: {', '.join(map(str, counts))}"
-        for rank, counts in zip(run.numbers, terms, strict=True)
+    counts = "; ".join(
+        f"rank {rank}: {', '.join(_divisor(p.parts[0]) for p in step.latest if p.parts)}"
+        for rank, step in zip(run.numbers, row, strict=True)
     )
     times = _times(each)
     line = row[0].latest[-1].called or row[0].latest[-1].line
     yield Row(table.TARGET, DIFFERS, f"up to {times:.1f} times as much, in step {number}")
     yield Finding(
         "mean of means",
-        f"Each rank and each pass divides by its own number of targets (in step {number}, {told}), "
-        f"and the means are averaged: a target of one counts up to {times:.1f} times one of "
-        "another.",
+        "Each rank and each pass divides by its own number of targets (in step "
+        f"{number}, {counts}), and the means are averaged: a target of one counts up to {times:.1f}"
+        " times one of another.",
         DIVIDE_BY_ALL,
         "04c", None, number, line,
     )  # fmt: skip
 
 
-def _weights(row: tuple[Step, ...]) -> list[list[float]]:
-    """What a target counts in the passes of all ranks; none if one could not be read.
+def _divisor(part: Part) -> str:
+    """By how much a part is divided: a mean by its terms, a sum by what the script says."""
+    return f"{1 / part.weight:.4g}" if part.name == "sum" else str(part.terms)
+
+
+def _weights(row: tuple[Step, ...], several: bool) -> list[list[float]]:
+    """What a target counts in the passes of all ranks, relative to the first; none if unread.
 
     Those of each line are a list: losses of several lines, such as those of a GAN, are not parts
-    of one batch.
+    of one batch. A loss of `several` parts may be read too.
     """
-    found: dict[str, list[float]] = {}
+    found: dict[str, list[Pass]] = {}
     for step in row:
         for each in step.latest:
-            found.setdefault(each.line, []).append(_weight(each))
-    whole = all(step.latest for step in row) and all(map(all, found.values()))
-    return list(found.values()) if whole else []
+            found.setdefault(each.line, []).append(each)
+    weights = [[_relative(each, group[0], several) for each in group] for group in found.values()]
+    whole = all(step.latest for step in row) and all(map(all, weights))
+    return weights if whole else []
+
+
+def _relative(each: Pass, first: Pass, several: bool) -> float:
+    """How many times as much a target counts in a pass as in another.
+
+    0 if a loss was not read, or if that is not the same for all its parts: each may then have a
+    number of its own to be divided by.
+    """
+    ours, theirs = each.parts or [], first.parts or []
+    if [part.name for part in ours] != [part.name for part in theirs]:
+        return 0.0
+    if len(ours) > 1 and not several:
+        return 0.0
+    if not ours or not all(part.terms and part.weight for part in [*ours, *theirs]):
+        return 0.0
+    times = [our.weight / their.weight for our, their in zip(ours, theirs, strict=True)]
+    return times[0] if max(times) <= (1 + FACTOR) * min(times) else 0.0
 
 
 def _times(weights: list[list[float]]) -> float:
@@ -82,12 +105,10 @@ def _times(weights: list[list[float]]) -> float:
 
 
 def _weight(each: Pass) -> float:
-    """Of a target; 0 if the loss was not read, or is made of unlike parts."""
-    if not each.parts:
+    """Of a target; 0 if the loss was not read, or has several parts."""
+    if not each.parts or len(each.parts) > 1 or not each.parts[0].terms:
         return 0.0
-    first = each.parts[0]
-    same = all(part.name == first.name and part.terms == first.terms for part in each.parts)
-    return first.weight if same and len(each.parts) == 1 and first.terms else 0.0
+    return each.parts[0].weight
 
 
 def _factor(run: Evidence, one: Compared) -> Finding | None:

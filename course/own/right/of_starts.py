@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 from course.core import words
 from course.own.finding import Finding
+from course.own.numbers.record import Other
 from course.own.right import table
 from course.own.right.compared import Compared
 from course.own.right.evidence import Evidence, odd_one
@@ -248,28 +249,45 @@ def others(run: Evidence) -> Result:
     if not run.is_tied:
         yield Row(table.OTHERS, NOT_SEEN, run.is_split or "nothing was seen that ties the ranks")
         return
-    common = list(zip(*[rank.others for rank in run.ranks], strict=False))
-    alike = [row for row in common if len({each.name for each in row}) == 1]
+    alike = _called_alike(run)
     for row in alike:
-        if len({each.checksum for each in row}) == 1:
+        first = row[0]
+        if first.trains or len({each.checksum for each in row}) == 1:
             continue
-        if row[0].trains or (row[0].passes and drifted(run)):
+        if first.steps and (drifted(run) or any(one.own_parts for one in run.optimizers)):
             continue
         marks = [each.checksum for each in row]
-        yield Row(table.OTHERS, DIFFERS, f"{row[0].name} at {row[0].line}")
+        when = f", first after step {first.steps}," if first.steps else ""
+        yield Row(table.OTHERS, DIFFERS, f"{first.name} at {first.line}")
         yield Finding(
             "other model",
-            f"The {row[0].name} that is called without gradients at {row[0].line} has other weights"
-            " on each rank, so the ranks learn from different models.",
-            "Build it from the same seed or checkpoint on all ranks, or broadcast its weights.",
-            "04c", odd_one(marks, run.numbers), 1, row[0].made_at or row[0].line,
+            f"The {first.name} that is called without gradients at {first.line}{when} has other "
+            "weights on each rank, so its answers differ from rank to rank.",
+            "Build it from the same seed or checkpoint on all ranks, copy it from the model after "
+            "DDP has made that equal, or broadcast its weights.",
+            "04c", odd_one(marks, run.numbers), max(1, first.steps), first.made_at or first.line,
         )  # fmt: skip
         return
     calls = Counter(each.name for row in alike for each in row[:1])
-    says = (
-        f"{', '.join(calls)}, when first called" if calls else "none was called in the first steps"
-    )
+    says = f"{', '.join(calls)}, when first called" if calls else "all ranks have called none"
     yield Row(table.OTHERS, EQUAL if calls else NOT_SEEN, says)
+
+
+def _called_alike(run: Evidence) -> list[list[Other]]:
+    """Those that all ranks first called at the same line after the same step."""
+    by_rank = []
+    for rank in run.ranks:
+        found: dict[tuple, Other] = {}
+        for each in rank.others:
+            key = each.name, each.line, each.steps
+            number = sum(other[:3] == key for other in found)
+            found[*key, number] = each
+        by_rank.append(found)
+    return [
+        [found[key] for found in by_rank]
+        for key in by_rank[0]
+        if all(key in found for found in by_rank)
+    ]
 
 
 RULES: tuple[Callable[[Evidence], Result], ...] = (weights, others, modes, precision, settings)

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-ROWS, BYTES = 64, 512  # of a batch, and of a row, that count
+ROWS, BYTES = 64, 512  # of a batch, unless more are wanted, and of a row, that count
 PLAIN = (int, float, str, bytes)  # a list that begins so may be long, and has no tensor
 
 
@@ -25,7 +25,7 @@ def _weights() -> np.ndarray:
 WEIGHTS = _weights()
 
 
-def rows(batch: object) -> list[int]:
+def rows(batch: object, most: int = ROWS) -> list[int]:
     """A checksum for each sample of a batch, by its largest tensor; empty without a tensor."""
     plain = [each for each in tensors(batch) if each.ndim and each.layout is torch.strided]
     largest = max(plain, key=lambda tensor: tensor.nbytes, default=None)
@@ -33,18 +33,18 @@ def rows(batch: object) -> list[int]:
         return []
     plain = largest.view(torch.int16) if largest.dtype is torch.bfloat16 else largest
     # In numpy, and all rows at once: this is done in each step, so it must be cheap.
-    flat = plain.detach().numpy()[:ROWS].reshape(min(ROWS, largest.shape[0]), -1)
+    flat = plain.detach().numpy()[:most].reshape(min(most, largest.shape[0]), -1)
     apart = -(-flat.shape[1] * flat.itemsize // BYTES)  # rounded up
     numbers = np.ascontiguousarray(flat[:, ::apart]).view(f"i{min(flat.itemsize, 4)}")
     return (numbers @ WEIGHTS[: numbers.shape[1]]).tolist()  # a sum may overflow
 
 
-def marks(indices: object) -> list[int]:
+def marks(indices: object, most: int = ROWS) -> list[int]:
     """A checksum for each index of a batch, as a sampler gives them: one, or a list."""
     each = indices if isinstance(indices, (list, tuple)) else [indices]
     return [
         index if isinstance(index, int) else zlib.crc32(repr(index).encode())
-        for index in each[:ROWS]
+        for index in each[:most]
     ]
 
 

@@ -1,5 +1,6 @@
 """The rules on samples, epochs, workers and files, on made-up reports."""
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -37,7 +38,10 @@ def test_each_sample_comes_once_in_an_epoch() -> None:
         rank.iterations = [replace(rank.iterations[0], rows=rows, **plain)]
     assert named(ranks) == [("repeated data", None)]
     for rank in ranks:
-        rank.iterations[0].replaces = True
+        rank.iterations[0].library = "accelerate"  # which repeats some at the end
+    assert named(ranks) == []
+    for rank in ranks:
+        rank.iterations[0].library, rank.iterations[0].replaces = "", True
     assert named(ranks) == []
 
 
@@ -114,6 +118,63 @@ def test_an_evaluation_is_not_judged_where_the_script_may_see_to_it() -> None:
     for each in ranks:
         each.written = [made.written(f"/runs/predictions{each.rank}.pt")]
     assert named(ranks) == []  # which may be put together later
+
+
+@pytest.mark.parametrize("library", ["", "accelerate"])
+def test_an_evaluation_that_gathers_what_was_repeated_counts_it(library: str) -> None:
+    plain = {"library": library, "given": 501, "counted": [870, 1002]}
+    assert named(with_evaluations(**plain)) == [("evaluation", None)]
+    quiet = [
+        {"counted": [870, 1000]},
+        {"counted": [870, 1000, 1002]},  # both
+        {"cuts": True},
+        {"given": 500, "counted": [870, 1000]},
+        {"length": 0},  # unknown
+        {"messages": 0, "reports": 1},  # nothing is gathered
+    ]
+    for more in quiet:
+        assert named(with_evaluations(**plain | more)) == [], more
+
+
+def with_own_samplers(*orders: list[int], **more: object) -> list[Rank]:
+    """Ranks whose own samplers gave these samples of 64, in batches of 8."""
+    ranks = made.ranks(len(orders))
+    for rank, order in zip(ranks, orders, strict=True):
+        plain = {"kind": "", "replicas": None, "epoch": None, "is_over": True, "length": 64,
+                 "drawn": 4, "given": len(order), "rows": [],
+                 "chosen": [(index, place) for place, index in enumerate(order)]}  # fmt: skip
+        rank.iterations = [made.iteration(rank.rank, **plain | more)]
+    return ranks
+
+
+def test_a_sampler_deals_from_one_order_on_all_ranks() -> None:
+    order = random.Random(0).sample(range(64), 64)
+    other = random.Random(1).sample(range(64), 64)
+    assert named(with_own_samplers(order[::2], order[1::2])) == []
+    apart = with_own_samplers(order[::2], other[1::2])
+    assert named(apart) == [("repeated data", None)]
+    assert named(with_own_samplers(order[::2], other[1::2], is_over=False)) == []
+    assert named(with_own_samplers(order[::2], other[1::2], length=640)) == []  # a draw of some
+    assert named(with_own_samplers(order[:32], order[:32])) == []  # repeated on purpose
+    drawn = [random.Random(rank).choices(range(64), k=32) for rank in range(2)]
+    assert named(with_own_samplers(*drawn)) == []  # with replacement
+    for rank in apart:
+        rank.wrapped = []
+        for step in rank.optimizers[0].watched:
+            step.keep("used", step.samples("own"))
+    assert "repeated data" not in [what for what, _ in named(apart)]  # nothing ties the ranks
+
+
+def test_ranks_that_read_one_stream() -> None:
+    near = sorted(range(400), key=lambda at: at + random.Random(at).randrange(40))
+    plain = {"stream": True, "length": 0, "is_over": False}
+    assert named(with_own_samplers(list(range(400)), near, **plain)) == [("repeated data", None)]
+    same = {"rows": [[1, 2], [3, 4]]}  # of which each rank may take its part
+    assert named(with_own_samplers(list(range(400)), near, **plain | same)) == []
+    permuted = random.Random(0).sample(range(400), 400)
+    assert named(with_own_samplers(list(range(400)), permuted, **plain)) == []
+    assert named(with_own_samplers([*range(200)] * 2, [*range(200)] * 2, **plain)) == []
+    assert named(with_own_samplers(list(range(40)), list(range(40)), **plain)) == []  # too few
 
 
 def test_one_rank_may_evaluate_all_samples() -> None:

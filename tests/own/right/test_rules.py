@@ -202,6 +202,21 @@ def test_a_teacher_must_be_the_same_on_all_ranks() -> None:
     assert named(ranks) == []
 
 
+def test_models_that_are_called_late_are_compared_at_the_same_call() -> None:
+    ranks = made.ranks()
+    for each in ranks:
+        each.others = [made.other(each.rank, steps=8)]
+    assert named(ranks) == [("other model", None)]
+    ranks[1].others[0].steps = 9  # it has been averaged once more
+    assert named(ranks) == []
+    ranks[0].others = [made.other(1), made.other(2)]
+    ranks[1].others = [made.other(1), made.other(2)]
+    assert named(ranks) == []
+    ranks[1].others = [made.other(2)]  # of two models, rank 1 calls the second
+    ranks[1].others[0].line = "train.py:50"
+    assert named(ranks) == []
+
+
 def test_parameters_that_no_optimizer_has() -> None:
     def with_loose(**more: object) -> list[Rank]:
         ranks = made.ranks()

@@ -1,0 +1,128 @@
+"""What the ranks draw from one whole, where the script itself shares it out: is it shared out?
+
+Two ranks that draw the same samples may be right: with replacement, with a repeat on purpose, or
+where each takes its part of a batch that all have. Each of these shows in how often, when and where
+the samples come.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import median
+
+from course.own.finding import Finding
+from course.own.numbers.choosing import is_chosen
+from course.own.numbers.record import Iteration
+from course.own.right.evidence import Evidence
+from course.own.right.thresholds import ENOUGH, HALF, MANY, REPEATS, SAME, TOGETHER
+
+
+@dataclass(frozen=True)
+class Common:
+    """What two ranks' passes have in common: how many `samples`, by an estimate.
+
+    `share` is that of the smaller of both, `again` the share of samples that a rank itself drew
+    before. `apart` is how far from one another a sample comes in both, relative to their length.
+    """
+
+    samples: int
+    share: float
+    again: float
+    apart: float
+
+    @property
+    def is_drawn_once(self) -> bool:
+        """Whether each rank draws a sample once: what comes again on a rank comes by chance."""
+        return self.samples >= ENOUGH and self.again < REPEATS * self.share
+
+    @property
+    def is_in_step(self) -> bool:
+        """Whether both have a sample at about the same time."""
+        return self.apart < TOGETHER
+
+
+def common(first: Iteration, second: Iteration) -> Common:
+    """Compare what a hash has chosen of two passes."""
+    rare = max(first.one_in, second.one_in)
+    chosen = [[each for each in one.chosen if is_chosen(each[0], rare)] for one in (first, second)]
+    ours, theirs = (dict(reversed(each)) for each in chosen)  # a sample, and where it comes first
+    if not ours or not theirs:
+        return Common(0, 0.0, 0.0, 0.0)
+    both = set(ours) & set(theirs)
+    again = max(1 - len(ours) / len(chosen[0]), 1 - len(theirs) / len(chosen[1]))
+    length = max(1, min(first.given, second.given))
+    apart = median([abs(ours[each] - theirs[each]) / length for each in both]) if both else 0.0
+    return Common(len(both) * rare, len(both) / min(len(ours), len(theirs)), again, apart)
+
+
+def own_order(run: Evidence, rows: Sequence[Iteration]) -> Finding | None:
+    """The script's own sampler deals from another order on each rank."""
+    passes = [
+        each for each in zip(*map(run.training, range(run.count)), strict=False)
+        if all(one.chosen and not one.stream and one.is_over for one in each)
+        and _is_shared_out(each)
+    ]  # fmt: skip
+    alike = [each for each in passes if _is_by_chance(each)]
+    if not run.is_tied or len(alike) <= HALF * len(passes):
+        return None
+    first, second = alike[0][:2]
+    share = common(first, second).share
+    return Finding(
+        "repeated data",
+        f"The ranks deal an epoch out, {first.given:,} of {first.length:,} samples to rank "
+        f"{run.numbers[0]}, but {100 * share:.0f} % of these also go to rank {run.numbers[1]}, as "
+        "many as chance would give: each rank takes its part of an order of its own. So some "
+        "samples come several times in an epoch, and others never.",
+        "Shuffle alike on all ranks before each takes its part, with a generator that is seeded "
+        "with the epoch, such as random.Random(epoch).",
+        "03", None, 1, first.made_at,
+    )  # fmt: skip
+
+
+def _is_shared_out(each: Sequence[Iteration]) -> bool:
+    """Whether the ranks together draw about as many samples as there are."""
+    length, drawn = each[0].length, sum(one.given for one in each)
+    batch = max(one.given / max(1, one.drawn) for one in each)
+    slack = max(len(each) * batch, (1 - SAME) * length)
+    return len({one.length for one in each}) == 1 and abs(drawn - length) <= slack
+
+
+def _is_by_chance(each: Sequence[Iteration]) -> bool:
+    """Whether any two ranks have as much in common as if each drew its part by itself."""
+    found = [common(*pair) for pair in combinations(each, 2)]
+    share = sum(one.share for one in found) / len(found)
+    chance = 1 / len(each)
+    return abs(share - chance) < HALF * chance and all(
+        one.is_drawn_once and not one.is_in_step for one in found
+    )
+
+
+def one_stream(run: Evidence, rows: Sequence[Iteration]) -> Finding | None:
+    """Ranks read one stream to the end, each all of it, in an order that is a little different."""
+    for each in zip(*map(run.training, range(run.count)), strict=False):
+        if not run.is_tied or not all(one.stream for one in each):
+            continue
+        for places in run.pairs:
+            first, second = (each[place] for place in places)
+            ranks = [run.numbers[place] for place in places]
+            both = common(first, second)
+            if both.samples < MANY or _is_aligned(first, second):
+                continue
+            if both.is_drawn_once and both.is_in_step and both.share >= SAME:
+                return Finding(
+                    "repeated data",
+                    f"Ranks {ranks[0]} and {ranks[1]} read the same stream: "
+                    f"{100 * both.share:.0f} % of the samples of one come on the other too, a "
+                    "little earlier or later. Two ranks do the work of one.",
+                    "Give each rank its part of the files or of the samples, and then each worker "
+                    "its part of these: a shuffle with another seed does not divide them.",
+                    "04d", None, 1, first.made_at,
+                )  # fmt: skip
+    return None
+
+
+def _is_aligned(first: Iteration, second: Iteration) -> bool:
+    """Whether both have the same batches: each may go on with a part of them."""
+    pairs = list(zip(first.rows, second.rows, strict=False))
+    same = sum(set(ours) == set(theirs) for ours, theirs in pairs)
+    return same > HALF * len(pairs)
