@@ -83,10 +83,8 @@ def _run(args: argparse.Namespace, folder: Path, more: dict[str, str]) -> Ending
 
 
 def _have_stepped(folder: Path) -> bool:
-    """Whether all ranks have reported their steps; one whose script is over ends the run itself."""
-    return timeline.all_have_reported(folder) and not any(
-        record.read(path).is_over for path in folder.glob("rank*.json")
-    )
+    """Whether all ranks have reported their steps and go on."""
+    return timeline.all_have_reported(folder) and timeline.go_on(folder)
 
 
 def _command(kept: Path) -> dict | None:

@@ -153,7 +153,7 @@ class _Early:
             if self.answer and self._may_print(self.answer):
                 self._text = str(self.answer)
                 say(f"\n{self._text}\n")
-        return self._judged and self._stop
+        return self._judged and self._stop and timeline.go_on(self._folder)
 
 
 def _last_answer(question: Question, folder: Path, ending: Ending) -> Answer | Comparison | None:
