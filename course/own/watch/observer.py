@@ -17,8 +17,8 @@ from course.own.watch.recorder import Recorder
 def observe(folder: Path, steps: int, script: str) -> Callable[[], None]:
     """Begin to watch this process: that many steps after a warm-up, then write them to `folder`.
 
-    The function that it returns ends the watching with the script. The rank is that of the group which the
-    script joins, or else the environment's.
+    The function that it returns ends the watching with the script. The rank is that of the group
+    which the script joins, or else the environment's.
     """
     process = os.getpid()
     world = int(os.environ.get("WORLD_SIZE", "1"))
