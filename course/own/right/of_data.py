@@ -108,7 +108,7 @@ def _same_noise(run: Evidence) -> Result:
         "augmentations of the ranks are equal, though their samples differ.",
         "After the model is built, seed with seed + rank, or give the DataLoader a generator of the"
         " rank's own.",
-        "04d", None, 1, loader.made_at,
+        "04e", None, 1, loader.made_at,
     )  # fmt: skip
 
 

@@ -58,7 +58,7 @@ def targets(run: Evidence) -> Result:
         f"and the means are averaged: a target of one counts up to {times:.1f} times one of "
         "another.",
         DIVIDE_BY_ALL,
-        "04c", None, number, line,
+        "04e", None, number, line,
     )  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def _factor(run: Evidence, one: Compared) -> Finding | None:
             f"The gradients are added, not averaged: they are {count} times those of the mean over "
             "all samples, as if the learning rate were so much larger.",
             DIVIDE,
-            "02", None, 1, where,
+            "03", None, 1, where,
         )  # fmt: skip
     if near(middle, 1 / count) and not near(total, count):
         return Finding(
@@ -129,7 +129,7 @@ def _factor(run: Evidence, one: Compared) -> Finding | None:
             f"The losses of the {passes} passes of a step are added, not averaged: the gradient is "
             f"{passes} times that of the mean over all samples. One process would do the same.",
             f"Divide the loss of each pass by {passes}.",
-            "03b", None, 1, line,
+            "04", None, 1, line,
         )  # fmt: skip
     return None
 

@@ -135,7 +135,7 @@ class _Pair:
             f"One process on the same samples has the mean over all targets, the ranks have the "
             f"mean of their means ({counts}): their gradients differ from it {by}.",
             of_losses.DIVIDE_BY_ALL,
-            "04c", None, 1, passes[0][0].called or passes[0][0].line,
+            "04e", None, 1, passes[0][0].called or passes[0][0].line,
         )  # fmt: skip
         return Outcome(row, [finding], self._differences())
 
@@ -229,7 +229,7 @@ class _Pair:
             "factor",
             f"The gradients on {count} ranks are {how} those of one process on the same samples.",
             of_losses.DIVIDE if large else of_losses.DIVIDE_ONCE,
-            "02" if large else "03", None, 1, self._row[0].line if near(scale, 1) else last.line,
+            "03", None, 1, self._row[0].line if near(scale, 1) else last.line,
         )  # fmt: skip
 
     def _second_step(self) -> str:

@@ -113,7 +113,7 @@ def modes(run: Evidence) -> Result:
             f"All ranks train in evaluation mode since step {step}; before, they trained in "
             "training mode. Dropout is off, and batch norm no longer learns its statistics.",
             "Call model.train() after each evaluation.",
-            "04c", None, step, line,
+            "", None, step, line,
         )  # fmt: skip
 
 
@@ -137,7 +137,7 @@ def precision(run: Evidence) -> Result:
             "precision",
             f"The ranks compute in different precision since step {step} ({told}).",
             "Choose the dtype and autocast from what is the same on all ranks.",
-            "05", odd_one(values, run.numbers), step, line,
+            "05b", odd_one(values, run.numbers), step, line,
         )  # fmt: skip
 
 
@@ -262,7 +262,7 @@ def others(run: Evidence) -> Result:
             f"The {row[0].name} that is called without gradients at {row[0].line} has other weights"
             " on each rank, so the ranks learn from different models.",
             "Build it from the same seed or checkpoint on all ranks, or broadcast its weights.",
-            "04c", odd_one(marks, run.numbers), 1, row[0].made_at or row[0].line,
+            "03", odd_one(marks, run.numbers), 1, row[0].made_at or row[0].line,
         )  # fmt: skip
         return
     calls = Counter(each.name for row in alike for each in row[:1])

@@ -35,7 +35,7 @@ def taken(run: Evidence) -> Result:
                 f"Rank {rank} does not take step {number} (at {line}), which the others take: from "
                 "there on its weights are one step behind.",
                 "Decide on all ranks alike: all-reduce the flag (with MAX) that skips a step.",
-                "04c", rank, number, line,
+                "04e", rank, number, line,
             )  # fmt: skip
             return
     yield Row(table.STEPS, EQUAL, f"all ranks take the same {words.plural(run.steps, 'step')}")
@@ -159,7 +159,7 @@ def buffers(run: Evidence) -> Result:
             "evaluated or saved with them: each rank has another result, and rank 0's is kept.",
             "Let DDP broadcast buffers, use SyncBatchNorm, or average the buffers before you "
             "evaluate or save.",
-            "04c", None, 2, where,
+            "03", None, 2, where,
         )  # fmt: skip
 
 
@@ -177,7 +177,7 @@ def loose(run: Evidence) -> Result:
             "were replaced after it was made, as fully_shard does.",
             "Make the optimizer once the model is whole: after fully_shard, a move to another "
             "type, or a new layer.",
-            "10", None, None, one.each[0].made_at,
+            "10b", None, None, one.each[0].made_at,
         )  # fmt: skip
         return
     rank = run.ranks[0]
@@ -197,7 +197,7 @@ def loose(run: Evidence) -> Result:
             f"{made}",
             "Build the whole model first and the optimizer after it, or add the parameters with "
             "optimizer.add_param_group.",
-            "04c", None, None, where,
+            "", None, None, where,
         )  # fmt: skip
     elif kept:
         yield Row(table.LOOSE, NOT_SEEN, "most of a model gets gradients that are not used")
@@ -232,7 +232,7 @@ def schedule(run: Evidence) -> Result:
                 f"The schedule takes {middle} steps for each step of the optimizer, one per "
                 "backward pass: the rate falls so many times too fast.",
                 "Call scheduler.step() where optimizer.step() is called.",
-                "04c", None, None, where,
+                "04", None, None, where,
             )  # fmt: skip
             return
         if first.zero_rates >= ALIVE and first.zero_from + first.zero_rates > first.steps:
@@ -249,7 +249,7 @@ def schedule(run: Evidence) -> Result:
                     "pass step_scheduler_with_optimizer=False and step it yourself."
                 )
             yield Row(table.SCHEDULE, DIFFERS, f"the rate is 0 from step {first.zero_from} on")
-            yield Finding("schedule", says, cure, "07b", None, first.zero_from, line)
+            yield Finding("schedule", says, cure, "04e", None, first.zero_from, line)
             return
     if any(step.schedules for one in run.optimizers for row in one.steps for step in row):
         yield Row(table.SCHEDULE, EQUAL, "in step with the optimizer so far")
