@@ -27,6 +27,8 @@ class Watched:
     share: int = 0
     # Gradients that parameters got: which parameter, a sample of it, and of what was there before.
     entries: list[tuple[int, Tensor, Tensor | None]] = field(default_factory=list)
+    # What hooks of the script made of gradients: which parameter, which line, before and after.
+    hooked: list[tuple[int, str, Tensor, Tensor]] = field(default_factory=list)
     got: set[int] = field(default_factory=set)  # the parameters that got one, by identity
     first: tuple[Tensor, list[int]] | None = None
     passes: list[Pass] = field(default_factory=list)
@@ -100,6 +102,7 @@ class Watched:
     def clear(self) -> None:
         """Begin the next step."""
         self.entries, self.got, self.passes, self.clips = [], set(), [], []
+        self.hooked = []
         self.first = self.used = self.before = None
         self.early_clip, self.closure = "", False
 
@@ -140,6 +143,10 @@ def finish(watched: Watched, step: Step) -> None:
     step.keep("entries", sampling.together(parts).cpu().numpy())
     for place, taken in (("first", watched.first or watched.used), ("used", watched.used)):
         step.keep(place, spread(taken[0].cpu().numpy(), taken[1], counts))
+    if watched.hooked:
+        step.hooked = [(place, new.numel(), line) for place, line, new, _ in watched.hooked]
+        parts = [each for hook in watched.hooked for each in hook[2:]]
+        step.keep("hooked", sampling.together(parts).cpu().numpy())
     parameters = [sampling.local(each.detach()) for each in watched.parameters]
     norms = [torch.linalg.vector_norm(each, dtype=torch.float32) for each in parameters]
     step.norms = torch.stack(norms).cpu().tolist() if norms else []

@@ -64,6 +64,8 @@ class Step:
     A rank writes `entries` instead of `own`, `base` and `clean`, which are made of them when read.
     Each is a gradient that a parameter got in a pass: the parameter's place, how many samples of
     the gradient there are, and how many of what was there before; `gradients` has them in a row.
+    `hooked` has what a hook of the script saw: the parameter's place, how many samples, and the
+    line that registered it; `gradients` has those before and after each, in a row.
     """
 
     passes: int
@@ -77,6 +79,7 @@ class Step:
     latest: list[Pass] = field(default_factory=list)
     gradients: dict[str, str] = field(default_factory=dict)
     entries: list[tuple[int, int, int]] = field(default_factory=list)
+    hooked: list[tuple[int, int, str]] = field(default_factory=list)
     got: list[bool] = field(default_factory=list)
     clean: list[bool] = field(default_factory=list)
     norms: list[float] = field(default_factory=list)

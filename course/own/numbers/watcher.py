@@ -17,6 +17,7 @@ from course.own.numbers import graph, sampling
 from course.own.numbers.clipping import Clipping
 from course.own.numbers.fence import Fence
 from course.own.numbers.files import Files
+from course.own.numbers.gradient_hooks import GradientHooks
 from course.own.numbers.loading import Loading
 from course.own.numbers.messages import Messages
 from course.own.numbers.models import SEARCHED, Models
@@ -51,6 +52,7 @@ class Watcher:
         self._values: list[tuple] = []  # passes whose numbers are not read yet
         self._schedules = Schedules(lines, fence)
         self._clipping = Clipping(lines, fence, self._optimizers)
+        self._gradient_hooks = GradientHooks(lines, fence, self._sample, self._note_hooked)
         self._depth = 0  # of steps of optimizers inside one another
         self._born = 0  # parameters made before the first optimizer
         self._window, self._all = ExitStack(), ExitStack()
@@ -64,6 +66,7 @@ class Watcher:
         self._messages.install(self._between, to_the_end)
         self._between(self._backward, ("backward",), torch.autograd)
         self._clipping.install(self._between)
+        self._gradient_hooks.install(self._between)
         self._between(self._change, INITS, nn.init)
         self._between(self._change, ("apply", "load_state_dict"), nn.Module)
         to_the_end(self._make, ("__init__",), torch.optim.Optimizer)
@@ -188,6 +191,15 @@ class Watcher:
                 new, old = sampling.copied(gradient, watched.share), parameter.grad
                 old = None if old is None else sampling.copied(old, watched.share)
                 watched.entries.append((place, new, old))
+
+    def _sample(self, parameter: int, gradient: Tensor) -> Tensor | None:
+        watched, _ = self._places.get(parameter, (None, 0))
+        looks = self._hooked.looks and watched is not None and watched.is_whole
+        return sampling.copied(gradient, watched.share) if looks else None
+
+    def _note_hooked(self, parameter: int, line: str, before: Tensor, after: Tensor) -> None:
+        watched, place = self._places[parameter]
+        watched.hooked.append((place, line, before, after))
 
     def _note_loose(self, parameter: nn.Parameter) -> None:
         known = self._loose.get(id(parameter))

@@ -1,5 +1,6 @@
 """Each rule on made-up reports: what it names, on which rank, and where it says nothing."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +18,8 @@ from own.right.wrong import (
     divided_twice,
     drifts,
     evaluates,
+    hook,
+    hooks_clip,
     infinite,
     keeps,
     later_rate,
@@ -73,6 +76,8 @@ FAULTS = [
     (loud, {"count": 3}, "changed gradient", 1),
     (clips_alone, {}, "clip", 1),
     (clips_before, {"ddp": False}, "clip", None),
+    (hooks_clip, {}, "clip", None),
+    (hooks_clip, {"count": 3, "ddp": False}, "clip", None),
     (clips_scaled, {}, "clip", None),
     (keeps, {}, "not zeroed", None),
     (keeps, {"ddp": False}, "not zeroed", None),
@@ -177,6 +182,24 @@ def test_sixteen_bits_on_the_way_are_no_fault() -> None:
         happens["used"] = happens["first"] = happens["used"] * (1 + 0.004 * (-1) ** np.arange(80))
 
     assert named(made.ranks(fault=rounds)) == []
+
+
+# What hooks may make of a gradient: a part of it, a rank's share, some rows, the average.
+HOOKS = [
+    lambda own, rank: 0.5 * own[rank],
+    lambda own, rank: (0.6 + 0.1 * rank) * own[rank],
+    lambda own, rank: np.where(np.arange(own.shape[1]) % (rank + 2), own[rank], 0),
+    lambda own, rank: own.mean(0),
+]
+
+
+@pytest.mark.parametrize("change", HOOKS)
+def test_a_hook_that_does_not_clip_is_no_fault(change: Callable) -> None:
+    def hooked(rank: int, step: int, happens: dict) -> None:
+        own = happens["own"]
+        hook(own[rank], change(own, rank), happens["step"])
+
+    assert named(made.ranks(fault=hooked)) == []
 
 
 def test_a_rank_that_ends_earlier_has_skipped_nothing() -> None:

@@ -11,7 +11,9 @@ import pytest
 TWENTY = Path(__file__).with_name("twenty")
 EXPECTED = tomllib.loads((TWENTY / "expectations.toml").read_text())
 SCORE = tomllib.loads((TWENTY / "score.toml").read_text())
-FOUND = ("fewshot_byhand", "reinforce_guard", "token_schedule", "lr_finder", "fsdp2_vit")
+FOUND = (
+    "fewshot_byhand", "reinforce_guard", "token_schedule", "lr_finder", "fsdp2_vit", "rnn_clamp",
+)  # fmt: skip
 pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 
 

@@ -14,6 +14,9 @@ module = net()
 if fault == "start":
     torch.manual_seed(RANK)
     module = nn.Sequential(nn.Linear(16, 32), nn.Tanh(), nn.Linear(32, 4))  # start
+if fault == "clips in hooks":
+    for parameter in module.parameters():
+        parameter.register_hook(lambda gradient: gradient * min(1, 0.01 / gradient.norm()))  # hook
 rate = 0.05 * (RANK + 1) if fault == "learning rate" else 0.05
 optimizer = torch.optim.SGD(module.parameters(), lr=rate)  # optimizer
 generator = torch.Generator().manual_seed(0 if fault == "same data" else 10 + RANK)

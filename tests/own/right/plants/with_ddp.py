@@ -14,6 +14,9 @@ from torch.utils.data import DataLoader, DistributedSampler
 fault, folder = sys.argv[1:3]
 dist.init_process_group("gloo")
 module = net(0.1 if fault == "mode" else 0.0)
+if fault == "clamps in hooks":
+    for parameter in module.parameters():
+        parameter.register_hook(lambda gradient: gradient.clamp(-0.001, 0.001))  # hook
 model = DistributedDataParallel(module)
 if fault == "start" and LAST:
     nn.init.zeros_(module.head.weight)  # start
