@@ -9,8 +9,7 @@ import numpy as np
 
 from course.own.numbers import entries
 
-# How rank 0 was started: its words and its environment, for `right --deep`.
-COMMAND = "command.json"
+COMMAND = "command.json"  # how rank 0 was started, for `right --deep`: its words and environment
 KEPT_BATCHES = "batches"  # the look that keeps and gives them, under which a failure is noted
 
 
@@ -63,9 +62,9 @@ class Step:
 
     A rank writes `entries` instead of `own`, `base` and `clean`, which are made of them when read.
     Each is a gradient that a parameter got in a pass: the parameter's place, how many samples of
-    the gradient there are, and how many of what was there before; `gradients` has them in a row.
-    `hooked` has what a hook of the script saw: the parameter's place, how many samples, and the
-    line that registered it; `gradients` has those before and after each, in a row.
+    the gradient there are, and how many of what was there before; `gradients` has them in a row, as
+    it has what a hook of the script saw before and after. `hooked` has a parameter's place, how
+    many samples of each, and the line that registered the hook.
     """
 
     passes: int
@@ -225,9 +224,9 @@ class Load:
 
 @dataclass
 class Change:
-    """A call that changes weights: `what` it is, at which line, after how many passes."""
+    """A call that changes trained weights: its name, its line, after how many passes."""
 
-    what: str
+    name: str
     line: str
     passes: int
 

@@ -92,9 +92,28 @@ class Evidence:
         """The backward passes of a step, those of all ranks beside one another."""
         return list(zip(*[step.latest for step in row], strict=False))
 
+    def changed(self, since: Sequence[int], until: Sequence[int]) -> tuple[str, list[int]]:
+        """The last line that changed weights on some ranks alone, and these ranks; "" if none did.
+
+        What counts lies between the backward passes `since` and `until`, one for each rank.
+        """
+        spans = list(zip(self.ranks, since, until, strict=True))
+        each = [[c.line for c in rank.changes if a <= c.passes < b] for rank, a, b in spans]
+        for lines in each:
+            for line in reversed(lines):
+                ranks = [n for n, has in zip(self.numbers, each, strict=True) if line in has]
+                if len(ranks) < self.count:
+                    return line, ranks
+        return "", []
+
     def unseen(self, look: str) -> str:
         """Why a look failed, on the first rank on which it did; "" if it did not."""
         return next((rank.unseen[look] for rank in self.ranks if look in rank.unseen), "")
+
+
+def listed(ranks: Sequence[int]) -> str:
+    """Ranks in words: "rank 1", "ranks 0 and 2"."""
+    return f"rank{'s' if len(ranks) > 1 else ''} {' and '.join(map(str, ranks))}"
 
 
 def odd_one(values: Sequence[object], ranks: Sequence[int]) -> int | None:

@@ -6,7 +6,7 @@ from course.own.finding import Finding
 from course.own.numbers.record import Iteration, Load
 from course.own.right import table
 from course.own.right.compared import Compared
-from course.own.right.evidence import Evidence, odd_one
+from course.own.right.evidence import Evidence, listed, odd_one
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
 
 Result = Iterator[Finding | Row]
@@ -42,7 +42,7 @@ def _some_ranks(run: Evidence) -> Finding | None:
         where = next(filter(None, lines))
         return Finding(
             "resume",
-            f"The optimizer's state is loaded on {_ranks(ranks)} (at {where}), and {_ranks(others)}"
+            f"The optimizer's state is loaded on {listed(ranks)} (at {where}), and {listed(others)}"
             f" begin{'s' if len(others) == 1 else ''} without: DDP sends weights, and no state of "
             "an optimizer, so equal gradients make different weights.",
             "Load the checkpoint on all ranks.",
@@ -54,10 +54,6 @@ def _some_ranks(run: Evidence) -> Finding | None:
 def _parts(one: Compared) -> bool:
     """Whether weights that were equal part in the first step."""
     return one.starts_equal and len({tuple(step.after) for step in one.steps[0]}) > 1
-
-
-def _ranks(ranks: list[int]) -> str:
-    return f"rank{'s' if len(ranks) > 1 else ''} {' and '.join(map(str, ranks))}"
 
 
 def _other_steps(run: Evidence) -> Finding | None:

@@ -7,7 +7,7 @@ from course.core import words
 from course.own.finding import Finding
 from course.own.right import table
 from course.own.right.compared import Compared
-from course.own.right.evidence import Evidence, odd_one
+from course.own.right.evidence import Evidence, listed, odd_one
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
 from course.own.right.thresholds import SINCE
 
@@ -60,11 +60,22 @@ def weights(run: Evidence) -> Result:
 def _unlike_start(run: Evidence, one: Compared) -> Result:
     befores = [step.before for step in one.steps[0]]
     names = _unlike(one.names, befores)
+    yield Row(table.START, DIFFERS, f"{words.plural(len(names), 'weight tensor')} differ")
+    line, ranks = run.changed(_equal_until(run, one), [step.passes for step in one.steps[0]])
+    if line:
+        yield Finding(
+            "start",
+            f"The weights differ before the first step of an optimizer ({some(names)}), since only "
+            f"{listed(ranks)} changed them at {line}. Equal gradients then train different models.",
+            "Change weights on all ranks alike, or send them from one rank to all with "
+            "dist.broadcast.",
+            "03", ranks[0] if len(ranks) == 1 else None, 1, line,
+        )  # fmt: skip
+        return
     rank = odd_one([tuple(each) for each in befores], run.numbers)
     place = next(p for p in range(len(one.names)) if len({each[p] for each in befores}) > 1)
     lines = one.each[0].made
     where = (lines[place] if place < len(lines) else "") or one.each[0].made_at
-    yield Row(table.START, DIFFERS, f"{words.plural(len(names), 'weight tensor')} differ")
     yield Finding(
         "start",
         f"The weights differ before the first step ({some(names)}), though the ranks combine "
@@ -73,6 +84,19 @@ def _unlike_start(run: Evidence, one: Compared) -> Result:
         "(dist.broadcast for each parameter), or let DDP do so.",
         "03", rank, 1, where,
     )  # fmt: skip
+
+
+def _equal_until(run: Evidence, one: Compared) -> list[int]:
+    """The backward passes of each rank after which weights were still equal; all in building."""
+    rows = [
+        row
+        for other in run.optimizers
+        for row in other.steps
+        if len({tuple(step.after) for step in row}) == 1
+        and all(step.passes < first.passes for step, first in zip(row, one.steps[0], strict=True))
+    ]
+    last = max(rows, key=lambda row: row[0].passes, default=())
+    return [step.passes for step in last] or [0] * run.count
 
 
 def _changed_at(run: Evidence, ranks: list[int]) -> str:

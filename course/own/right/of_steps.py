@@ -10,7 +10,7 @@ from course.own.finding import Finding
 from course.own.numbers.record import Step
 from course.own.right import table
 from course.own.right.compared import Compared
-from course.own.right.evidence import Evidence, odd_one
+from course.own.right.evidence import Evidence, listed, odd_one
 from course.own.right.of_gradients import why_no_gradients
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
 from course.own.right.thresholds import ALIVE, EXACT, HALF
@@ -119,9 +119,22 @@ def _apart(one: Compared, row: tuple) -> str:
 
 def _drift(run: Evidence, one: Compared, number: int, names: str) -> Finding:
     row = one.steps[number - 1]
+    before = one.steps[number - 2] if number > 1 else None
     equal_before = len({tuple(step.before) for step in row}) == 1
+    line, ranks = "", []
+    if before and not equal_before:
+        line, ranks = run.changed([s.passes for s in before], [s.passes for s in row])
+    if line:
+        return Finding(
+            "drift",
+            f"The weights are no longer equal in step {number} ({names}), since only "
+            f"{listed(ranks)} changed them before it, at {line}.",
+            "Change weights on all ranks alike, or send them from one rank to all with "
+            "dist.broadcast.",
+            "04c", ranks[0] if len(ranks) == 1 else None, number, line,
+        )  # fmt: skip
     moment = "in the step itself" if equal_before else "between two steps"
-    if number == 1 and not equal_before:
+    if not before and not equal_before:
         moment = "before the first step"
     rank = odd_one([tuple(step.after) for step in row], run.numbers)
     return Finding(

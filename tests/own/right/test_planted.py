@@ -24,6 +24,8 @@ PLANTED = [
     ("with_ddp", "changed gradient", 3, "changed gradient", 2, "# step"),
     ("with_ddp", "order of epochs", 2, "order of epochs", None, "# epochs"),
     ("with_ddp", "loss in a file", 2, "same file", None, "# text"),
+    ("with_ddp", "weights put back", 3, "drift", 2, "# back"),
+    ("by_hand", "weights put back", 2, "drift", 1, "# back"),
     ("with_ddp", "clamps in hooks", 2, "clip", None, "# hook"),
     ("by_hand", "clips in hooks", 3, "clip", None, "# hook"),
     ("with_accelerate", "clips after each pass", 2, "clip", None, "# hook"),

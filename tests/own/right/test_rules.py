@@ -36,7 +36,7 @@ from own.right.wrong import (
 )
 
 from course.core import CourseError
-from course.own.numbers.record import Loose, Part, Rank
+from course.own.numbers.record import Change, Loose, Part, Rank
 from course.own.right import table, verdict
 from course.own.right.table import NOT_SEEN
 from course.own.right.verdict import Verdict
@@ -109,6 +109,20 @@ def test_a_fault_is_named_first(fault: made.Fault, how: dict, what: str, rank: i
 def test_weights_that_differ_at_the_start_come_before_all_else() -> None:
     found = named(made.ranks(fault=unequal_targets, ddp=False, equal_start=False))
     assert found[0] == ("start", None) and ("mean of means", None) in found
+
+
+def test_the_line_that_changed_weights_on_one_rank_alone_is_named() -> None:
+    ranks = made.ranks(3, fault=drifts)
+    for each in ranks:
+        each.changes = [Change("apply", "train.py:11", 0)]
+    ranks[1].changes.append(Change("copy_", "train.py:34", 5))
+    assert [(each.what, each.rank, each.where) for each in faults(ranks)] == [
+        ("drift", 1, "train.py:34")
+    ]
+    ranks = made.ranks(ddp=False, equal_start=False)
+    ranks[0].changes = [Change("load_state_dict", "train.py:12", 0)]
+    found = faults(ranks)[0]
+    assert (found.what, found.rank, found.where) == ("start", 0, "train.py:12")
 
 
 def test_what_nothing_ties_is_not_compared() -> None:
