@@ -55,12 +55,6 @@ def right(argv: Sequence[str]) -> int:
     the answer at the end.
     """
     parser = _with_common(options.right("python -m course right", f"\n\n{CODES}"))
-    parser.add_argument(
-        "--deep",
-        action="store_true",
-        help="compare with one process instead: the script runs twice, for two steps without "
-        "dropout, on its ranks and then alone with the batches of all, stacked",
-    )
     args = options.read(parser, argv)
     if args.deep:
         return deep.right(args)
@@ -203,7 +197,7 @@ def _with_common(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
         help="end the run when no rank has moved for this many seconds (default 300)",
     )
     add("--limit", type=_seconds, metavar="S", help="end the run after this many seconds anyway")
-    add("--quiet", action="store_true", help="say nothing where nothing was found")
+    add("--quiet", action="store_true", help="say nothing unless something was found")
     add("--keep", type=Path, metavar="FOLDER", help="keep what the ranks wrote there")
     add(
         "--rank",

@@ -1,13 +1,9 @@
 """What one rank reports of its numbers, as plain data: the rank writes it, `right` reads it."""
 
-import json
 from base64 import b64decode, b64encode
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
-
-from course.own.numbers import entries
 
 COMMAND = "command.json"  # how rank 0 was started, for `right --deep`: its words and environment
 KEPT_BATCHES = "batches"  # the look that keeps and gives them, under which a failure is noted
@@ -267,35 +263,3 @@ class Rank:
     evaluated: bool = False  # whether the model was called in evaluation
     batch_norm: bool = False  # whether one trained; noted by `right --deep` alone
     unseen: dict[str, str] = field(default_factory=dict)
-
-
-def read(path: Path) -> Rank:
-    """What `timeline.write` wrote."""
-    raw = json.loads(path.read_text())
-    lists = {
-        "wrapped": Wrapped, "iterations": Iteration, "loose": Loose, "others": Other,
-        "written": Written, "loads": Load, "changes": Change, "workers": Worker,
-    }  # fmt: skip
-    found = {name: [kind(**each) for each in raw[name]] for name, kind in lists.items()}
-    optimizers = [_optimizer(each) for each in raw["optimizers"]]
-    return Rank(**raw | found | {"optimizers": optimizers})
-
-
-def _optimizer(raw: dict) -> Optimizer:
-    found = Optimizer(**raw | {"watched": [_step(each) for each in raw["watched"]]})
-    for step in found.watched:
-        if step.entries:
-            flat = step.samples("entries")
-            own, base, step.clean = entries.add_up(flat, step.entries, found.counts)
-            step.keep("own", own)
-            step.keep("base", base)
-    return found
-
-
-def _step(raw: dict) -> Step:
-    return Step(**raw | {"latest": [_pass(each) for each in raw["latest"]]})
-
-
-def _pass(raw: dict) -> Pass:
-    parts = raw["parts"]
-    return Pass(**raw | {"parts": parts and [Part(**each) for each in parts]})
