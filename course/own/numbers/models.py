@@ -3,7 +3,7 @@
 import sys
 import weakref
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
@@ -12,6 +12,7 @@ from torch import nn
 from torch.nn.modules.module import (
     register_module_forward_hook,
     register_module_forward_pre_hook,
+    register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
 from torch.nn.parallel import DistributedDataParallel
@@ -63,6 +64,7 @@ class Models:
         self._inside_ddp: set[int] = set()  # modules inside of a model in DDP
         self._wrapped: dict[int, Wrapped] = {}
         self._random = 0
+        self._grew = True  # whether a model may have new parameters
         self._all, self._search = ExitStack(), ExitStack()
 
     def install(self, between: Callable) -> None:
@@ -73,8 +75,11 @@ class Models:
             register_module_forward_hook(self._leaves, always_call=True),
         ):
             self._search.callback(handle.remove)
-        handle = register_module_parameter_registration_hook(self._makes)
-        self._search.callback(handle.remove)
+        for handle in (
+            register_module_parameter_registration_hook(self._makes),
+            register_module_module_registration_hook(self._grows),
+        ):
+            self._all.callback(handle.remove)
 
     def remove(self) -> None:
         """End."""
@@ -96,7 +101,18 @@ class Models:
 
     # -- how models are made -----------------------------------------------------------------------
 
+    def parameters(self) -> Iterator[nn.Parameter]:
+        """Those of all models, if there may be new ones since this was asked last."""
+        roots, self._grew = list(self.roots.values()) if self._grew else [], False
+        for root in roots:
+            if (module := root.module()) is not None:
+                yield from module.parameters()
+
+    def _grows(self, *_: object) -> None:
+        self._grew = True
+
     def _makes(self, module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
+        self._grew = True
         if parameter is not None and len(self.made) < MADE and self._fence.is_ours:
             with self._fence.around("lines"):
                 self.made[id(parameter)] = self._lines.of(sys._getframe(2))
@@ -150,7 +166,7 @@ class Models:
             self.names.setdefault(id(parameter), name)
         self._report.tensor_parallel |= _is_split(module)
         root.buffers = [each for each in module.buffers() if each.is_floating_point()]
-        self.roots[id(module)] = root
+        self.roots[id(module)], self._grew = root, True
         module.register_forward_pre_hook(ModuleHook(self._asks))
         for handle in (
             module.register_forward_pre_hook(

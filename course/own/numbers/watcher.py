@@ -149,9 +149,8 @@ class Watcher:
         pass_.line, pass_.scaled = self._lines.here(), self._clipping.scaled
         self._loading.trained()
         if self.report.passes <= EACH or self.report.passes % EACH == 0:
-            for root in self._models.roots.values():
-                if (module := root.module()) is not None:
-                    self._hooked.add(list(module.parameters()))
+            self._hooked.add(self._models.parameters())
+            self._hooked.add_thawed()
         for each in self._optimizers.values():
             self._settle(each)
         self._hooked.got.clear()
