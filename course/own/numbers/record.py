@@ -246,7 +246,6 @@ class Rank:
     local: int
     host: str = ""
     backend: str = ""
-    asked: int = 20  # steps to watch
     passes: int = 0
     is_over: bool = False  # whether the script has ended
     optimizers: list[Optimizer] = field(default_factory=list)

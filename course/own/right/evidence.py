@@ -74,6 +74,13 @@ class Evidence:
         return bool(self.ranks[0].wrapped) or self.is_sharded or self.averages
 
     @property
+    def why_untied(self) -> str:
+        """Why the ranks need not do alike, where they are not tied or no step was seen."""
+        if not self.steps:
+            return "no step of an optimizer was seen"
+        return self.is_split or "nothing was seen that ties the ranks"
+
+    @property
     def pairs(self) -> Iterator[tuple[int, int]]:
         """All pairs of places of ranks."""
         for first in range(self.count):
@@ -105,6 +112,11 @@ class Evidence:
                 if len(ranks) < self.count:
                     return line, ranks
         return "", []
+
+    def by_rank(self, values: Sequence[object]) -> str:
+        """The value of each rank, in words."""
+        pairs = zip(self.numbers, values, strict=True)
+        return ", ".join(f"rank {rank}: {value}" for rank, value in pairs)
 
     def unseen(self, look: str) -> str:
         """Why a look failed, on the first rank on which it did; "" if it did not."""

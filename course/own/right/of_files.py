@@ -26,13 +26,13 @@ def files(run: Evidence) -> Result:
         return
     path, ranks = next(iter(shared.items()))
     name = os.path.basename(path)
-    told = " and ".join(str(rank) for rank in sorted(ranks))
+    numbers = " and ".join(str(rank) for rank in sorted(ranks))
     where = next(iter(ranks.values()))
-    yield Row(table.FILES, DIFFERS, f"{name} by ranks {told}")
+    yield Row(table.FILES, DIFFERS, f"{name} by ranks {numbers}")
     yield Finding(
         "same file",
-        f"Ranks {told} all write {name} (at {where}): the last one wins, and two at once may mix "
-        "what they write.",
+        f"Ranks {numbers} all write {name} (at {where}): the last one wins, and two at once may "
+        "mix what they write.",
         "Let rank 0 write it, or put the rank into the name.",
         "04c", None, None, where,
     )  # fmt: skip

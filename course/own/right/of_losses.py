@@ -45,7 +45,7 @@ def targets(run: Evidence) -> Result:
     number, each = uneven[0]
     row = one.steps[number - 1]
     terms = [[p.parts[0].terms for p in step.latest if p.parts] for step in row]
-    told = "; ".join(
+    shares = "; ".join(
         f"rank {rank}: {', '.join(map(str, counts))}"
         for rank, counts in zip(run.numbers, terms, strict=True)
     )
@@ -54,8 +54,8 @@ def targets(run: Evidence) -> Result:
     yield Row(table.TARGET, DIFFERS, f"up to {times:.1f} times as much, in step {number}")
     yield Finding(
         "mean of means",
-        f"Each rank and each pass divides by its own number of targets (in step {number}, {told}), "
-        f"and the means are averaged: a target of one counts up to {times:.1f} times one of "
+        f"Each rank and each pass divides by its own number of targets (in step {number}, {shares})"
+        f", and the means are averaged: a target of one counts up to {times:.1f} times one of "
         "another.",
         DIVIDE_BY_ALL,
         "04e", None, number, line,

@@ -66,10 +66,10 @@ def _other_steps(run: Evidence) -> Finding | None:
             values = [each.numbers.get(key) for each in row]
             if None in values or len(set(values)) == 1:
                 continue
-            told = ", ".join(f"rank {r}: {v}" for r, v in zip(run.numbers, values, strict=True))
             return Finding(
                 "resume",
-                f"The ranks go on from different checkpoints: the {key} is not the same ({told}).",
+                f"The ranks go on from different checkpoints: the {key} is not the same "
+                f"({run.by_rank(values)}).",
                 "Let rank 0 choose the checkpoint and broadcast its name, or its content.",
                 "04", odd_one(values, run.numbers), 1, row[0].line,
             )  # fmt: skip

@@ -122,11 +122,10 @@ def modes(run: Evidence) -> Result:
         rank = odd_one(values, run.numbers)
         if rank is None and values.count("evaluation") == 1:
             rank = run.numbers[values.index("evaluation")]
-        told = ", ".join(f"rank {r}: {v}" for r, v in zip(run.numbers, values, strict=True))
         yield Finding(
             "mode",
-            f"The ranks call the model in different modes since step {step} ({told}): dropout and "
-            "batch norm do something else on each.",
+            f"The ranks call the model in different modes since step {step} "
+            f"({run.by_rank(values)}): dropout and batch norm do something else on each.",
             "Call model.train() on all ranks before the training goes on.",
             "04c", rank, step, line,
         )  # fmt: skip
@@ -156,10 +155,9 @@ def precision(run: Evidence) -> Result:
     found = yield from _described(run, "precision", table.PRECISION)
     if found:
         step, values, line = found
-        told = ", ".join(f"rank {r}: {v}" for r, v in zip(run.numbers, values, strict=True))
         yield Finding(
             "precision",
-            f"The ranks compute in different precision since step {step} ({told}).",
+            f"The ranks compute in different precision since step {step} ({run.by_rank(values)}).",
             "Choose the dtype and autocast from what is the same on all ranks.",
             "05b", odd_one(values, run.numbers), step, line,
         )  # fmt: skip
@@ -197,7 +195,7 @@ def settings(run: Evidence) -> Result:
 
 def _settings(run: Evidence) -> Result:
     if not run.is_tied or not run.steps:
-        yield Row(table.SETTINGS, NOT_SEEN, _why(run))
+        yield Row(table.SETTINGS, NOT_SEEN, run.why_untied)
         return
     for one in run.optimizers:
         for number, row in enumerate(one.steps, 1):
@@ -228,7 +226,7 @@ def _difference(values: list[str], ranks: list[int]) -> str:
 
 def _rates(run: Evidence) -> Result:
     if not run.is_tied or not run.steps:
-        yield Row(table.RATE, NOT_SEEN, _why(run))
+        yield Row(table.RATE, NOT_SEEN, run.why_untied)
         return
     for one in run.optimizers:
         for number, row in enumerate(one.steps, 1):
@@ -236,13 +234,13 @@ def _rates(run: Evidence) -> Result:
             if len(set(values)) > 1:
                 scheduled = next((s.schedule_line for s in row if s.schedule_line), "")
                 where = one.each[-1].made_at if number == 1 or not scheduled else scheduled
-                told = ", ".join(
+                rates = ", ".join(
                     f"rank {r}: {v[0]:g}" for r, v in zip(run.numbers, values, strict=True)
                 )
-                yield Row(table.RATE, DIFFERS, f"since step {number}: {told}")
+                yield Row(table.RATE, DIFFERS, f"since step {number}: {rates}")
                 yield Finding(
                     "learning rate",
-                    f"The ranks have different learning rates since step {number} ({told}), so "
+                    f"The ranks have different learning rates since step {number} ({rates}), so "
                     "equal gradients make different weights.",
                     "Let all ranks decide by the same numbers: average a loss over the ranks "
                     "before a schedule sees it, and scale a rate by the world size on all ranks.",
@@ -250,12 +248,6 @@ def _rates(run: Evidence) -> Result:
                 )  # fmt: skip
                 return
     yield Row(table.RATE, EQUAL, "in each step")
-
-
-def _why(run: Evidence) -> str:
-    if not run.steps:
-        return "no step of an optimizer was seen"
-    return run.is_split or "nothing was seen that ties the ranks"
 
 
 def drifted(run: Evidence) -> int:

@@ -21,7 +21,7 @@ Result = Iterator[Finding | Row]
 def taken(run: Evidence) -> Result:
     """Does each rank take a step when the others do?"""
     if not run.is_tied or not run.steps:
-        yield Row(table.STEPS, NOT_SEEN, _why(run))
+        yield Row(table.STEPS, NOT_SEEN, run.why_untied)
         return
     for one in run.optimizers:
         if one.skip:
@@ -39,12 +39,6 @@ def taken(run: Evidence) -> Result:
             )  # fmt: skip
             return
     yield Row(table.STEPS, EQUAL, f"all ranks take the same {words.plural(run.steps, 'step')}")
-
-
-def _why(run: Evidence) -> str:
-    if not run.steps:
-        return "no step of an optimizer was seen"
-    return run.is_split or "nothing was seen that ties the ranks"
 
 
 def finite(run: Evidence) -> Result:
@@ -157,7 +151,7 @@ def buffers(run: Evidence) -> Result:
         yield Row(table.BUFFERS, EQUAL, "DDP sends rank 0's before each pass")
         return
     if not marks or not run.is_tied:
-        yield Row(table.BUFFERS, NOT_SEEN, "the model has none" if not marks else _why(run))
+        yield Row(table.BUFFERS, NOT_SEEN, "the model has none" if not marks else run.why_untied)
         return
     apart = [each for each in marks if len(set(each)) > 1]
     if len(apart) <= HALF * len(marks):
@@ -194,10 +188,10 @@ def loose(run: Evidence) -> Result:
         )  # fmt: skip
         return
     rank = run.ranks[0]
-    kept = [each for each in rank.loose if each.passes >= ALIVE]
-    kept = [each for each in kept if each.missing < each.of]  # else its model is not trained
-    late = [each for each in kept if each.late]
-    few = [each for each in kept if each.missing <= HALF * each.of]
+    alive = [each for each in rank.loose if each.passes >= ALIVE]
+    alive = [each for each in alive if each.missing < each.of]  # else its model is not trained
+    late = [each for each in alive if each.late]
+    few = [each for each in alive if each.missing <= HALF * each.of]
     if found := late or few:
         names = ", ".join(f"`{each.name}`" for each in found[:3])
         where = found[0].made_at or run.optimizers[0].each[0].made_at
@@ -212,7 +206,7 @@ def loose(run: Evidence) -> Result:
             "optimizer.add_param_group.",
             "", None, None, where,
         )  # fmt: skip
-    elif kept:
+    elif alive:
         yield Row(table.LOOSE, NOT_SEEN, "most of a model gets gradients that are not used")
     else:
         yield Row(table.LOOSE, EQUAL, "all that get gradients are in an optimizer")
