@@ -261,8 +261,8 @@ def of_epochs(run: Evidence) -> Result:
             yield Row(table.EPOCHS, DIFFERS, "the ranks set different epochs")
             yield Finding(
                 "order of epochs",
-                f"The ranks' samplers are in different epochs ({run.by_rank(epochs)}), so they deal "
-                "from different orders: some samples come twice, and others never.",
+                f"The ranks' samplers are in different epochs ({run.by_rank(epochs)}), so they "
+                "deal from different orders: some samples come twice, and others never.",
                 "Call set_epoch(epoch) with the same number on all ranks.",
                 "03", None, None, ours.opened_at,
             )  # fmt: skip
