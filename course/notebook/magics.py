@@ -111,6 +111,11 @@ class CourseMagics(Magics):
         None if the script has an open TODO.
         """
         args = options.read(options.right("%right"), _words(line))
+        if args.deep:
+            raise CourseError(
+                "--deep starts the script a second time, as the terminal has started it. In a "
+                f"cell, type: !python -m course right --deep -- {shlex.join(args.command)}"
+            )
         with watched(args.steps, args.stop, looks_at=NUMBERS) as one:
             run = one.run(args.command, Live(display=CurvesDisplay(), explain=one.ending))
             answer, ending = compared(run, one.folder), one.ending(run)

@@ -12,7 +12,7 @@ from course.core import CourseError
 from course.own import session, shared
 from course.own.finding import Finding
 from course.own.hang.ending import INTERRUPTED, ITSELF, STOPPED, Ending
-from course.own.numbers import record
+from course.own.numbers import reading
 from course.own.numbers.record import COMMAND, Rank
 from course.own.right import of_one_process, verdict
 from course.own.right.of_one_process import Outcome
@@ -39,7 +39,7 @@ def right(args: argparse.Namespace) -> int:
     with session.folder(args) as (folder, _):
         ending, answer = _both_runs(args, folder)
     findings: list[Finding] = [*ending.findings, *(answer.findings if answer else [])]
-    if answer:
+    if answer and (answer.findings or not args.quiet):
         say(f"\n{answer}")
     if args.json:
         more = answer.plain() if answer else {"ranks": 0, "steps": 0, "rows": [], "parameters": []}
@@ -53,12 +53,13 @@ def _both_runs(args: argparse.Namespace, folder: Path) -> tuple[Ending, AgainstO
     command = _command(kept)
     if ending.findings or ending.code or ending.ended not in (ITSELF, STOPPED):
         return ending, None
-    ranks = [record.read(path) for path in sorted(several.glob("rank*.json"))]
+    ranks = [reading.read(path) for path in sorted(several.glob("rank*.json"))]
     verdict.demand(ranks)
     why = of_one_process.hindrance(ranks, len(list(kept.glob("*.pt")))) or _cannot_start(command)
     if why:
         return ending, AgainstOneProcess(of_one_process.not_compared(why), len(ranks))
-    say("\nNow one process, with the batches of all ranks.\n")
+    if not args.quiet:
+        say("\nNow one process, with the batches of all ranks.\n")
     words = argparse.Namespace(**vars(args) | {"command": command["words"]})
     alone = _run(words, one, _alone(command["env"]) | {BATCHES: str(kept)})
     if alone.ended == INTERRUPTED:
@@ -83,10 +84,8 @@ def _run(args: argparse.Namespace, folder: Path, more: dict[str, str]) -> Ending
 
 
 def _have_stepped(folder: Path) -> bool:
-    """Whether all ranks have reported their steps; one whose script is over ends the run itself."""
-    return timeline.all_have_reported(folder) and not any(
-        record.read(path).is_over for path in folder.glob("rank*.json")
-    )
+    """Whether all ranks have reported their steps and go on."""
+    return timeline.all_have_reported(folder) and timeline.go_on(folder)
 
 
 def _command(kept: Path) -> dict | None:
@@ -114,7 +113,7 @@ def _alone(env: dict[str, str]) -> dict[str, str]:
 
 
 def _outcome(ranks: list[Rank], folder: Path, ending: Ending) -> Outcome:
-    reports = [record.read(path) for path in folder.glob("rank*.json")]
+    reports = [reading.read(path) for path in folder.glob("rank*.json")]
     if ending.code or ending.ended not in (ITSELF, STOPPED):
         return of_one_process.not_compared(
             "the script fails on one process, or stands still, with the batches of all ranks"

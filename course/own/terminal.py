@@ -55,12 +55,6 @@ def right(argv: Sequence[str]) -> int:
     the answer at the end.
     """
     parser = _with_common(options.right("python -m course right", f"\n\n{CODES}"))
-    parser.add_argument(
-        "--deep",
-        action="store_true",
-        help="compare with one process instead: the script runs twice, for two steps without "
-        "dropout, on its ranks and then alone with the batches of all, stacked",
-    )
     args = options.read(parser, argv)
     if args.deep:
         return deep.right(args)
@@ -163,7 +157,7 @@ class _Early:
             if self.answer and self._may_print(self.answer):
                 self._text, self._at = str(self.answer), self._passes()
                 say(f"\n{self._text}\n")
-        return self._judged and self._stop
+        return self._judged and self._stop and timeline.go_on(self._folder)
 
 
 def _last_answer(question: Question, folder: Path, ending: Ending) -> Answer | Comparison | None:

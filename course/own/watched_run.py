@@ -99,10 +99,13 @@ class WatchedRun:
 
     def _wait_until_over(self) -> None:
         while not self._over.wait(POLL_S):
-            self._stopped = self._may_stop and timeline.all_have_reported(self.folder)
+            self._stopped = self._may_stop and self._have_seen_enough()
             if self._stopped or self._patience.is_over():
                 self._stop.set()
                 return
+
+    def _have_seen_enough(self) -> bool:
+        return timeline.all_have_reported(self.folder) and timeline.go_on(self.folder)
 
 
 @contextmanager

@@ -133,10 +133,10 @@ def _past(node: Any, names: tuple[str, ...]) -> Any:
 
 def root(args: tuple, kwargs: dict) -> Tensor | None:
     """The loss that a backward pass is given; None if there are several."""
-    given = args[0] if args else kwargs.get("tensors")
-    if isinstance(given, (list, tuple)):
-        given = given[0] if len(given) == 1 else None
-    return given if isinstance(given, Tensor) else None
+    loss = args[0] if args else kwargs.get("tensors")
+    if isinstance(loss, (list, tuple)):
+        loss = loss[0] if len(loss) == 1 else None
+    return loss if isinstance(loss, Tensor) else None
 
 
 def part(each: Reduction) -> Part:

@@ -3,7 +3,7 @@
 import sys
 import weakref
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
@@ -11,6 +11,7 @@ import torch
 from torch import nn
 from torch.nn.modules.module import (
     register_module_forward_pre_hook,
+    register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
 from torch.nn.parallel import DistributedDataParallel
@@ -64,13 +65,18 @@ class Models:
         self._inside_ddp: set[int] = set()  # modules inside of a model in DDP
         self._wrapped: dict[int, Wrapped] = {}
         self._random = 0
+        self._grew = True  # whether a model may have new parameters
         self._all = ExitStack()
         self._search: RemovableHandle | None = None
 
     def install(self, between: Callable) -> None:
         """Begin; `between` steps between callers and functions."""
         between(self._wrap, ("__init__",), DistributedDataParallel)
-        self._all.callback(register_module_parameter_registration_hook(self._makes).remove)
+        for handle in (
+            register_module_parameter_registration_hook(self._makes),
+            register_module_module_registration_hook(self._grows),
+        ):
+            self._all.callback(handle.remove)
         self._look_out()
 
     def close(self) -> None:
@@ -108,7 +114,18 @@ class Models:
 
     # -- how models are made -----------------------------------------------------------------------
 
+    def parameters(self) -> Iterator[nn.Parameter]:
+        """Those of all models, if there may be new ones since this was asked last."""
+        roots, self._grew = list(self.roots.values()) if self._grew else [], False
+        for root in roots:
+            if (module := root.module()) is not None:
+                yield from module.parameters()
+
+    def _grows(self, *_: object) -> None:
+        self._grew = True
+
     def _makes(self, module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
+        self._grew = True
         if parameter is not None and len(self.made) < MADE and self._fence.is_ours:
             with self._fence.around("lines"):
                 self.made[id(parameter)] = self._lines.of(sys._getframe(2))
@@ -152,6 +169,7 @@ class Models:
 
     def _root(self, module: nn.Module) -> Root:
         root = self.roots[id(module)] = Root(weakref.ref(module), [], {})
+        self._grew = True
         if not self._closed:
             root.modules = [each for each in module.modules() if each is not module]
             for name, parameter in _named(module):

@@ -24,7 +24,7 @@ def observe(folder: Path, steps: int, script: str) -> Callable[[], None]:
     """
     world = int(os.environ.get("WORLD_SIZE", "1"))
     local = int(os.environ.get("LOCAL_WORLD_SIZE", world))
-    report = Rank(int(os.environ.get("RANK", "0")), world, local, os.uname().nodename, asked=steps)
+    report = Rank(int(os.environ.get("RANK", "0")), world, local, os.uname().nodename)
     fence, lines = Fence(report.unseen), Lines(script)
 
     def write() -> None:
@@ -52,12 +52,13 @@ def observe(folder: Path, steps: int, script: str) -> Callable[[], None]:
 
 
 def _workers(folder: Path, rank: int) -> list[Worker]:
-    """What the workers of this rank's loaders have told of their random numbers."""
+    """What the workers of this rank's loaders have reported of their random numbers."""
     found = []
     for path in sorted(folder.glob(f"drawn-{rank}-*.json")):
         with suppress(ValueError, OSError):
-            told = json.loads(path.read_text())
+            content = json.loads(path.read_text())
             found += [
-                Worker(rank, told["number"], kind, state) for kind, state in told["drawn"].items()
+                Worker(rank, content["number"], kind, state)
+                for kind, state in content["drawn"].items()
             ]
     return found

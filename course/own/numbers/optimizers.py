@@ -1,7 +1,7 @@
 """On a rank: the optimizers of the script, and the gradients that its parameters get."""
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from course.own.numbers import sampling
 from course.own.numbers.record import Optimizer, Pass, Step
 
+REGISTER = Tensor.register_hook  # before anything stands between
 WHOLE, EACH = 3, 5  # steps at the start whose gradients are looked at, and then each fifth
 NO_SETTINGS = ("params", "lr", "param_names", "initial_lr")
 
@@ -27,6 +28,8 @@ class Watched:
     share: int = 0
     # Gradients that parameters got: which parameter, a sample of it, and of what was there before.
     entries: list[tuple[int, Tensor, Tensor | None]] = field(default_factory=list)
+    # What hooks of the script made of gradients: which parameter, which line, before and after.
+    hooked: list[tuple[int, str, Tensor, Tensor]] = field(default_factory=list)
     got: set[int] = field(default_factory=set)  # the parameters that got one, by identity
     first: tuple[Tensor, list[int]] | None = None
     passes: list[Pass] = field(default_factory=list)
@@ -59,7 +62,7 @@ class Watched:
         report.names = [name_of(each) for each in parameters]
         report.made = [made(each) for each in parameters]
         report.shapes = [str(list(each.shape)) for each in parameters]
-        report.counts = [sampling.values(each, self.share).numel() for each in parameters]
+        report.counts = [sampling.size(each, self.share) for each in parameters]
         report.sharded = any(hasattr(each, "to_local") for each in parameters)
         report.frozen = not any(each.requires_grad for each in parameters)
 
@@ -100,6 +103,7 @@ class Watched:
     def clear(self) -> None:
         """Begin the next step."""
         self.entries, self.got, self.passes, self.clips = [], set(), [], []
+        self.hooked = []
         self.first = self.used = self.before = None
         self.early_clip, self.closure = "", False
 
@@ -140,9 +144,13 @@ def finish(watched: Watched, step: Step) -> None:
     step.keep("entries", sampling.together(parts).cpu().numpy())
     for place, taken in (("first", watched.first or watched.used), ("used", watched.used)):
         step.keep(place, spread(taken[0].cpu().numpy(), taken[1], counts))
-    parameters = [sampling.local(each.detach()) for each in watched.parameters]
-    norms = [torch.linalg.vector_norm(each, dtype=torch.float32) for each in parameters]
-    step.norms = torch.stack(norms).cpu().tolist() if norms else []
+    if watched.hooked:
+        step.hooked = [(place, new.numel(), line) for place, line, new, _ in watched.hooked]
+        parts = [each for hook in watched.hooked for each in hook[2:]]
+        step.keep("hooked", sampling.together(parts).cpu().numpy())
+    parameters = list(map(sampling.local, watched.parameters))
+    norms = torch._foreach_norm(parameters, 2, torch.float32)
+    step.norms = torch.stack(norms).cpu().tolist()
 
 
 def _plain(value: object) -> bool:
@@ -163,15 +171,25 @@ class Hooked:
         self.got: set[int] = set()
         self.looks = False
         self._known: dict[int, weakref.ref] = {}
+        self._frozen: list[weakref.ref] = []
         self._handles: list[Any] = []
 
-    def add(self, parameters: list[nn.Parameter]) -> None:
-        """See their gradients, too."""
+    def add(self, parameters: Iterable[nn.Parameter]) -> None:
+        """See their gradients, too; of those that are frozen, once they are not."""
         for each in parameters:
             known = self._known.get(id(each))
-            if each.requires_grad and (known is None or known() is not each):
+            if known is not None and known() is each:
+                continue
+            if each.requires_grad:
                 self._known[id(each)] = weakref.ref(each)
-                self._handles.append(each.register_hook(self._hook(each)))
+                self._handles.append(REGISTER(each, self._hook(each)))
+            else:
+                self._frozen.append(weakref.ref(each))
+
+    def add_thawed(self) -> None:
+        """See the gradients of those that were frozen and no longer are."""
+        frozen, self._frozen = self._frozen, []
+        self.add(each for ref in frozen if (each := ref()) is not None)
 
     def _hook(self, parameter: nn.Parameter) -> Callable[[Tensor], None]:
         ref, key = weakref.ref(parameter), id(parameter)

@@ -1,16 +1,11 @@
 """What one rank reports of its numbers, as plain data: the rank writes it, `right` reads it."""
 
-import json
 from base64 import b64decode, b64encode
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 
-from course.own.numbers import entries
-
-# How rank 0 was started: its words and its environment, for `right --deep`.
-COMMAND = "command.json"
+COMMAND = "command.json"  # how rank 0 was started, for `right --deep`: its words and environment
 KEPT_BATCHES = "batches"  # the look that keeps and gives them, under which a failure is noted
 
 
@@ -63,7 +58,9 @@ class Step:
 
     A rank writes `entries` instead of `own`, `base` and `clean`, which are made of them when read.
     Each is a gradient that a parameter got in a pass: the parameter's place, how many samples of
-    the gradient there are, and how many of what was there before; `gradients` has them in a row.
+    the gradient there are, and how many of what was there before; `gradients` has them in a row, as
+    it has what a hook of the script saw before and after. `hooked` has a parameter's place, how
+    many samples of each, and the line that registered the hook.
     """
 
     passes: int
@@ -77,6 +74,7 @@ class Step:
     latest: list[Pass] = field(default_factory=list)
     gradients: dict[str, str] = field(default_factory=dict)
     entries: list[tuple[int, int, int]] = field(default_factory=list)
+    hooked: list[tuple[int, int, str]] = field(default_factory=list)
     got: list[bool] = field(default_factory=list)
     clean: list[bool] = field(default_factory=list)
     norms: list[float] = field(default_factory=list)
@@ -230,9 +228,9 @@ class Load:
 
 @dataclass
 class Change:
-    """A call that changes weights: `what` it is, at which line, after how many passes."""
+    """A call that changes trained weights: its name, its line, after how many passes."""
 
-    what: str
+    name: str
     line: str
     passes: int
 
@@ -256,7 +254,6 @@ class Rank:
     local: int
     host: str = ""
     backend: str = ""
-    asked: int = 20  # steps to watch
     passes: int = 0
     is_over: bool = False  # whether the script has ended
     optimizers: list[Optimizer] = field(default_factory=list)
@@ -273,35 +270,3 @@ class Rank:
     evaluated: bool = False  # whether the model was called in evaluation
     batch_norm: bool = False  # whether one trained; noted by `right --deep` alone
     unseen: dict[str, str] = field(default_factory=dict)
-
-
-def read(path: Path) -> Rank:
-    """What `timeline.write` wrote."""
-    raw = json.loads(path.read_text())
-    lists = {
-        "wrapped": Wrapped, "iterations": Iteration, "loose": Loose, "others": Other,
-        "written": Written, "loads": Load, "changes": Change, "workers": Worker,
-    }  # fmt: skip
-    found = {name: [kind(**each) for each in raw[name]] for name, kind in lists.items()}
-    optimizers = [_optimizer(each) for each in raw["optimizers"]]
-    return Rank(**raw | found | {"optimizers": optimizers})
-
-
-def _optimizer(raw: dict) -> Optimizer:
-    found = Optimizer(**raw | {"watched": [_step(each) for each in raw["watched"]]})
-    for step in found.watched:
-        if step.entries:
-            flat = step.samples("entries")
-            own, base, step.clean = entries.add_up(flat, step.entries, found.counts)
-            step.keep("own", own)
-            step.keep("base", base)
-    return found
-
-
-def _step(raw: dict) -> Step:
-    return Step(**raw | {"latest": [_pass(each) for each in raw["latest"]]})
-
-
-def _pass(raw: dict) -> Pass:
-    parts = raw["parts"]
-    return Pass(**raw | {"parts": parts and [Part(**each) for each in parts]})

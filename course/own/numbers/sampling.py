@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 MOST, ALL = 48, 4800  # values of a tensor, and of all tensors of an optimizer
 
@@ -18,6 +18,8 @@ def share(parameters: int) -> int:
 
 def local(tensor: Tensor) -> Tensor:
     """A rank's own part of it, where it is a part of a larger one (DTensor)."""
+    if type(tensor) in (Tensor, nn.Parameter):  # mostly, and this is called very often
+        return tensor
     own = getattr(tensor, "to_local", None)
     return own() if own else tensor
 
@@ -31,6 +33,14 @@ def values(tensor: Tensor, count: int) -> Tensor:
         tensor = tensor.contiguous()
     size, apart = _cut(tensor.numel(), count)
     return tensor.as_strided((size,), (apart,))
+
+
+def size(tensor: Tensor, count: int) -> int:
+    """How many values `values` and `copied` give."""
+    tensor = local(tensor)
+    if tensor.layout is not torch.strided or tensor.is_complex():
+        return 0
+    return _cut(tensor.numel(), count)[0]
 
 
 def copied(tensor: Tensor, count: int) -> Tensor:

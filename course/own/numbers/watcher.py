@@ -14,20 +14,21 @@ from torch.optim.optimizer import (
 
 from course.core import interceptor
 from course.own.numbers import graph, sampling
+from course.own.numbers.changes import Changes
 from course.own.numbers.clipping import Clipping
 from course.own.numbers.fence import Fence
 from course.own.numbers.files import Files
+from course.own.numbers.gradient_hooks import GradientHooks
 from course.own.numbers.loading import Loading
+from course.own.numbers.loose import LooseParameters
 from course.own.numbers.messages import Messages
 from course.own.numbers.models import Models
 from course.own.numbers.optimizers import EACH, WHOLE, Hooked, Watched, finish
-from course.own.numbers.record import Change, Loose, Optimizer, Pass, Rank, Step
+from course.own.numbers.record import Optimizer, Pass, Rank, Step
 from course.own.numbers.schedules import Schedules, note_rate
 from course.own.watch.lines import Lines
 
-INITS = tuple(name for name in vars(nn.init) if name.endswith("_") and name[0] != "_")
 PASSES = 32  # that are kept of a step
-FEW = 200  # changes of weights that are kept
 
 
 class Watcher:
@@ -47,12 +48,13 @@ class Watcher:
         self._optimizers: dict[int, Watched] = {}  # by identity
         self._made_at: dict[int, tuple[weakref.ref, str, int]] = {}
         self._places: dict[int, tuple[Watched, int]] = {}  # by parameter
-        self._loose: dict[int, Loose] = {}
         self._values: list[tuple] = []  # passes whose numbers are not read yet
+        self._loose = LooseParameters(report, self._models)
         self._schedules = Schedules(lines, fence)
         self._clipping = Clipping(lines, fence, self._optimizers)
+        self._changes = Changes(report, lines, fence)
+        self._gradient_hooks = GradientHooks(lines, fence, self._sample, self._note_hooked)
         self._depth = 0  # of steps of optimizers inside one another
-        self._born = 0  # parameters made before the first optimizer
         self._window, self._all = ExitStack(), ExitStack()
 
     # -- hooks -------------------------------------------------------------------------------------
@@ -64,8 +66,8 @@ class Watcher:
         self._messages.install(self._between, to_the_end)
         self._between(self._backward, ("backward",), torch.autograd)
         self._clipping.install(self._between)
-        self._between(self._change, INITS, nn.init)
-        self._between(self._change, ("apply", "load_state_dict"), nn.Module)
+        self._gradient_hooks.install(self._between)
+        self._changes.install(self._between)
         to_the_end(self._make, ("__init__",), torch.optim.Optimizer)
         to_the_end(self._restore, ("load_state_dict",), torch.optim.Optimizer)
         self._schedules.install(to_the_end)
@@ -93,7 +95,8 @@ class Watcher:
             self._models.close()
             self._messages.close()
             self._window.close()
-            self.report.loose = list(self._loose.values())
+            homes = {home for each in self._optimizers.values() for home in each.places}
+            self._changes.keep(homes | self._places.keys())
             for each in self._optimizers.values():
                 each.clear()
                 each.views, each.places = [], []
@@ -149,9 +152,8 @@ class Watcher:
         pass_.line, pass_.scaled = self._lines.here(), self._clipping.scaled
         self._loading.trained()
         if self.report.passes <= EACH or self.report.passes % EACH == 0:
-            for root in self._models.roots.values():
-                if (module := root.module()) is not None:
-                    self._hooked.add(list(module.parameters()))
+            self._hooked.add(self._models.parameters())
+            self._hooked.add_thawed()
         for each in self._optimizers.values():
             self._settle(each)
         self._hooked.got.clear()
@@ -184,7 +186,8 @@ class Watcher:
         with self._fence.around("own gradient"):
             known = self._places.get(id(parameter))
             if known is None:
-                self._note_loose(parameter)
+                if self._optimizers:
+                    self._loose.got(parameter, self._places.keys())
                 return
             watched, place = known
             if watched.is_whole:
@@ -192,29 +195,14 @@ class Watcher:
                 old = None if old is None else sampling.copied(old, watched.share)
                 watched.entries.append((place, new, old))
 
-    def _note_loose(self, parameter: nn.Parameter) -> None:
-        known = self._loose.get(id(parameter))
-        if known is None and self._optimizers:
-            models = self._models
-            root = next((r for r in models.roots.values() if id(parameter) in r.parameters), None)
-            if root is None:
-                return
-            made = models.made.get(id(parameter), "")
-            late = list(models.made).index(id(parameter)) >= self._born if made else False
-            missing = [each for each in root.parameters if each not in self._places]
-            known = Loose(
-                root.parameters[id(parameter)], made, 0, late, len(root.parameters), len(missing)
-            )
-            self._loose[id(parameter)] = known
-        if known is not None:
-            known.passes += 1
+    def _sample(self, parameter: int, gradient: Tensor) -> Tensor | None:
+        watched, _ = self._places.get(parameter, (None, 0))
+        looks = self._hooked.looks and watched is not None and watched.is_whole
+        return sampling.copied(gradient, watched.share) if looks else None
 
-    def _change(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
-        if self._fence.is_ours and len(self.report.changes) < FEW:
-            with self._fence.around("lines"):
-                if line := self._lines.here():
-                    self.report.changes.append(Change(name, line, self.report.passes))
-        return real(*args, **kwargs)
+    def _note_hooked(self, parameter: int, line: str, before: Tensor, after: Tensor) -> None:
+        watched, place = self._places[parameter]
+        watched.hooked.append((place, line, before, after))
 
     # -- optimizers --------------------------------------------------------------------------------
 
@@ -222,7 +210,7 @@ class Watcher:
         real(*args, **kwargs)
         if self._fence.is_ours:
             with self._fence.around("lines"):
-                self._born = self._born or len(self._models.made)
+                self._loose.optimizer_made()
                 place = len(self._made_at)
                 self._made_at[id(args[0])] = weakref.ref(args[0]), self._lines.here(), place
                 self._know(args[0])

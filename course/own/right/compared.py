@@ -60,6 +60,23 @@ def multiple(now: np.ndarray, of: np.ndarray) -> tuple[float, float]:
     return factor, float(np.linalg.norm(now - factor * of)) / size if size else 0.0
 
 
+def _hooked(step: Step) -> dict[int, tuple[str, np.ndarray, np.ndarray]]:
+    """What the hooks of the last pass have made of each gradient, of several hooks all together."""
+    found: dict[int, tuple[str, np.ndarray, np.ndarray]] = {}
+    flat = step.samples("hooked") if step.hooked else np.zeros(0)
+    at = 0
+    for place, size, line in step.hooked:
+        before, after = flat[at : at + size], flat[at + size : at + 2 * size]
+        at += 2 * size
+        known = found.get(place)
+        if known is not None and np.array_equal(known[2], before):  # the hook before it
+            line, before = (
+                (known[0], known[1]) if np.array_equal(before, after) else (line, known[1])
+            )
+        found[place] = line, before, after
+    return found
+
+
 class Compared:
     """An optimizer of the script on all ranks, `number` in the order in which they step."""
 
@@ -174,6 +191,23 @@ class Compared:
             apart = len({tuple(step.after) for step in last}) > 1
             if apart and len({tuple(step.before) for step in now}) == 1:
                 found.append(number)
+        return found
+
+    def hooked(self, row: Sequence[Step]) -> dict[int, tuple[str, np.ndarray, np.ndarray]]:
+        """Of each parameter with a hook of the script's: its line, the gradients before and after.
+
+        Each array has a row for each rank. On a rank without such a hook both are 1.
+        """
+        each = [_hooked(step) for step in row]
+        found = {}
+        for place in sorted(set().union(*each)):
+            line, size = next(
+                (ours[place][0], ours[place][1].size) for ours in each if place in ours
+            )
+            ones = line, np.ones(size), np.ones(size)
+            parts = [ours.get(place, ones) for ours in each]
+            if len({part[1].size for part in parts}) == 1:
+                found[place] = line, *(np.stack([part[at] for part in parts]) for at in (1, 2))
         return found
 
     @cached_property

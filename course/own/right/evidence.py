@@ -74,6 +74,13 @@ class Evidence:
         return bool(self.ranks[0].wrapped) or self.is_sharded or self.averages
 
     @property
+    def why_untied(self) -> str:
+        """Why the ranks need not do alike, where they are not tied or no step was seen."""
+        if not self.steps:
+            return "no step of an optimizer was seen"
+        return self.is_split or "nothing was seen that ties the ranks"
+
+    @property
     def pairs(self) -> Iterator[tuple[int, int]]:
         """All pairs of places of ranks."""
         for first in range(self.count):
@@ -92,9 +99,33 @@ class Evidence:
         """The backward passes of a step, those of all ranks beside one another."""
         return list(zip(*[step.latest for step in row], strict=False))
 
+    def changed(self, since: Sequence[int], until: Sequence[int]) -> tuple[str, list[int]]:
+        """The last line that changed weights on some ranks alone, and these ranks; "" if none did.
+
+        What counts lies between the backward passes `since` and `until`, one for each rank.
+        """
+        spans = list(zip(self.ranks, since, until, strict=True))
+        each = [[c.line for c in rank.changes if a <= c.passes < b] for rank, a, b in spans]
+        for lines in each:
+            for line in reversed(lines):
+                ranks = [n for n, has in zip(self.numbers, each, strict=True) if line in has]
+                if len(ranks) < self.count:
+                    return line, ranks
+        return "", []
+
+    def by_rank(self, values: Sequence[object]) -> str:
+        """The value of each rank, in words."""
+        pairs = zip(self.numbers, values, strict=True)
+        return ", ".join(f"rank {rank}: {value}" for rank, value in pairs)
+
     def unseen(self, look: str) -> str:
         """Why a look failed, on the first rank on which it did; "" if it did not."""
         return next((rank.unseen[look] for rank in self.ranks if look in rank.unseen), "")
+
+
+def listed(ranks: Sequence[int]) -> str:
+    """Ranks in words: "rank 1", "ranks 0 and 2"."""
+    return f"rank{'s' if len(ranks) > 1 else ''} {' and '.join(map(str, ranks))}"
 
 
 def odd_one(values: Sequence[object], ranks: Sequence[int]) -> int | None:

@@ -1,6 +1,8 @@
 """What happens to gradients between backward and step: clipped too early, or unlike on a rank."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
 
 from course.own.finding import Finding
 from course.own.right import table
@@ -8,7 +10,7 @@ from course.own.right.compared import APART, BROKEN, MEAN, NONE, OTHER, OWN, Com
 from course.own.right.evidence import Evidence
 from course.own.right.of_gradients import why_no_gradients
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
-from course.own.right.thresholds import FACTOR, HALF, NEAR
+from course.own.right.thresholds import EXACT, FACTOR, HALF, NEAR, TINY
 
 Result = Iterator[Finding | Row]
 
@@ -17,7 +19,8 @@ def between(run: Evidence) -> Result:
     """Does anything change gradients on one rank, or clip before it may?"""
     found = None
     for one in run.optimizers:
-        found = found or _early_clip(run, one) or _clips_before(run, one) or _changed(run, one)
+        found = found or _early_clip(run, one) or _clips_before(run, one)
+        found = found or _hooks_clip(run, one) or _changed(run, one)
     if found or (run.is_sharded and (found := _shards_scaled(run))):
         yield Row(table.BETWEEN, DIFFERS, found.says)
         yield found
@@ -39,7 +42,7 @@ def _early_clip(run: Evidence, one: Compared) -> Finding | None:
         f"The gradients are clipped at {where} while the scaler's factor is still in them, so "
         "their norm is far above the limit in every step.",
         "Call scaler.unscale_(optimizer) before you clip.",
-        "05", None, 1, where,
+        "05b", None, 1, where,
     )  # fmt: skip
 
 
@@ -64,8 +67,57 @@ def _clips_before(run: Evidence, one: Compared) -> Finding | None:
         f"Each rank clips its own gradient at {where}, and the average comes after that: the ranks"
         " are weighted by their norms, and the average is shorter than the limit.",
         "Average the gradients first, then clip.",
-        "03", None, 1, where,
+        "06", None, 1, where,
     )  # fmt: skip
+
+
+def _hooks_clip(run: Evidence, one: Compared) -> Finding | None:
+    """Hooks of the script clip each rank's own gradient: they are called before DDP sends it."""
+    averaged = set(one.mostly(MEAN) + one.mostly(OTHER))
+    looked, clipped = 0, []
+    for number, row in one.whole:
+        hooked = {p: each for p, each in one.hooked(row).items() if p in averaged}
+        looked += bool(hooked)
+        if _clips(list(hooked.values())):
+            clipped.append((number, hooked))
+    if not clipped or len(clipped) <= HALF * looked:
+        return None
+    number, hooked = clipped[0]
+    changed = [place for place, (_, old, new) in hooked.items() if not np.array_equal(old, new)]
+    where, names = hooked[changed[0]][0], table.some([one.names[place] for place in changed])
+    return Finding(
+        "clip",
+        f"A hook that is registered at {where} clips each rank's own gradient of {names}: autograd "
+        "calls it before the gradients are averaged, so a sample counts less on a rank with large "
+        "gradients.",
+        "Clip the average: call torch.nn.utils.clip_grad_value_ or clip_grad_norm_ between "
+        "backward and step.",
+        "05b", None, number, where,
+    )  # fmt: skip
+
+
+def _clips(hooked: Sequence[tuple[str, np.ndarray, np.ndarray]]) -> bool:
+    """Whether gradients are cut down, and not by the same factors on all ranks.
+
+    Something else is meant where a hook makes gradients equal, which averages them, where it zeroes
+    values, makes one larger, or has a single factor for all gradients of a rank, which may be its
+    share of the samples.
+    """
+    factors = []
+    for _, before, after in hooked:
+        sizes = np.abs(before)
+        places = (sizes > TINY * sizes.max(1, keepdims=True)).all(0)
+        if not (np.isfinite(before).all() and np.isfinite(after).all()):
+            return False
+        if np.ptp(after, 0).max() <= EXACT * np.abs(after).max():
+            return False
+        factors.append(after[:, places] / before[:, places])
+    each = np.concatenate(factors, 1) if factors else np.zeros((1, 0))
+    if not each.size or each.min() <= 0 or each.max() > 1 + EXACT:
+        return False
+    alike = np.ptp(each, 0).max() <= FACTOR
+    one_each = np.ptp(each, 1).max() <= FACTOR
+    return not alike and not one_each
 
 
 def _changed(run: Evidence, one: Compared) -> Finding | None:

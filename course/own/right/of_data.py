@@ -108,7 +108,7 @@ def _same_noise(run: Evidence) -> Result:
         "augmentations of the ranks are equal, though their samples differ.",
         "After the model is built, seed with seed + rank, or give the DataLoader a generator of the"
         " rank's own.",
-        "04d", None, 1, loader.made_at,
+        "04e", None, 1, loader.made_at,
     )  # fmt: skip
 
 
@@ -262,11 +262,10 @@ def of_epochs(run: Evidence) -> Result:
         epochs = [ours.epoch, *[each.epoch for each in others]]
         if ours.replicas is not None and len(set(epochs)) > 1:
             yield Row(table.EPOCHS, DIFFERS, "the ranks set different epochs")
-            told = ", ".join(f"rank {r}: {e}" for r, e in zip(run.numbers, epochs, strict=True))
             yield Finding(
                 "order of epochs",
-                f"The ranks' samplers are in different epochs ({told}), so they deal from different"
-                " orders: some samples come twice, and others never.",
+                f"The ranks' samplers are in different epochs ({run.by_rank(epochs)}), so they "
+                "deal from different orders: some samples come twice, and others never.",
                 "Call set_epoch(epoch) with the same number on all ranks.",
                 "03", None, None, ours.opened_at,
             )  # fmt: skip

@@ -64,7 +64,7 @@ def _of_one_rank(run: Evidence, each: Sequence[list[Iteration]]) -> Finding | No
         f"{_share(run, first)}.",
         "Give the loader of an evaluation on one rank no DistributedSampler, or evaluate on all "
         "ranks and add up sums and counts.",
-        "04", rank, None, first.opened_at,
+        "07b", rank, None, first.opened_at,
     )  # fmt: skip
 
 
@@ -89,7 +89,7 @@ def _not_added_up(run: Evidence, each: Sequence[list[Iteration]]) -> Finding | N
         f"Each rank evaluates its own share, {_share(run, found[0])}, and nothing is sent before "
         f"rank {rank} reports: its result is that of its share alone.",
         "All-reduce the sums and the count of samples, then divide.",
-        "04", rank, None, found[0].opened_at,
+        "07b", rank, None, found[0].opened_at,
     )  # fmt: skip
 
 
@@ -108,7 +108,7 @@ def _repeats(run: Evidence, each: Sequence[list[Iteration]]) -> Finding | None:
                 f"sampler repeats {more}, so that all ranks have as many.",
                 "Give each rank its share without repeats, such as "
                 "range(rank, len(data), world_size), and add up sums and counts.",
-                "04", None, None, one.opened_at,
+                "07b", None, None, one.opened_at,
             )  # fmt: skip
     return None
 

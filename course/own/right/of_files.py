@@ -26,15 +26,15 @@ def files(run: Evidence) -> Result:
         return
     path, ranks = next(iter(shared.items()))
     name = os.path.basename(path)
-    told = " and ".join(str(rank) for rank in sorted(ranks))
+    numbers = " and ".join(str(rank) for rank in sorted(ranks))
     where = next(iter(ranks.values()))
-    yield Row(table.FILES, DIFFERS, f"{name} by ranks {told}")
+    yield Row(table.FILES, DIFFERS, f"{name} by ranks {numbers}")
     yield Finding(
         "same file",
-        f"Ranks {told} all write {name} (at {where}): the last one wins, and two at once may mix "
-        "what they write.",
+        f"Ranks {numbers} all write {name} (at {where}): the last one wins, and two at once may "
+        "mix what they write.",
         "Let rank 0 write it, or put the rank into the name.",
-        "04", None, None, where,
+        "04c", None, None, where,
     )  # fmt: skip
 
 
@@ -57,7 +57,7 @@ def noise(run: Evidence) -> Result:
                 "places on each. Many scripts do, and it costs little.",
                 "If you want other noise on each rank, seed with seed + rank after the model is "
                 "built.",
-                "04c", None, 1, rows[0][0].called, note=True,
+                "04", None, 1, rows[0][0].called, note=True,
             )  # fmt: skip
 
 

@@ -47,7 +47,7 @@ def averaged(run: Evidence) -> Result:
             f"The optimizer uses the gradients before they have arrived: nothing waits for the "
             f"message that begins at {pending}.",
             "Keep what the call with async_op=True returns, and call its wait() before the step.",
-            "02", None, 1, pending,
+            "03b", None, 1, pending,
         )  # fmt: skip
         return
     for one in run.optimizers:
@@ -125,7 +125,7 @@ def _not_averaged(run: Evidence, one: Compared, alone: list[int]) -> Finding | N
                 "a model of its own.",
                 "Call the wrapped model itself, model(...), not model.module or a part of it. If "
                 "you need more than one method, put the loss into the module's forward.",
-                "03", None, 1, bypassed,
+                "04e", None, 1, bypassed,
             )  # fmt: skip
         if passes and not any(each.syncs for each in passes):
             return Finding(
@@ -133,7 +133,7 @@ def _not_averaged(run: Evidence, one: Compared, alone: list[int]) -> Finding | N
                 f"No gradient is averaged in {steps}: DDP's no_sync was on in every forward pass, "
                 "or the model was not called through DDP.",
                 "Leave the last pass before the step, forward and backward, outside of no_sync.",
-                "03b", None, 1, passes[-1].called or line,
+                "04", None, 1, passes[-1].called or line,
             )  # fmt: skip
         return Finding(
             "not averaged",
@@ -155,7 +155,7 @@ def _not_averaged(run: Evidence, one: Compared, alone: list[int]) -> Finding | N
         f"{says}, so each rank trains a model of its own.",
         "Wrap the model in DDP, or all-reduce each gradient and divide by the world size before "
         "the step.",
-        "02", None, 1, line,
+        "03", None, 1, line,
     )  # fmt: skip
 
 
@@ -181,7 +181,7 @@ def zeroed(run: Evidence) -> Result:
                 f"The gradients are not zero when a step begins{on}: each step also uses those of "
                 "all steps before it.",
                 "Call optimizer.zero_grad() once per step, on all ranks.",
-                "00", one_rank, 2, where,
+                "07b", one_rank, 2, where,
             )  # fmt: skip
             return
     if looked:

@@ -45,20 +45,20 @@ def targets(run: Evidence) -> Result:
         return
     number, each = uneven[0]
     row = one.steps[number - 1]
-    counts = "; ".join(
-        f"rank {rank}: {', '.join(_divisor(p.parts[0]) for p in step.latest if p.parts)}"
-        for rank, step in zip(run.numbers, row, strict=True)
+    terms = [[_divisor(p.parts[0]) for p in step.latest if p.parts] for step in row]
+    shares = "; ".join(
+        f"rank {rank}: {', '.join(counts)}" for rank, counts in zip(run.numbers, terms, strict=True)
     )
     times = _times(each)
     line = row[0].latest[-1].called or row[0].latest[-1].line
     yield Row(table.TARGET, DIFFERS, f"up to {times:.1f} times as much, in step {number}")
     yield Finding(
         "mean of means",
-        "Each rank and each pass divides by its own number of targets (in step "
-        f"{number}, {counts}), and the means are averaged: a target of one counts up to {times:.1f}"
-        " times one of another.",
+        f"Each rank and each pass divides by its own number of targets (in step {number}, {shares})"
+        f", and the means are averaged: a target of one counts up to {times:.1f} times one of "
+        "another.",
         DIVIDE_BY_ALL,
-        "04c", None, number, line,
+        "04e", None, number, line,
     )  # fmt: skip
 
 
@@ -134,7 +134,7 @@ def _factor(run: Evidence, one: Compared) -> Finding | None:
             f"The gradients are added, not averaged: they are {count} times those of the mean over "
             "all samples, as if the learning rate were so much larger.",
             DIVIDE,
-            "02", None, 1, where,
+            "03", None, 1, where,
         )  # fmt: skip
     if near(middle, 1 / count) and not near(total, count):
         return Finding(
@@ -150,7 +150,7 @@ def _factor(run: Evidence, one: Compared) -> Finding | None:
             f"The losses of the {passes} passes of a step are added, not averaged: the gradient is "
             f"{passes} times that of the mean over all samples. One process would do the same.",
             f"Divide the loss of each pass by {passes}.",
-            "03b", None, 1, line,
+            "04", None, 1, line,
         )  # fmt: skip
     return None
 

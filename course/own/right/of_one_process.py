@@ -51,6 +51,8 @@ def hindrance(ranks: Sequence[Rank], batches: int) -> str:
     seen = all(one.whole and one.whole[0][0] == 1 for one in run.optimizers)
     if run.is_split or run.is_sharded or not seen:
         return of_gradients.why_no_gradients(run)
+    if not all(one.starts_equal for one in run.optimizers):
+        return "the ranks begin with different weights, which `right` without --deep judges"
     if why := run.unseen(KEPT_BATCHES):
         return why
     return "" if batches else "the batches do not come from a DataLoader, so they cannot be stacked"
@@ -100,6 +102,10 @@ class _Pair:
             return not_compared("the gradients of the first step are not finite")
         if not self._one.any() or not mean.any():
             return not_compared("the gradients of the first step are zero")
+        if self._step.before != self._row[0].before:
+            return not_compared(
+                "one process begins with other weights than the ranks, and none are copied to it"
+            )
         if len({len(step.latest) for step in (*self._row, self._step)}) > 1:
             return not_compared("a step has other backward passes on one process")
         scale, residual = multiple(mean, self._one)
@@ -135,7 +141,7 @@ class _Pair:
             f"One process on the same samples has the mean over all targets, the ranks have the "
             f"mean of their means ({counts}): their gradients differ from it {by}.",
             of_losses.DIVIDE_BY_ALL,
-            "04c", None, 1, passes[0][0].called or passes[0][0].line,
+            "04e", None, 1, passes[0][0].called or passes[0][0].line,
         )  # fmt: skip
         return Outcome(row, [finding], self._differences())
 
@@ -144,8 +150,6 @@ class _Pair:
         ranks = self._run.ranks
         if why := self._alone.unseen.get(KEPT_BATCHES):
             return why
-        if self._row[0].before != self._step.before:
-            return "the weights at the start are others on one process"
         if any(each.batch_norm for each in ranks):
             return "batch norm uses the statistics of each rank's own batch"
         passes = [each for step in (*self._row, self._step) for each in step.latest]
@@ -229,7 +233,7 @@ class _Pair:
             "factor",
             f"The gradients on {count} ranks are {how} those of one process on the same samples.",
             of_losses.DIVIDE if large else of_losses.DIVIDE_ONCE,
-            "02" if large else "03", None, 1, self._row[0].line if near(scale, 1) else last.line,
+            "03", None, 1, self._row[0].line if near(scale, 1) else last.line,
         )  # fmt: skip
 
     def _second_step(self) -> str:

@@ -6,7 +6,7 @@ from course.own.finding import Finding
 from course.own.numbers.record import Iteration, Load
 from course.own.right import table
 from course.own.right.compared import Compared
-from course.own.right.evidence import Evidence, odd_one
+from course.own.right.evidence import Evidence, listed, odd_one
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
 
 Result = Iterator[Finding | Row]
@@ -42,11 +42,11 @@ def _some_ranks(run: Evidence) -> Finding | None:
         where = next(filter(None, lines))
         return Finding(
             "resume",
-            f"The optimizer's state is loaded on {_ranks(ranks)} (at {where}), and {_ranks(others)}"
+            f"The optimizer's state is loaded on {listed(ranks)} (at {where}), and {listed(others)}"
             f" begin{'s' if len(others) == 1 else ''} without: DDP sends weights, and no state of "
             "an optimizer, so equal gradients make different weights.",
             "Load the checkpoint on all ranks.",
-            "09b", odd_one([bool(line) for line in lines], run.numbers), 1, where,
+            "04", odd_one([bool(line) for line in lines], run.numbers), 1, where,
         )  # fmt: skip
     return None
 
@@ -54,10 +54,6 @@ def _some_ranks(run: Evidence) -> Finding | None:
 def _parts(one: Compared) -> bool:
     """Whether weights that were equal part in the first step."""
     return one.starts_equal and len({tuple(step.after) for step in one.steps[0]}) > 1
-
-
-def _ranks(ranks: list[int]) -> str:
-    return f"rank{'s' if len(ranks) > 1 else ''} {' and '.join(map(str, ranks))}"
 
 
 def _other_steps(run: Evidence) -> Finding | None:
@@ -70,12 +66,12 @@ def _other_steps(run: Evidence) -> Finding | None:
             values = [each.numbers.get(key) for each in row]
             if None in values or len(set(values)) == 1:
                 continue
-            told = ", ".join(f"rank {r}: {v}" for r, v in zip(run.numbers, values, strict=True))
             return Finding(
                 "resume",
-                f"The ranks go on from different checkpoints: the {key} is not the same ({told}).",
+                f"The ranks go on from different checkpoints: the {key} is not the same "
+                f"({run.by_rank(values)}).",
                 "Let rank 0 choose the checkpoint and broadcast its name, or its content.",
-                "09b", odd_one(values, run.numbers), 1, row[0].line,
+                "04", odd_one(values, run.numbers), 1, row[0].line,
             )  # fmt: skip
     return None
 
@@ -99,7 +95,7 @@ def _no_state(run: Evidence) -> Finding | None:
                 "that the script saves, and no optimizer loads it: momentum, and what Adam has "
                 "learned of each weight, begin again at zero.",
                 "Call optimizer.load_state_dict with it, too.",
-                "09b", None, 1, load.line,
+                "04", None, 1, load.line,
             )  # fmt: skip
     return None
 
@@ -118,7 +114,7 @@ def _first_epoch(run: Evidence) -> Finding | None:
         f"The checkpoint is of epoch {epochs[-1]}, and the sampler begins with the order of epoch "
         "0: the training sees the samples in the order that it has had already.",
         "Call sampler.set_epoch with the number of the epoch that the checkpoint goes on with.",
-        "09b", None, 1, mine[0].opened_at,
+        "04", None, 1, mine[0].opened_at,
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from course.own.finding import Finding
 from course.own.numbers.record import Other
 from course.own.right import table
 from course.own.right.compared import Compared
-from course.own.right.evidence import Evidence, odd_one
+from course.own.right.evidence import Evidence, listed, odd_one
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
 from course.own.right.thresholds import SINCE
 
@@ -61,11 +61,22 @@ def weights(run: Evidence) -> Result:
 def _unlike_start(run: Evidence, one: Compared) -> Result:
     befores = [step.before for step in one.steps[0]]
     names = _unlike(one.names, befores)
+    yield Row(table.START, DIFFERS, f"{words.plural(len(names), 'weight tensor')} differ")
+    line, ranks = run.changed(_equal_until(run, one), [step.passes for step in one.steps[0]])
+    if line:
+        yield Finding(
+            "start",
+            f"The weights differ before the first step of an optimizer ({some(names)}), since only "
+            f"{listed(ranks)} changed them at {line}. Equal gradients then train different models.",
+            "Change weights on all ranks alike, or send them from one rank to all with "
+            "dist.broadcast.",
+            "03", ranks[0] if len(ranks) == 1 else None, 1, line,
+        )  # fmt: skip
+        return
     rank = odd_one([tuple(each) for each in befores], run.numbers)
     place = next(p for p in range(len(one.names)) if len({each[p] for each in befores}) > 1)
     lines = one.each[0].made
     where = (lines[place] if place < len(lines) else "") or one.each[0].made_at
-    yield Row(table.START, DIFFERS, f"{words.plural(len(names), 'weight tensor')} differ")
     yield Finding(
         "start",
         f"The weights differ before the first step ({some(names)}), though the ranks combine "
@@ -74,6 +85,19 @@ def _unlike_start(run: Evidence, one: Compared) -> Result:
         "(dist.broadcast for each parameter), or let DDP do so.",
         "03", rank, 1, where,
     )  # fmt: skip
+
+
+def _equal_until(run: Evidence, one: Compared) -> list[int]:
+    """The backward passes of each rank after which weights were still equal; all in building."""
+    rows = [
+        row
+        for other in run.optimizers
+        for row in other.steps
+        if len({tuple(step.after) for step in row}) == 1
+        and all(step.passes < first.passes for step, first in zip(row, one.steps[0], strict=True))
+    ]
+    last = max(rows, key=lambda row: row[0].passes, default=())
+    return [step.passes for step in last] or [0] * run.count
 
 
 def _changed_at(run: Evidence, ranks: list[int]) -> str:
@@ -99,11 +123,10 @@ def modes(run: Evidence) -> Result:
         rank = odd_one(values, run.numbers)
         if rank is None and values.count("evaluation") == 1:
             rank = run.numbers[values.index("evaluation")]
-        told = ", ".join(f"rank {r}: {v}" for r, v in zip(run.numbers, values, strict=True))
         yield Finding(
             "mode",
-            f"The ranks call the model in different modes since step {step} ({told}): dropout and "
-            "batch norm do something else on each.",
+            f"The ranks call the model in different modes since step {step} "
+            f"({run.by_rank(values)}): dropout and batch norm do something else on each.",
             "Call model.train() on all ranks before the training goes on.",
             "04c", rank, step, line,
         )  # fmt: skip
@@ -114,7 +137,7 @@ def modes(run: Evidence) -> Result:
             f"All ranks train in evaluation mode since step {step}; before, they trained in "
             "training mode. Dropout is off, and batch norm no longer learns its statistics.",
             "Call model.train() after each evaluation.",
-            "04c", None, step, line,
+            "", None, step, line,
         )  # fmt: skip
 
 
@@ -133,12 +156,11 @@ def precision(run: Evidence) -> Result:
     found = yield from _described(run, "precision", table.PRECISION)
     if found:
         step, values, line = found
-        told = ", ".join(f"rank {r}: {v}" for r, v in zip(run.numbers, values, strict=True))
         yield Finding(
             "precision",
-            f"The ranks compute in different precision since step {step} ({told}).",
+            f"The ranks compute in different precision since step {step} ({run.by_rank(values)}).",
             "Choose the dtype and autocast from what is the same on all ranks.",
-            "05", odd_one(values, run.numbers), step, line,
+            "05b", odd_one(values, run.numbers), step, line,
         )  # fmt: skip
 
 
@@ -174,7 +196,7 @@ def settings(run: Evidence) -> Result:
 
 def _settings(run: Evidence) -> Result:
     if not run.is_tied or not run.steps:
-        yield Row(table.SETTINGS, NOT_SEEN, _why(run))
+        yield Row(table.SETTINGS, NOT_SEEN, run.why_untied)
         return
     for one in run.optimizers:
         for number, row in enumerate(one.steps, 1):
@@ -205,7 +227,7 @@ def _difference(values: list[str], ranks: list[int]) -> str:
 
 def _rates(run: Evidence) -> Result:
     if not run.is_tied or not run.steps:
-        yield Row(table.RATE, NOT_SEEN, _why(run))
+        yield Row(table.RATE, NOT_SEEN, run.why_untied)
         return
     for one in run.optimizers:
         for number, row in enumerate(one.steps, 1):
@@ -213,13 +235,13 @@ def _rates(run: Evidence) -> Result:
             if len(set(values)) > 1:
                 scheduled = next((s.schedule_line for s in row if s.schedule_line), "")
                 where = one.each[-1].made_at if number == 1 or not scheduled else scheduled
-                told = ", ".join(
+                rates = ", ".join(
                     f"rank {r}: {v[0]:g}" for r, v in zip(run.numbers, values, strict=True)
                 )
-                yield Row(table.RATE, DIFFERS, f"since step {number}: {told}")
+                yield Row(table.RATE, DIFFERS, f"since step {number}: {rates}")
                 yield Finding(
                     "learning rate",
-                    f"The ranks have different learning rates since step {number} ({told}), so "
+                    f"The ranks have different learning rates since step {number} ({rates}), so "
                     "equal gradients make different weights.",
                     "Let all ranks decide by the same numbers: average a loss over the ranks "
                     "before a schedule sees it, and scale a rate by the world size on all ranks.",
@@ -227,12 +249,6 @@ def _rates(run: Evidence) -> Result:
                 )  # fmt: skip
                 return
     yield Row(table.RATE, EQUAL, "in each step")
-
-
-def _why(run: Evidence) -> str:
-    if not run.steps:
-        return "no step of an optimizer was seen"
-    return run.is_split or "nothing was seen that ties the ranks"
 
 
 def drifted(run: Evidence) -> int:
@@ -265,7 +281,7 @@ def others(run: Evidence) -> Result:
             "weights on each rank, so its answers differ from rank to rank.",
             "Build it from the same seed or checkpoint on all ranks, copy it from the model after "
             "DDP has made that equal, or broadcast its weights.",
-            "04c", odd_one(marks, run.numbers), max(1, first.steps), first.made_at or first.line,
+            "03", odd_one(marks, run.numbers), max(1, first.steps), first.made_at or first.line,
         )  # fmt: skip
         return
     calls = Counter(each.name for row in alike for each in row[:1])

@@ -10,7 +10,7 @@ from course.own.finding import Finding
 from course.own.numbers.record import Step
 from course.own.right import table
 from course.own.right.compared import Compared
-from course.own.right.evidence import Evidence, odd_one
+from course.own.right.evidence import Evidence, listed, odd_one
 from course.own.right.of_gradients import why_no_gradients
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
 from course.own.right.thresholds import ALIVE, EXACT, HALF
@@ -21,7 +21,7 @@ Result = Iterator[Finding | Row]
 def taken(run: Evidence) -> Result:
     """Does each rank take a step when the others do?"""
     if not run.is_tied or not run.steps:
-        yield Row(table.STEPS, NOT_SEEN, _why(run))
+        yield Row(table.STEPS, NOT_SEEN, run.why_untied)
         return
     for one in run.optimizers:
         if one.skip:
@@ -35,16 +35,10 @@ def taken(run: Evidence) -> Result:
                 f"Rank {rank} does not take step {number} (at {line}), which the others take: from "
                 "there on its weights are one step behind.",
                 "Decide on all ranks alike: all-reduce the flag (with MAX) that skips a step.",
-                "04c", rank, number, line,
+                "04e", rank, number, line,
             )  # fmt: skip
             return
     yield Row(table.STEPS, EQUAL, f"all ranks take the same {words.plural(run.steps, 'step')}")
-
-
-def _why(run: Evidence) -> str:
-    if not run.steps:
-        return "no step of an optimizer was seen"
-    return run.is_split or "nothing was seen that ties the ranks"
 
 
 def finite(run: Evidence) -> Result:
@@ -119,9 +113,22 @@ def _apart(one: Compared, row: tuple) -> str:
 
 def _drift(run: Evidence, one: Compared, number: int, names: str) -> Finding:
     row = one.steps[number - 1]
+    before = one.steps[number - 2] if number > 1 else None
     equal_before = len({tuple(step.before) for step in row}) == 1
+    line, ranks = "", []
+    if before and not equal_before:
+        line, ranks = run.changed([s.passes for s in before], [s.passes for s in row])
+    if line:
+        return Finding(
+            "drift",
+            f"The weights are no longer equal in step {number} ({names}), since only "
+            f"{listed(ranks)} changed them before it, at {line}.",
+            "Change weights on all ranks alike, or send them from one rank to all with "
+            "dist.broadcast.",
+            "04c", ranks[0] if len(ranks) == 1 else None, number, line,
+        )  # fmt: skip
     moment = "in the step itself" if equal_before else "between two steps"
-    if number == 1 and not equal_before:
+    if not before and not equal_before:
         moment = "before the first step"
     rank = odd_one([tuple(step.after) for step in row], run.numbers)
     return Finding(
@@ -144,7 +151,7 @@ def buffers(run: Evidence) -> Result:
         yield Row(table.BUFFERS, EQUAL, "DDP sends rank 0's before each pass")
         return
     if not marks or not run.is_tied:
-        yield Row(table.BUFFERS, NOT_SEEN, "the model has none" if not marks else _why(run))
+        yield Row(table.BUFFERS, NOT_SEEN, "the model has none" if not marks else run.why_untied)
         return
     apart = [each for each in marks if len(set(each)) > 1]
     if len(apart) <= HALF * len(marks):
@@ -159,7 +166,7 @@ def buffers(run: Evidence) -> Result:
             "evaluated or saved with them: each rank has another result, and rank 0's is kept.",
             "Let DDP broadcast buffers, use SyncBatchNorm, or average the buffers before you "
             "evaluate or save.",
-            "04c", None, 2, where,
+            "03", None, 2, where,
         )  # fmt: skip
 
 
@@ -177,14 +184,14 @@ def loose(run: Evidence) -> Result:
             "were replaced after it was made, as fully_shard does.",
             "Make the optimizer once the model is whole: after fully_shard, a move to another "
             "type, or a new layer.",
-            "10", None, None, one.each[0].made_at,
+            "10b", None, None, one.each[0].made_at,
         )  # fmt: skip
         return
     rank = run.ranks[0]
-    kept = [each for each in rank.loose if each.passes >= ALIVE]
-    kept = [each for each in kept if each.missing < each.of]  # else its model is not trained
-    late = [each for each in kept if each.late]
-    few = [each for each in kept if each.missing <= HALF * each.of]
+    alive = [each for each in rank.loose if each.passes >= ALIVE]
+    alive = [each for each in alive if each.missing < each.of]  # else its model is not trained
+    late = [each for each in alive if each.late]
+    few = [each for each in alive if each.missing <= HALF * each.of]
     if found := late or few:
         names = ", ".join(f"`{each.name}`" for each in found[:3])
         where = found[0].made_at or run.optimizers[0].each[0].made_at
@@ -197,9 +204,9 @@ def loose(run: Evidence) -> Result:
             f"{made}",
             "Build the whole model first and the optimizer after it, or add the parameters with "
             "optimizer.add_param_group.",
-            "04c", None, None, where,
+            "", None, None, where,
         )  # fmt: skip
-    elif kept:
+    elif alive:
         yield Row(table.LOOSE, NOT_SEEN, "most of a model gets gradients that are not used")
     else:
         yield Row(table.LOOSE, EQUAL, "all that get gradients are in an optimizer")
@@ -232,7 +239,7 @@ def schedule(run: Evidence) -> Result:
                 f"The schedule takes {middle} steps for each step of the optimizer, one per "
                 "backward pass: the rate falls so many times too fast.",
                 "Call scheduler.step() where optimizer.step() is called.",
-                "04c", None, None, where,
+                "04", None, None, where,
             )  # fmt: skip
             return
         if first.zero_rates >= ALIVE and first.zero_from + first.zero_rates > first.steps:
@@ -249,7 +256,7 @@ def schedule(run: Evidence) -> Result:
                     "pass step_scheduler_with_optimizer=False and step it yourself."
                 )
             yield Row(table.SCHEDULE, DIFFERS, f"the rate is 0 from step {first.zero_from} on")
-            yield Finding("schedule", says, cure, "07b", None, first.zero_from, line)
+            yield Finding("schedule", says, cure, "04e", None, first.zero_from, line)
             return
     if any(step.schedules for one in run.optimizers for row in one.steps for step in row):
         yield Row(table.SCHEDULE, EQUAL, "in step with the optimizer so far")

@@ -47,7 +47,7 @@ KNOWN = {
     "skipped step": "a rank leaves out a step",
     "never updated": "a parameter is in no optimizer",
     "schedule": "a schedule is too fast",
-    "drift": "weights part, and the reason is not seen",
+    "drift": "weights part between or in steps, for no reason named above",
     "order of epochs": "epochs have the same order, or ranks another one",
     "buffers": "buffers differ, and are evaluated or saved",
     "evaluation": "an evaluation counts a share as the whole, or samples twice",

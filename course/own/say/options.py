@@ -51,7 +51,7 @@ def why(prog: str, epilog: str = "") -> argparse.ArgumentParser:
 
 def right(prog: str, epilog: str = "") -> argparse.ArgumentParser:
     """The options of `right`, without those that every tool has."""
-    return _parser(
+    made = _parser(
         prog,
         "Run your own training on several ranks, unchanged, and compare what they compute: "
         "weights, gradients, samples, settings. Say what is wrong and how to cure it, what is "
@@ -59,6 +59,16 @@ def right(prog: str, epilog: str = "") -> argparse.ArgumentParser:
         f"{_listed('what it can name', verdict.KNOWN)}{epilog}",
         "steps to watch from the start",
     )
+    made.usage = made.usage.replace("[--stop]", "[--stop] [--deep]")
+    made.add_argument(
+        "--deep",
+        action="store_true",
+        help="compare with one process instead, in a terminal: the script runs twice, for two "
+        "steps without dropout and with the same seed, on its ranks and then alone with the batches"
+        " of all, stacked. No weights are copied and nothing is padded: if the two runs begin with "
+        "different weights, or batches have different shapes, it says so and compares nothing",
+    )
+    return made
 
 
 def _listed(title: str, known: dict[str, str]) -> str:

@@ -17,8 +17,8 @@ from course.own.watch.recorder import Recorder
 def observe(folder: Path, steps: int, script: str) -> Callable[[], None]:
     """Begin to watch this process: that many steps after a warm-up, then write them to `folder`.
 
-    The function that it returns ends the watching early. The rank is that of the group which the
-    script joins, or else the environment's.
+    The function that it returns ends the watching with the script. The rank is that of the group
+    which the script joins, or else the environment's.
     """
     process = os.getpid()
     world = int(os.environ.get("WORLD_SIZE", "1"))
@@ -44,5 +44,10 @@ def observe(folder: Path, steps: int, script: str) -> Callable[[], None]:
     recorder = Recorder(report, steps, Lines(script), recording, end)
     hooks = Hooks(recorder, recording)
     hooks.install()
-    atexit.register(recorder.stop)
-    return recorder.stop
+
+    def stop() -> None:
+        report.is_over = True
+        recorder.stop()
+
+    atexit.register(stop)
+    return stop

@@ -174,6 +174,7 @@ class RankReport:
     busy_s: float = 0.0  # of all cores of the machine in that time
     queued_s: float = 0.0  # that all threads of the process waited for a core
     watched_s: float = 0.0
+    is_over: bool = False  # whether the script has ended
     steps: list[Step] = field(default_factory=list)
     recorded: list[Step] = field(default_factory=list)  # in which torch.profiler recorded its GPU
     apart: float = 0.0  # seconds that the clock of all steps is ahead of that of the calendar
@@ -200,6 +201,15 @@ def all_have_reported(folder: Path, everywhere: bool = False) -> bool:
     files = list(folder.glob("rank*.json"))
     count = "world" if everywhere else "local"
     return bool(files) and len(files) == json.loads(files[0].read_text())[count]
+
+
+def go_on(folder: Path) -> bool:
+    """Whether the scripts of all ranks that have reported went on after it.
+
+    A script that has ended, or failed, ends its run itself, with an exit code of its own.
+    """
+    reports = [json.loads(path.read_text()) for path in folder.glob("rank*.json")]
+    return not any(each.get("is_over") for each in reports)
 
 
 def _script(raw: dict) -> Script:

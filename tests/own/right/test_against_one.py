@@ -135,7 +135,7 @@ def test_clipping_is_left_out_of_the_comparison() -> None:
     [
         ("batch norm", lambda ranks, alone: setattr(ranks[1], "batch_norm", True)),
         ("random", lambda ranks, alone: setattr(_first(ranks[0]).latest[0], "noise", 7)),
-        ("weights at the start", lambda ranks, alone: setattr(_first(alone), "before", [1, 2])),
+        ("other weights", lambda ranks, alone: setattr(_first(alone), "before", [1, 2])),
         ("other samples", lambda ranks, alone: setattr(_first(alone).latest[0], "rows", [1])),
         ("as a whole", lambda ranks, alone: None),
         ("are odd", lambda ranks, alone: alone.unseen.update(batches="the batches are odd")),
@@ -148,6 +148,14 @@ def test_other_gradients_are_not_compared(why: str, spoil: Callable) -> None:
     outcome = of_one_process.of(ranks, alone)
     assert outcome.row.state == NOT_SEEN and outcome.findings == []
     assert outcome.row.says.startswith("not compared: ") and why in outcome.row.says
+
+
+def test_a_process_that_begins_with_other_weights_is_not_compared() -> None:
+    ranks = made.ranks()
+    alone = one_process(ranks)
+    _first(alone).before = [1, 2]
+    assert "begins with other weights" in of_one_process.of(ranks, alone).row.says
+    assert "different weights" in of_one_process.hindrance(made.ranks(equal_start=False), 4)
 
 
 def test_neither_are_other_passes_other_parameters_or_broken_gradients() -> None:

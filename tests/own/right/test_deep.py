@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from own.right.test_terminal import RANKS, typed
 
+from course.core import CourseError
+from course.notebook.magics import CourseMagics
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN
 
 PLANTS = Path(__file__).with_name("plants")
@@ -33,6 +35,7 @@ NOT_JUDGED = [
     ("deep", "local steps", DIFFERS, "without --deep"),
     ("deep", "batch norm", NOT_SEEN, "not compared: batch norm"),
     ("deep", "noise", NOT_SEEN, "not compared: the model is called with other samples"),
+    ("deep", "start by ranks", NOT_SEEN, "not compared: one process begins with other weights"),
     ("deep", "lengths", NOT_SEEN, "not compared: the batches have different shapes"),
     ("deep", "fixed view", NOT_SEEN, "not compared: the script fails on one process"),
     ("by_hand", "none", NOT_SEEN, "not compared: the batches do not come from a DataLoader"),
@@ -90,6 +93,21 @@ def test_a_script_that_starts_its_ranks_itself_is_not_compared(tmp_path: Path) -
     script = PLANTS / "spawns.py"
     done = typed(tmp_path, *DEEP, "--", sys.executable, str(script))
     assert done.returncode == 0 and "starts its ranks itself" in " ".join(done.stderr.split())
+
+
+@pytest.mark.slow
+@pytest.mark.sampled
+@pytest.mark.parametrize(("what", "code"), [("plain", 0), ("added", 3)])
+def test_quiet_says_only_what_is_wrong(tmp_path: Path, what: str, code: int) -> None:
+    done = typed(tmp_path, *DEEP, "--quiet", "--", *RANKS, str(PLANTS / "deep.py"), what)
+    assert done.returncode == code, done.stderr
+    assert ("Factor: " in done.stderr) == bool(code)
+    assert "Now one process" not in done.stderr and "same gradients" not in done.stderr
+
+
+def test_in_a_notebook_it_says_what_to_type() -> None:
+    with pytest.raises(CourseError, match=r"!python -m course right --deep -- torchrun train\.py"):
+        CourseMagics(None).right("--deep torchrun train.py")
 
 
 def test_it_needs_the_command_that_starts_all_ranks(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from course.own.numbers import record
+from course.own.numbers import reading
 
 # Trains, and prints each loss and the end of a weight to the last bit.
 TRAINS = """
@@ -69,11 +69,11 @@ def test_the_numbers_are_the_same_bit_for_bit_with_and_without_a_broken_watcher(
     alone = printed(tmp_path, TRAINS)
     assert len(alone.splitlines()) == 12
     assert printed(tmp_path, WATCHES, TRAINS) == alone
-    seen = record.read(tmp_path / "rank0.json")
+    seen = reading.read(tmp_path / "rank0.json")
     assert not seen.unseen and len(seen.optimizers[0].watched) == 5
     assert seen.optimizers[0].steps == 12 and seen.is_over
     assert printed(tmp_path, WATCHES, BREAKS, TRAINS) == alone
-    seen = record.read(tmp_path / "rank0.json")
+    seen = reading.read(tmp_path / "rank0.json")
     assert "RuntimeError: a look that fails" in seen.unseen.values()
 
 

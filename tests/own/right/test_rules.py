@@ -1,5 +1,6 @@
 """Each rule on made-up reports: what it names, on which rank, and where it says nothing."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +18,8 @@ from own.right.wrong import (
     divided_twice,
     drifts,
     evaluates,
+    hook,
+    hooks_clip,
     infinite,
     keeps,
     later_rate,
@@ -33,7 +36,7 @@ from own.right.wrong import (
 )
 
 from course.core import CourseError
-from course.own.numbers.record import Loose, Part, Rank
+from course.own.numbers.record import Change, Loose, Part, Rank
 from course.own.right import table, verdict
 from course.own.right.table import NOT_SEEN
 from course.own.right.verdict import Verdict
@@ -73,6 +76,8 @@ FAULTS = [
     (loud, {"count": 3}, "changed gradient", 1),
     (clips_alone, {}, "clip", 1),
     (clips_before, {"ddp": False}, "clip", None),
+    (hooks_clip, {}, "clip", None),
+    (hooks_clip, {"count": 3, "ddp": False}, "clip", None),
     (clips_scaled, {}, "clip", None),
     (keeps, {}, "not zeroed", None),
     (keeps, {"ddp": False}, "not zeroed", None),
@@ -104,6 +109,20 @@ def test_a_fault_is_named_first(fault: made.Fault, how: dict, what: str, rank: i
 def test_weights_that_differ_at_the_start_come_before_all_else() -> None:
     found = named(made.ranks(fault=unequal_targets, ddp=False, equal_start=False))
     assert found[0] == ("start", None) and ("mean of means", None) in found
+
+
+def test_the_line_that_changed_weights_on_one_rank_alone_is_named() -> None:
+    ranks = made.ranks(3, fault=drifts)
+    for each in ranks:
+        each.changes = [Change("apply", "train.py:11", 0)]
+    ranks[1].changes.append(Change("copy_", "train.py:34", 5))
+    assert [(each.what, each.rank, each.where) for each in faults(ranks)] == [
+        ("drift", 1, "train.py:34")
+    ]
+    ranks = made.ranks(ddp=False, equal_start=False)
+    ranks[0].changes = [Change("load_state_dict", "train.py:12", 0)]
+    found = faults(ranks)[0]
+    assert (found.what, found.rank, found.where) == ("start", 0, "train.py:12")
 
 
 def test_what_nothing_ties_is_not_compared() -> None:
@@ -177,6 +196,24 @@ def test_sixteen_bits_on_the_way_are_no_fault() -> None:
         happens["used"] = happens["first"] = happens["used"] * (1 + 0.004 * (-1) ** np.arange(80))
 
     assert named(made.ranks(fault=rounds)) == []
+
+
+# What hooks may make of a gradient: a part of it, a rank's share, some rows, the average.
+HOOKS = [
+    lambda own, rank: 0.5 * own[rank],
+    lambda own, rank: (0.6 + 0.1 * rank) * own[rank],
+    lambda own, rank: np.where(np.arange(own.shape[1]) % (rank + 2), own[rank], 0),
+    lambda own, rank: own.mean(0),
+]
+
+
+@pytest.mark.parametrize("change", HOOKS)
+def test_a_hook_that_does_not_clip_is_no_fault(change: Callable) -> None:
+    def hooked(rank: int, step: int, happens: dict) -> None:
+        own = happens["own"]
+        hook(own[rank], change(own, rank), happens["step"])
+
+    assert named(made.ranks(fault=hooked)) == []
 
 
 def test_a_rank_that_ends_earlier_has_skipped_nothing() -> None:

@@ -17,6 +17,19 @@ STRANGERS = Path(__file__).with_name("strangers")
 PAGE = (ROOT / "course" / "own" / "right" / "how.md").read_text(encoding="utf-8")
 RANKS = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 
+# Fails in its third step, on all ranks.
+FAILS = """
+import torch, torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+dist.init_process_group("gloo")
+model = DistributedDataParallel(torch.nn.Linear(8, 4))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range(40):
+    assert step < 2, "a bad batch"
+    model(torch.randn(4, 8)).square().mean().backward()
+    optimizer.step()
+"""
+
 
 def typed(folder: Path, *words: str) -> subprocess.CompletedProcess:
     """Type a command of Python's in a folder."""
@@ -56,6 +69,18 @@ def test_the_answer_on_the_page_is_what_is_answered(tmp_path: Path) -> None:
     assert set(first) == {"what", "rank", "step", "where", "says", "cure", "lab", "note"}
     assert [row["row"] for row in found["rows"]] == list(table.ORDER)
     assert {row["state"] for row in found["rows"]} == {"equal", "differs", "not seen"}
+
+
+@pytest.mark.slow
+@pytest.mark.sampled
+@pytest.mark.parametrize("tool", ["right", "why"])
+def test_a_failure_before_enough_was_seen_keeps_its_exit_code(tmp_path: Path, tool: str) -> None:
+    (tmp_path / "fails.py").write_text(FAILS)
+    done = typed(tmp_path, sys.executable, "-m", "course", tool, "--stop", "--", *RANKS, "fails.py")
+    assert done.returncode == 1, done.stderr
+    assert "failed first at fails.py:8: AssertionError: a bad batch" in " ".join(
+        done.stderr.split()
+    )
 
 
 def test_its_help_lists_what_it_can_name(tmp_path: Path) -> None:

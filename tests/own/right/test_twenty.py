@@ -14,6 +14,7 @@ SCORE = tomllib.loads((TWENTY / "score.toml").read_text())
 KNOWN = (
     "fewshot_byhand", "reinforce_guard", "token_schedule", "lr_finder", "fsdp2_vit",
     "asr_buckets", "shard_stream", "accelerate_glue", "diffusion_ema", "detector", "smooth_trainer",
+    "rnn_clamp",
 )  # fmt: skip
 pytestmark = [pytest.mark.slow, pytest.mark.sampled]
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from own.right import made
 
-from course.own.numbers.record import Part
+from course.own.numbers.record import Part, Step
 
 
 def alone(rank: int, step: int, happens: dict) -> None:
@@ -48,6 +48,19 @@ def clips_before(rank: int, step: int, happens: dict) -> None:
     happens["first"] = own[rank]
     happens["used"] = (own / np.linalg.norm(own, axis=1, keepdims=True)).mean(0)
     happens["step"].clips = ["train.py:31"]
+
+
+def hook(before: np.ndarray, after: np.ndarray, step: Step) -> None:
+    """A hook of the script changes the gradient of the first parameter."""
+    size = made.COUNTS[0]
+    step.hooked = [(0, size, "train.py:18")]
+    step.keep("hooked", np.concatenate([before[:size], after[:size]]))
+
+
+def hooks_clip(rank: int, step: int, happens: dict) -> None:
+    """... and limits each value, on each rank."""
+    own = happens["own"][rank]
+    hook(np.where(np.abs(own) > 1, 3 * own, own), own, happens["step"])
 
 
 def clips_scaled(rank: int, step: int, happens: dict) -> None:
@@ -109,6 +122,7 @@ def drifts(rank: int, step: int, happens: dict) -> None:
     """Rank 1's weights change in step 6."""
     if step == 6 and rank == 1:
         happens["weights"] = happens["weights"] + 0.1
+        happens["step"].before = made.marks(happens["weights"])
 
 
 def unequal_targets(rank: int, step: int, happens: dict) -> None:

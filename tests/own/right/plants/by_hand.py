@@ -14,8 +14,12 @@ module = net()
 if fault == "start":
     torch.manual_seed(RANK)
     module = nn.Sequential(nn.Linear(16, 32), nn.Tanh(), nn.Linear(32, 4))  # start
+if fault == "clips in hooks":
+    for parameter in module.parameters():
+        parameter.register_hook(lambda gradient: gradient * min(1, 0.01 / gradient.norm()))  # hook
 rate = 0.05 * (RANK + 1) if fault == "learning rate" else 0.05
 optimizer = torch.optim.SGD(module.parameters(), lr=rate)  # optimizer
+kept = [parameter.detach().clone() for parameter in module.parameters()]
 generator = torch.Generator().manual_seed(0 if fault == "same data" else 10 + RANK)
 for step in range(STEPS):
     inputs = torch.randn(BATCH, 16, generator=generator)
@@ -43,5 +47,8 @@ for step in range(STEPS):
     optimizer.step()  # step
     if fault != "not zeroed":
         optimizer.zero_grad()
+    if fault == "weights put back" and LAST and step == 7:
+        for parameter, value in zip(module.parameters(), kept, strict=True):
+            parameter.data.copy_(value)  # back
     del pending[:]
 dist.destroy_process_group()

@@ -29,6 +29,8 @@ if what == "lengths":
 sampler = DistributedSampler(data, shuffle=False)
 loader = DataLoader(data, BATCH, sampler=sampler, collate_fn=collate)
 module = net(0.3)
+if what == "start by ranks":
+    nn.init.constant_(module.head.weight, 0.1 * WORLD)
 if what == "batch norm":
     module.body.append(nn.BatchNorm1d(32))
 if what == "attention":

@@ -24,6 +24,10 @@ schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, total_iters=24
 model, optimizer, loader = accelerator.prepare(module, optimizer, loader)
 if fault == "schedule":
     schedule = accelerator.prepare(schedule)
+if fault == "clips after each pass":
+    cut = nn.utils.clip_grad_value_
+    for parameter in model.parameters():
+        parameter.register_post_accumulate_grad_hook(lambda each: cut(each, 0.001))  # hook
 if fault == "start" and LAST:
     nn.init.zeros_(module.head.weight)  # start
 for _ in range(2):

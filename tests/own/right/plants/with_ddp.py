@@ -14,6 +14,9 @@ from torch.utils.data import DataLoader, DistributedSampler
 fault, folder = sys.argv[1:3]
 dist.init_process_group("gloo")
 module = net(0.1 if fault == "mode" else 0.0)
+if fault == "clamps in hooks":
+    for parameter in module.parameters():
+        parameter.register_hook(lambda gradient: gradient.clamp(-0.001, 0.001))  # hook
 model = DistributedDataParallel(module)
 if fault == "start" and LAST:
     nn.init.zeros_(module.head.weight)  # start
@@ -32,6 +35,7 @@ teacher = nn.Linear(16, 4)
 if fault == "other model":
     torch.manual_seed(RANK)
     teacher = nn.Linear(16, 4)  # teacher
+kept = {name: value.clone() for name, value in module.state_dict().items()}
 passes = 2 if fault in ("factor", "schedule") else 1
 schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1000)
 step = number = 0
@@ -78,6 +82,8 @@ for epoch in range(6 * passes):
         if fault == "drift" and LAST and step == 8:
             with torch.no_grad():
                 module.head.bias += 0.1
+        if fault == "weights put back" and LAST and step == 8:
+            module.load_state_dict(kept)  # back
         if fault == "same file" and step % 10 == 0:
             torch.save(module.state_dict(), f"{folder}/model.pt")  # file
         if fault == "loss in a file" and step == 10:
