@@ -93,7 +93,6 @@ class SnapshotWriter:
         self._place: object = None
         self._moved = self._worked = time.monotonic()
         self._spent = (time.monotonic(), 0.0, 0, 0)
-        self._queues: usage.Queues = {}
         self._lock = _thread.allocate_lock()
         self.left: ThreadStack | None = None  # how the script ends itself without an exception
 
@@ -179,13 +178,14 @@ class SnapshotWriter:
         # On a GPU, to wait computes and sleeps as well.
         mine = 0.0 if self.snapshot.cuda else usage.computed()
         sleeps = 0 if self.snapshot.cuda or polls else usage.sleeps()
-        below = usage.computed_below(os.getpid())
-        self._spent = (now, mine + below, usage.moved_bytes(), sleeps)
+        self._spent = (
+            now,
+            mine + usage.computed_below(os.getpid()) + usage.queued(),
+            usage.moved_bytes(),
+            sleeps,
+        )
         span = max(1e-3, now - then)
-        before, self._queues = self._queues, usage.queues()
-        self._queues.pop(threading.get_native_id(), None)  # the thread of the snapshots
-        queued = usage.at_work(before, self._queues, span)
-        computed, sent = self._spent[1] - cpu + queued, self._spent[2] - moved
+        computed, sent = self._spent[1] - cpu, self._spent[2] - moved
         return computed > BUSY_CORE * span or sent > READS * span or sleeps > slept > 0
 
     def _join_in(self) -> None:

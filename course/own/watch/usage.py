@@ -5,8 +5,6 @@ import resource
 from contextlib import suppress
 from pathlib import Path
 
-from course.own.watch.thresholds import POLLS
-
 
 def computed() -> float:
     used = resource.getrusage(resource.RUSAGE_SELF)
@@ -20,35 +18,13 @@ def sleeps() -> int:
     return 0
 
 
-Queues = dict[int, tuple[float, float]]
-
-
-def queues() -> Queues:
-    """Seconds that each thread of this process has run, and has waited for a core."""
-    times: Queues = {}
-    for file in Path("/proc/self/task").glob("*/schedstat"):
-        with suppress(OSError, ValueError):  # it has ended, or Linux does not count
-            ran, waited = file.read_text().split()[:2]
-            times[int(file.parent.name)] = int(ran) / 1e9, int(waited) / 1e9
-    return times
-
-
 def queued() -> float:
     """Seconds that the threads of this process have waited for a core."""
-    return sum(waited for _, waited in queues().values())
-
-
-def at_work(before: Queues, now: Queues, span: float) -> float:
-    """Seconds of `span` for which threads that compute have waited for a core.
-
-    A thread that only looks whether there is something to do, as Gloo's does a hundred times a
-    second, waits for a core each time, too.
-    """
-    return sum(
-        waited - before[thread][1]
-        for thread, (ran, waited) in now.items()
-        if thread in before and ran - before[thread][0] > POLLS * span
-    )
+    total = 0.0
+    for thread in Path("/proc/self/task").glob("*/schedstat"):
+        with suppress(OSError, ValueError, IndexError):  # it has ended, or Linux does not count
+            total += int(thread.read_text().split()[1]) / 1e9
+    return total
 
 
 def computed_below(pid: int) -> float:

@@ -8,7 +8,6 @@ from support.made_snapshots import computes, rank, waits
 from course.own.hang import patience, standing
 from course.own.hang.patience import Patience
 from course.own.hang.thresholds import LATE_S, SPARED, STANDS_S, TOLD_S
-from course.own.watch import usage
 from course.own.watch.rank_states import RankState
 
 
@@ -102,10 +101,3 @@ def test_ranks_that_are_being_ended_are_remembered_as_they_stood(
         run.now += 0.5
         run.patience.is_over()
     assert [seen.alive for seen in run.patience.ranks] == [True, True]
-
-
-def test_a_thread_that_only_looks_again_and_again_is_not_at_work() -> None:
-    """Its waits for a core are no work; those of a thread that computes are."""
-    before = {1: (10.0, 1.0), 2: (10.0, 1.0)}
-    now = {1: (10.003, 1.3), 2: (10.05, 1.4), 3: (0.2, 0.2)}
-    assert usage.at_work(before, now, 1.0) == pytest.approx(0.4)
