@@ -15,7 +15,10 @@ from torch import nn
 torch.manual_seed(0)
 model = nn.Sequential(nn.Linear(8, 16), nn.Dropout(0.1), nn.Linear(16, 4))
 optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+model[2].weight.register_hook(lambda gradient: gradient.clamp(-0.01, 0.01))
 for step in range(12):
+    if step == 3:
+        model[0].bias.data.copy_(torch.ones(16))
     loss = model(torch.randn(4, 8)).square().mean()
     loss.backward()
     nn.utils.clip_grad_norm_(model.parameters(), 0.1)
