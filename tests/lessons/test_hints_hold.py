@@ -95,7 +95,6 @@ WARNINGS = [
     ("my_scaler", "start counting again in any case", "It starts counting again only if the f"),
     ("my_scaler", "take `grown()` for the factor", "It grows beyond float32"),
     ("my_autocast", "float64 stays as it is", "It casts float64 too"),
-    ("my_autocast", "takes its entries as separate", "It hands a namedtuple its entries as one"),
     ("my_autocast", "a tensor can come in by name", "It leaves keyword arguments alone"),
     ("amp_step", "The backward pass does not", "The backward is inside autocast"),
     ("amp_step", "Clipping must see the true gradients", "It clips before it unscales"),
