@@ -114,7 +114,7 @@ def _server(server: BoardServer, y: float) -> list[str]:
 def _alt_text(bars: Sequence[Bar]) -> str:
     """All bars in words, for the alt text."""
     return "; ".join(
-        f"{bar.label} {bar.kind} on {bar.server}, {len(bar.gpus)} GPUs, "
+        f"{bar.label} {bar.kind} on {bar.server}, {words.plural(len(bar.gpus), 'GPU')}, "
         f"from {words.significant(bar.start)} to {words.significant(bar.end)}"
         for bar in bars
     )

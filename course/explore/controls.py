@@ -16,7 +16,8 @@ class Slider:
 
     `step` is the distance between two stops, or the factor between them if `log`. The stops of a
     `whole` slider are whole numbers. If it is `fine`, a picture or Python may also set it to a
-    value between two stops.
+    value between two stops. `most`, if given, returns how far the values of the controls before it
+    let it go.
     """
 
     label: str
@@ -28,6 +29,7 @@ class Slider:
     log: bool = False
     whole: bool = False
     fine: bool = False
+    most: Callable[[dict[str, Any]], float] | None = None
 
     def stops(self) -> list[float]:
         """Return all stops in rising order, including the initial value."""
@@ -45,24 +47,31 @@ class Slider:
 
     def spec(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return the data that the front end needs to show the control."""
+        stops = self._reached(values)
         return {
-            "stops": self.stops(),
-            "texts": [f"{words.significant(stop)} {self.unit}".strip() for stop in self.stops()],
+            "stops": stops,
+            "texts": [f"{words.significant(stop)} {self.unit}".strip() for stop in stops],
         }
+
+    def _reached(self, values: dict[str, Any]) -> list[float]:
+        """Return the stops that the other controls allow."""
+        most = self.most(values) if self.most else self.max
+        return [stop for stop in self.stops() if stop <= most]
 
     def accept(self, value: Any, values: dict[str, Any]) -> float:
         """Return the stop nearest to `value`, or `value` itself if the slider is fine.
 
-        Raises `CourseError` if `value` is not a number from `min` to `max`.
+        What is more than the other controls allow becomes the last stop that they do. Raises
+        `CourseError` if `value` is not a number from `min` to `max`.
         """
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not number or not self.min <= value <= self.max:
             raise CourseError(
                 f"{self.label} takes a number from {self.min} to {self.max}, not {value!r}."
             )
+        stops = self._reached(values)
         if self.fine:
-            return value
-        stops = self.stops()
+            return min(value, stops[-1])
         after = bisect.bisect_left(stops, value)
         return min(stops[max(after - 1, 0) : after + 1], key=lambda stop: abs(stop - value))
 

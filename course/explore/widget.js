@@ -38,7 +38,7 @@ const builders = {
     const inputs = options.map((value) => make("input", { type: "radio", name: group, value }));
     inputs.forEach((input) => input.addEventListener("change", () => change(input.value)));
     const labels = inputs.map((input) => make("label", {}, input, make("span", {}, input.value)));
-    const className = options.join("").length > 30 ? "wide" : "";
+    const className = options.join("").length > 22 ? "wide" : "";
     const all = make("div", { className: "options" }, ...labels);
     const set = make("fieldset", { className }, make("legend", {}, label), all);
     return [set, (value) => inputs.forEach((input) => (input.checked = input.value === value))];

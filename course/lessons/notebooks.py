@@ -31,6 +31,8 @@ METADATA = {
     "language_info": {"file_extension": ".py", "name": "python", "pygments_lexer": "ipython3"},
 }
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
+CODE_IN_PROSE = re.compile(r"(```.*?```|`[^`\n]*`)", re.DOTALL)
+BEFORE_PERCENT = re.compile(r"(?<=\d) (?=%(?!\w))")
 
 
 class Failed(Exception):
@@ -42,9 +44,18 @@ def notebook(lesson: Lesson, *, solved: bool) -> NotebookNode:
     cells = []
     sources = zip(lesson.cells, lesson.sources(solved=solved), strict=True)
     for number, (cell, source) in enumerate(sources, 1):
-        new = nbformat.v4.new_code_cell if cell.kind == "code" else nbformat.v4.new_markdown_cell
-        cells.append(new(source, id=f"cell-{number:02}", metadata=_metadata(cell)))
+        new, shown = nbformat.v4.new_code_cell, source
+        if cell.kind == "markdown":
+            new, shown = nbformat.v4.new_markdown_cell, _unbroken(source)
+        cells.append(new(shown, id=f"cell-{number:02}", metadata=_metadata(cell)))
     return nbformat.v4.new_notebook(cells=cells, metadata=METADATA)
+
+
+def _unbroken(prose: str) -> str:
+    """The prose, in which no line can end between a number and its percent sign."""
+    parts = CODE_IN_PROSE.split(prose)  # every second one is code
+    parts[::2] = [BEFORE_PERCENT.sub("\N{NO-BREAK SPACE}", part) for part in parts[::2]]
+    return "".join(parts)
 
 
 def _metadata(cell: Cell) -> dict:

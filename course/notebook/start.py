@@ -58,12 +58,14 @@ def go_on(src: Path = SRC) -> Prose:
 def go_on_with(states: Mapping[str, str]) -> Lesson | None:
     """The lab to go on with; None if every exercise has passed.
 
-    It is one that you have begun. If there is none, it is the first of those left.
+    It is one that you have begun. If there is none, it is the first of the core that is left, and
+    after the core the first of the others.
     """
     passed = {name for name, state in states.items() if state == labs_map.PASSED}
     left = [lab for lab in _labs() if not passed.issuperset(lab.exercises)]
     begun = [lab for lab in left if states.keys() & set(lab.exercises)]
-    return next(iter([*begun, *left]), None)
+    core = [lab for lab in left if lab.number in CORE]
+    return next(iter([*begun, *core, *left]), None)
 
 
 def count() -> str:

@@ -38,9 +38,19 @@ SEEN = """() => {
     const { left, right } = document.activeElement.getBoundingClientRect();
     return left >= 0 && right <= window.innerWidth;
 }"""
-# Pictures of which a part lies outside the screen.
+# Pictures of which a part lies outside the screen, unless their place moves sideways.
 CUT = """() => [...document.querySelectorAll('article img, .explorable-picture svg')]
-    .filter(picture => picture.getBoundingClientRect().right > window.innerWidth).length"""
+    .map(picture => {
+        let place = picture;
+        while (place && getComputedStyle(place).overflowX !== 'auto') place = place.parentElement;
+        return place ?? picture;
+    })
+    .filter(place => place.getBoundingClientRect().right > window.innerWidth).length"""
+# Pictures that are shrunk so much that their letters cannot be read: the smallest have 11 pixels.
+SHRUNK = """() => [...document.querySelectorAll('.picture img, .cell_output img')]
+    .filter(image => image.width < 0.9 * image.naturalWidth).length
+    + [...document.querySelectorAll('.explorable-picture svg')]
+    .filter(svg => svg.clientWidth < 0.9 * svg.viewBox.baseVal.width).length"""
 PYTHON_CAME = """performance.getEntriesByType('resource')
     .some(file => file.name.endsWith('course.zip'))"""
 
@@ -102,10 +112,10 @@ def test_every_page_is_small_and_fits_a_phone(site, visit, address):
         # Only the front page, the figures' own and the editor's begin to fetch it, when idle.
         assert not python or name.startswith(("index", "explore_", "try_")), name
         size = sum(compressed(site / file) for file in files - python)
-        too_wide, cut = page.evaluate(OVERFLOW), page.evaluate(CUT)
+        too_wide, cut, shrunk = map(page.evaluate, (OVERFLOW, CUT, SHRUNK))
         most = SEARCH_BYTES if name == "search.html" else FIRST_VIEW_BYTES
-        if size > most or too_wide > 0 or cut:
-            wrong[name] = (size, too_wide, cut)
+        if size > most or too_wide > 0 or cut or shrunk:
+            wrong[name] = (size, too_wide, cut, shrunk)
     assert wrong == {}
 
 

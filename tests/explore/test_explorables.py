@@ -18,6 +18,8 @@ GRADIENTS = pd.DataFrame({"where": "weights", "exponent": range(-30, -5), "count
 DATA = {"loss_scale": [GRADIENTS]}
 STATES = 100  # of each explorable, out of hundreds
 NO_NUMBER = re.compile(r"\bnan\b|\d[eE]\+")
+THINGS = "batches|blocks|copies|GPUs|lanes|machines|nodes|parts|processes|ranks|rounds"
+MANY_OF_ONE = re.compile(rf"(?<![\d.,])1 (?:{THINGS})\b")
 
 
 def files(room: ModuleType) -> set[str]:
@@ -54,6 +56,7 @@ def test_every_state_fits_its_card(name):
         drawn = explorable.at(**dict(zip(stops, state, strict=True))).picture
         assert_fits(drawn)
         assert not NO_NUMBER.search(drawn), state
+        assert not MANY_OF_ONE.search(drawn + drawn.alt), state
 
 
 def _stops(control: dict) -> list:

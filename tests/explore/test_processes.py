@@ -14,12 +14,13 @@ from course.launch.client import launch
 
 
 def test_every_state_of_the_processes_fits_its_card():
-    for nodes, each, look in itertools.product((1, 4), (1, 5, 8), (0, 31)):
-        assert_fits(processes.draw(nodes, each, look))
+    for nodes, each in itertools.product((1, 4), (1, 5, 8)):
+        for look in (0, nodes * each - 1):
+            assert_fits(processes.draw(nodes, each, look))
 
 
 def test_equal_local_ranks_have_one_colour_on_all_nodes():
-    picture = str(processes.draw(2, 7, look=99))
+    picture = str(processes.draw(2, 7, look=13))
     colours = re.findall(r'<rect [^>]*stroke="(#\w+)"[^>]*data-set="look', picture)
     assert len(colours) == 14 and colours[:7] == colours[7:] and len(set(colours)) == 7
 

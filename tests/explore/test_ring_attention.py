@@ -56,7 +56,7 @@ def test_the_work_is_what_the_labs_own_attention_computes():
 
 
 def test_the_title_says_how_much_is_idle():
-    drawn = ring_attention.draw(model.IN_ORDER, 4, ring_attention.CAUSAL, 8)
+    drawn = ring_attention.draw(model.IN_ORDER, 4, ring_attention.CAUSAL, 4)
     assert "In order: 38 % of the ranks' time is idle" in drawn.replace("&#x27;", "'")
     assert "round 4 of 4" in drawn
     assert "Zigzag: no rank is idle" in ring_attention.draw(

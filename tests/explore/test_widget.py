@@ -88,6 +88,14 @@ def test_slider_stops_are_round_rise_and_hold_the_first_value():
     assert explore.buckets(cap=24.4).values["cap"] == 25  # the nearest stop
 
 
+def test_a_slider_ends_where_the_controls_before_it_let_it():
+    ring = explore.ring_attention(ranks=8, turn=8)
+    assert _control(ring, "turn")["stops"] == [*range(1, 9)]
+    fewer = ring.at(ranks=7)
+    assert fewer.values["turn"] == 7 and _control(fewer, "turn")["stops"] == [*range(1, 8)]
+    assert explore.processes(nodes=1, per_node=2).values["look"] == 1
+
+
 def test_the_mimebundle_carries_the_widget_and_a_still_with_its_alt_text(sample):
     data, metadata = sample._repr_mimebundle_()
     assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == sample.model_id

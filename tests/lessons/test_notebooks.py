@@ -98,6 +98,20 @@ def test_new_prose_keeps_the_outputs_of_the_last_run(copied):
     assert [cell.get("outputs") for cell in after.cells][: len(outputs)] == outputs
 
 
+def test_no_line_of_prose_ends_before_a_percent_sign(tmp_path):
+    prose = "Waits 30 % of it (7 %), `7 % 3`, 2 %check.\n\n```\n5 % 2\n```"
+    root = course(tmp_path, adding=GOOD.replace("Now a third one.", prose))
+    (lesson,) = lesson_module.lessons(root)
+    (made,) = (
+        cell.source
+        for cell in notebooks.notebook(lesson, solved=False).cells
+        if "Waits" in cell.source
+    )
+    assert made.replace("\N{NO-BREAK SPACE}", "_") == prose.replace("30 %", "30_%").replace(
+        "7 %)", "7_%)"
+    )
+
+
 def test_outputs_are_not_kept_for_code_that_did_not_print_them(copied):
     before = (copied / "solutions" / f"{NAME}.ipynb").read_bytes()
     rewrite(copied / "course" / "lessons" / f"{NAME}.md", '"a sum of"', '"the sum of"')

@@ -7,7 +7,7 @@ import pytest
 from support.pictures import assert_fits
 
 from course.core import ROOT
-from course.lessons import labs, lessons
+from course.lessons import CORE, labs, lessons
 from course.notebook import progress, start
 
 LABS = labs(ROOT)
@@ -45,7 +45,7 @@ def test_the_map_counts_what_has_passed_and_marks_where_to_go_on(tmp_path: Path)
         f">{len(LABS)} labs: 6 of {ALL} exercises have passed<" in picture
         and picture.count("go on here") == 1
     )
-    ddp = "Lab 03, of the core, distributed data parallel: 70 minutes, builds on 02, 1 of 2"
+    ddp = "Lab 03, of the core, distributed data parallel: 65 minutes, builds on 02, 1 of 2"
     assert ddp in picture.alt
     for name in ("all-reduce", "DDP in practice", "FSDP", "Horovod engine"):
         assert f">{name}</text>" in picture
@@ -60,6 +60,13 @@ def test_a_lab_that_is_begun_comes_before_those_that_are_not(tmp_path: Path) -> 
     assert "(05_mixed_precision.ipynb)" in start.go_on(tmp_path).text
     keep(tmp_path, *exercises("05"))
     assert "(01_data_parallel.ipynb)" in start.go_on(tmp_path).text
+
+
+def test_the_core_comes_before_the_other_labs(tmp_path: Path) -> None:
+    keep(tmp_path, *exercises("00", "01", "02", "03", "03b"))
+    assert "(05_mixed_precision.ipynb)" in start.go_on(tmp_path).text
+    keep(tmp_path, *exercises(*CORE))
+    assert "(04_ddp_in_practice.ipynb)" in start.go_on(tmp_path).text
 
 
 def test_when_all_has_passed_it_says_so(tmp_path: Path) -> None:

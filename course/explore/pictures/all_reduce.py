@@ -63,7 +63,8 @@ def _title(plans: list[model.Plan], clocks: list[list[float]]) -> str:
 
 def _state(plan: model.Plan, step: int) -> str:
     """Describe the state in words."""
-    after = f"{plan.name.capitalize()} after {step} of {plan.messages} rounds"
+    rounds = words.plural(plan.messages, "round")
+    after = f"{plan.name.capitalize()} after {step} of {rounds}"
     return f"{after}: {_complete(plan, step)} sums complete."
 
 

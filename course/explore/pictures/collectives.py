@@ -212,13 +212,13 @@ def collectives() -> Description:
 
     def draw_moment(collective: str, moment: str, ranks: int, root: int, op: str) -> svg.Picture:
         numbers = model.counted(ranks)
-        example = model.Example(collective, numbers, min(root, ranks - 1), op)
+        example = model.Example(collective, numbers, root, op)
         return draw(example, moments.index(moment))
 
     return draw_moment, {
         "collective": Choice("Collective", names, "all-reduce"),
         "moment": Choice("Moment", moments, "after"),
         "ranks": Slider("Ranks", 2, MOST, 4),
-        "root": Slider("Root", 0, MOST - 1, 0),
+        "root": Slider("Root", 0, MOST - 1, 0, most=lambda values: values["ranks"] - 1),
         "op": Choice("Reduction", ops, "sum"),
     }

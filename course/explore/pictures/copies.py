@@ -16,8 +16,8 @@ PALE = palette.tint(BLUE, 0.5)
 
 
 def draw(machines: int, gpus: int, sharing: int) -> svg.Picture:
-    """One state of the explorable; more GPUs to share a copy than there are count as all."""
-    layout = model.Layout(machines, gpus, min(sharing, machines * gpus))
+    """One state of the explorable."""
+    layout = model.Layout(machines, gpus, sharing)
     bars = TOP + gpus * STEP + 70
     bottom = bars + 2 * APART
     marks = [
@@ -111,11 +111,15 @@ def _bar(y: float, label: str, pieces: list[tuple[str, str, float]]) -> list[str
     return parts
 
 
+def _all(values: dict[str, int]) -> int:
+    return values["machines"] * values["gpus"]
+
+
 @explorable
 def copies() -> Description:
     """How many GPUs share a copy of the model: what each holds, and what leaves a machine."""
     return draw, {
         "machines": Slider("Machines", 1, 8, 8, step=2, log=True),
         "gpus": Slider("GPUs in each", 1, 8, 8, step=2, log=True),
-        "sharing": Slider("GPUs that share a copy", 1, 64, 64, step=2, log=True),
+        "sharing": Slider("GPUs that share a copy", 1, 64, 64, step=2, log=True, most=_all),
     }

@@ -36,7 +36,7 @@ def draw(
         bottom + 46,
         _title(ways, nodes, gpus),
         parts,
-        subtitle=f"{nodes} × {gpus} GPUs, {words.significant(size)} MB: "
+        subtitle=f"{nodes} × {words.plural(gpus, 'GPU')}, {words.significant(size)} MB: "
         f"{words.significant(inside)} GB/s inside a node, {words.significant(network)} GB/s "
         f"per NIC, {words.significant(latency)} µs per message",
         alt=" ".join(

@@ -1,5 +1,6 @@
 """The picture of a job's nodes and processes."""
 
+from course.core import words
 from course.drawing import palette, svg, touch
 from course.explore.controls import Slider
 from course.explore.factory import Description, explorable
@@ -13,7 +14,7 @@ TOP = 76
 def draw(nodes: int, per_node: int, look: int) -> svg.Picture:
     """One state of the explorable; `look` is the rank whose numbers are in the title."""
     members = job(nodes, per_node)
-    count, chosen = len(members), members[min(look, len(members) - 1)]
+    count, chosen = len(members), members[look]
     parts = [_node(node, nodes) for node in range(nodes)]
     parts += [_process(process, per_node, chosen) for process in members]
     return svg.card(
@@ -22,8 +23,9 @@ def draw(nodes: int, per_node: int, look: int) -> svg.Picture:
         parts,
         subtitle=f"RANK={chosen.rank}  WORLD_SIZE={count}  LOCAL_RANK={chosen.local_rank}: "
         f"where there are GPUs, it uses cuda:{chosen.local_rank} of its node",
-        alt=f"{nodes} boxes, the nodes, with {per_node} processes in each, numbered from rank 0 "
-        f"to {count - 1}; all nodes report to the master address on node 0.",
+        alt=f"{words.plural(nodes, 'node')}, {'each ' * (nodes > 1)}with "
+        f"{words.plural(per_node, 'process')}, numbered from rank 0 to {count - 1}; "
+        "all nodes report to the master address on node 0.",
         touch="Click a process to read its numbers above.",
     )
 
@@ -66,8 +68,12 @@ def _process(process: JobProcess, per_node: int, chosen: JobProcess) -> str:
 def processes() -> Description:
     """A job of 1 to 4 nodes with 1 to 8 processes each: rank, local rank, and where they meet."""
     nodes, each = 4, 8
+
+    def last(values: dict[str, int]) -> int:
+        return values["nodes"] * values["per_node"] - 1
+
     return draw, {
         "nodes": Slider("Nodes", 1, nodes, 2),
         "per_node": Slider("Processes per node", 1, each, 4),
-        "look": Slider("Look at rank", 0, nodes * each - 1, 6),
+        "look": Slider("Look at rank", 0, nodes * each - 1, 6, most=last),
     }

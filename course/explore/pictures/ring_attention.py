@@ -14,8 +14,8 @@ GAP = 0.25  # of a row, between two lanes
 
 
 def draw(order: str, ranks: int, sees: str, turn: int) -> svg.Picture:
-    """One state of the explorable; `turn` counts from 1, and the last round is the most."""
-    turn, causal = min(turn, ranks) - 1, sees == CAUSAL
+    """One state of the explorable; `turn` counts from 1."""
+    turn, causal = turn - 1, sees == CAUSAL
     work = model.rounds(order, ranks, causal)
     blue = palette.rank_colour(0)
     body = [
@@ -36,14 +36,14 @@ def draw(order: str, ranks: int, sees: str, turn: int) -> svg.Picture:
         ),
     ]
     idle = model.idle(work)
+    long = _blocks(model.starts(work)[-1])
     return svg.card(
         TOP + SIDE + 40,
         _title(order, ranks, idle),
         body,
-        subtitle=f"Each query sees {sees}; round {turn + 1} of {ranks}, "
-        f"{words.significant(model.starts(work)[-1])} blocks long in all",
+        subtitle=f"Each query sees {sees}; round {turn + 1} of {ranks}, {long} long in all",
         alt=f"{words.plural(ranks, 'rank')} hold a sequence, {order}. Over all rounds they compute "
-        f"{', '.join(words.significant(sum(done)) for done in work)} blocks of scores; "
+        f"{', '.join(_blocks(sum(done)) for done in work)} of scores; "
         f"{100 * idle:.0f} % of their time is idle.",
     )
 
@@ -53,6 +53,10 @@ def _title(order: str, ranks: int, idle: float) -> str:
         return "One rank has nobody to pass its keys to"
     wait = f"{100 * idle:.0f} % of the ranks' time is idle" if idle > 1e-9 else "no rank is idle"
     return f"{order[0].upper()}{order[1:]}: {wait}"
+
+
+def _blocks(count: float) -> str:
+    return f"{words.significant(count)} block{'s' * (count != 1)}"
 
 
 def _scores(order: str, ranks: int, causal: bool, turn: int) -> list[str]:
@@ -106,5 +110,5 @@ def ring_attention() -> Description:
         "order": Choice("Tokens of a rank", model.ORDERS, model.IN_ORDER),
         "ranks": Slider("Ranks", 1, 8, 4),
         "sees": Choice("A query sees", (CAUSAL, WHOLE), CAUSAL),
-        "turn": Slider("Round", 1, 8, 1),
+        "turn": Slider("Round", 1, 8, 1, most=lambda values: values["ranks"]),
     }

@@ -43,7 +43,7 @@ def draw(
         subtitle=subtitle,
         alt=f"{words.plural(files, 'file')} as rows of lines, coloured by the ranks that read "
         f"them: a line is read {_range(reading)}. The ranks get "
-        f"{' and '.join(map(str, reading.batches))} batches."
+        f"{' and '.join(words.plural(count, 'batch') for count in reading.batches)}."
         + (f" In the run a line is read {_range(measured)}." if measured else ""),
     )
 
@@ -80,7 +80,8 @@ def _title_of_run(run: model.Reading) -> str:
 
 
 def _subtitle(ranks: int, workers: int, reading: model.Reading) -> str:
-    each = f"{ranks} × {workers} loader workers" if workers else f"{ranks} ranks without workers"
+    workers_of = f"{ranks} × {words.plural(workers, 'loader worker')}"
+    each = workers_of if workers else f"{words.plural(ranks, 'rank')} without workers"
     readers = words.plural(ranks * max(workers, 1), "reader")
     if reading.left:
         lost = f"{len(reading.left)} of {len(reading.lines)}"

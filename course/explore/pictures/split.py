@@ -40,7 +40,8 @@ def draw(by: str, ranks: int, parts: int) -> svg.Picture:
         _title(by, ranks, time, idle),
         body,
         subtitle=_subtitle(by, ranks, parts),
-        alt=f"{ranks} ranks, split by {by}. A step takes {100 * time:.0f} % of one process's time; "
+        alt=f"{words.plural(ranks, 'rank')}, split by {by}. "
+        f"A step takes {100 * time:.0f} % of one process's time; "
         f"{100 * idle:.0f} % of the ranks' time is spent waiting.",
     )
 

@@ -40,8 +40,9 @@ def draw(workers: int, bound: int, slow: float, nap: bool) -> svg.Picture:
         f"{100 * run.waited:.0f} % of the time waited",
         parts,
         subtitle=f"{equal} would make {alone} updates in that time",
-        alt=f"{workers} lanes over {model.END_MS:.0f} ms, one per worker, with its steps as boxes "
-        "and its waits between them. Each box shows how many updates of others came during it.",
+        alt=f"{words.plural(workers, 'lane')} over {model.END_MS:.0f} ms, one per worker, "
+        "with its steps as boxes and its waits between them. Each box shows how many updates of "
+        "others came during it.",
     )
 
 
