@@ -37,7 +37,7 @@ BROKEN = {
     "less than it takes": (
         "minutes: 40",
         "minutes: 30",
-        "it takes 35 minutes, and its header says",
+        "it takes 40 minutes, and its header says",
     ),
     "no seconds": ("seconds: ", "seconds: -", "so it is above 0"),
     "unknown lab": ('needs: ["', 'needs: ["99", "', "needs lab 99, which is none"),
