@@ -22,7 +22,16 @@ SECOND = "05b_autocast"
     ("capability", "ways"),
     [
         ((7, 5), {"fp32": "highest", "bf16 (emulated)": "highest", "fp16": "highest"}),  # a T4
-        ((9, 0), {"fp32": "highest", "tf32": "high", "bf16": "highest", "fp16": "highest"}),
+        (
+            (9, 0),
+            {
+                "fp32": "highest",
+                "tf32": "high",
+                "bf16": "highest",
+                "fp16": "highest",
+                "fp8": "highest",
+            },
+        ),
     ],
 )
 def test_products_of_a_gpu_are_timed_in_the_formats_that_it_has(
