@@ -1,4 +1,4 @@
-"""What is unlike before anything is computed: weights, modes, precision, settings, rates."""
+"""With which weights ranks begin: those that they train, and those of models that they ask."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -10,7 +10,6 @@ from course.own.right import table
 from course.own.right.compared import Compared
 from course.own.right.evidence import Evidence, listed, odd_one
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
-from course.own.right.thresholds import SINCE
 
 Result = Iterator[Finding | Row]
 
@@ -115,142 +114,6 @@ def _unlike(names: list[str], marks: list[list[int]]) -> list[str]:
     ]  # fmt: skip
 
 
-def modes(run: Evidence) -> Result:
-    """Do the ranks train in the same mode, and does none stay in evaluation?"""
-    found = yield from _described(run, "modes", table.MODE)
-    if found:
-        step, values, line = found
-        rank = odd_one(values, run.numbers)
-        if rank is None and values.count("evaluation") == 1:
-            rank = run.numbers[values.index("evaluation")]
-        yield Finding(
-            "mode",
-            f"The ranks call the model in different modes since step {step} "
-            f"({run.by_rank(values)}): dropout and batch norm do something else on each.",
-            "Call model.train() on all ranks before the training goes on.",
-            "04c", rank, step, line,
-        )  # fmt: skip
-    elif run.steps and (step := _stays_in_evaluation(run)):
-        line = run.optimizers[0].steps[step - 1][0].latest[0].called
-        yield Finding(
-            "mode",
-            f"All ranks train in evaluation mode since step {step}; before, they trained in "
-            "training mode. Dropout is off, and batch norm no longer learns its statistics.",
-            "Call model.train() after each evaluation.",
-            "", None, step, line,
-        )  # fmt: skip
-
-
-def _stays_in_evaluation(run: Evidence) -> int:
-    """The first of the last steps that are in evaluation, if the first ones were not; else 0."""
-    modes = [row[0].latest[0].modes if row[0].latest else "" for row in run.optimizers[0].steps]
-    last = len(modes)
-    while last and modes[last - 1] == "evaluation":
-        last -= 1
-    enough = len(modes) - last > SINCE and "training" in modes[:last]
-    return last + 1 if enough and run.ranks[0].evaluated else 0
-
-
-def precision(run: Evidence) -> Result:
-    """Do the ranks compute in the same precision?"""
-    found = yield from _described(run, "precision", table.PRECISION)
-    if found:
-        step, values, line = found
-        yield Finding(
-            "precision",
-            f"The ranks compute in different precision since step {step} ({run.by_rank(values)}).",
-            "Choose the dtype and autocast from what is the same on all ranks.",
-            "05b", odd_one(values, run.numbers), step, line,
-        )  # fmt: skip
-
-
-def _described(
-    run: Evidence, what: str, row: str
-) -> Iterator[Row]:  # and returns the first step that differs, its values, the line
-    if not run.is_tied:
-        yield Row(row, NOT_SEEN, run.is_split or "nothing was seen that ties the ranks")
-        return None
-    differing, looked = [], 0
-    for one in run.optimizers:
-        for number, steps in enumerate(one.steps, 1):
-            for passes in run.passes(steps):
-                values = [getattr(each, what) for each in passes]
-                looked += all(values)
-                if all(values) and len(set(values)) > 1:
-                    differing.append((number, values, passes[-1].called))
-    if len({number for number, _, _ in differing}) >= SINCE:
-        yield Row(row, DIFFERS, f"since step {differing[0][0]}")
-        return differing[0]
-    if looked:
-        yield Row(row, EQUAL, "at each call of the model")
-    else:
-        yield Row(row, NOT_SEEN, "no call of a model with gradients was seen")
-    return None
-
-
-def settings(run: Evidence) -> Result:
-    """Have the optimizers the same settings and rates?"""
-    yield from _settings(run)
-    yield from _rates(run)
-
-
-def _settings(run: Evidence) -> Result:
-    if not run.is_tied or not run.steps:
-        yield Row(table.SETTINGS, NOT_SEEN, run.why_untied)
-        return
-    for one in run.optimizers:
-        for number, row in enumerate(one.steps, 1):
-            values = [f"{o.name}: {step.settings}" for o, step in zip(one.each, row, strict=True)]
-            if len(set(values)) > 1:
-                where = one.each[-1].made_at
-                yield Row(table.SETTINGS, DIFFERS, f"since step {number}")
-                yield Finding(
-                    "settings",
-                    f"The optimizers have different settings since step {number}: "
-                    f"{_difference(values, run.numbers)}. The ranks turn equal gradients into "
-                    "different weights.",
-                    "Give the optimizer the same settings on all ranks.",
-                    "04c", odd_one(values, run.numbers), number, where,
-                )  # fmt: skip
-                return
-    yield Row(table.SETTINGS, EQUAL, "in each step")
-
-
-def _difference(values: list[str], ranks: list[int]) -> str:
-    parts = [set(each.replace(";", ",").split(", ")) for each in values]
-    common = set.intersection(*parts)
-    return ", ".join(
-        f"rank {rank} has {' '.join(sorted(part - common)) or 'less'}"
-        for rank, part in zip(ranks, parts, strict=True)
-    )
-
-
-def _rates(run: Evidence) -> Result:
-    if not run.is_tied or not run.steps:
-        yield Row(table.RATE, NOT_SEEN, run.why_untied)
-        return
-    for one in run.optimizers:
-        for number, row in enumerate(one.steps, 1):
-            values = [tuple(step.rates) for step in row]
-            if len(set(values)) > 1:
-                scheduled = next((s.schedule_line for s in row if s.schedule_line), "")
-                where = one.each[-1].made_at if number == 1 or not scheduled else scheduled
-                rates = ", ".join(
-                    f"rank {r}: {v[0]:g}" for r, v in zip(run.numbers, values, strict=True)
-                )
-                yield Row(table.RATE, DIFFERS, f"since step {number}: {rates}")
-                yield Finding(
-                    "learning rate",
-                    f"The ranks have different learning rates since step {number} ({rates}), so "
-                    "equal gradients make different weights.",
-                    "Let all ranks decide by the same numbers: average a loss over the ranks "
-                    "before a schedule sees it, and scale a rate by the world size on all ranks.",
-                    "04c", odd_one(values, run.numbers), number, where,
-                )  # fmt: skip
-                return
-    yield Row(table.RATE, EQUAL, "in each step")
-
-
 def drifted(run: Evidence) -> int:
     """The first step after which weights differ, of those that the ranks should keep equal."""
     for one in run.optimizers:
@@ -306,4 +169,4 @@ def _called_alike(run: Evidence) -> list[list[Other]]:
     ]
 
 
-RULES: tuple[Callable[[Evidence], Result], ...] = (weights, others, modes, precision, settings)
+RULES: tuple[Callable[[Evidence], Result], ...] = (weights, others)

@@ -9,11 +9,13 @@ from course.own.numbers.record import Rank
 from course.own.right import (
     of_changes,
     of_data,
+    of_epochs,
     of_evaluations,
     of_files,
     of_gradients,
     of_losses,
     of_resuming,
+    of_settings,
     of_starts,
     of_steps,
     table,
@@ -22,8 +24,9 @@ from course.own.right.evidence import Evidence
 from course.own.right.table import NOT_SEEN, Row
 
 RULES = (
-    *of_starts.RULES, *of_data.RULES, *of_gradients.RULES, *of_changes.RULES, *of_losses.RULES,
-    *of_steps.RULES, *of_files.RULES, *of_evaluations.RULES, *of_resuming.RULES,
+    *of_starts.RULES, *of_settings.RULES, *of_data.RULES, *of_epochs.RULES, *of_gradients.RULES,
+    *of_changes.RULES, *of_losses.RULES, *of_steps.RULES, *of_files.RULES, *of_evaluations.RULES,
+    *of_resuming.RULES,
 )  # fmt: skip
 # What can be found, causes before consequences, and what it is.
 KNOWN = {
