@@ -42,8 +42,10 @@ def _early_clip(run: Evidence, one: Compared) -> Finding | None:
         f"The gradients are clipped at {where} while the scaler's factor is still in them, so "
         "their norm is far above the limit in every step.",
         "Call scaler.unscale_(optimizer) before you clip.",
-        "05b", None, 1, where,
-    )  # fmt: skip
+        lab="05b",
+        step=1,
+        where=where,
+    )
 
 
 def _clips_before(run: Evidence, one: Compared) -> Finding | None:
@@ -67,8 +69,10 @@ def _clips_before(run: Evidence, one: Compared) -> Finding | None:
         f"Each rank clips its own gradient at {where}, and the average comes after that: the ranks"
         " are weighted by their norms, and the average is shorter than the limit.",
         "Average the gradients first, then clip.",
-        "06", None, 1, where,
-    )  # fmt: skip
+        lab="06",
+        step=1,
+        where=where,
+    )
 
 
 def _hooks_clip(run: Evidence, one: Compared) -> Finding | None:
@@ -92,8 +96,10 @@ def _hooks_clip(run: Evidence, one: Compared) -> Finding | None:
         "gradients.",
         "Clip the average: call torch.nn.utils.clip_grad_value_ or clip_grad_norm_ between "
         "backward and step.",
-        "05b", None, number, where,
-    )  # fmt: skip
+        lab="05b",
+        step=number,
+        where=where,
+    )
 
 
 def _clips(hooked: Sequence[tuple[str, np.ndarray, np.ndarray]]) -> bool:
@@ -148,15 +154,21 @@ def _changed(run: Evidence, one: Compared) -> Finding | None:
             f"The gradients are clipped {on} (at {where}) after they were averaged, so the ranks "
             "use different ones.",
             "Clip on all ranks, by the same limit.",
-            "04c", rank, number, where,
-        )  # fmt: skip
+            lab="04c",
+            rank=rank,
+            step=number,
+            where=where,
+        )
     return Finding(
         "changed gradient",
         f"The gradients are changed {on} after they were averaged, before {row[0].line}: the ranks"
         " use different ones, and their weights part.",
         "Change gradients on all ranks alike, or before they are averaged.",
-        "04c", rank, number, row[0].line,
-    )  # fmt: skip
+        lab="04c",
+        rank=rank,
+        step=number,
+        where=row[0].line,
+    )
 
 
 def _who(places: list[int], first: list[Kind], used: list[Kind], count: int) -> list[int]:
@@ -197,8 +209,10 @@ def _shards_scaled(run: Evidence) -> Finding | None:
                 "that of the shard, not that of the whole gradient.",
                 "Use torch.nn.utils.clip_grad_norm_ on the sharded parameters themselves, which "
                 "takes the norm over all ranks.",
-                "10b", None, numbers[0], where,
-            )  # fmt: skip
+                lab="10b",
+                step=numbers[0],
+                where=where,
+            )
     return None
 
 

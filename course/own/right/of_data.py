@@ -65,8 +65,10 @@ def _same_data(run: Evidence, first: int, second: int, share: float) -> Result:
         f"Ranks {ranks[0]} and {ranks[1]} compute on the same samples in {100 * share:.0f} % of "
         "the steps. Two ranks do the work of one, and the batch is smaller than you think.",
         _cure(loader),
-        "03", None, 1, where,
-    )  # fmt: skip
+        lab="03",
+        step=1,
+        where=where,
+    )
 
 
 def _cure(loader: Iteration | None) -> str:
@@ -106,8 +108,10 @@ def _same_noise(run: Evidence) -> Result:
         "augmentations of the ranks are equal, though their samples differ.",
         "After the model is built, seed with seed + rank, or give the DataLoader a generator of the"
         " rank's own.",
-        "04e", None, 1, loader.made_at,
-    )  # fmt: skip
+        lab="04e",
+        step=1,
+        where=loader.made_at,
+    )
 
 
 RULES: tuple[Callable[[Evidence], Result], ...] = (samples,)

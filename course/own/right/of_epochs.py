@@ -54,8 +54,10 @@ def _repeats(run: Evidence, rows: Sequence[Iteration]) -> Finding | None:
                 f"{each.workers} times, one after the other.",
                 "In the data set's __iter__, skip what belongs to other workers: "
                 "torch.utils.data.get_worker_info() says which worker this is.",
-                "04d", None, 1, each.made_at,
-            )  # fmt: skip
+                lab="04d",
+                step=1,
+                where=each.made_at,
+            )
     return None
 
 
@@ -67,8 +69,10 @@ def _divided_twice(run: Evidence, rows: Sequence[Iteration]) -> Finding | None:
                 "accelerate divides the batches of a loader that a DistributedSampler has divided "
                 f"already: an epoch sees one in {run.count} samples.",
                 "Give accelerate a loader without DistributedSampler.",
-                "07b", None, 1, each.made_at,
-            )  # fmt: skip
+                lab="07b",
+                step=1,
+                where=each.made_at,
+            )
     mine = [each for each in run.training(0) if each.replicas is not None and not each.workers]
     known = _samples_by_index(mine)
     if known is None:
@@ -88,8 +92,10 @@ def _divided_twice(run: Evidence, rows: Sequence[Iteration]) -> Finding | None:
                 "data already, and a DistributedSampler divides it again: an epoch sees one in "
                 f"{run.count} samples.",
                 "Divide once: leave the data whole, or leave out the DistributedSampler.",
-                "03", None, 1, mine[0].made_at,
-            )  # fmt: skip
+                lab="03",
+                step=1,
+                where=mine[0].made_at,
+            )
     return None
 
 
@@ -118,8 +124,10 @@ def _wrong_replicas(run: Evidence, rows: Sequence[Iteration]) -> Finding | None:
                 f"The DistributedSampler deals for {each.replicas} ranks, and there are "
                 f"{run.count}.",
                 "Leave out num_replicas and rank: the sampler finds both by itself.",
-                "03", None, 1, each.made_at,
-            )  # fmt: skip
+                lab="03",
+                step=1,
+                where=each.made_at,
+            )
     return None
 
 
@@ -145,8 +153,10 @@ def _overlaps(run: Evidence, rows: Sequence[Iteration]) -> Finding | None:
                     f"{words.plural(len(common), 'sample')} of the same epoch in common"
                     f"{_by_seed(mine, theirs)}: in an epoch some samples come several times.",
                     "Give all ranks a DistributedSampler with the same seed.",
-                    "03", None, 1, mine.made_at,
-                )  # fmt: skip
+                    lab="03",
+                    step=1,
+                    where=mine.made_at,
+                )
     return None
 
 
@@ -169,8 +179,9 @@ def order(run: Evidence) -> Result:
                 f"The ranks' samplers are in different epochs ({run.by_rank(epochs)}), so they "
                 "deal from different orders: some samples come twice, and others never.",
                 "Call set_epoch(epoch) with the same number on all ranks.",
-                "03", None, None, ours.opened_at,
-            )  # fmt: skip
+                lab="03",
+                where=ours.opened_at,
+            )
             return
     by_sampler: dict[int, list[Iteration]] = {}
     for each in shuffled:
@@ -183,8 +194,9 @@ def order(run: Evidence) -> Result:
                 f"The sampler dealt the same order in {len(rows)} epochs, since its epoch is "
                 f"always {rows[0].epoch}.",
                 "Call sampler.set_epoch(epoch) before each pass over the loader.",
-                "04c", None, None, rows[0].opened_at,
-            )  # fmt: skip
+                lab="04c",
+                where=rows[0].opened_at,
+            )
             return
     if len(shuffled) > 1:
         yield Row(table.EPOCHS, DIFFERS, "each epoch has its own order, as it must")

@@ -64,8 +64,10 @@ def _of_one_rank(run: Evidence, each: Sequence[list[Iteration]]) -> Finding | No
         f"{_share(run, first)}.",
         "Give the loader of an evaluation on one rank no DistributedSampler, or evaluate on all "
         "ranks and add up sums and counts.",
-        "07b", rank, None, first.opened_at,
-    )  # fmt: skip
+        lab="07b",
+        rank=rank,
+        where=first.opened_at,
+    )
 
 
 def _not_added_up(run: Evidence, each: Sequence[list[Iteration]]) -> Finding | None:
@@ -89,8 +91,10 @@ def _not_added_up(run: Evidence, each: Sequence[list[Iteration]]) -> Finding | N
         f"Each rank evaluates its own share, {_share(run, found[0])}, and nothing is sent before "
         f"rank {rank} reports: its result is that of its share alone.",
         "All-reduce the sums and the count of samples, then divide.",
-        "07b", rank, None, found[0].opened_at,
-    )  # fmt: skip
+        lab="07b",
+        rank=rank,
+        where=found[0].opened_at,
+    )
 
 
 def _repeats(run: Evidence, each: Sequence[list[Iteration]]) -> Finding | None:
@@ -108,8 +112,9 @@ def _repeats(run: Evidence, each: Sequence[list[Iteration]]) -> Finding | None:
                 f"sampler repeats {more}, so that all ranks have as many.",
                 "Give each rank its share without repeats, such as "
                 "range(rank, len(data), world_size), and add up sums and counts.",
-                "07b", None, None, one.opened_at,
-            )  # fmt: skip
+                lab="07b",
+                where=one.opened_at,
+            )
     return None
 
 
@@ -129,8 +134,9 @@ def _counts_repeats(run: Evidence, each: Sequence[list[Iteration]]) -> Finding |
                 "Gather with accelerator.gather_for_metrics, which drops what was repeated."
                 if one.library
                 else "Keep as many of the gathered samples as there are.",
-                "07b" if one.library else "04", None, None, one.opened_at,
-            )  # fmt: skip
+                lab="07b" if one.library else "04",
+                where=one.opened_at,
+            )
     return None
 
 

@@ -34,8 +34,9 @@ def files(run: Evidence) -> Result:
         f"Ranks {numbers} all write {name} (at {where}): the last one wins, and two at once may "
         "mix what they write.",
         "Let rank 0 write it, or put the rank into the name.",
-        "04c", None, None, where,
-    )  # fmt: skip
+        lab="04c",
+        where=where,
+    )
 
 
 def noise(run: Evidence) -> Result:
@@ -57,8 +58,11 @@ def noise(run: Evidence) -> Result:
                 "places on each. Many scripts do, and it costs little.",
                 "If you want other noise on each rank, seed with seed + rank after the model is "
                 "built.",
-                "04", None, 1, rows[0][0].called, note=True,
-            )  # fmt: skip
+                lab="04",
+                step=1,
+                where=rows[0][0].called,
+                note=True,
+            )
 
 
 RULES: tuple[Callable[[Evidence], Result], ...] = (files, noise)

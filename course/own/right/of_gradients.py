@@ -47,8 +47,10 @@ def averaged(run: Evidence) -> Result:
             f"The optimizer uses the gradients before they have arrived: nothing waits for the "
             f"message that begins at {pending}.",
             "Keep what the call with async_op=True returns, and call its wait() before the step.",
-            "03b", None, 1, pending,
-        )  # fmt: skip
+            lab="03b",
+            step=1,
+            where=pending,
+        )
         return
     for one in run.optimizers:
         alone = one.mostly(OWN)
@@ -110,8 +112,10 @@ def _not_averaged(run: Evidence, one: Compared, alone: list[int]) -> Finding | N
             f"The gradients of {names} are not averaged, those of the others are: each rank trains "
             f"its own {words.plural(len(alone), 'tensor')} of them.",
             "Put all that is trained into the model that DDP wraps, or average the rest as well.",
-            "03", None, 1, where,
-        )  # fmt: skip
+            lab="03",
+            step=1,
+            where=where,
+        )
     passes = [each for _, row in one.whole for each in row[0].latest]
     bypassed = next((each.bypassed for each in passes if each.bypassed), "")
     line = passes[-1].line if passes else ""
@@ -125,22 +129,28 @@ def _not_averaged(run: Evidence, one: Compared, alone: list[int]) -> Finding | N
                 "a model of its own.",
                 "Call the wrapped model itself, model(...), not model.module or a part of it. If "
                 "you need more than one method, put the loss into the module's forward.",
-                "04e", None, 1, bypassed,
-            )  # fmt: skip
+                lab="04e",
+                step=1,
+                where=bypassed,
+            )
         if passes and not any(each.syncs for each in passes):
             return Finding(
                 "not averaged",
                 f"No gradient is averaged in {steps}: DDP's no_sync was on in every forward pass, "
                 "or the model was not called through DDP.",
                 "Leave the last pass before the step, forward and backward, outside of no_sync.",
-                "04", None, 1, passes[-1].called or line,
-            )  # fmt: skip
+                lab="04",
+                step=1,
+                where=passes[-1].called or line,
+            )
         return Finding(
             "not averaged",
             f"No gradient is averaged in {steps}, though the model is in DDP.",
             "Call the model through DDP, and step the optimizer of its own parameters.",
-            "03", None, 1, line,
-        )  # fmt: skip
+            lab="03",
+            step=1,
+            where=line,
+        )
     if not one.starts_equal or (wraps and not run.averages):
         return None
     sent = sum(run.ranks[0].sends.get(kind, 0) for kind in ("backward", "between", "step"))
@@ -155,8 +165,10 @@ def _not_averaged(run: Evidence, one: Compared, alone: list[int]) -> Finding | N
         f"{says}, so each rank trains a model of its own.",
         "Wrap the model in DDP, or all-reduce each gradient and divide by the world size before "
         "the step.",
-        "03", None, 1, line,
-    )  # fmt: skip
+        lab="03",
+        step=1,
+        where=line,
+    )
 
 
 def zeroed(run: Evidence) -> Result:
@@ -181,8 +193,11 @@ def zeroed(run: Evidence) -> Result:
                 f"The gradients are not zero when a step begins{on}: each step also uses those of "
                 "all steps before it.",
                 "Call optimizer.zero_grad() once per step, on all ranks.",
-                "07b", one_rank, 2, where,
-            )  # fmt: skip
+                lab="07b",
+                rank=one_rank,
+                step=2,
+                where=where,
+            )
             return
     if looked:
         yield Row(table.ZERO, EQUAL, "on all ranks")

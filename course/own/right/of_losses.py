@@ -58,8 +58,10 @@ def targets(run: Evidence) -> Result:
         f", and the means are averaged: a target of one counts up to {times:.1f} times one of "
         "another.",
         DIVIDE_BY_ALL,
-        "04e", None, number, line,
-    )  # fmt: skip
+        lab="04e",
+        step=number,
+        where=line,
+    )
 
 
 def _divisor(part: Part) -> str:
@@ -134,24 +136,30 @@ def _factor(run: Evidence, one: Compared) -> Finding | None:
             f"The gradients are added, not averaged: they are {count} times those of the mean over "
             "all samples, as if the learning rate were so much larger.",
             DIVIDE,
-            "03", None, 1, where,
-        )  # fmt: skip
+            lab="03",
+            step=1,
+            where=where,
+        )
     if near(middle, 1 / count) and not near(total, count):
         return Finding(
             "factor",
             f"The gradients are averaged, and divided by the world size once more: they are 1/"
             f"{count} of the mean over all samples.",
             DIVIDE_ONCE,
-            "03", None, 1, where,
-        )  # fmt: skip
+            lab="03",
+            step=1,
+            where=where,
+        )
     if near(middle, 1) and passes > 1 and near(total, passes) and _fed_anew(one):
         return Finding(
             "factor",
             f"The losses of the {passes} passes of a step are added, not averaged: the gradient is "
             f"{passes} times that of the mean over all samples. One process would do the same.",
             f"Divide the loss of each pass by {passes}.",
-            "04", None, 1, line,
-        )  # fmt: skip
+            lab="04",
+            step=1,
+            where=line,
+        )
     return None
 
 

@@ -141,8 +141,10 @@ class _Pair:
             f"One process on the same samples has the mean over all targets, the ranks have the "
             f"mean of their means ({counts}): their gradients differ from it {by}.",
             of_losses.DIVIDE_BY_ALL,
-            "04e", None, 1, passes[0][0].called or passes[0][0].line,
-        )  # fmt: skip
+            lab="04e",
+            step=1,
+            where=passes[0][0].called or passes[0][0].line,
+        )
         return Outcome(row, [finding], self._differences())
 
     def _why_apart(self, residual: float) -> str:
@@ -233,8 +235,10 @@ class _Pair:
             "factor",
             f"The gradients on {count} ranks are {how} those of one process on the same samples.",
             of_losses.DIVIDE if large else of_losses.DIVIDE_ONCE,
-            "03", None, 1, self._row[0].line if near(scale, 1) else last.line,
-        )  # fmt: skip
+            lab="03",
+            step=1,
+            where=self._row[0].line if near(scale, 1) else last.line,
+        )
 
     def _second_step(self) -> str:
         """How the next step compares, which depends on what the optimizer has changed."""

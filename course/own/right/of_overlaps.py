@@ -75,8 +75,10 @@ def own_order(run: Evidence, rows: Sequence[Iteration]) -> Finding | None:
         "samples come several times in an epoch, and others never.",
         "Shuffle alike on all ranks before each takes its part, with a generator that is seeded "
         "with the epoch, such as random.Random(epoch).",
-        "03", None, 1, first.made_at,
-    )  # fmt: skip
+        lab="03",
+        step=1,
+        where=first.made_at,
+    )
 
 
 def _is_shared_out(each: Sequence[Iteration]) -> bool:
@@ -116,8 +118,10 @@ def one_stream(run: Evidence, rows: Sequence[Iteration]) -> Finding | None:
                     "little earlier or later. Two ranks do the work of one.",
                     "Give each rank its part of the files or of the samples, and then each worker "
                     "its part of these: a shuffle with another seed does not divide them.",
-                    "04d", None, 1, first.made_at,
-                )  # fmt: skip
+                    lab="04d",
+                    step=1,
+                    where=first.made_at,
+                )
     return None
 
 

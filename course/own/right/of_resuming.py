@@ -46,8 +46,11 @@ def _some_ranks(run: Evidence) -> Finding | None:
             f" begin{'s' if len(others) == 1 else ''} without: DDP sends weights, and no state of "
             "an optimizer, so equal gradients make different weights.",
             "Load the checkpoint on all ranks.",
-            "04", odd_one([bool(line) for line in lines], run.numbers), 1, where,
-        )  # fmt: skip
+            lab="04",
+            rank=odd_one([bool(line) for line in lines], run.numbers),
+            step=1,
+            where=where,
+        )
     return None
 
 
@@ -71,8 +74,11 @@ def _other_steps(run: Evidence) -> Finding | None:
                 f"The ranks go on from different checkpoints: the {key} is not the same "
                 f"({run.by_rank(values)}).",
                 "Let rank 0 choose the checkpoint and broadcast its name, or its content.",
-                "04", odd_one(values, run.numbers), 1, row[0].line,
-            )  # fmt: skip
+                lab="04",
+                rank=odd_one(values, run.numbers),
+                step=1,
+                where=row[0].line,
+            )
     return None
 
 
@@ -95,8 +101,10 @@ def _no_state(run: Evidence) -> Finding | None:
                 "that the script saves, and no optimizer loads it: momentum, and what Adam has "
                 "learned of each weight, begin again at zero.",
                 "Call optimizer.load_state_dict with it, too.",
-                "04", None, 1, load.line,
-            )  # fmt: skip
+                lab="04",
+                step=1,
+                where=load.line,
+            )
     return None
 
 
@@ -114,8 +122,10 @@ def _first_epoch(run: Evidence) -> Finding | None:
         f"The checkpoint is of epoch {epochs[-1]}, and the sampler begins with the order of epoch "
         "0: the training sees the samples in the order that it has had already.",
         "Call sampler.set_epoch with the number of the epoch that the checkpoint goes on with.",
-        "04", None, 1, mine[0].opened_at,
-    )  # fmt: skip
+        lab="04",
+        step=1,
+        where=mine[0].opened_at,
+    )
 
 
 def _shuffles(each: Iteration) -> bool:

@@ -24,8 +24,11 @@ def modes(run: Evidence) -> Result:
             f"The ranks call the model in different modes since step {step} "
             f"({run.by_rank(values)}): dropout and batch norm do something else on each.",
             "Call model.train() on all ranks before the training goes on.",
-            "04c", rank, step, line,
-        )  # fmt: skip
+            lab="04c",
+            rank=rank,
+            step=step,
+            where=line,
+        )
     elif run.steps and (step := _stays_in_evaluation(run)):
         line = run.optimizers[0].steps[step - 1][0].latest[0].called
         yield Finding(
@@ -33,8 +36,9 @@ def modes(run: Evidence) -> Result:
             f"All ranks train in evaluation mode since step {step}; before, they trained in "
             "training mode. Dropout is off, and batch norm no longer learns its statistics.",
             "Call model.train() after each evaluation.",
-            "", None, step, line,
-        )  # fmt: skip
+            step=step,
+            where=line,
+        )
 
 
 def _stays_in_evaluation(run: Evidence) -> int:
@@ -56,8 +60,11 @@ def precision(run: Evidence) -> Result:
             "precision",
             f"The ranks compute in different precision since step {step} ({run.by_rank(values)}).",
             "Choose the dtype and autocast from what is the same on all ranks.",
-            "05b", odd_one(values, run.numbers), step, line,
-        )  # fmt: skip
+            lab="05b",
+            rank=odd_one(values, run.numbers),
+            step=step,
+            where=line,
+        )
 
 
 def _described(
@@ -106,8 +113,11 @@ def _settings(run: Evidence) -> Result:
                     f"{_difference(values, run.numbers)}. The ranks turn equal gradients into "
                     "different weights.",
                     "Give the optimizer the same settings on all ranks.",
-                    "04c", odd_one(values, run.numbers), number, where,
-                )  # fmt: skip
+                    lab="04c",
+                    rank=odd_one(values, run.numbers),
+                    step=number,
+                    where=where,
+                )
                 return
     yield Row(table.SETTINGS, EQUAL, "in each step")
 
@@ -141,8 +151,11 @@ def _rates(run: Evidence) -> Result:
                     "equal gradients make different weights.",
                     "Let all ranks decide by the same numbers: average a loss over the ranks "
                     "before a schedule sees it, and scale a rate by the world size on all ranks.",
-                    "04c", odd_one(values, run.numbers), number, where,
-                )  # fmt: skip
+                    lab="04c",
+                    rank=odd_one(values, run.numbers),
+                    step=number,
+                    where=where,
+                )
                 return
     yield Row(table.RATE, EQUAL, "in each step")
 

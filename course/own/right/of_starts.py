@@ -39,8 +39,11 @@ def weights(run: Evidence) -> Result:
             f"{where} after DDP had made them equal. DDP averages gradients and never looks at the "
             "weights again, so the ranks train different models.",
             "Change weights before you wrap the model in DDP, or change them on all ranks alike.",
-            "03", one, 1, where,
-        )  # fmt: skip
+            lab="03",
+            rank=one,
+            step=1,
+            where=where,
+        )
         return
     for one in run.optimizers:
         tied = set(one.unlike) - one.own_parts
@@ -69,8 +72,11 @@ def _unlike_start(run: Evidence, one: Compared) -> Result:
             f"{listed(ranks)} changed them at {line}. Equal gradients then train different models.",
             "Change weights on all ranks alike, or send them from one rank to all with "
             "dist.broadcast.",
-            "03", ranks[0] if len(ranks) == 1 else None, 1, line,
-        )  # fmt: skip
+            lab="03",
+            rank=ranks[0] if len(ranks) == 1 else None,
+            step=1,
+            where=line,
+        )
         return
     rank = odd_one([tuple(each) for each in befores], run.numbers)
     place = next(p for p in range(len(one.names)) if len({each[p] for each in befores}) > 1)
@@ -82,8 +88,11 @@ def _unlike_start(run: Evidence, one: Compared) -> Result:
         "their gradients: each rank applies the same updates to another model.",
         "Send rank 0's weights to all ranks before the first step "
         "(dist.broadcast for each parameter), or let DDP do so.",
-        "03", rank, 1, where,
-    )  # fmt: skip
+        lab="03",
+        rank=rank,
+        step=1,
+        where=where,
+    )
 
 
 def _equal_until(run: Evidence, one: Compared) -> list[int]:
@@ -144,8 +153,11 @@ def others(run: Evidence) -> Result:
             "weights on each rank, so its answers differ from rank to rank.",
             "Build it from the same seed or checkpoint on all ranks, copy it from the model after "
             "DDP has made that equal, or broadcast its weights.",
-            "03", odd_one(marks, run.numbers), max(1, first.steps), first.made_at or first.line,
-        )  # fmt: skip
+            lab="03",
+            rank=odd_one(marks, run.numbers),
+            step=max(1, first.steps),
+            where=first.made_at or first.line,
+        )
         return
     calls = Counter(each.name for row in alike for each in row[:1])
     says = f"{', '.join(calls)}, when first called" if calls else "all ranks have called none"

@@ -35,8 +35,11 @@ def taken(run: Evidence) -> Result:
                 f"Rank {rank} does not take step {number} (at {line}), which the others take: from "
                 "there on its weights are one step behind.",
                 "Decide on all ranks alike: all-reduce the flag (with MAX) that skips a step.",
-                "04e", rank, number, line,
-            )  # fmt: skip
+                lab="04e",
+                rank=rank,
+                step=number,
+                where=line,
+            )
             return
     yield Row(table.STEPS, EQUAL, f"all ranks take the same {words.plural(run.steps, 'step')}")
 
@@ -66,8 +69,11 @@ def finite(run: Evidence) -> Result:
                 "taken all the same. An average with it is not finite on any rank.",
                 "Find the sample that does it; clamp what is divided by, and let all ranks leave "
                 "out such a step together.",
-                "04c", rank, number, line,
-            )  # fmt: skip
+                lab="04c",
+                rank=rank,
+                step=number,
+                where=line,
+            )
             return
     if looked:
         yield Row(table.FINITE, EQUAL, "all losses and weights are finite")
@@ -125,8 +131,11 @@ def _drift(run: Evidence, one: Compared, number: int, names: str) -> Finding:
             f"{listed(ranks)} changed them before it, at {line}.",
             "Change weights on all ranks alike, or send them from one rank to all with "
             "dist.broadcast.",
-            "04c", ranks[0] if len(ranks) == 1 else None, number, line,
-        )  # fmt: skip
+            lab="04c",
+            rank=ranks[0] if len(ranks) == 1 else None,
+            step=number,
+            where=line,
+        )
     moment = "in the step itself" if equal_before else "between two steps"
     if not before and not equal_before:
         moment = "before the first step"
@@ -137,8 +146,11 @@ def _drift(run: Evidence, one: Compared, number: int, names: str) -> Finding:
         f"looked at explains it: they part {moment}.",
         "Look for what changes weights on one rank alone; lab 04c has an instrument that finds "
         "the moment.",
-        "04c", rank, number, row[0].line,
-    )  # fmt: skip
+        lab="04c",
+        rank=rank,
+        step=number,
+        where=row[0].line,
+    )
 
 
 def buffers(run: Evidence) -> Result:
@@ -166,8 +178,10 @@ def buffers(run: Evidence) -> Result:
             "evaluated or saved with them: each rank has another result, and rank 0's is kept.",
             "Let DDP broadcast buffers, use SyncBatchNorm, or average the buffers before you "
             "evaluate or save.",
-            "03", None, 2, where,
-        )  # fmt: skip
+            lab="03",
+            step=2,
+            where=where,
+        )
 
 
 def loose(run: Evidence) -> Result:
@@ -184,8 +198,9 @@ def loose(run: Evidence) -> Result:
             "were replaced after it was made, as fully_shard does.",
             "Make the optimizer once the model is whole: after fully_shard, a move to another "
             "type, or a new layer.",
-            "10b", None, None, one.each[0].made_at,
-        )  # fmt: skip
+            lab="10b",
+            where=one.each[0].made_at,
+        )
         return
     rank = run.ranks[0]
     alive = [each for each in rank.loose if each.passes >= ALIVE]
@@ -204,8 +219,8 @@ def loose(run: Evidence) -> Result:
             f"{made}",
             "Build the whole model first and the optimizer after it, or add the parameters with "
             "optimizer.add_param_group.",
-            "", None, None, where,
-        )  # fmt: skip
+            where=where,
+        )
     elif alive:
         yield Row(table.LOOSE, NOT_SEEN, "most of a model gets gradients that are not used")
     else:
@@ -239,8 +254,9 @@ def schedule(run: Evidence) -> Result:
                 f"The schedule takes {middle} steps for each step of the optimizer, one per "
                 "backward pass: the rate falls so many times too fast.",
                 "Call scheduler.step() where optimizer.step() is called.",
-                "04", None, None, where,
-            )  # fmt: skip
+                lab="04",
+                where=where,
+            )
             return
         if first.zero_rates >= ALIVE and first.zero_from + first.zero_rates > first.steps:
             line = next((s.schedule_line for s in steps if s.schedule_line), first.made_at)
@@ -256,7 +272,14 @@ def schedule(run: Evidence) -> Result:
                     "pass step_scheduler_with_optimizer=False and step it yourself."
                 )
             yield Row(table.SCHEDULE, DIFFERS, f"the rate is 0 from step {first.zero_from} on")
-            yield Finding("schedule", says, cure, "04e", None, first.zero_from, line)
+            yield Finding(
+                "schedule",
+                says,
+                cure,
+                lab="04e",
+                step=first.zero_from,
+                where=line,
+            )
             return
     if any(step.schedules for one in run.optimizers for row in one.steps for step in row):
         yield Row(table.SCHEDULE, EQUAL, "in step with the optimizer so far")
