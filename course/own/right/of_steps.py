@@ -13,7 +13,7 @@ from course.own.right.compared import Compared
 from course.own.right.evidence import Evidence, listed, odd_one
 from course.own.right.of_gradients import why_no_gradients
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
-from course.own.right.thresholds import ALIVE, EXACT, HALF
+from course.own.right.thresholds import EXACT, HALF
 
 Result = Iterator[Finding | Row]
 
@@ -184,109 +184,4 @@ def buffers(run: Evidence) -> Result:
         )
 
 
-def loose(run: Evidence) -> Result:
-    """Does a parameter get gradients that no optimizer uses?"""
-    if not run.steps:
-        yield Row(table.LOOSE, NOT_SEEN, "no step of an optimizer was seen")
-        return
-    if one := next(filter(_is_idle, run.optimizers), None):
-        yield Row(table.LOOSE, DIFFERS, "an optimizer has only parameters that get no gradients")
-        yield Finding(
-            "never updated",
-            f"In {words.plural(len(one.steps), 'step')} no parameter of this optimizer got a "
-            "gradient, and none has changed: it steps for nothing. It may hold parameters that "
-            "were replaced after it was made, as fully_shard does.",
-            "Make the optimizer once the model is whole: after fully_shard, a move to another "
-            "type, or a new layer.",
-            lab="10b",
-            where=one.each[0].made_at,
-        )
-        return
-    rank = run.ranks[0]
-    alive = [each for each in rank.loose if each.passes >= ALIVE]
-    alive = [each for each in alive if each.missing < each.of]  # else its model is not trained
-    late = [each for each in alive if each.late]
-    few = [each for each in alive if each.missing <= HALF * each.of]
-    if found := late or few:
-        names = ", ".join(f"`{each.name}`" for each in found[:3])
-        where = found[0].made_at or run.optimizers[0].each[0].made_at
-        made = " They were made after the optimizer." if late else ""
-        yield Row(table.LOOSE, DIFFERS, names)
-        yield Finding(
-            "never updated",
-            f"{names} {'get' if len(found) > 1 else 'gets'} gradients in each pass, and no "
-            f"optimizer has {'them' if len(found) > 1 else 'it'}, so nothing is learned there."
-            f"{made}",
-            "Build the whole model first and the optimizer after it, or add the parameters with "
-            "optimizer.add_param_group.",
-            where=where,
-        )
-    elif alive:
-        yield Row(table.LOOSE, NOT_SEEN, "most of a model gets gradients that are not used")
-    else:
-        yield Row(table.LOOSE, EQUAL, "all that get gradients are in an optimizer")
-
-
-def _is_idle(one: Compared) -> bool:
-    """Whether no step has had a gradient, nor changed a weight, though a parameter wants one.
-
-    An optimizer of a part that is frozen at first, on purpose, steps for nothing, too.
-    """
-    steps = [step for row in one.steps for step in row]
-    enough = len(one.steps) >= 2 * ALIVE and not one.each[0].frozen
-    return enough and not any(s.closure or any(s.got) or s.before != s.after for s in steps)
-
-
-def schedule(run: Evidence) -> Result:
-    """Does a schedule step once for each step, and end not before the training?"""
-    for one in run.optimizers:
-        first = one.each[0]
-        steps = [row[0] for row in one.steps]
-        counts = sorted(step.schedules for step in steps[1:])
-        middle = counts[len(counts) // 2] if counts else 0
-        passes = sorted(len(step.latest) for step in steps[1:])
-        each = passes[len(passes) // 2] if passes else 0
-        if middle > 1 and middle == each:
-            where = next(step.schedule_line for step in steps if step.schedule_line)
-            yield Row(table.SCHEDULE, DIFFERS, f"{middle} steps for each of the optimizer's")
-            yield Finding(
-                "schedule",
-                f"The schedule takes {middle} steps for each step of the optimizer, one per "
-                "backward pass: the rate falls so many times too fast.",
-                "Call scheduler.step() where optimizer.step() is called.",
-                lab="04",
-                where=where,
-            )
-            return
-        if first.zero_rates >= ALIVE and first.zero_from + first.zero_rates > first.steps:
-            line = next((s.schedule_line for s in steps if s.schedule_line), first.made_at)
-            says = (
-                f"The learning rate is 0 from step {first.zero_from} on, and {first.steps} steps "
-                f"were taken: the last {first.zero_rates} change nothing."
-            )
-            cure = "Make the schedule as long as the training."
-            if not middle:  # no step of the script's own
-                says += " accelerate steps a prepared schedule once for each process."
-                cure = (
-                    "Make the schedule as long as it is stepped: times the number of processes; or "
-                    "pass step_scheduler_with_optimizer=False and step it yourself."
-                )
-            yield Row(table.SCHEDULE, DIFFERS, f"the rate is 0 from step {first.zero_from} on")
-            yield Finding(
-                "schedule",
-                says,
-                cure,
-                lab="04e",
-                step=first.zero_from,
-                where=line,
-            )
-            return
-    if any(step.schedules for one in run.optimizers for row in one.steps for step in row):
-        yield Row(table.SCHEDULE, EQUAL, "in step with the optimizer so far")
-    else:
-        yield Row(table.SCHEDULE, NOT_SEEN, "no schedule stepped")
-
-
-RULES: tuple[Callable[[Evidence], Result], ...] = (
-    taken, finite, weights, buffers, loose, schedule,
-)  # fmt: skip
+RULES: tuple[Callable[[Evidence], Result], ...] = (taken, finite, weights, buffers)

@@ -14,6 +14,7 @@ from course.own.right import (
     of_files,
     of_gradients,
     of_losses,
+    of_optimizers,
     of_resuming,
     of_settings,
     of_starts,
@@ -25,8 +26,8 @@ from course.own.right.table import NOT_SEEN, Row
 
 RULES = (
     *of_starts.RULES, *of_settings.RULES, *of_data.RULES, *of_epochs.RULES, *of_gradients.RULES,
-    *of_changes.RULES, *of_losses.RULES, *of_steps.RULES, *of_files.RULES, *of_evaluations.RULES,
-    *of_resuming.RULES,
+    *of_changes.RULES, *of_losses.RULES, *of_steps.RULES, *of_optimizers.RULES, *of_files.RULES,
+    *of_evaluations.RULES, *of_resuming.RULES,
 )  # fmt: skip
 # What can be found, causes before consequences, and what it is.
 KNOWN = {
