@@ -114,8 +114,15 @@ class Cause:
     @property
     def finding(self) -> Finding:
         """The cause in the form that all questions share; a note where it costs little."""
-        about = (self.says, self.cure, self.lab, self.rank)
-        return Finding(self.cause, *about, where=self.line, note=not self.matters)
+        return Finding(
+            self.cause,
+            self.says,
+            self.cure,
+            lab=self.lab,
+            rank=self.rank,
+            where=self.line,
+            note=not self.matters,
+        )
 
     def plain(self) -> dict:
         """As JSON."""
