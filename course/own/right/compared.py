@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,6 +32,14 @@ class Kind:
     def factor(self) -> float:
         """That of the first rank."""
         return self.factors[0] if self.factors else 1.0
+
+
+class StepKinds(NamedTuple):
+    """What each parameter's gradient was in a step: `first`, after the last pass, and when used."""
+
+    number: int
+    first: list[Kind]
+    used: list[Kind]
 
 
 def kind(own: np.ndarray, now: np.ndarray) -> Kind:
@@ -133,8 +142,8 @@ class Compared:
         return found
 
     @cached_property
-    def kinds(self) -> list[tuple[int, list[Kind], list[Kind]]]:
-        """For each whole step, and each parameter: what its gradient was first, and when used."""
+    def kinds(self) -> list[StepKinds]:
+        """What the gradients were in each whole step."""
         found = []
         for number, row in self.whole:
             own = list(self.parts(self.samples(row, "own")))
@@ -142,14 +151,14 @@ class Compared:
             first, used = (
                 [kind(o, n) for o, n in zip(own, place, strict=True)] for place in places
             )
-            found.append((number, first, used))
+            found.append(StepKinds(number, first, used))
         return found
 
     def mostly(self, name: str) -> list[int]:
         """The parameters whose used gradient is of this kind in most steps that it has one in."""
         found = []
         for place in range(len(self.names)):
-            kinds = [used[place] for _, _, used in self.kinds if used[place].name != NONE]
+            kinds = [each.used[place] for each in self.kinds if each.used[place].name != NONE]
             fitting = [each for each in kinds if each.name == name and each.distinct]
             if len(fitting) > HALF * len(kinds):
                 found.append(place)
@@ -161,7 +170,7 @@ class Compared:
         return [
             place
             for place in range(len(self.names))
-            if any(used[place].name != NONE for _, _, used in self.kinds)
+            if any(each.used[place].name != NONE for each in self.kinds)
         ]
 
     @cached_property

@@ -118,8 +118,8 @@ def _factor(run: Evidence, one: Compared) -> Finding | None:
     if not one.kinds:
         return None
     factors = [
-        first[p].factor for _, first, _ in one.kinds for p in one.mostly(MEAN)
-        if first[p].name == MEAN and first[p].distinct
+        step.first[p].factor for step in one.kinds for p in one.mostly(MEAN)
+        if step.first[p].name == MEAN and step.first[p].distinct
     ]  # fmt: skip
     if not factors:
         return None

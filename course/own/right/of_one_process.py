@@ -179,7 +179,7 @@ class _Pair:
             says = f"the same gradients, up to {most:.0e} of their size{self._second_step()}"
             return Outcome(Row(table.ONE, EQUAL, says), [], differences)
         names = some([each.name for each in apart])
-        alone = any(kind.name == OWN for kind in self._ranks.kinds[0][2])
+        alone = any(kind.name == OWN for kind in self._ranks.kinds[0].used)
         times = apart[0].times
         count = self._run.count
         alike = all(near(each.times, times) for each in apart)
