@@ -1,9 +1,10 @@
 """What becomes of each rank's gradient: is it averaged, and did it begin at zero?"""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from course.core import words
 from course.own.finding import Finding
+from course.own.numbers.record import Pass
 from course.own.right import table
 from course.own.right.compared import MEAN, OTHER, OWN, Compared, Kind
 from course.own.right.evidence import Evidence
@@ -101,64 +102,78 @@ def _not_waited_for(run: Evidence) -> str:
 
 def _not_averaged(run: Evidence, one: Compared, alone: list[int]) -> Finding | None:
     """Why the gradients of these parameters are each rank's own; None if they may be."""
-    if run.averages_weights:
-        return None
-    names = some([one.names[place] for place in alone])
-    steps = f"{len(one.kinds)} of {len(one.kinds)} steps looked at"
     wraps = run.ranks[0].wrapped
     ignored = {name for each in wraps for name in each.ignored}
-    if all(one.names[place] in ignored for place in alone):
+    if run.averages_weights or all(one.names[place] in ignored for place in alone):
         return None
     if len(alone) < len(one.has):
-        if not one.starts_equal:
-            return None
-        where = one.each[0].made[alone[0]] or one.each[0].made_at
-        return Finding(
-            "not averaged",
-            f"The gradients of {names} are not averaged, those of the others are: each rank trains "
-            f"its own {words.plural(len(alone), 'tensor')} of them.",
-            "Put all that is trained into the model that DDP wraps, or average the rest as well.",
-            lab="03",
-            step=1,
-            where=where,
-        )
+        return _some_alone(one, alone)
     passes = [each for _, row in one.whole for each in row[0].latest]
     bypassed = next((each.bypassed for each in passes if each.bypassed), "")
-    line = passes[-1].line if passes else ""
     inside = {name for each in wraps for name in each.names}
     if wraps and (bypassed or any(one.names[place] in inside for place in alone)):
-        if bypassed:
-            return Finding(
-                "not averaged",
-                f"No gradient is averaged in {steps}: the model is called at {bypassed} past DDP, "
-                "on the module inside, so DDP never learns of the backward pass. Each rank trains "
-                "a model of its own.",
-                "Call the wrapped model itself, model(...), not model.module or a part of it. If "
-                "you need more than one method, put the loss into the module's forward.",
-                lab="04e",
-                step=1,
-                where=bypassed,
-            )
-        if passes and not any(each.syncs for each in passes):
-            return Finding(
-                "not averaged",
-                f"No gradient is averaged in {steps}: DDP's no_sync was on in every forward pass, "
-                "or the model was not called through DDP.",
-                "Leave the last pass before the step, forward and backward, outside of no_sync.",
-                lab="04",
-                step=1,
-                where=passes[-1].called or line,
-            )
-        return Finding(
-            "not averaged",
-            f"No gradient is averaged in {steps}, though the model is in DDP.",
-            "Call the model through DDP, and step the optimizer of its own parameters.",
-            lab="03",
-            step=1,
-            where=line,
-        )
+        steps = f"{len(one.kinds)} of {len(one.kinds)} steps looked at"
+        return _past_ddp(steps, bypassed) if bypassed else _in_ddp(steps, passes)
     if not one.starts_equal or (wraps and not run.averages):
         return None
+    return _nothing_averaged(run, one, passes)
+
+
+def _some_alone(one: Compared, alone: list[int]) -> Finding | None:
+    """Some parameters are averaged, and these are not."""
+    if not one.starts_equal:
+        return None
+    names = some([one.names[place] for place in alone])
+    return Finding(
+        "not averaged",
+        f"The gradients of {names} are not averaged, those of the others are: each rank trains "
+        f"its own {words.plural(len(alone), 'tensor')} of them.",
+        "Put all that is trained into the model that DDP wraps, or average the rest as well.",
+        lab="03",
+        step=1,
+        where=one.each[0].made[alone[0]] or one.each[0].made_at,
+    )
+
+
+def _past_ddp(steps: str, bypassed: str) -> Finding:
+    """The script calls the module inside DDP at the line `bypassed`."""
+    return Finding(
+        "not averaged",
+        f"No gradient is averaged in {steps}: the model is called at {bypassed} past DDP, "
+        "on the module inside, so DDP never learns of the backward pass. Each rank trains "
+        "a model of its own.",
+        "Call the wrapped model itself, model(...), not model.module or a part of it. If "
+        "you need more than one method, put the loss into the module's forward.",
+        lab="04e",
+        step=1,
+        where=bypassed,
+    )
+
+
+def _in_ddp(steps: str, passes: Sequence[Pass]) -> Finding:
+    """The model is in DDP, which averages in none of the passes."""
+    if passes and not any(each.syncs for each in passes):
+        return Finding(
+            "not averaged",
+            f"No gradient is averaged in {steps}: DDP's no_sync was on in every forward pass, "
+            "or the model was not called through DDP.",
+            "Leave the last pass before the step, forward and backward, outside of no_sync.",
+            lab="04",
+            step=1,
+            where=passes[-1].called or passes[-1].line,
+        )
+    return Finding(
+        "not averaged",
+        f"No gradient is averaged in {steps}, though the model is in DDP.",
+        "Call the model through DDP, and step the optimizer of its own parameters.",
+        lab="03",
+        step=1,
+        where=passes[-1].line if passes else "",
+    )
+
+
+def _nothing_averaged(run: Evidence, one: Compared, passes: Sequence[Pass]) -> Finding:
+    """Nothing averages the gradients, or what the ranks send does not reach the optimizer."""
     sent = sum(run.ranks[0].sends.get(kind, 0) for kind in ("backward", "between", "step"))
     says = (
         "The ranks send messages, but each optimizer uses its rank's own gradients"
@@ -173,7 +188,7 @@ def _not_averaged(run: Evidence, one: Compared, alone: list[int]) -> Finding | N
         "the step.",
         lab="03",
         step=1,
-        where=line,
+        where=passes[-1].line if passes else "",
     )
 
 
