@@ -112,11 +112,21 @@ def _not_averaged(run: Evidence, one: Compared, alone: list[int]) -> Finding | N
     bypassed = next((each.bypassed for each in passes if each.bypassed), "")
     inside = {name for each in wraps for name in each.names}
     if wraps and (bypassed or any(one.names[place] in inside for place in alone)):
-        steps = f"{len(one.kinds)} of {len(one.kinds)} steps looked at"
+        steps = _steps_alone(one, alone)
         return _past_ddp(steps, bypassed) if bypassed else _in_ddp(steps, passes)
     if not one.starts_equal or (wraps and not run.averages):
         return None
     return _nothing_averaged(run, one, passes)
+
+
+def _steps_alone(one: Compared, alone: list[int]) -> str:
+    """In how many steps none of these gradients was combined."""
+    steps = [
+        step
+        for step in one.kinds
+        if not any(step.used[place].name in (MEAN, OTHER) for place in alone)
+    ]
+    return f"{len(steps)} of {len(one.kinds)} steps looked at"
 
 
 def _some_alone(one: Compared, alone: list[int]) -> Finding | None:

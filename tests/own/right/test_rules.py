@@ -82,6 +82,14 @@ def test_a_fault_is_named_first(fault: made.Fault, how: dict, what: str, rank: i
     assert "drift" not in [each.what for each in found[1:]]
 
 
+def test_steps_in_which_gradients_were_averaged_are_not_counted() -> None:
+    def later(rank: int, step: int, happens: dict) -> None:
+        if step > 3:
+            alone(rank, step, happens)
+
+    assert f"in {made.STEPS - 3} of {made.STEPS} steps" in faults(made.ranks(fault=later))[0].says
+
+
 def test_weights_that_differ_at_the_start_come_before_all_else() -> None:
     found = named(made.ranks(fault=unequal_targets, ddp=False, equal_start=False))
     assert found[0] == ("start", None) and ("mean of means", None) in found
