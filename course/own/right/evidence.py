@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from course.own.numbers.record import Iteration, Pass, Rank, Step
-from course.own.right.compared import MEAN, OTHER, Compared
+from course.own.right.compared import MEAN, OTHER, Compared, Kind
 from course.own.right.thresholds import HALF
 
 
@@ -25,6 +25,11 @@ class Evidence:
             if len({(tuple(one.shapes), *of) for one, of in zip(each, parts, strict=True)}) == 1:
                 found.append(Compared(number, each, self.numbers))
         return found
+
+    @cached_property
+    def used(self) -> list[Kind]:
+        """What all gradients were when the optimizers used them."""
+        return [step.used[p] for one in self.optimizers for step in one.kinds for p in one.has]
 
     @property
     def steps(self) -> int:

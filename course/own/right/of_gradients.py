@@ -6,7 +6,7 @@ from course.core import words
 from course.own.finding import Finding
 from course.own.numbers.record import Pass
 from course.own.right import table
-from course.own.right.compared import MEAN, OTHER, OWN, Compared, Kind
+from course.own.right.compared import MEAN, OTHER, OWN, Compared
 from course.own.right.evidence import Evidence
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
 from course.own.right.thresholds import HALF
@@ -16,18 +16,12 @@ Result = Iterator[Finding | Row]
 
 def own(run: Evidence) -> Result:
     """Does each rank compute a gradient of its own?"""
-    kinds = _used(run)
-    if not kinds:
+    if not run.used:
         yield Row(table.OWN, NOT_SEEN, why_no_gradients(run))
-    elif any(each.distinct for each in kinds):
+    elif any(each.distinct for each in run.used):
         yield Row(table.OWN, DIFFERS, "each rank computes one of its own, as it must")
     else:
         yield Row(table.OWN, EQUAL, "bit by bit: the ranks do the same work")
-
-
-def _used(run: Evidence) -> list[Kind]:
-    """What all gradients were that optimizers used."""
-    return [step.used[p] for one in run.optimizers for step in one.kinds for p in one.has]
 
 
 def why_no_gradients(run: Evidence) -> str:
@@ -71,7 +65,7 @@ def averaged(run: Evidence) -> Result:
         yield Row(table.USED, EQUAL, _says_mean(run))
     elif any(one.mostly(OTHER) for one in run.optimizers):
         yield Row(table.USED, NOT_SEEN, "equal on all ranks, but combined in another way")
-    elif not any(each.distinct for each in _used(run)):
+    elif not any(each.distinct for each in run.used):
         yield Row(table.USED, NOT_SEEN, "the ranks' own gradients are equal, so it does not show")
     else:
         yield Row(table.USED, NOT_SEEN, "the ranks' gradients are not combined in a known way")
