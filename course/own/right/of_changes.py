@@ -15,24 +15,24 @@ from course.own.right.thresholds import EXACT, FACTOR, HALF, NEAR, TINY
 Result = Iterator[Finding | Row]
 
 
-def between(run: Evidence) -> Result:
+def between(evidence: Evidence) -> Result:
     """Does anything change gradients on one rank, or clip before it may?"""
     found = None
-    for one in run.optimizers:
-        found = found or _early_clip(run, one) or _clips_before(run, one)
-        found = found or _hooks_clip(run, one) or _changed(run, one)
-    if found or (run.is_sharded and (found := _shards_scaled(run))):
+    for one in evidence.optimizers:
+        found = found or _early_clip(evidence, one) or _clips_before(evidence, one)
+        found = found or _hooks_clip(evidence, one) or _changed(evidence, one)
+    if found or (evidence.is_sharded and (found := _shards_scaled(evidence))):
         yield Row(table.BETWEEN, DIFFERS, found.says)
         yield found
-    elif not any(one.kinds for one in run.optimizers):
-        yield Row(table.BETWEEN, NOT_SEEN, why_no_gradients(run))
-    elif run.averages:
+    elif not any(one.kinds for one in evidence.optimizers):
+        yield Row(table.BETWEEN, NOT_SEEN, why_no_gradients(evidence))
+    elif evidence.averages:
         yield Row(table.BETWEEN, EQUAL, "gradients change alike on all ranks, if at all")
     else:
         yield Row(table.BETWEEN, NOT_SEEN, "no gradient was seen to be averaged")
 
 
-def _early_clip(run: Evidence, one: Compared) -> Finding | None:
+def _early_clip(evidence: Evidence, one: Compared) -> Finding | None:
     lines = [step.early_clip for row in one.steps for step in row]
     if sum(map(bool, lines)) <= HALF * max(1, len(lines)):
         return None
@@ -48,7 +48,7 @@ def _early_clip(run: Evidence, one: Compared) -> Finding | None:
     )
 
 
-def _clips_before(run: Evidence, one: Compared) -> Finding | None:
+def _clips_before(evidence: Evidence, one: Compared) -> Finding | None:
     """Each rank clips its own gradient, and these are combined then."""
     clipped = changed = 0
     where = ""
@@ -75,7 +75,7 @@ def _clips_before(run: Evidence, one: Compared) -> Finding | None:
     )
 
 
-def _hooks_clip(run: Evidence, one: Compared) -> Finding | None:
+def _hooks_clip(evidence: Evidence, one: Compared) -> Finding | None:
     """Hooks of the script clip each rank's own gradient: they are called before DDP sends it."""
     averaged = set(one.mostly(MEAN) + one.mostly(OTHER))
     looked, clipped = 0, []
@@ -126,7 +126,7 @@ def _clips(hooked: Sequence[tuple[str, np.ndarray, np.ndarray]]) -> bool:
     return not alike and not one_each
 
 
-def _changed(run: Evidence, one: Compared) -> Finding | None:
+def _changed(evidence: Evidence, one: Compared) -> Finding | None:
     """The gradients are equal at first, or should be, and one rank changes its own."""
     found: list[tuple[int, list[int]]] = []
     looked = 0
@@ -137,13 +137,13 @@ def _changed(run: Evidence, one: Compared) -> Finding | None:
         looked += bool(places)
         if not apart:
             continue
-        ranks = _who(apart, first, used, run.count)
+        ranks = _who(apart, first, used, evidence.count)
         if ranks and (averaged or _others_have_the_mean(apart, used)):
             found.append((number, ranks))
     if len(found) < 2 or len(found) <= HALF * looked:
         return None
     number, ranks = found[0]
-    rank = run.numbers[ranks[0]] if len(ranks) == 1 else None
+    rank = evidence.numbers[ranks[0]] if len(ranks) == 1 else None
     row = dict(one.whole)[number]
     clips = [step.clips for step in row]
     on = f"on rank {rank}" if rank is not None else "on each rank in another way"
@@ -192,9 +192,9 @@ def _others_have_the_mean(places: list[int], used: list[Kind]) -> bool:
     )  # fmt: skip
 
 
-def _shards_scaled(run: Evidence) -> Finding | None:
+def _shards_scaled(evidence: Evidence) -> Finding | None:
     """Each rank scales its shard by a factor of its own: the norm was not that of all shards."""
-    for one in run.optimizers:
+    for one in evidence.optimizers:
         unlike, lines, numbers = 0, [], []
         for number, row in one.shard_factors:
             if max(row) > (1 + FACTOR) * min(row):

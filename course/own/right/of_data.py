@@ -13,30 +13,30 @@ from course.own.right.thresholds import HALF, OFTEN, SAME
 Result = Iterator[Finding | Row]
 
 
-def samples(run: Evidence) -> Result:
+def samples(evidence: Evidence) -> Result:
     """Do two ranks compute on the same samples?"""
-    if run.is_split:
-        yield Row(table.SAMPLES, NOT_SEEN, run.is_split)
+    if evidence.is_split:
+        yield Row(table.SAMPLES, NOT_SEEN, evidence.is_split)
         return
-    for first, second in run.pairs:
-        share, looked = _same(run, first, second)
+    for first, second in evidence.pairs:
+        share, looked = _same(evidence, first, second)
         if looked and share >= OFTEN:
-            yield from _same_data(run, first, second, share)
+            yield from _same_data(evidence, first, second, share)
             return
-    if any(_same(run, *pair)[1] for pair in run.pairs):
+    if any(_same(evidence, *pair)[1] for pair in evidence.pairs):
         yield Row(table.SAMPLES, DIFFERS, "each rank has samples of its own, as it must")
-    elif _works_alike(run):
-        yield from _same_data(run, 0, 1, 1.0)
+    elif _works_alike(evidence):
+        yield from _same_data(evidence, 0, 1, 1.0)
         return
     else:
         yield Row(table.SAMPLES, NOT_SEEN, "the model's input has no rows that tell samples apart")
-    yield from _same_noise(run)
+    yield from _same_noise(evidence)
 
 
-def _same(run: Evidence, first: int, second: int) -> tuple[float, int]:
+def _same(evidence: Evidence, first: int, second: int) -> tuple[float, int]:
     """The share of steps in which two ranks have the same samples, and how many were looked at."""
     same = looked = 0
-    for one in run.optimizers:
+    for one in evidence.optimizers:
         for row in one.steps:
             ours, theirs = (
                 [r for each in row[p].latest for r in each.rows] for p in (first, second)
@@ -49,15 +49,15 @@ def _same(run: Evidence, first: int, second: int) -> tuple[float, int]:
     return same / looked if looked else 0.0, looked
 
 
-def _works_alike(run: Evidence) -> bool:
+def _works_alike(evidence: Evidence) -> bool:
     """Whether the own gradients are bit by bit the same on two ranks, in all steps looked at."""
-    return len(run.used) > 2 and not any(each.distinct for each in run.used)
+    return len(evidence.used) > 2 and not any(each.distinct for each in evidence.used)
 
 
-def _same_data(run: Evidence, first: int, second: int, share: float) -> Result:
-    loader = run.loader()
-    ranks = [run.numbers[first], run.numbers[second]]
-    where = loader.made_at if loader else _called(run)
+def _same_data(evidence: Evidence, first: int, second: int, share: float) -> Result:
+    loader = evidence.loader()
+    ranks = [evidence.numbers[first], evidence.numbers[second]]
+    where = loader.made_at if loader else _called(evidence)
     yield Row(table.SAMPLES, EQUAL, f"ranks {ranks[0]} and {ranks[1]} draw the same")
     yield Finding(
         "same data",
@@ -80,8 +80,8 @@ def _cure(loader: Iteration | None) -> str:
     return "Give the DataLoader a DistributedSampler, and call its set_epoch in each epoch."
 
 
-def _called(run: Evidence) -> str:
-    for one in run.optimizers:
+def _called(evidence: Evidence) -> str:
+    for one in evidence.optimizers:
         for row in one.steps:
             for each in row[0].latest:
                 if each.called:
@@ -89,14 +89,14 @@ def _called(run: Evidence) -> str:
     return ""
 
 
-def _same_noise(run: Evidence) -> Result:
+def _same_noise(evidence: Evidence) -> Result:
     """Do the workers of two ranks draw the same random numbers for their samples?"""
     seen: dict[tuple[int, str, int], set[int]] = {}
-    for rank in run.ranks:
+    for rank in evidence.ranks:
         for each in rank.workers:
             seen.setdefault((each.number, each.kind, each.state), set()).add(rank.rank)
     shared = {key: ranks for key, ranks in seen.items() if len(ranks) > 1}
-    loader = run.loader()
+    loader = evidence.loader()
     if not shared or loader is None or loader.library:
         return
     (number, kind, _), ranks = next(iter(shared.items()))

@@ -14,18 +14,18 @@ Result = Iterator[Finding | Row]
 DEALERS = ("RandomSampler", "DistributedSampler")  # each gives a sample once
 
 
-def share(run: Evidence) -> Result:
+def share(evidence: Evidence) -> Result:
     """Does each sample come once in an epoch?"""
-    if run.is_split:
-        yield Row(table.SHARE, NOT_SEEN, run.is_split)
+    if evidence.is_split:
+        yield Row(table.SHARE, NOT_SEEN, evidence.is_split)
         return
-    rows = [each for place in range(run.count) for each in run.training(place)]
+    rows = [each for place in range(evidence.count) for each in evidence.training(place)]
     if not rows:
         yield Row(table.SHARE, NOT_SEEN, "no DataLoader fed the training")
         return
     judges = (_repeats, _divided_twice, _wrong_replicas, _overlaps)
     for judge in (*judges, of_overlaps.own_order, of_overlaps.one_stream):
-        if found := judge(run, rows):
+        if found := judge(evidence, rows):
             yield Row(table.SHARE, DIFFERS, found.says)
             yield found
             return
@@ -35,7 +35,7 @@ def share(run: Evidence) -> Result:
         yield Row(table.SHARE, NOT_SEEN, "how the data is divided is the script's own affair")
 
 
-def _repeats(run: Evidence, rows: Sequence[Iteration]) -> Finding | None:
+def _repeats(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
     """Each worker of a loader gives the whole stream."""
     for each in rows:
         if not each.stream or each.workers < 2:
@@ -61,24 +61,24 @@ def _repeats(run: Evidence, rows: Sequence[Iteration]) -> Finding | None:
     return None
 
 
-def _divided_twice(run: Evidence, rows: Sequence[Iteration]) -> Finding | None:
+def _divided_twice(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
     for each in rows:
         if each.twice:
             return Finding(
                 "part of the data",
                 "accelerate divides the batches of a loader that a DistributedSampler has divided "
-                f"already: an epoch sees one in {run.count} samples.",
+                f"already: an epoch sees one in {evidence.count} samples.",
                 "Give accelerate a loader without DistributedSampler.",
                 lab="07b",
                 step=1,
                 where=each.made_at,
             )
-    mine = [each for each in run.training(0) if each.replicas is not None and not each.workers]
+    mine = [each for each in evidence.training(0) if each.replicas is not None and not each.workers]
     known = _samples_by_index(mine)
     if known is None:
         return None
-    for place in range(1, run.count):
-        theirs = [each for each in run.training(place) if each.length == mine[0].length]
+    for place in range(1, evidence.count):
+        theirs = [each for each in evidence.training(place) if each.length == mine[0].length]
         both = [
             (row, known[index])
             for each in theirs
@@ -90,7 +90,7 @@ def _divided_twice(run: Evidence, rows: Sequence[Iteration]) -> Finding | None:
                 "part of the data",
                 "The same index gives another sample on each rank, so each rank has a part of the "
                 "data already, and a DistributedSampler divides it again: an epoch sees one in "
-                f"{run.count} samples.",
+                f"{evidence.count} samples.",
                 "Divide once: leave the data whole, or leave out the DistributedSampler.",
                 lab="03",
                 step=1,
@@ -115,14 +115,14 @@ def _flat(each: Iteration) -> list[int]:
     return [row for batch in each.rows for row in batch]
 
 
-def _wrong_replicas(run: Evidence, rows: Sequence[Iteration]) -> Finding | None:
+def _wrong_replicas(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
     for each in rows:
-        if each.replicas is not None and each.replicas != run.count and not each.twice:
-            what = "part of the data" if each.replicas > run.count else "repeated data"
+        if each.replicas is not None and each.replicas != evidence.count and not each.twice:
+            what = "part of the data" if each.replicas > evidence.count else "repeated data"
             return Finding(
                 what,
                 f"The DistributedSampler deals for {each.replicas} ranks, and there are "
-                f"{run.count}.",
+                f"{evidence.count}.",
                 "Leave out num_replicas and rank: the sampler finds both by itself.",
                 lab="03",
                 step=1,
@@ -131,10 +131,10 @@ def _wrong_replicas(run: Evidence, rows: Sequence[Iteration]) -> Finding | None:
     return None
 
 
-def _overlaps(run: Evidence, rows: Sequence[Iteration]) -> Finding | None:
+def _overlaps(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
     """Ranks draw from the same samples without sharing them out."""
-    for first, second in run.pairs:
-        for mine, theirs in zip(run.training(first), run.training(second), strict=False):
+    for first, second in evidence.pairs:
+        for mine, theirs in zip(evidence.training(first), evidence.training(second), strict=False):
             if mine.kind not in DEALERS or mine.replaces or mine.length != theirs.length:
                 continue
             if mine.library:
@@ -149,7 +149,7 @@ def _overlaps(run: Evidence, rows: Sequence[Iteration]) -> Finding | None:
                     continue  # the order of epochs says so
                 return Finding(
                     "repeated data",
-                    f"Ranks {run.numbers[first]} and {run.numbers[second]} have "
+                    f"Ranks {evidence.numbers[first]} and {evidence.numbers[second]} have "
                     f"{words.plural(len(common), 'sample')} of the same epoch in common"
                     f"{_by_seed(mine, theirs)}: in an epoch some samples come several times.",
                     "Give all ranks a DistributedSampler with the same seed.",
@@ -166,18 +166,18 @@ def _by_seed(mine: Iteration, theirs: Iteration) -> str:
     return f", since their samplers have the seeds {mine.seed} and {theirs.seed}"
 
 
-def order(run: Evidence) -> Result:
+def order(evidence: Evidence) -> Result:
     """Has each epoch an order of its own, which is the same on all ranks?"""
-    mine = run.training(0)
+    mine = evidence.training(0)
     shuffled = [each for each in mine if each.kind == "DistributedSampler" and each.shuffles]
-    for ours, *others in zip(*[run.training(p) for p in range(run.count)], strict=False):
+    for ours, *others in zip(*[evidence.training(p) for p in range(evidence.count)], strict=False):
         epochs = [ours.epoch, *[each.epoch for each in others]]
         if ours.replicas is not None and len(set(epochs)) > 1:
             yield Row(table.EPOCHS, DIFFERS, "the ranks set different epochs")
             yield Finding(
                 "order of epochs",
-                f"The ranks' samplers are in different epochs ({run.by_rank(epochs)}), so they "
-                "deal from different orders: some samples come twice, and others never.",
+                f"The ranks' samplers are in different epochs ({evidence.by_rank(epochs)}), so "
+                "they deal from different orders: some samples come twice, and others never.",
                 "Call set_epoch(epoch) with the same number on all ranks.",
                 lab="03",
                 where=ours.opened_at,

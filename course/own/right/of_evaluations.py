@@ -14,26 +14,26 @@ Result = Iterator[Finding | Row]
 ACCELERATE = "accelerate"
 
 
-def evaluation(run: Evidence) -> Result:
+def evaluation(evidence: Evidence) -> Result:
     """How many of the samples does an evaluation count, and how often?"""
-    each = [list(filter(_is_one, rank.iterations)) for rank in run.ranks]
+    each = [list(filter(_is_one, rank.iterations)) for rank in evidence.ranks]
     if not any(each):
         yield Row(table.EVALUATION, NOT_SEEN, "no pass over a loader was seen that only evaluates")
         return
     first = next(filter(None, each))[0]
-    if run.is_split or first.library not in ("", ACCELERATE):
-        says = run.is_split or f"{first.library} divides it, and can drop what it repeats"
+    if evidence.is_split or first.library not in ("", ACCELERATE):
+        says = evidence.is_split or f"{first.library} divides it, and can drop what it repeats"
         yield Row(table.EVALUATION, NOT_SEEN, says)
         return
     judges = (_counts_repeats,) if first.library else (
         _of_one_rank, _not_added_up, _repeats, _counts_repeats
     )  # fmt: skip
     for judge in judges:
-        if found := judge(run, each):
+        if found := judge(evidence, each):
             yield Row(table.EVALUATION, DIFFERS, found.says)
             yield found
             return
-    yield _row(run, each)
+    yield _row(evidence, each)
 
 
 def _is_one(each: Iteration) -> bool:
@@ -41,27 +41,27 @@ def _is_one(each: Iteration) -> bool:
     return bool(each.asks and each.is_over and not each.batches)
 
 
-def _is_dealt(run: Evidence, each: Iteration) -> bool:
+def _is_dealt(evidence: Evidence, each: Iteration) -> bool:
     """Whether a sampler gives this rank a share of known size."""
-    return each.replicas == run.count and bool(each.length and each.total) and not each.twice
+    return each.replicas == evidence.count and bool(each.length and each.total) and not each.twice
 
 
-def _share(run: Evidence, each: Iteration) -> str:
-    return f"{each.total // run.count:,} of {words.plural(each.length, 'sample')}"
+def _share(evidence: Evidence, each: Iteration) -> str:
+    return f"{each.total // evidence.count:,} of {words.plural(each.length, 'sample')}"
 
 
-def _of_one_rank(run: Evidence, each: Sequence[list[Iteration]]) -> Finding | None:
+def _of_one_rank(evidence: Evidence, each: Sequence[list[Iteration]]) -> Finding | None:
     """One rank alone evaluates what was dealt to it."""
     places = [place for place, rows in enumerate(each) if rows]
     if len(places) > 1:
         return None
-    rank, first = run.numbers[places[0]], each[places[0]][0]
-    if not _is_dealt(run, first) or first.messages:
+    rank, first = evidence.numbers[places[0]], each[places[0]][0]
+    if not _is_dealt(evidence, first) or first.messages:
         return None
     return Finding(
         "evaluation",
         f"Only rank {rank} evaluates, and its sampler gives it a share: the result is that of "
-        f"{_share(run, first)}.",
+        f"{_share(evidence, first)}.",
         "Give the loader of an evaluation on one rank no DistributedSampler, or evaluate on all "
         "ranks and add up sums and counts.",
         lab="07b",
@@ -70,26 +70,26 @@ def _of_one_rank(run: Evidence, each: Sequence[list[Iteration]]) -> Finding | No
     )
 
 
-def _not_added_up(run: Evidence, each: Sequence[list[Iteration]]) -> Finding | None:
+def _not_added_up(evidence: Evidence, each: Sequence[list[Iteration]]) -> Finding | None:
     """All ranks evaluate shares, one rank reports its own, and nothing is sent."""
     rows = list(zip(*each, strict=False))
     found = []
     for row in rows:
         reports = [one.reports for one in row]
-        dealt = all(_is_dealt(run, one) for one in row)
-        apart = len({one.rank for one in row}) == run.count
+        dealt = all(_is_dealt(evidence, one) for one in row)
+        apart = len({one.rank for one in row}) == evidence.count
         if dealt and apart and sum(map(bool, reports)) == 1:
             found.append(row[reports.index(max(reports))])
     if any(one.messages for row in rows for one in row):
         return None
-    writers = [rank.rank for rank in run.ranks if rank.written]
+    writers = [rank.rank for rank in evidence.ranks if rank.written]
     if not found or len(found) <= HALF * len(rows) or len(writers) > 1:
         return None
     rank = found[0].rank
     return Finding(
         "evaluation",
-        f"Each rank evaluates its own share, {_share(run, found[0])}, and nothing is sent before "
-        f"rank {rank} reports: its result is that of its share alone.",
+        f"Each rank evaluates its own share, {_share(evidence, found[0])}, and nothing is sent "
+        f"before rank {rank} reports: its result is that of its share alone.",
         "All-reduce the sums and the count of samples, then divide.",
         lab="07b",
         rank=rank,
@@ -97,12 +97,12 @@ def _not_added_up(run: Evidence, each: Sequence[list[Iteration]]) -> Finding | N
     )
 
 
-def _repeats(run: Evidence, each: Sequence[list[Iteration]]) -> Finding | None:
+def _repeats(evidence: Evidence, each: Sequence[list[Iteration]]) -> Finding | None:
     """The ranks add up a count in which the repeated samples are."""
     for rows in each:
         for one in rows:
             more = one.total - one.length
-            if not _is_dealt(run, one) or more <= 0 or one.total not in one.sums:
+            if not _is_dealt(evidence, one) or more <= 0 or one.total not in one.sums:
                 continue
             if one.length in one.sums:
                 continue
@@ -118,7 +118,7 @@ def _repeats(run: Evidence, each: Sequence[list[Iteration]]) -> Finding | None:
     return None
 
 
-def _counts_repeats(run: Evidence, each: Sequence[list[Iteration]]) -> Finding | None:
+def _counts_repeats(evidence: Evidence, each: Sequence[list[Iteration]]) -> Finding | None:
     """The ranks gather what each has, and the script counts as many as all had, repeats as well."""
     for row in zip(*each, strict=False):
         one, total = row[0], sum(rank.given for rank in row)
@@ -140,7 +140,7 @@ def _counts_repeats(run: Evidence, each: Sequence[list[Iteration]]) -> Finding |
     return None
 
 
-def _row(run: Evidence, each: Sequence[list[Iteration]]) -> Row:
+def _row(evidence: Evidence, each: Sequence[list[Iteration]]) -> Row:
     """What is known where nothing is wrong."""
     firsts = [rows[0] for rows in each if rows]
     one = firsts[0]
@@ -151,7 +151,7 @@ def _row(run: Evidence, each: Sequence[list[Iteration]]) -> Row:
         says = f"{one.library} divides it, and can drop what it repeats"
         return Row(table.EVALUATION, NOT_SEEN, says)
     count = words.plural(one.length, "sample")
-    if all(_is_dealt(run, first) for first in firsts) and len(firsts) == run.count:
+    if all(_is_dealt(evidence, first) for first in firsts) and len(firsts) == evidence.count:
         if one.total > one.length:
             says = f"the sampler repeats {one.total - one.length}; whether they count is not seen"
             return Row(table.EVALUATION, NOT_SEEN, says)
@@ -162,7 +162,7 @@ def _row(run: Evidence, each: Sequence[list[Iteration]]) -> Row:
             return Row(table.EVALUATION, NOT_SEEN, says)
         return Row(table.EVALUATION, EQUAL, f"each of the {count} on one rank, and sent")
     if all(first.kind == "SequentialSampler" and first.length == one.length for first in firsts):
-        who = "each rank" if len(firsts) == run.count else "one rank"
+        who = "each rank" if len(firsts) == evidence.count else "one rank"
         return Row(table.EVALUATION, EQUAL, f"{who} evaluates {count}, all that its loader has")
     return Row(table.EVALUATION, NOT_SEEN, "how the samples are divided is the script's own affair")
 

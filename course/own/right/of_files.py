@@ -12,15 +12,15 @@ from course.own.right.thresholds import HALF
 Result = Iterator[Finding | Row]
 
 
-def files(run: Evidence) -> Result:
+def files(evidence: Evidence) -> Result:
     """Do several ranks overwrite the same file?"""
     writers: dict[tuple[str, str], dict[int, str]] = {}
-    for rank in run.ranks:
+    for rank in evidence.ranks:
         for each in rank.written:
             writers.setdefault((rank.host, each.path), {})[rank.rank] = each.line
     shared = {path: ranks for (_, path), ranks in writers.items() if len(ranks) > 1}
     if not shared:
-        one = any(rank.written for rank in run.ranks)
+        one = any(rank.written for rank in evidence.ranks)
         says = "each file is written by one rank" if one else "no file was overwritten"
         yield Row(table.FILES, EQUAL if one else NOT_SEEN, says)
         return
@@ -39,9 +39,9 @@ def files(run: Evidence) -> Result:
     )
 
 
-def noise(run: Evidence) -> Result:
+def noise(evidence: Evidence) -> Result:
     """Do models of several ranks draw the same random numbers?"""
-    rows = [p for one in run.optimizers for row in one.steps for p in run.passes(row)]
+    rows = [p for one in evidence.optimizers for row in one.steps for p in evidence.passes(row)]
     drawn = [[each.noise for each in passes] for passes in rows]
     drawn = [each for each in drawn if all(each)]
     same = [each for each in drawn if len(set(each)) == 1]
@@ -51,7 +51,7 @@ def noise(run: Evidence) -> Result:
         yield Row(table.NOISE, DIFFERS, "each rank draws its own")
     else:
         yield Row(table.NOISE, EQUAL, "the ranks draw the same, such as for dropout")
-        if not run.is_split:
+        if not evidence.is_split:
             yield Finding(
                 "noise",
                 "The ranks draw the same random numbers in the model, so dropout hides the same "

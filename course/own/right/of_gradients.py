@@ -14,33 +14,37 @@ from course.own.right.thresholds import HALF
 Result = Iterator[Finding | Row]
 
 
-def own(run: Evidence) -> Result:
+def own(evidence: Evidence) -> Result:
     """Does each rank compute a gradient of its own?"""
-    if not run.used:
-        yield Row(table.OWN, NOT_SEEN, why_no_gradients(run))
-    elif any(each.distinct for each in run.used):
+    if not evidence.used:
+        yield Row(table.OWN, NOT_SEEN, why_no_gradients(evidence))
+    elif any(each.distinct for each in evidence.used):
         yield Row(table.OWN, DIFFERS, "each rank computes one of its own, as it must")
     else:
         yield Row(table.OWN, EQUAL, "bit by bit: the ranks do the same work")
 
 
-def why_no_gradients(run: Evidence) -> str:
+def why_no_gradients(evidence: Evidence) -> str:
     """Why the gradients of no step were compared."""
-    if run.is_sharded:
+    if evidence.is_sharded:
         return "fully_shard keeps gradients of its own, which no hook sees"
-    if run.is_split:
-        return run.is_split
-    if any(step.closure for one in run.optimizers for row in one.steps for step in row):
+    if evidence.is_split:
+        return evidence.is_split
+    if any(step.closure for one in evidence.optimizers for row in one.steps for step in row):
         return "the optimizer computes its gradients itself, in a closure"
-    return run.unseen("own gradient") or "no step with gradients was seen"
+    return evidence.unseen("own gradient") or "no step with gradients was seen"
 
 
-def averaged(run: Evidence) -> Result:
+def averaged(evidence: Evidence) -> Result:
     """Is the gradient that an optimizer uses the mean of the ranks' own?"""
-    if run.is_split or run.is_sharded or not any(one.kinds for one in run.optimizers):
-        yield Row(table.USED, NOT_SEEN, why_no_gradients(run))
+    if (
+        evidence.is_split
+        or evidence.is_sharded
+        or not any(one.kinds for one in evidence.optimizers)
+    ):
+        yield Row(table.USED, NOT_SEEN, why_no_gradients(evidence))
         return
-    if pending := _not_waited_for(run):
+    if pending := _not_waited_for(evidence):
         yield Row(table.USED, DIFFERS, "the messages were not waited for")
         yield Finding(
             "not averaged",
@@ -52,27 +56,27 @@ def averaged(run: Evidence) -> Result:
             where=pending,
         )
         return
-    for one in run.optimizers:
+    for one in evidence.optimizers:
         alone = one.mostly(OWN)
-        if alone and (found := _not_averaged(run, one, alone)):
+        if alone and (found := _not_averaged(evidence, one, alone)):
             names = some([one.names[place] for place in alone])
             yield Row(table.USED, DIFFERS, f"each rank uses its own of {names}")
             yield found
             return
-    if run.averages_weights:
+    if evidence.averages_weights:
         yield Row(table.USED, NOT_SEEN, "the ranks average their weights instead, now and then")
-    elif any(one.mostly(MEAN) for one in run.optimizers):
-        yield Row(table.USED, EQUAL, _says_mean(run))
-    elif any(one.mostly(OTHER) for one in run.optimizers):
+    elif any(one.mostly(MEAN) for one in evidence.optimizers):
+        yield Row(table.USED, EQUAL, _says_mean(evidence))
+    elif any(one.mostly(OTHER) for one in evidence.optimizers):
         yield Row(table.USED, NOT_SEEN, "equal on all ranks, but combined in another way")
-    elif not any(each.distinct for each in run.used):
+    elif not any(each.distinct for each in evidence.used):
         yield Row(table.USED, NOT_SEEN, "the ranks' own gradients are equal, so it does not show")
     else:
         yield Row(table.USED, NOT_SEEN, "the ranks' gradients are not combined in a known way")
 
 
-def _says_mean(run: Evidence) -> str:
-    factors = {round(factor, 2) for one in run.optimizers for factor in _factors(one)}
+def _says_mean(evidence: Evidence) -> str:
+    factors = {round(factor, 2) for one in evidence.optimizers for factor in _factors(one)}
     times = (
         "" if factors <= {1.0} else f", times {', '.join(f'{each:g}' for each in sorted(factors))}"
     )
@@ -84,21 +88,21 @@ def _factors(one: Compared) -> list[float]:
     return [each.factor for each in kinds if each.name == MEAN]
 
 
-def _not_waited_for(run: Evidence) -> str:
-    if run.ranks[0].wrapped:
+def _not_waited_for(evidence: Evidence) -> str:
+    if evidence.ranks[0].wrapped:
         return ""
-    for one in run.optimizers:
+    for one in evidence.optimizers:
         lines = [row[0].pending for row in one.steps]
         if sum(map(bool, lines)) > HALF * len(lines):
             return next(filter(None, lines))
     return ""
 
 
-def _not_averaged(run: Evidence, one: Compared, alone: list[int]) -> Finding | None:
+def _not_averaged(evidence: Evidence, one: Compared, alone: list[int]) -> Finding | None:
     """Why the gradients of these parameters are each rank's own; None if they may be."""
-    wraps = run.ranks[0].wrapped
+    wraps = evidence.ranks[0].wrapped
     ignored = {name for each in wraps for name in each.ignored}
-    if run.averages_weights or all(one.names[place] in ignored for place in alone):
+    if evidence.averages_weights or all(one.names[place] in ignored for place in alone):
         return None
     if len(alone) < len(one.has):
         return _some_alone(one, alone)
@@ -108,9 +112,9 @@ def _not_averaged(run: Evidence, one: Compared, alone: list[int]) -> Finding | N
     if wraps and (bypassed or any(one.names[place] in inside for place in alone)):
         steps = _steps_alone(one, alone)
         return _past_ddp(steps, bypassed) if bypassed else _in_ddp(steps, passes)
-    if not one.starts_equal or (wraps and not run.averages):
+    if not one.starts_equal or (wraps and not evidence.averages):
         return None
-    return _nothing_averaged(run, one, passes)
+    return _nothing_averaged(evidence, one, passes)
 
 
 def _steps_alone(one: Compared, alone: list[int]) -> str:
@@ -176,9 +180,9 @@ def _in_ddp(steps: str, passes: Sequence[Pass]) -> Finding:
     )
 
 
-def _nothing_averaged(run: Evidence, one: Compared, passes: Sequence[Pass]) -> Finding:
+def _nothing_averaged(evidence: Evidence, one: Compared, passes: Sequence[Pass]) -> Finding:
     """Nothing averages the gradients, or what the ranks send does not reach the optimizer."""
-    sent = sum(run.ranks[0].sends.get(kind, 0) for kind in ("backward", "between", "step"))
+    sent = sum(evidence.ranks[0].sends.get(kind, 0) for kind in ("backward", "between", "step"))
     says = (
         "The ranks send messages, but each optimizer uses its rank's own gradients"
         if sent
@@ -196,10 +200,10 @@ def _nothing_averaged(run: Evidence, one: Compared, passes: Sequence[Pass]) -> F
     )
 
 
-def zeroed(run: Evidence) -> Result:
+def zeroed(evidence: Evidence) -> Result:
     """Are the gradients zero when a step begins?"""
     looked = False
-    for one in run.optimizers:
+    for one in evidence.optimizers:
         dirty: list[set[int]] = []
         for _, row in one.whole[1:]:
             looked = True
@@ -207,9 +211,9 @@ def zeroed(run: Evidence) -> Result:
                 place for place, step in enumerate(row)
                 if sum(not each for each in step.clean) > HALF * max(1, sum(step.got))
             })  # fmt: skip
-        ranks = [p for p in range(run.count) if sum(p in d for d in dirty) > HALF * len(dirty)]
+        ranks = [p for p in range(evidence.count) if sum(p in d for d in dirty) > HALF * len(dirty)]
         if ranks:
-            one_rank = run.numbers[ranks[0]] if len(ranks) == 1 else None
+            one_rank = evidence.numbers[ranks[0]] if len(ranks) == 1 else None
             on = "" if one_rank is None else f" on rank {one_rank}"
             where = one.steps[0][ranks[0]].line
             yield Row(table.ZERO, DIFFERS, f"those of the step before are still there{on}")
@@ -227,7 +231,7 @@ def zeroed(run: Evidence) -> Result:
     if looked:
         yield Row(table.ZERO, EQUAL, "on all ranks")
     else:
-        yield Row(table.ZERO, NOT_SEEN, why_no_gradients(run))
+        yield Row(table.ZERO, NOT_SEEN, why_no_gradients(evidence))
 
 
 RULES: tuple[Callable[[Evidence], Result], ...] = (own, averaged, zeroed)

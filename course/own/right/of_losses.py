@@ -20,20 +20,20 @@ DIVIDE_BY_ALL = (
 )
 
 
-def targets(run: Evidence) -> Result:
+def targets(evidence: Evidence) -> Result:
     """Does each target count as much as any other, and do all together count once?"""
-    one = next((each for each in run.optimizers if each.steps), None)
-    if one is None or run.is_split:
-        yield Row(table.TARGET, NOT_SEEN, run.is_split or "no step of an optimizer was seen")
+    one = next((each for each in evidence.optimizers if each.steps), None)
+    if one is None or evidence.is_split:
+        yield Row(table.TARGET, NOT_SEEN, evidence.is_split or "no step of an optimizer was seen")
         return
-    if not run.is_sharded and not (one.mostly(MEAN) or one.mostly(OTHER)):
+    if not evidence.is_sharded and not (one.mostly(MEAN) or one.mostly(OTHER)):
         yield Row(table.TARGET, NOT_SEEN, "the gradients were not seen to be averaged")
         return
-    if found := _factor(run, one):
+    if found := _factor(evidence, one):
         yield Row(table.TARGET, DIFFERS, found.says)
         yield found
         return
-    several = run.loader() is not None
+    several = evidence.loader() is not None
     weights = [(n, _weights(row, several)) for n, row in enumerate(one.steps, 1)]
     weights = [(n, each) for n, each in weights if each]
     if len(weights) <= HALF * len(one.steps):
@@ -47,7 +47,8 @@ def targets(run: Evidence) -> Result:
     row = one.steps[number - 1]
     terms = [[_divisor(p.parts[0]) for p in step.latest if p.parts] for step in row]
     shares = "; ".join(
-        f"rank {rank}: {', '.join(counts)}" for rank, counts in zip(run.numbers, terms, strict=True)
+        f"rank {rank}: {', '.join(counts)}"
+        for rank, counts in zip(evidence.numbers, terms, strict=True)
     )
     times = _times(each)
     line = row[0].latest[-1].called or row[0].latest[-1].line
@@ -113,7 +114,7 @@ def _weight(each: Pass) -> float:
     return each.parts[0].weight
 
 
-def _factor(run: Evidence, one: Compared) -> Finding | None:
+def _factor(evidence: Evidence, one: Compared) -> Finding | None:
     """Whether the gradients are N times, 1/N or k times those of the mean, and why."""
     if not one.kinds:
         return None
@@ -126,7 +127,7 @@ def _factor(run: Evidence, one: Compared) -> Finding | None:
     middle = sorted(factors)[len(factors) // 2]
     alike = sum(near(each, middle) for each in factors) > 0.9 * len(factors)
     total, passes, line = _total(one)
-    count = run.count
+    count = evidence.count
     where = one.steps[0][0].line
     if not alike:
         return None

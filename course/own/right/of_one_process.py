@@ -45,26 +45,26 @@ def hindrance(ranks: Sequence[Rank], batches: int) -> str:
 
     `batches` is the number of batches that the ranks have kept.
     """
-    run = Evidence(ranks)
-    if not run.steps:
+    evidence = Evidence(ranks)
+    if not evidence.steps:
         return "no step of an optimizer was seen on all ranks"
-    seen = all(one.whole and one.whole[0][0] == 1 for one in run.optimizers)
-    if run.is_split or run.is_sharded or not seen:
-        return of_gradients.why_no_gradients(run)
-    if not all(one.starts_equal for one in run.optimizers):
+    seen = all(one.whole and one.whole[0][0] == 1 for one in evidence.optimizers)
+    if evidence.is_split or evidence.is_sharded or not seen:
+        return of_gradients.why_no_gradients(evidence)
+    if not all(one.starts_equal for one in evidence.optimizers):
         return "the ranks begin with different weights, which `right` without --deep judges"
-    if why := run.unseen(KEPT_BATCHES):
+    if why := evidence.unseen(KEPT_BATCHES):
         return why
     return "" if batches else "the batches do not come from a DataLoader, so they cannot be stacked"
 
 
 def of(ranks: Sequence[Rank], alone: Rank) -> Outcome:
     """Compare the ranks' gradients in the first step with those of the process that was `alone`."""
-    run = Evidence(ranks)
-    pairs = list(zip(run.optimizers, alone.optimizers, strict=False))
+    evidence = Evidence(ranks)
+    pairs = list(zip(evidence.optimizers, alone.optimizers, strict=False))
     if not pairs or any(not o.watched or o.counts != c.each[0].counts for c, o in pairs):
         return not_compared("the script has other parameters on one process, or takes no step")
-    outcomes = [_Pair(run, compared, one, alone).outcome() for compared, one in pairs]
+    outcomes = [_Pair(evidence, compared, one, alone).outcome() for compared, one in pairs]
     order = [DIFFERS, NOT_SEEN, EQUAL]
     first = min(outcomes, key=lambda each: (not each.findings, order.index(each.row.state)))
     parameters = [each for outcome in outcomes for each in outcome.parameters]
@@ -79,8 +79,8 @@ def not_compared(why: str) -> Outcome:
 class _Pair:
     """An optimizer on all ranks, and on one process."""
 
-    def __init__(self, run: Evidence, ranks: Compared, one: Optimizer, alone: Rank) -> None:
-        self._run, self._ranks, self._alone, self._of_one = run, ranks, alone, one
+    def __init__(self, evidence: Evidence, ranks: Compared, one: Optimizer, alone: Rank) -> None:
+        self._evidence, self._ranks, self._alone, self._of_one = evidence, ranks, alone, one
         self._row, self._step = ranks.steps[0], one.watched[0]
         clips = any(step.clips or any(p.scaled for p in step.latest) for step in self._row)
         # Before what depends on the size of a gradient.
@@ -130,7 +130,9 @@ class _Pair:
         _, used = multiple(self._used[0], mean)
         if exact > NEAR or used > NEAR or exact > residual / CLOSER:
             return None
-        counts = ", ".join(f"rank {r}: {n}" for r, n in zip(self._run.numbers, terms, strict=True))
+        counts = ", ".join(
+            f"rank {r}: {n}" for r, n in zip(self._evidence.numbers, terms, strict=True)
+        )
         by = f"by {100 * residual:.1f} %"
         says = f"{by}: each rank divides by its own number of targets ({counts})"
         row = Row(table.ONE, DIFFERS, says)
@@ -149,7 +151,7 @@ class _Pair:
 
     def _why_apart(self, residual: float) -> str:
         """What may be the reason that one process computes something else."""
-        ranks = self._run.ranks
+        ranks = self._evidence.ranks
         if why := self._alone.unseen.get(KEPT_BATCHES):
             return why
         if any(each.batch_norm for each in ranks):
@@ -181,7 +183,7 @@ class _Pair:
         names = some([each.name for each in apart])
         alone = any(kind.name == OWN for kind in self._ranks.kinds[0].used)
         times = apart[0].times
-        count = self._run.count
+        count = self._evidence.count
         alike = all(near(each.times, times) for each in apart)
         if alone:
             findings = self._not_averaged()
@@ -204,7 +206,7 @@ class _Pair:
         """
         if not any(each.bypassed for step in self._row for each in step.latest):
             return []
-        return [each for each in of_gradients.averaged(self._run) if isinstance(each, Finding)]
+        return [each for each in of_gradients.averaged(self._evidence) if isinstance(each, Finding)]
 
     def _why_by_design(self, scale: float) -> str:
         """Why a factor of N or 1/N may be meant; "" if it cannot be.
@@ -217,8 +219,8 @@ class _Pair:
             return "the learning rate also depends on the number of ranks, so this is not judged"
         if near(scale, 1):
             return ""
-        sends = self._run.ranks[0].sends
-        if sends.get("forward") or (self._run.ranks[0].wrapped and sends.get("between")):
+        sends = self._evidence.ranks[0].sends
+        if sends.get("forward") or (self._evidence.ranks[0].wrapped and sends.get("between")):
             return "the ranks exchange more than gradients, so this is not judged"
         total = of_losses.sum_of_weights(self._step)
         if not total:
@@ -228,7 +230,7 @@ class _Pair:
         return "the loss is not a mean over a batch, so this is not judged"
 
     def _factor(self, times: float, scale: float) -> Finding:
-        count, last = self._run.count, self._row[0].latest[-1]
+        count, last = self._evidence.count, self._row[0].latest[-1]
         large = times > 1
         how = f"{count} times" if large else f"1/{count} of"
         return Finding(

@@ -13,12 +13,12 @@ from course.own.right.thresholds import ALIVE, HALF
 Result = Iterator[Finding | Row]
 
 
-def loose(run: Evidence) -> Result:
+def loose(evidence: Evidence) -> Result:
     """Does a parameter get gradients that no optimizer uses?"""
-    if not run.steps:
+    if not evidence.steps:
         yield Row(table.LOOSE, NOT_SEEN, "no step of an optimizer was seen")
         return
-    if one := next(filter(_is_idle, run.optimizers), None):
+    if one := next(filter(_is_idle, evidence.optimizers), None):
         yield Row(table.LOOSE, DIFFERS, "an optimizer has only parameters that get no gradients")
         yield Finding(
             "never updated",
@@ -31,14 +31,14 @@ def loose(run: Evidence) -> Result:
             where=one.each[0].made_at,
         )
         return
-    rank = run.ranks[0]
+    rank = evidence.ranks[0]
     alive = [each for each in rank.loose if each.passes >= ALIVE]
     alive = [each for each in alive if each.missing < each.of]  # else its model is not trained
     late = [each for each in alive if each.late]
     few = [each for each in alive if each.missing <= HALF * each.of]
     if found := late or few:
         names = ", ".join(f"`{each.name}`" for each in found[:3])
-        where = found[0].made_at or run.optimizers[0].each[0].made_at
+        where = found[0].made_at or evidence.optimizers[0].each[0].made_at
         made = " They were made after the optimizer." if late else ""
         yield Row(table.LOOSE, DIFFERS, names)
         yield Finding(
@@ -66,9 +66,9 @@ def _is_idle(one: Compared) -> bool:
     return enough and not any(s.closure or any(s.got) or s.before != s.after for s in steps)
 
 
-def schedule(run: Evidence) -> Result:
+def schedule(evidence: Evidence) -> Result:
     """Does a schedule step once for each step, and end not before the training?"""
-    for one in run.optimizers:
+    for one in evidence.optimizers:
         first = one.each[0]
         steps = [row[0] for row in one.steps]
         counts = sorted(step.schedules for step in steps[1:])
@@ -110,7 +110,7 @@ def schedule(run: Evidence) -> Result:
                 where=line,
             )
             return
-    if any(step.schedules for one in run.optimizers for row in one.steps for step in row):
+    if any(step.schedules for one in evidence.optimizers for row in one.steps for step in row):
         yield Row(table.SCHEDULE, EQUAL, "in step with the optimizer so far")
     else:
         yield Row(table.SCHEDULE, NOT_SEEN, "no schedule stepped")

@@ -55,24 +55,24 @@ def common(first: Iteration, second: Iteration) -> Common:
     return Common(len(both) * rare, len(both) / min(len(ours), len(theirs)), again, apart)
 
 
-def own_order(run: Evidence, rows: Sequence[Iteration]) -> Finding | None:
+def own_order(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
     """The script's own sampler deals from another order on each rank."""
     passes = [
-        each for each in zip(*map(run.training, range(run.count)), strict=False)
+        each for each in zip(*map(evidence.training, range(evidence.count)), strict=False)
         if all(one.chosen and not one.stream and one.is_over for one in each)
         and _is_shared_out(each)
     ]  # fmt: skip
     alike = [each for each in passes if _is_by_chance(each)]
-    if not run.is_tied or len(alike) <= HALF * len(passes):
+    if not evidence.is_tied or len(alike) <= HALF * len(passes):
         return None
     first, second = alike[0][:2]
     share = common(first, second).share
     return Finding(
         "repeated data",
         f"The ranks deal an epoch out, {first.given:,} of {first.length:,} samples to rank "
-        f"{run.numbers[0]}, but {100 * share:.0f} % of these also go to rank {run.numbers[1]}, as "
-        "many as chance would give: each rank takes its part of an order of its own. So some "
-        "samples come several times in an epoch, and others never.",
+        f"{evidence.numbers[0]}, but {100 * share:.0f} % of these also go to rank "
+        f"{evidence.numbers[1]}, as many as chance would give: each rank takes its part of an "
+        "order of its own. So some samples come several times in an epoch, and others never.",
         "Shuffle alike on all ranks before each takes its part, with a generator that is seeded "
         "with the epoch, such as random.Random(epoch).",
         lab="03",
@@ -99,14 +99,14 @@ def _is_by_chance(each: Sequence[Iteration]) -> bool:
     )
 
 
-def one_stream(run: Evidence, rows: Sequence[Iteration]) -> Finding | None:
+def one_stream(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
     """Ranks read one stream to the end, each all of it, in an order that is a little different."""
-    for each in zip(*map(run.training, range(run.count)), strict=False):
-        if not run.is_tied or not all(one.stream for one in each):
+    for each in zip(*map(evidence.training, range(evidence.count)), strict=False):
+        if not evidence.is_tied or not all(one.stream for one in each):
             continue
-        for places in run.pairs:
+        for places in evidence.pairs:
             first, second = (each[place] for place in places)
-            ranks = [run.numbers[place] for place in places]
+            ranks = [evidence.numbers[place] for place in places]
             both = common(first, second)
             if both.samples < MANY or _is_aligned(first, second):
                 continue

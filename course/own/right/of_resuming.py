@@ -12,33 +12,35 @@ from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
 Result = Iterator[Finding | Row]
 
 
-def resume(run: Evidence) -> Result:
+def resume(evidence: Evidence) -> Result:
     """Do all ranks go on from the same state, and from all of it?"""
-    if not run.is_tied:
-        yield Row(table.RESUME, NOT_SEEN, run.is_split or "nothing was seen that ties the ranks")
+    if not evidence.is_tied:
+        yield Row(
+            table.RESUME, NOT_SEEN, evidence.is_split or "nothing was seen that ties the ranks"
+        )
         return
     for judge in (_some_ranks, _other_steps, _no_state, _first_epoch):
-        if found := judge(run):
+        if found := judge(evidence):
             yield Row(table.RESUME, DIFFERS, found.says)
             yield found
             return
-    restored = [one.each[0].restored for one in run.optimizers]
+    restored = [one.each[0].restored for one in evidence.optimizers]
     if all(restored) and restored:
         yield Row(table.RESUME, EQUAL, f"all ranks load the optimizer's state at {restored[0]}")
-    elif any(rank.loads for rank in run.ranks):
+    elif any(rank.loads for rank in evidence.ranks):
         yield Row(table.RESUME, NOT_SEEN, "a file was loaded, and no state of an optimizer from it")
     else:
         yield Row(table.RESUME, NOT_SEEN, "torch.load and load_state_dict of optimizers not called")
 
 
-def _some_ranks(run: Evidence) -> Finding | None:
+def _some_ranks(evidence: Evidence) -> Finding | None:
     """Some ranks load the optimizer's state, others begin with none, and their weights part."""
-    for one in run.optimizers:
+    for one in evidence.optimizers:
         lines = [each.restored for each in one.each]
-        if all(lines) or not any(lines) or run.is_sharded or not _parts(one):
+        if all(lines) or not any(lines) or evidence.is_sharded or not _parts(one):
             continue
-        ranks = [rank for rank, line in zip(run.numbers, lines, strict=True) if line]
-        others = [rank for rank in run.numbers if rank not in ranks]
+        ranks = [rank for rank, line in zip(evidence.numbers, lines, strict=True) if line]
+        others = [rank for rank in evidence.numbers if rank not in ranks]
         where = next(filter(None, lines))
         return Finding(
             "resume",
@@ -47,7 +49,7 @@ def _some_ranks(run: Evidence) -> Finding | None:
             "an optimizer, so equal gradients make different weights.",
             "Load the checkpoint on all ranks.",
             lab="04",
-            rank=odd_one([bool(line) for line in lines], run.numbers),
+            rank=odd_one([bool(line) for line in lines], evidence.numbers),
             step=1,
             where=where,
         )
@@ -59,11 +61,11 @@ def _parts(one: Compared) -> bool:
     return one.starts_equal and len({tuple(step.after) for step in one.steps[0]}) > 1
 
 
-def _other_steps(run: Evidence) -> Finding | None:
+def _other_steps(evidence: Evidence) -> Finding | None:
     """The ranks' files, of which they take up an optimizer's state, are of different steps."""
-    if not all(each.restored for one in run.optimizers for each in one.each):
+    if not all(each.restored for one in evidence.optimizers for each in one.each):
         return None
-    each = [_of_training(rank.loads) for rank in run.ranks]
+    each = [_of_training(rank.loads) for rank in evidence.ranks]
     for row in zip(*each, strict=False) if len(set(map(len, each))) == 1 else ():
         for key in row[0].numbers:
             values = [each.numbers.get(key) for each in row]
@@ -72,10 +74,10 @@ def _other_steps(run: Evidence) -> Finding | None:
             return Finding(
                 "resume",
                 f"The ranks go on from different checkpoints: the {key} is not the same "
-                f"({run.by_rank(values)}).",
+                f"({evidence.by_rank(values)}).",
                 "Let rank 0 choose the checkpoint and broadcast its name, or its content.",
                 lab="04",
-                rank=odd_one(values, run.numbers),
+                rank=odd_one(values, evidence.numbers),
                 step=1,
                 where=row[0].line,
             )
@@ -87,13 +89,15 @@ def _of_training(loads: list[Load]) -> list[Load]:
     return [each for each in loads if each.optimizer and not each.passes]
 
 
-def _no_state(run: Evidence) -> Finding | None:
+def _no_state(evidence: Evidence) -> Finding | None:
     """The script saves an optimizer's state, finds it in its own file, and does not load it."""
-    optimizers = [each for one in run.optimizers for each in one.each]
+    optimizers = [each for one in evidence.optimizers for each in one.each]
     if any(each.restored for each in optimizers):
         return None
-    for load in run.ranks[0].loads:
-        saves = any(each.path == load.path and each.saves for r in run.ranks for each in r.loads)
+    for load in evidence.ranks[0].loads:
+        saves = any(
+            each.path == load.path and each.saves for r in evidence.ranks for each in r.loads
+        )
         if load.optimizer and saves and not load.passes:
             return Finding(
                 "resume",
@@ -108,12 +112,12 @@ def _no_state(run: Evidence) -> Finding | None:
     return None
 
 
-def _first_epoch(run: Evidence) -> Finding | None:
+def _first_epoch(evidence: Evidence) -> Finding | None:
     """The optimizer goes on from a later epoch, and the sampler begins with the first one."""
-    if not run.optimizers or not all(one.each[0].restored for one in run.optimizers):
+    if not evidence.optimizers or not all(one.each[0].restored for one in evidence.optimizers):
         return None
-    mine = [each for each in run.training(0) if _shuffles(each)]
-    loads = _of_training(run.ranks[0].loads)
+    mine = [each for each in evidence.training(0) if _shuffles(each)]
+    loads = _of_training(evidence.ranks[0].loads)
     epochs = [each.numbers.get("epoch", 0) for each in loads]
     if not mine or not epochs or epochs[-1] < 2 or mine[0].epoch != 0:
         return None

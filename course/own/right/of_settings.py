@@ -11,26 +11,26 @@ from course.own.right.thresholds import SINCE
 Result = Iterator[Finding | Row]
 
 
-def modes(run: Evidence) -> Result:
+def modes(evidence: Evidence) -> Result:
     """Do the ranks train in the same mode, and does none stay in evaluation?"""
-    found = yield from _described(run, "modes", table.MODE)
+    found = yield from _described(evidence, "modes", table.MODE)
     if found:
         step, values, line = found
-        rank = odd_one(values, run.numbers)
+        rank = odd_one(values, evidence.numbers)
         if rank is None and values.count("evaluation") == 1:
-            rank = run.numbers[values.index("evaluation")]
+            rank = evidence.numbers[values.index("evaluation")]
         yield Finding(
             "mode",
             f"The ranks call the model in different modes since step {step} "
-            f"({run.by_rank(values)}): dropout and batch norm do something else on each.",
+            f"({evidence.by_rank(values)}): dropout and batch norm do something else on each.",
             "Call model.train() on all ranks before the training goes on.",
             lab="04c",
             rank=rank,
             step=step,
             where=line,
         )
-    elif run.steps and (step := _stays_in_evaluation(run)):
-        line = run.optimizers[0].steps[step - 1][0].latest[0].called
+    elif evidence.steps and (step := _stays_in_evaluation(evidence)):
+        line = evidence.optimizers[0].steps[step - 1][0].latest[0].called
         yield Finding(
             "mode",
             f"All ranks train in evaluation mode since step {step}; before, they trained in "
@@ -41,42 +41,45 @@ def modes(run: Evidence) -> Result:
         )
 
 
-def _stays_in_evaluation(run: Evidence) -> int:
+def _stays_in_evaluation(evidence: Evidence) -> int:
     """The first of the last steps that are in evaluation, if the first ones were not; else 0."""
-    modes = [row[0].latest[0].modes if row[0].latest else "" for row in run.optimizers[0].steps]
+    modes = [
+        row[0].latest[0].modes if row[0].latest else "" for row in evidence.optimizers[0].steps
+    ]
     last = len(modes)
     while last and modes[last - 1] == "evaluation":
         last -= 1
     enough = len(modes) - last > SINCE and "training" in modes[:last]
-    return last + 1 if enough and run.ranks[0].evaluated else 0
+    return last + 1 if enough and evidence.ranks[0].evaluated else 0
 
 
-def precision(run: Evidence) -> Result:
+def precision(evidence: Evidence) -> Result:
     """Do the ranks compute in the same precision?"""
-    found = yield from _described(run, "precision", table.PRECISION)
+    found = yield from _described(evidence, "precision", table.PRECISION)
     if found:
         step, values, line = found
         yield Finding(
             "precision",
-            f"The ranks compute in different precision since step {step} ({run.by_rank(values)}).",
+            f"The ranks compute in different precision since step {step} "
+            f"({evidence.by_rank(values)}).",
             "Choose the dtype and autocast from what is the same on all ranks.",
             lab="05b",
-            rank=odd_one(values, run.numbers),
+            rank=odd_one(values, evidence.numbers),
             step=step,
             where=line,
         )
 
 
 def _described(
-    run: Evidence, what: str, row: str
+    evidence: Evidence, what: str, row: str
 ) -> Iterator[Row]:  # and returns the first step that differs, its values, the line
-    if not run.is_tied:
-        yield Row(row, NOT_SEEN, run.is_split or "nothing was seen that ties the ranks")
+    if not evidence.is_tied:
+        yield Row(row, NOT_SEEN, evidence.is_split or "nothing was seen that ties the ranks")
         return None
     differing, looked = [], 0
-    for one in run.optimizers:
+    for one in evidence.optimizers:
         for number, steps in enumerate(one.steps, 1):
-            for passes in run.passes(steps):
+            for passes in evidence.passes(steps):
                 values = [getattr(each, what) for each in passes]
                 looked += all(values)
                 if all(values) and len(set(values)) > 1:
@@ -91,17 +94,17 @@ def _described(
     return None
 
 
-def settings(run: Evidence) -> Result:
+def settings(evidence: Evidence) -> Result:
     """Have the optimizers the same settings and rates?"""
-    yield from _settings(run)
-    yield from _rates(run)
+    yield from _settings(evidence)
+    yield from _rates(evidence)
 
 
-def _settings(run: Evidence) -> Result:
-    if not run.is_tied or not run.steps:
-        yield Row(table.SETTINGS, NOT_SEEN, run.why_untied)
+def _settings(evidence: Evidence) -> Result:
+    if not evidence.is_tied or not evidence.steps:
+        yield Row(table.SETTINGS, NOT_SEEN, evidence.why_untied)
         return
-    for one in run.optimizers:
+    for one in evidence.optimizers:
         for number, row in enumerate(one.steps, 1):
             values = [f"{o.name}: {step.settings}" for o, step in zip(one.each, row, strict=True)]
             if len(set(values)) > 1:
@@ -110,11 +113,11 @@ def _settings(run: Evidence) -> Result:
                 yield Finding(
                     "settings",
                     f"The optimizers have different settings since step {number}: "
-                    f"{_difference(values, run.numbers)}. The ranks turn equal gradients into "
+                    f"{_difference(values, evidence.numbers)}. The ranks turn equal gradients into "
                     "different weights.",
                     "Give the optimizer the same settings on all ranks.",
                     lab="04c",
-                    rank=odd_one(values, run.numbers),
+                    rank=odd_one(values, evidence.numbers),
                     step=number,
                     where=where,
                 )
@@ -131,18 +134,18 @@ def _difference(values: list[str], ranks: list[int]) -> str:
     )
 
 
-def _rates(run: Evidence) -> Result:
-    if not run.is_tied or not run.steps:
-        yield Row(table.RATE, NOT_SEEN, run.why_untied)
+def _rates(evidence: Evidence) -> Result:
+    if not evidence.is_tied or not evidence.steps:
+        yield Row(table.RATE, NOT_SEEN, evidence.why_untied)
         return
-    for one in run.optimizers:
+    for one in evidence.optimizers:
         for number, row in enumerate(one.steps, 1):
             values = [tuple(step.rates) for step in row]
             if len(set(values)) > 1:
                 scheduled = next((s.schedule_line for s in row if s.schedule_line), "")
                 where = one.each[-1].made_at if number == 1 or not scheduled else scheduled
                 rates = ", ".join(
-                    f"rank {r}: {v[0]:g}" for r, v in zip(run.numbers, values, strict=True)
+                    f"rank {r}: {v[0]:g}" for r, v in zip(evidence.numbers, values, strict=True)
                 )
                 yield Row(table.RATE, DIFFERS, f"since step {number}: {rates}")
                 yield Finding(
@@ -152,7 +155,7 @@ def _rates(run: Evidence) -> Result:
                     "Let all ranks decide by the same numbers: average a loss over the ranks "
                     "before a schedule sees it, and scale a rate by the world size on all ranks.",
                     lab="04c",
-                    rank=odd_one(values, run.numbers),
+                    rank=odd_one(values, evidence.numbers),
                     step=number,
                     where=where,
                 )

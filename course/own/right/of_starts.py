@@ -14,23 +14,27 @@ from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
 Result = Iterator[Finding | Row]
 
 
-def weights(run: Evidence) -> Result:
+def weights(evidence: Evidence) -> Result:
     """Are they equal at the start, where something ties the ranks?"""
-    if run.is_split:
-        yield Row(table.START, NOT_SEEN, run.is_split)
+    if evidence.is_split:
+        yield Row(table.START, NOT_SEEN, evidence.is_split)
         return
-    if run.is_sharded:
+    if evidence.is_sharded:
         yield Row(table.START, NOT_SEEN, "each rank keeps a shard of its own")
         return
-    for number in range(min(len(rank.wrapped) for rank in run.ranks)):
-        wraps = [rank.wrapped[number] for rank in run.ranks]
+    for number in range(min(len(rank.wrapped) for rank in evidence.ranks)):
+        wraps = [rank.wrapped[number] for rank in evidence.ranks]
         if len({tuple(each.first) for each in wraps if each.first}) < 2:
             continue
         names = _unlike(wraps[0].names, [each.first for each in wraps])
         changed = [each.first != each.then for each in wraps]
-        ranks = [rank for rank, each in zip(run.numbers, changed, strict=True) if each]
-        one = ranks[0] if len(ranks) == 1 else odd_one([str(w.first) for w in wraps], run.numbers)
-        where = _changed_at(run, ranks or run.numbers) or wraps[0].made_at
+        ranks = [rank for rank, each in zip(evidence.numbers, changed, strict=True) if each]
+        one = (
+            ranks[0]
+            if len(ranks) == 1
+            else odd_one([str(w.first) for w in wraps], evidence.numbers)
+        )
+        where = _changed_at(evidence, ranks or evidence.numbers) or wraps[0].made_at
         on = f"rank {one}" if one is not None else "the ranks"
         yield Row(table.START, DIFFERS, f"{words.plural(len(names), 'weight tensor')} differ")
         yield Finding(
@@ -45,26 +49,28 @@ def weights(run: Evidence) -> Result:
             where=where,
         )
         return
-    for one in run.optimizers:
+    for one in evidence.optimizers:
         tied = set(one.unlike) - one.own_parts
-        if tied and (run.averages or run.ranks[0].wrapped):
-            yield from _unlike_start(run, one)
+        if tied and (evidence.averages or evidence.ranks[0].wrapped):
+            yield from _unlike_start(evidence, one)
             return
-    if not run.steps:
+    if not evidence.steps:
         yield Row(table.START, NOT_SEEN, "no step of an optimizer was seen")
-    elif all(one.starts_equal for one in run.optimizers):
+    elif all(one.starts_equal for one in evidence.optimizers):
         yield Row(table.START, EQUAL, "on all ranks before the first step")
-    elif run.is_tied and all(set(one.unlike) <= one.own_parts for one in run.optimizers):
+    elif evidence.is_tied and all(set(one.unlike) <= one.own_parts for one in evidence.optimizers):
         yield Row(table.START, EQUAL, "but for a part of the model that each rank has of its own")
     else:
         yield Row(table.START, NOT_SEEN, "they differ, and nothing was seen that ties the ranks")
 
 
-def _unlike_start(run: Evidence, one: Compared) -> Result:
+def _unlike_start(evidence: Evidence, one: Compared) -> Result:
     befores = [step.before for step in one.steps[0]]
     names = _unlike(one.names, befores)
     yield Row(table.START, DIFFERS, f"{words.plural(len(names), 'weight tensor')} differ")
-    line, ranks = run.changed(_equal_until(run, one), [step.passes for step in one.steps[0]])
+    line, ranks = evidence.changed(
+        _equal_until(evidence, one), [step.passes for step in one.steps[0]]
+    )
     if line:
         yield Finding(
             "start",
@@ -78,7 +84,7 @@ def _unlike_start(run: Evidence, one: Compared) -> Result:
             where=line,
         )
         return
-    rank = odd_one([tuple(each) for each in befores], run.numbers)
+    rank = odd_one([tuple(each) for each in befores], evidence.numbers)
     place = next(p for p in range(len(one.names)) if len({each[p] for each in befores}) > 1)
     lines = one.each[0].made
     where = (lines[place] if place < len(lines) else "") or one.each[0].made_at
@@ -95,23 +101,23 @@ def _unlike_start(run: Evidence, one: Compared) -> Result:
     )
 
 
-def _equal_until(run: Evidence, one: Compared) -> list[int]:
+def _equal_until(evidence: Evidence, one: Compared) -> list[int]:
     """The backward passes of each rank after which weights were still equal; all in building."""
     rows = [
         row
-        for other in run.optimizers
+        for other in evidence.optimizers
         for row in other.steps
         if len({tuple(step.after) for step in row}) == 1
         and all(step.passes < first.passes for step, first in zip(row, one.steps[0], strict=True))
     ]
     last = max(rows, key=lambda row: row[0].passes, default=())
-    return [step.passes for step in last] or [0] * run.count
+    return [step.passes for step in last] or [0] * evidence.count
 
 
-def _changed_at(run: Evidence, ranks: list[int]) -> str:
+def _changed_at(evidence: Evidence, ranks: list[int]) -> str:
     """The line that changed weights last before the first pass: one that other ranks lack."""
-    ours = [r for r in run.ranks if r.rank in ranks]
-    theirs = {each.line for r in run.ranks if r.rank not in ranks for each in r.changes}
+    ours = [r for r in evidence.ranks if r.rank in ranks]
+    theirs = {each.line for r in evidence.ranks if r.rank not in ranks for each in r.changes}
     lines = [each.line for each in ours[0].changes if each.passes == 0]
     return next(iter([each for each in lines[::-1] if each not in theirs] or lines[::-1]), "")
 
@@ -123,26 +129,28 @@ def _unlike(names: list[str], marks: list[list[int]]) -> list[str]:
     ]  # fmt: skip
 
 
-def drifted(run: Evidence) -> int:
+def drifted(evidence: Evidence) -> int:
     """The first step after which weights differ, of those that the ranks should keep equal."""
-    for one in run.optimizers:
+    for one in evidence.optimizers:
         for number, row in enumerate(one.steps, 1):
             if len({tuple(step.after) for step in row}) > 1:
                 return number
     return 0
 
 
-def others(run: Evidence) -> Result:
+def others(evidence: Evidence) -> Result:
     """Is a model that is only asked, such as a teacher, the same on all ranks?"""
-    if not run.is_tied:
-        yield Row(table.OTHERS, NOT_SEEN, run.is_split or "nothing was seen that ties the ranks")
+    if not evidence.is_tied:
+        yield Row(
+            table.OTHERS, NOT_SEEN, evidence.is_split or "nothing was seen that ties the ranks"
+        )
         return
-    alike = _called_alike(run)
+    alike = _called_alike(evidence)
     for row in alike:
         first = row[0]
         if first.trains or len({each.checksum for each in row}) == 1:
             continue
-        if first.steps and (drifted(run) or any(one.own_parts for one in run.optimizers)):
+        if first.steps and (drifted(evidence) or any(one.own_parts for one in evidence.optimizers)):
             continue
         marks = [each.checksum for each in row]
         when = f", first after step {first.steps}," if first.steps else ""
@@ -154,7 +162,7 @@ def others(run: Evidence) -> Result:
             "Build it from the same seed or checkpoint on all ranks, copy it from the model after "
             "DDP has made that equal, or broadcast its weights.",
             lab="03",
-            rank=odd_one(marks, run.numbers),
+            rank=odd_one(marks, evidence.numbers),
             step=max(1, first.steps),
             where=first.made_at or first.line,
         )
@@ -164,10 +172,10 @@ def others(run: Evidence) -> Result:
     yield Row(table.OTHERS, EQUAL if calls else NOT_SEEN, says)
 
 
-def _called_alike(run: Evidence) -> list[list[Other]]:
+def _called_alike(evidence: Evidence) -> list[list[Other]]:
     """Those that all ranks first called at the same line after the same step."""
     by_rank = []
-    for rank in run.ranks:
+    for rank in evidence.ranks:
         found: dict[tuple, Other] = {}
         for each in rank.others:
             key = each.name, each.line, each.steps

@@ -18,15 +18,15 @@ from course.own.right.thresholds import EXACT, HALF
 Result = Iterator[Finding | Row]
 
 
-def taken(run: Evidence) -> Result:
+def taken(evidence: Evidence) -> Result:
     """Does each rank take a step when the others do?"""
-    if not run.is_tied or not run.steps:
-        yield Row(table.STEPS, NOT_SEEN, run.why_untied)
+    if not evidence.is_tied or not evidence.steps:
+        yield Row(table.STEPS, NOT_SEEN, evidence.why_untied)
         return
-    for one in run.optimizers:
+    for one in evidence.optimizers:
         if one.skip:
             number, place = one.skip
-            rank = run.numbers[place]
+            rank = evidence.numbers[place]
             other = one.each[0 if place else 1].watched
             line = other[min(number, len(other)) - 1].line
             yield Row(table.STEPS, DIFFERS, f"rank {rank} leaves out step {number}")
@@ -41,13 +41,13 @@ def taken(run: Evidence) -> Result:
                 where=line,
             )
             return
-    yield Row(table.STEPS, EQUAL, f"all ranks take the same {words.plural(run.steps, 'step')}")
+    yield Row(table.STEPS, EQUAL, f"all ranks take the same {words.plural(evidence.steps, 'step')}")
 
 
-def finite(run: Evidence) -> Result:
+def finite(evidence: Evidence) -> Result:
     """Are all gradients finite?"""
     looked = False
-    for one in run.optimizers:
+    for one in evidence.optimizers:
         for number, row in enumerate(one.steps, 1):
             looked = True
             bad = [
@@ -58,7 +58,7 @@ def finite(run: Evidence) -> Result:
             broken = any(not step.finite for step in row)
             if not any(bad) and not broken:
                 continue
-            ranks = [rank for rank, each in zip(run.numbers, bad, strict=True) if each]
+            ranks = [rank for rank, each in zip(evidence.numbers, bad, strict=True) if each]
             rank = ranks[0] if len(ranks) == 1 else None
             line = next((p.line for step in row for p in step.latest), "")
             on = f"of rank {rank}" if rank is not None else "of the ranks"
@@ -85,25 +85,25 @@ def _is_finite(step: Step) -> bool:
     return "own" not in step.gradients or bool(np.isfinite(step.samples("own")).all())
 
 
-def weights(run: Evidence) -> Result:
+def weights(evidence: Evidence) -> Result:
     """Are the weights equal after each step?"""
-    if run.is_split or run.is_sharded or not run.steps:
-        yield Row(table.AFTER, NOT_SEEN, why_no_gradients(run))
+    if evidence.is_split or evidence.is_sharded or not evidence.steps:
+        yield Row(table.AFTER, NOT_SEEN, why_no_gradients(evidence))
         return
-    if run.averages_weights:
-        meets = next(one.meets for one in run.optimizers if one.meets)
+    if evidence.averages_weights:
+        meets = next(one.meets for one in evidence.optimizers if one.meets)
         yield Row(table.AFTER, EQUAL, f"the ranks average them, first before step {meets[0]}")
         return
-    if not run.is_tied:
+    if not evidence.is_tied:
         yield Row(table.AFTER, NOT_SEEN, "nothing was seen that ties the ranks")
         return
-    for one in run.optimizers:
+    for one in evidence.optimizers:
         for number, row in enumerate(one.steps, 1):
             if names := _apart(one, row):
                 yield Row(table.AFTER, DIFFERS, f"since step {number}: {names}")
-                yield _drift(run, one, number, names)
+                yield _drift(evidence, one, number, names)
                 return
-    yield Row(table.AFTER, EQUAL, f"in all {words.plural(run.steps, 'step')}")
+    yield Row(table.AFTER, EQUAL, f"in all {words.plural(evidence.steps, 'step')}")
 
 
 def _apart(one: Compared, row: tuple) -> str:
@@ -117,13 +117,13 @@ def _apart(one: Compared, row: tuple) -> str:
     return some([one.names[place] for place in places if place not in one.own_parts])
 
 
-def _drift(run: Evidence, one: Compared, number: int, names: str) -> Finding:
+def _drift(evidence: Evidence, one: Compared, number: int, names: str) -> Finding:
     row = one.steps[number - 1]
     before = one.steps[number - 2] if number > 1 else None
     equal_before = len({tuple(step.before) for step in row}) == 1
     line, ranks = "", []
     if before and not equal_before:
-        line, ranks = run.changed([s.passes for s in before], [s.passes for s in row])
+        line, ranks = evidence.changed([s.passes for s in before], [s.passes for s in row])
     if line:
         return Finding(
             "drift",
@@ -139,7 +139,7 @@ def _drift(run: Evidence, one: Compared, number: int, names: str) -> Finding:
     moment = "in the step itself" if equal_before else "between two steps"
     if not before and not equal_before:
         moment = "before the first step"
-    rank = odd_one([tuple(step.after) for step in row], run.numbers)
+    rank = odd_one([tuple(step.after) for step in row], evidence.numbers)
     return Finding(
         "drift",
         f"The weights are no longer equal after step {number} ({names}), and nothing else that was "
@@ -153,24 +153,26 @@ def _drift(run: Evidence, one: Compared, number: int, names: str) -> Finding:
     )
 
 
-def buffers(run: Evidence) -> Result:
+def buffers(evidence: Evidence) -> Result:
     """Are the buffers equal when a step begins, where they are saved or used to evaluate?"""
-    wraps = [each for rank in run.ranks for each in rank.wrapped]
-    rows = [row for one in run.optimizers for row in one.steps]
+    wraps = [each for rank in evidence.ranks for each in rank.wrapped]
+    rows = [row for one in evidence.optimizers for row in one.steps]
     marks = [[p.buffers for step in row for p in step.latest[:1]] for row in rows]
-    marks = [each for each in marks if len(each) == run.count and any(each)]
+    marks = [each for each in marks if len(each) == evidence.count and any(each)]
     if any(each.buffers for each in wraps) and not marks:
         yield Row(table.BUFFERS, EQUAL, "DDP sends rank 0's before each pass")
         return
-    if not marks or not run.is_tied:
-        yield Row(table.BUFFERS, NOT_SEEN, "the model has none" if not marks else run.why_untied)
+    if not marks or not evidence.is_tied:
+        yield Row(
+            table.BUFFERS, NOT_SEEN, "the model has none" if not marks else evidence.why_untied
+        )
         return
     apart = [each for each in marks if len(set(each)) > 1]
     if len(apart) <= HALF * len(marks):
         yield Row(table.BUFFERS, EQUAL, "when a step begins")
         return
     yield Row(table.BUFFERS, DIFFERS, "when a step begins")
-    if any(rank.evaluated or rank.written for rank in run.ranks):
+    if any(rank.evaluated or rank.written for rank in evidence.ranks):
         where = wraps[0].made_at if wraps else rows[0][0].latest[0].called
         yield Finding(
             "buffers",

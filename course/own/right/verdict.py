@@ -80,11 +80,11 @@ class Verdict:
 def of(ranks: Sequence[Rank]) -> Verdict:
     """The verdict on what the ranks report; raises `CourseError` where that is too little."""
     demand(ranks)
-    run = Evidence(ranks)
+    evidence = Evidence(ranks)
     rows: dict[str, Row] = {}
     findings: list[Finding] = []
     for rule in RULES:
-        for each in rule(run):
+        for each in rule(evidence):
             if isinstance(each, Row):
                 rows[each.row] = each
             else:
@@ -92,7 +92,7 @@ def of(ranks: Sequence[Rank]) -> Verdict:
     for name in table.ORDER:
         rows.setdefault(name, Row(name, NOT_SEEN, "nothing of it was seen"))
     ordered = sorted(_causes(findings), key=_place)
-    return Verdict(ordered, [rows[name] for name in table.ORDER], run.numbers, run.steps)
+    return Verdict(ordered, [rows[name] for name in table.ORDER], evidence.numbers, evidence.steps)
 
 
 def _causes(findings: list[Finding]) -> list[Finding]:
