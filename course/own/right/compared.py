@@ -89,13 +89,13 @@ def _hooked(step: Step) -> dict[int, tuple[str, np.ndarray, np.ndarray]]:
 class Compared:
     """An optimizer of the script on all ranks, `number` in the order in which they step."""
 
-    def __init__(self, number: int, each: Sequence[Optimizer], ranks: Sequence[int]) -> None:
-        self.number, self.each, self.ranks = number, each, ranks
+    def __init__(self, number: int, on_rank: Sequence[Optimizer], ranks: Sequence[int]) -> None:
+        self.number, self.on_rank, self.ranks = number, on_rank, ranks
 
     @property
     def names(self) -> list[str]:
         """Of its parameters."""
-        plain = self.each[0].names
+        plain = self.on_rank[0].names
         return [name or f"parameter {place}" for place, name in enumerate(plain)]
 
     @cached_property
@@ -105,7 +105,7 @@ class Compared:
         DDP's averages and collectives are the same on all ranks, so they say which steps belong
         together. Ranks that only end earlier have skipped nothing.
         """
-        steps = [each.watched for each in self.each]
+        steps = [each.watched for each in self.on_rank]
         key = "order" if steps[0] and any(step.order for step in steps[0]) else "passes"
         for number, row in enumerate(zip(*steps, strict=False)):
             orders = [getattr(step, key) for step in row]
@@ -116,7 +116,7 @@ class Compared:
     @cached_property
     def steps(self) -> list[tuple[Step, ...]]:
         """The steps that all ranks have taken together."""
-        rows = list(zip(*[each.watched for each in self.each], strict=False))
+        rows = list(zip(*[each.watched for each in self.on_rank], strict=False))
         return rows[: self.skip[0] - 1] if self.skip else rows
 
     @cached_property
@@ -130,7 +130,7 @@ class Compared:
 
     def parts(self, flat: np.ndarray) -> Iterator[np.ndarray]:
         """What is of each parameter, in samples of all of them."""
-        counts = self.each[0].counts
+        counts = self.on_rank[0].counts
         for start, end in pairwise(np.cumsum([0, *counts])):
             yield flat[..., start:end]
 

@@ -18,13 +18,13 @@ Result = Iterator[Finding | Row]
 def between(evidence: Evidence) -> Result:
     """Does anything change gradients on one rank, or clip before it may?"""
     found = None
-    for one in evidence.optimizers:
-        found = found or _early_clip(evidence, one) or _clips_before(evidence, one)
-        found = found or _hooks_clip(evidence, one) or _changed(evidence, one)
+    for optimizer in evidence.optimizers:
+        found = found or _early_clip(evidence, optimizer) or _clips_before(evidence, optimizer)
+        found = found or _hooks_clip(evidence, optimizer) or _changed(evidence, optimizer)
     if found or (evidence.is_sharded and (found := _shards_scaled(evidence))):
         yield Row(table.BETWEEN, DIFFERS, found.says)
         yield found
-    elif not any(one.kinds for one in evidence.optimizers):
+    elif not any(optimizer.kinds for optimizer in evidence.optimizers):
         yield Row(table.BETWEEN, NOT_SEEN, why_no_gradients(evidence))
     elif evidence.averages:
         yield Row(table.BETWEEN, EQUAL, "gradients change alike on all ranks, if at all")
@@ -32,8 +32,8 @@ def between(evidence: Evidence) -> Result:
         yield Row(table.BETWEEN, NOT_SEEN, "no gradient was seen to be averaged")
 
 
-def _early_clip(evidence: Evidence, one: Compared) -> Finding | None:
-    lines = [step.early_clip for row in one.steps for step in row]
+def _early_clip(evidence: Evidence, optimizer: Compared) -> Finding | None:
+    lines = [step.early_clip for row in optimizer.steps for step in row]
     if sum(map(bool, lines)) <= HALF * max(1, len(lines)):
         return None
     where = next(filter(None, lines))
@@ -48,12 +48,12 @@ def _early_clip(evidence: Evidence, one: Compared) -> Finding | None:
     )
 
 
-def _clips_before(evidence: Evidence, one: Compared) -> Finding | None:
+def _clips_before(evidence: Evidence, optimizer: Compared) -> Finding | None:
     """Each rank clips its own gradient, and these are combined then."""
     clipped = changed = 0
     where = ""
-    for (_, first, used), (_, row) in zip(one.kinds, one.whole, strict=True):
-        places = [p for p in one.has if first[p].name != NONE]
+    for (_, first, used), (_, row) in zip(optimizer.kinds, optimizer.whole, strict=True):
+        places = [p for p in optimizer.has if first[p].name != NONE]
         if not row[0].clips or not places:
             continue
         clipped += 1
@@ -75,12 +75,12 @@ def _clips_before(evidence: Evidence, one: Compared) -> Finding | None:
     )
 
 
-def _hooks_clip(evidence: Evidence, one: Compared) -> Finding | None:
+def _hooks_clip(evidence: Evidence, optimizer: Compared) -> Finding | None:
     """Hooks of the script clip each rank's own gradient: they are called before DDP sends it."""
-    averaged = set(one.mostly(MEAN) + one.mostly(OTHER))
+    averaged = set(optimizer.mostly(MEAN) + optimizer.mostly(OTHER))
     looked, clipped = 0, []
-    for number, row in one.whole:
-        hooked = {p: each for p, each in one.hooked(row).items() if p in averaged}
+    for number, row in optimizer.whole:
+        hooked = {p: each for p, each in optimizer.hooked(row).items() if p in averaged}
         looked += bool(hooked)
         if _clips(list(hooked.values())):
             clipped.append((number, hooked))
@@ -88,7 +88,7 @@ def _hooks_clip(evidence: Evidence, one: Compared) -> Finding | None:
         return None
     number, hooked = clipped[0]
     changed = [place for place, (_, old, new) in hooked.items() if not np.array_equal(old, new)]
-    where, names = hooked[changed[0]][0], table.some([one.names[place] for place in changed])
+    where, names = hooked[changed[0]][0], table.some([optimizer.names[place] for place in changed])
     return Finding(
         "clip",
         f"A hook that is registered at {where} clips each rank's own gradient of {names}: autograd "
@@ -126,12 +126,12 @@ def _clips(hooked: Sequence[tuple[str, np.ndarray, np.ndarray]]) -> bool:
     return not alike and not one_each
 
 
-def _changed(evidence: Evidence, one: Compared) -> Finding | None:
+def _changed(evidence: Evidence, optimizer: Compared) -> Finding | None:
     """The gradients are equal at first, or should be, and one rank changes its own."""
     found: list[tuple[int, list[int]]] = []
     looked = 0
-    for number, first, used in one.kinds:
-        places = [p for p in one.has if used[p].name not in (NONE, BROKEN)]
+    for number, first, used in optimizer.kinds:
+        places = [p for p in optimizer.has if used[p].name not in (NONE, BROKEN)]
         apart = [p for p in places if used[p].name == APART and used[p].distinct]
         averaged = [p for p in places if first[p].name in (MEAN, OTHER)]
         looked += bool(places)
@@ -144,7 +144,7 @@ def _changed(evidence: Evidence, one: Compared) -> Finding | None:
         return None
     number, ranks = found[0]
     rank = evidence.numbers[ranks[0]] if len(ranks) == 1 else None
-    row = dict(one.whole)[number]
+    row = dict(optimizer.whole)[number]
     clips = [step.clips for step in row]
     on = f"on rank {rank}" if rank is not None else "on each rank in another way"
     if any(clips):
@@ -194,15 +194,15 @@ def _others_have_the_mean(places: list[int], used: list[Kind]) -> bool:
 
 def _shards_scaled(evidence: Evidence) -> Finding | None:
     """Each rank scales its shard by a factor of its own: the norm was not that of all shards."""
-    for one in evidence.optimizers:
+    for optimizer in evidence.optimizers:
         unlike, lines, numbers = 0, [], []
-        for number, row in one.shard_factors:
+        for number, row in optimizer.shard_factors:
             if max(row) > (1 + FACTOR) * min(row):
                 unlike += 1
                 numbers.append(number)
-                lines += [line for step in one.steps[number - 1] for line in step.clips]
-        if unlike > 1 and unlike > HALF * len(one.shard_factors):
-            where = next(iter(lines), one.steps[numbers[0] - 1][0].line)
+                lines += [line for step in optimizer.steps[number - 1] for line in step.clips]
+        if unlike > 1 and unlike > HALF * len(optimizer.shard_factors):
+            where = next(iter(lines), optimizer.steps[numbers[0] - 1][0].line)
             return Finding(
                 "clip",
                 "Each rank scales its shard of the gradients by a factor of its own: the norm was "

@@ -36,16 +36,13 @@ def samples(evidence: Evidence) -> Result:
 def _same(evidence: Evidence, first: int, second: int) -> tuple[float, int]:
     """The share of steps in which two ranks have the same samples, and how many were looked at."""
     same = looked = 0
-    for one in evidence.optimizers:
-        for row in one.steps:
-            ours, theirs = (
-                [r for each in row[p].latest for r in each.rows] for p in (first, second)
-            )
-            if not ours or not theirs or len(set(ours)) <= HALF * len(ours):
-                continue
-            common = sum((Counter(ours) & Counter(theirs)).values())
-            looked += 1
-            same += common >= SAME * max(len(ours), len(theirs))
+    for row in evidence.step_rows:
+        ours, theirs = ([r for each in row[p].latest for r in each.rows] for p in (first, second))
+        if not ours or not theirs or len(set(ours)) <= HALF * len(ours):
+            continue
+        common = sum((Counter(ours) & Counter(theirs)).values())
+        looked += 1
+        same += common >= SAME * max(len(ours), len(theirs))
     return same / looked if looked else 0.0, looked
 
 
@@ -81,12 +78,8 @@ def _cure(loader: Iteration | None) -> str:
 
 
 def _called(evidence: Evidence) -> str:
-    for one in evidence.optimizers:
-        for row in one.steps:
-            for each in row[0].latest:
-                if each.called:
-                    return each.called
-    return ""
+    passes = [each for row in evidence.step_rows for each in row[0].latest]
+    return next((each.called for each in passes if each.called), "")
 
 
 def _same_noise(evidence: Evidence) -> Result:

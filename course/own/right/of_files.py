@@ -20,9 +20,9 @@ def files(evidence: Evidence) -> Result:
             writers.setdefault((rank.host, each.path), {})[rank.rank] = each.line
     shared = {path: ranks for (_, path), ranks in writers.items() if len(ranks) > 1}
     if not shared:
-        one = any(rank.written for rank in evidence.ranks)
-        says = "each file is written by one rank" if one else "no file was overwritten"
-        yield Row(table.FILES, EQUAL if one else NOT_SEEN, says)
+        any_written = any(rank.written for rank in evidence.ranks)
+        says = "each file is written by one rank" if any_written else "no file was overwritten"
+        yield Row(table.FILES, EQUAL if any_written else NOT_SEEN, says)
         return
     path, ranks = next(iter(shared.items()))
     name = os.path.basename(path)
@@ -41,7 +41,7 @@ def files(evidence: Evidence) -> Result:
 
 def noise(evidence: Evidence) -> Result:
     """Do models of several ranks draw the same random numbers?"""
-    rows = [p for one in evidence.optimizers for row in one.steps for p in evidence.passes(row)]
+    rows = [passes for row in evidence.step_rows for passes in evidence.passes(row)]
     drawn = [[each.noise for each in passes] for passes in rows]
     drawn = [each for each in drawn if all(each)]
     same = [each for each in drawn if len(set(each)) == 1]

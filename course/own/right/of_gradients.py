@@ -30,7 +30,7 @@ def why_no_gradients(evidence: Evidence) -> str:
         return "fully_shard keeps gradients of its own, which no hook sees"
     if evidence.is_split:
         return evidence.is_split
-    if any(step.closure for one in evidence.optimizers for row in one.steps for step in row):
+    if any(step.closure for row in evidence.step_rows for step in row):
         return "the optimizer computes its gradients itself, in a closure"
     return evidence.unseen("own gradient") or "no step with gradients was seen"
 
@@ -40,7 +40,7 @@ def averaged(evidence: Evidence) -> Result:
     if (
         evidence.is_split
         or evidence.is_sharded
-        or not any(one.kinds for one in evidence.optimizers)
+        or not any(optimizer.kinds for optimizer in evidence.optimizers)
     ):
         yield Row(table.USED, NOT_SEEN, why_no_gradients(evidence))
         return
@@ -56,18 +56,18 @@ def averaged(evidence: Evidence) -> Result:
             where=pending,
         )
         return
-    for one in evidence.optimizers:
-        alone = one.mostly(OWN)
-        if alone and (found := _not_averaged(evidence, one, alone)):
-            names = some([one.names[place] for place in alone])
+    for optimizer in evidence.optimizers:
+        alone = optimizer.mostly(OWN)
+        if alone and (found := _not_averaged(evidence, optimizer, alone)):
+            names = some([optimizer.names[place] for place in alone])
             yield Row(table.USED, DIFFERS, f"each rank uses its own of {names}")
             yield found
             return
     if evidence.averages_weights:
         yield Row(table.USED, NOT_SEEN, "the ranks average their weights instead, now and then")
-    elif any(one.mostly(MEAN) for one in evidence.optimizers):
+    elif any(optimizer.mostly(MEAN) for optimizer in evidence.optimizers):
         yield Row(table.USED, EQUAL, _says_mean(evidence))
-    elif any(one.mostly(OTHER) for one in evidence.optimizers):
+    elif any(optimizer.mostly(OTHER) for optimizer in evidence.optimizers):
         yield Row(table.USED, NOT_SEEN, "equal on all ranks, but combined in another way")
     elif not any(each.distinct for each in evidence.used):
         yield Row(table.USED, NOT_SEEN, "the ranks' own gradients are equal, so it does not show")
@@ -76,62 +76,64 @@ def averaged(evidence: Evidence) -> Result:
 
 
 def _says_mean(evidence: Evidence) -> str:
-    factors = {round(factor, 2) for one in evidence.optimizers for factor in _factors(one)}
+    factors = {
+        round(factor, 2) for optimizer in evidence.optimizers for factor in _factors(optimizer)
+    }
     times = (
         "" if factors <= {1.0} else f", times {', '.join(f'{each:g}' for each in sorted(factors))}"
     )
     return f"on all ranks{times}"
 
 
-def _factors(one: Compared) -> list[float]:
-    kinds = [step.first[place] for step in one.kinds for place in one.has]
+def _factors(optimizer: Compared) -> list[float]:
+    kinds = [step.first[place] for step in optimizer.kinds for place in optimizer.has]
     return [each.factor for each in kinds if each.name == MEAN]
 
 
 def _not_waited_for(evidence: Evidence) -> str:
     if evidence.ranks[0].wrapped:
         return ""
-    for one in evidence.optimizers:
-        lines = [row[0].pending for row in one.steps]
+    for optimizer in evidence.optimizers:
+        lines = [row[0].pending for row in optimizer.steps]
         if sum(map(bool, lines)) > HALF * len(lines):
             return next(filter(None, lines))
     return ""
 
 
-def _not_averaged(evidence: Evidence, one: Compared, alone: list[int]) -> Finding | None:
+def _not_averaged(evidence: Evidence, optimizer: Compared, alone: list[int]) -> Finding | None:
     """Why the gradients of these parameters are each rank's own; None if they may be."""
     wraps = evidence.ranks[0].wrapped
     ignored = {name for each in wraps for name in each.ignored}
-    if evidence.averages_weights or all(one.names[place] in ignored for place in alone):
+    if evidence.averages_weights or all(optimizer.names[place] in ignored for place in alone):
         return None
-    if len(alone) < len(one.has):
-        return _some_alone(one, alone)
-    passes = [each for _, row in one.whole for each in row[0].latest]
+    if len(alone) < len(optimizer.has):
+        return _some_alone(optimizer, alone)
+    passes = [each for _, row in optimizer.whole for each in row[0].latest]
     bypassed = next((each.bypassed for each in passes if each.bypassed), "")
     inside = {name for each in wraps for name in each.names}
-    if wraps and (bypassed or any(one.names[place] in inside for place in alone)):
-        steps = _steps_alone(one, alone)
+    if wraps and (bypassed or any(optimizer.names[place] in inside for place in alone)):
+        steps = _steps_alone(optimizer, alone)
         return _past_ddp(steps, bypassed) if bypassed else _in_ddp(steps, passes)
-    if not one.starts_equal or (wraps and not evidence.averages):
+    if not optimizer.starts_equal or (wraps and not evidence.averages):
         return None
-    return _nothing_averaged(evidence, one, passes)
+    return _nothing_averaged(evidence, optimizer, passes)
 
 
-def _steps_alone(one: Compared, alone: list[int]) -> str:
+def _steps_alone(optimizer: Compared, alone: list[int]) -> str:
     """In how many steps none of these gradients was combined."""
     steps = [
         step
-        for step in one.kinds
+        for step in optimizer.kinds
         if not any(step.used[place].name in (MEAN, OTHER) for place in alone)
     ]
-    return f"{len(steps)} of {len(one.kinds)} steps looked at"
+    return f"{len(steps)} of {len(optimizer.kinds)} steps looked at"
 
 
-def _some_alone(one: Compared, alone: list[int]) -> Finding | None:
+def _some_alone(optimizer: Compared, alone: list[int]) -> Finding | None:
     """Some parameters are averaged, and these are not."""
-    if not one.starts_equal:
+    if not optimizer.starts_equal:
         return None
-    names = some([one.names[place] for place in alone])
+    names = some([optimizer.names[place] for place in alone])
     return Finding(
         "not averaged",
         f"The gradients of {names} are not averaged, those of the others are: each rank trains "
@@ -139,7 +141,7 @@ def _some_alone(one: Compared, alone: list[int]) -> Finding | None:
         "Put all that is trained into the model that DDP wraps, or average the rest as well.",
         lab="03",
         step=1,
-        where=one.each[0].made[alone[0]] or one.each[0].made_at,
+        where=optimizer.on_rank[0].made[alone[0]] or optimizer.on_rank[0].made_at,
     )
 
 
@@ -180,14 +182,14 @@ def _in_ddp(steps: str, passes: Sequence[Pass]) -> Finding:
     )
 
 
-def _nothing_averaged(evidence: Evidence, one: Compared, passes: Sequence[Pass]) -> Finding:
+def _nothing_averaged(evidence: Evidence, optimizer: Compared, passes: Sequence[Pass]) -> Finding:
     """Nothing averages the gradients, or what the ranks send does not reach the optimizer."""
     sent = sum(evidence.ranks[0].sends.get(kind, 0) for kind in ("backward", "between", "step"))
     says = (
         "The ranks send messages, but each optimizer uses its rank's own gradients"
         if sent
-        else f"Nothing was averaged in the {len(one.steps)} steps watched: the ranks began with "
-        "equal weights, and each uses its own gradients"
+        else f"Nothing was averaged in the {len(optimizer.steps)} steps watched: the ranks began "
+        "with equal weights, and each uses its own gradients"
     )
     return Finding(
         "not averaged",
@@ -203,9 +205,9 @@ def _nothing_averaged(evidence: Evidence, one: Compared, passes: Sequence[Pass])
 def zeroed(evidence: Evidence) -> Result:
     """Are the gradients zero when a step begins?"""
     looked = False
-    for one in evidence.optimizers:
+    for optimizer in evidence.optimizers:
         dirty: list[set[int]] = []
-        for _, row in one.whole[1:]:
+        for _, row in optimizer.whole[1:]:
             looked = True
             dirty.append({
                 place for place, step in enumerate(row)
@@ -215,7 +217,7 @@ def zeroed(evidence: Evidence) -> Result:
         if ranks:
             one_rank = evidence.numbers[ranks[0]] if len(ranks) == 1 else None
             on = "" if one_rank is None else f" on rank {one_rank}"
-            where = one.steps[0][ranks[0]].line
+            where = optimizer.steps[0][ranks[0]].line
             yield Row(table.ZERO, DIFFERS, f"those of the step before are still there{on}")
             yield Finding(
                 "not zeroed",

@@ -22,21 +22,21 @@ DIVIDE_BY_ALL = (
 
 def targets(evidence: Evidence) -> Result:
     """Does each target count as much as any other, and do all together count once?"""
-    one = next((each for each in evidence.optimizers if each.steps), None)
-    if one is None or evidence.is_split:
+    optimizer = next((each for each in evidence.optimizers if each.steps), None)
+    if optimizer is None or evidence.is_split:
         yield Row(table.TARGET, NOT_SEEN, evidence.is_split or "no step of an optimizer was seen")
         return
-    if not evidence.is_sharded and not (one.mostly(MEAN) or one.mostly(OTHER)):
+    if not evidence.is_sharded and not (optimizer.mostly(MEAN) or optimizer.mostly(OTHER)):
         yield Row(table.TARGET, NOT_SEEN, "the gradients were not seen to be averaged")
         return
-    if found := _factor(evidence, one):
+    if found := _factor(evidence, optimizer):
         yield Row(table.TARGET, DIFFERS, found.says)
         yield found
         return
     several = evidence.loader() is not None
-    weights = [(n, _weights(row, several)) for n, row in enumerate(one.steps, 1)]
+    weights = [(n, _weights(row, several)) for n, row in enumerate(optimizer.steps, 1)]
     weights = [(n, each) for n, each in weights if each]
-    if len(weights) <= HALF * len(one.steps):
+    if len(weights) <= HALF * len(optimizer.steps):
         yield Row(table.TARGET, NOT_SEEN, UNREAD)
         return
     uneven = [(n, each) for n, each in weights if _times(each) > UNEVEN]
@@ -44,7 +44,7 @@ def targets(evidence: Evidence) -> Result:
         yield Row(table.TARGET, EQUAL, "as much on each rank and in each pass")
         return
     number, each = uneven[0]
-    row = one.steps[number - 1]
+    row = optimizer.steps[number - 1]
     terms = [[_divisor(p.parts[0]) for p in step.latest if p.parts] for step in row]
     shares = "; ".join(
         f"rank {rank}: {', '.join(counts)}"
@@ -114,21 +114,21 @@ def _weight(each: Pass) -> float:
     return each.parts[0].weight
 
 
-def _factor(evidence: Evidence, one: Compared) -> Finding | None:
+def _factor(evidence: Evidence, optimizer: Compared) -> Finding | None:
     """Whether the gradients are N times, 1/N or k times those of the mean, and why."""
-    if not one.kinds:
+    if not optimizer.kinds:
         return None
     factors = [
-        step.first[p].factor for step in one.kinds for p in one.mostly(MEAN)
+        step.first[p].factor for step in optimizer.kinds for p in optimizer.mostly(MEAN)
         if step.first[p].name == MEAN and step.first[p].distinct
     ]  # fmt: skip
     if not factors:
         return None
     middle = sorted(factors)[len(factors) // 2]
     alike = sum(near(each, middle) for each in factors) > 0.9 * len(factors)
-    total, passes, line = _total(one)
+    total, passes, line = _total(optimizer)
     count = evidence.count
-    where = one.steps[0][0].line
+    where = optimizer.steps[0][0].line
     if not alike:
         return None
     if near(middle, count) and near(total, 1):
@@ -151,7 +151,7 @@ def _factor(evidence: Evidence, one: Compared) -> Finding | None:
             step=1,
             where=where,
         )
-    if near(middle, 1) and passes > 1 and near(total, passes) and _fed_anew(one):
+    if near(middle, 1) and passes > 1 and near(total, passes) and _fed_anew(optimizer):
         return Finding(
             "factor",
             f"The losses of the {passes} passes of a step are added, not averaged: the gradient is "
@@ -176,13 +176,13 @@ def sum_of_weights(step: Step) -> float:
     return sum(_weight(p) * p.parts[0].terms for p in step.latest)
 
 
-def _total(one: Compared) -> tuple[float, int, str]:
+def _total(optimizer: Compared) -> tuple[float, int, str]:
     """What all targets of a step count together on a rank, in how many passes, of which line.
 
     0 where the losses were not read, are scaled, come from several lines, or are not means.
     """
     totals, counts, lines = [], set(), set()
-    for row in one.steps:
+    for row in optimizer.steps:
         for step in row:
             totals.append(sum_of_weights(step))
             if not totals[-1]:
@@ -195,9 +195,9 @@ def _total(one: Compared) -> tuple[float, int, str]:
     return middle, counts.pop(), lines.pop()
 
 
-def _fed_anew(one: Compared) -> bool:
+def _fed_anew(optimizer: Compared) -> bool:
     """Whether the passes of a step have samples of their own: they are parts of one batch."""
-    for row in one.steps:
+    for row in optimizer.steps:
         for step in row:
             fed = [tuple(each.rows) for each in step.latest]
             if not all(fed) or len(set(fed)) < len(fed):

@@ -48,10 +48,10 @@ def hindrance(ranks: Sequence[Rank], batches: int) -> str:
     evidence = Evidence(ranks)
     if not evidence.steps:
         return "no step of an optimizer was seen on all ranks"
-    seen = all(one.whole and one.whole[0][0] == 1 for one in evidence.optimizers)
+    seen = all(optimizer.whole and optimizer.whole[0][0] == 1 for optimizer in evidence.optimizers)
     if evidence.is_split or evidence.is_sharded or not seen:
         return of_gradients.why_no_gradients(evidence)
-    if not all(one.starts_equal for one in evidence.optimizers):
+    if not all(optimizer.starts_equal for optimizer in evidence.optimizers):
         return "the ranks begin with different weights, which `right` without --deep judges"
     if why := evidence.unseen(KEPT_BATCHES):
         return why
@@ -62,7 +62,7 @@ def of(ranks: Sequence[Rank], alone: Rank) -> Outcome:
     """Compare the ranks' gradients in the first step with those of the process that was `alone`."""
     evidence = Evidence(ranks)
     pairs = list(zip(evidence.optimizers, alone.optimizers, strict=False))
-    if not pairs or any(not o.watched or o.counts != c.each[0].counts for c, o in pairs):
+    if not pairs or any(not o.watched or o.counts != c.on_rank[0].counts for c, o in pairs):
         return not_compared("the script has other parameters on one process, or takes no step")
     outcomes = [_Pair(evidence, compared, one, alone).outcome() for compared, one in pairs]
     order = [DIFFERS, NOT_SEEN, EQUAL]

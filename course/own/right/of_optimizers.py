@@ -18,17 +18,17 @@ def loose(evidence: Evidence) -> Result:
     if not evidence.steps:
         yield Row(table.LOOSE, NOT_SEEN, "no step of an optimizer was seen")
         return
-    if one := next(filter(_is_idle, evidence.optimizers), None):
+    if optimizer := next(filter(_is_idle, evidence.optimizers), None):
         yield Row(table.LOOSE, DIFFERS, "an optimizer has only parameters that get no gradients")
         yield Finding(
             "never updated",
-            f"In {words.plural(len(one.steps), 'step')} no parameter of this optimizer got a "
+            f"In {words.plural(len(optimizer.steps), 'step')} no parameter of this optimizer got a "
             "gradient, and none has changed: it steps for nothing. It may hold parameters that "
             "were replaced after it was made, as fully_shard does.",
             "Make the optimizer once the model is whole: after fully_shard, a move to another "
             "type, or a new layer.",
             lab="10b",
-            where=one.each[0].made_at,
+            where=optimizer.on_rank[0].made_at,
         )
         return
     rank = evidence.ranks[0]
@@ -38,7 +38,7 @@ def loose(evidence: Evidence) -> Result:
     few = [each for each in alive if each.missing <= HALF * each.of]
     if found := late or few:
         names = ", ".join(f"`{each.name}`" for each in found[:3])
-        where = found[0].made_at or evidence.optimizers[0].each[0].made_at
+        where = found[0].made_at or evidence.optimizers[0].on_rank[0].made_at
         made = " They were made after the optimizer." if late else ""
         yield Row(table.LOOSE, DIFFERS, names)
         yield Finding(
@@ -56,21 +56,21 @@ def loose(evidence: Evidence) -> Result:
         yield Row(table.LOOSE, EQUAL, "all that get gradients are in an optimizer")
 
 
-def _is_idle(one: Compared) -> bool:
+def _is_idle(optimizer: Compared) -> bool:
     """Whether no step has had a gradient, nor changed a weight, though a parameter wants one.
 
     An optimizer of a part that is frozen at first, on purpose, steps for nothing, too.
     """
-    steps = [step for row in one.steps for step in row]
-    enough = len(one.steps) >= 2 * ALIVE and not one.each[0].frozen
+    steps = [step for row in optimizer.steps for step in row]
+    enough = len(optimizer.steps) >= 2 * ALIVE and not optimizer.on_rank[0].frozen
     return enough and not any(s.closure or any(s.got) or s.before != s.after for s in steps)
 
 
 def schedule(evidence: Evidence) -> Result:
     """Does a schedule step once for each step, and end not before the training?"""
-    for one in evidence.optimizers:
-        first = one.each[0]
-        steps = [row[0] for row in one.steps]
+    for optimizer in evidence.optimizers:
+        first = optimizer.on_rank[0]
+        steps = [row[0] for row in optimizer.steps]
         counts = sorted(step.schedules for step in steps[1:])
         middle = counts[len(counts) // 2] if counts else 0
         passes = sorted(len(step.latest) for step in steps[1:])
@@ -110,7 +110,7 @@ def schedule(evidence: Evidence) -> Result:
                 where=line,
             )
             return
-    if any(step.schedules for one in evidence.optimizers for row in one.steps for step in row):
+    if any(step.schedules for row in evidence.step_rows for step in row):
         yield Row(table.SCHEDULE, EQUAL, "in step with the optimizer so far")
     else:
         yield Row(table.SCHEDULE, NOT_SEEN, "no schedule stepped")

@@ -44,7 +44,10 @@ class Common:
 def common(first: Iteration, second: Iteration) -> Common:
     """Compare what a hash has chosen of two passes."""
     rare = max(first.one_in, second.one_in)
-    chosen = [[each for each in one.chosen if is_chosen(each[0], rare)] for one in (first, second)]
+    chosen = [
+        [each for each in iteration.chosen if is_chosen(each[0], rare)]
+        for iteration in (first, second)
+    ]
     ours, theirs = (dict(reversed(each)) for each in chosen)  # a sample, and where it comes first
     if not ours or not theirs:
         return Common(0, 0.0, 0.0, 0.0)
@@ -58,10 +61,10 @@ def common(first: Iteration, second: Iteration) -> Common:
 def own_order(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
     """The script's own sampler deals from another order on each rank."""
     passes = [
-        each for each in zip(*map(evidence.training, range(evidence.count)), strict=False)
-        if all(one.chosen and not one.stream and one.is_over for one in each)
-        and _is_shared_out(each)
-    ]  # fmt: skip
+        each
+        for each in zip(*map(evidence.training, range(evidence.count)), strict=False)
+        if all(map(_is_known, each)) and _is_shared_out(each)
+    ]
     alike = [each for each in passes if _is_by_chance(each)]
     if not evidence.is_tied or len(alike) <= HALF * len(passes):
         return None
@@ -81,12 +84,17 @@ def own_order(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
     )
 
 
+def _is_known(iteration: Iteration) -> bool:
+    """Whether it is known what the script's own sampler gave, to the end of an epoch."""
+    return bool(iteration.chosen and not iteration.stream and iteration.is_over)
+
+
 def _is_shared_out(each: Sequence[Iteration]) -> bool:
     """Whether the ranks together draw about as many samples as there are."""
-    length, drawn = each[0].length, sum(one.given for one in each)
-    batch = max(one.given / max(1, one.drawn) for one in each)
+    length, drawn = each[0].length, sum(iteration.given for iteration in each)
+    batch = max(iteration.given / max(1, iteration.drawn) for iteration in each)
     slack = max(len(each) * batch, (1 - SAME) * length)
-    return len({one.length for one in each}) == 1 and abs(drawn - length) <= slack
+    return len({iteration.length for iteration in each}) == 1 and abs(drawn - length) <= slack
 
 
 def _is_by_chance(each: Sequence[Iteration]) -> bool:
@@ -102,7 +110,7 @@ def _is_by_chance(each: Sequence[Iteration]) -> bool:
 def one_stream(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
     """Ranks read one stream to the end, each all of it, in an order that is a little different."""
     for each in zip(*map(evidence.training, range(evidence.count)), strict=False):
-        if not evidence.is_tied or not all(one.stream for one in each):
+        if not evidence.is_tied or not all(iteration.stream for iteration in each):
             continue
         for places in evidence.pairs:
             first, second = (each[place] for place in places)

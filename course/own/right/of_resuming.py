@@ -24,7 +24,7 @@ def resume(evidence: Evidence) -> Result:
             yield Row(table.RESUME, DIFFERS, found.says)
             yield found
             return
-    restored = [one.each[0].restored for one in evidence.optimizers]
+    restored = [optimizer.on_rank[0].restored for optimizer in evidence.optimizers]
     if all(restored) and restored:
         yield Row(table.RESUME, EQUAL, f"all ranks load the optimizer's state at {restored[0]}")
     elif any(rank.loads for rank in evidence.ranks):
@@ -35,9 +35,9 @@ def resume(evidence: Evidence) -> Result:
 
 def _some_ranks(evidence: Evidence) -> Finding | None:
     """Some ranks load the optimizer's state, others begin with none, and their weights part."""
-    for one in evidence.optimizers:
-        lines = [each.restored for each in one.each]
-        if all(lines) or not any(lines) or evidence.is_sharded or not _parts(one):
+    for optimizer in evidence.optimizers:
+        lines = [each.restored for each in optimizer.on_rank]
+        if all(lines) or not any(lines) or evidence.is_sharded or not _parts(optimizer):
             continue
         ranks = [rank for rank, line in zip(evidence.numbers, lines, strict=True) if line]
         others = [rank for rank in evidence.numbers if rank not in ranks]
@@ -56,14 +56,14 @@ def _some_ranks(evidence: Evidence) -> Finding | None:
     return None
 
 
-def _parts(one: Compared) -> bool:
+def _parts(optimizer: Compared) -> bool:
     """Whether weights that were equal part in the first step."""
-    return one.starts_equal and len({tuple(step.after) for step in one.steps[0]}) > 1
+    return optimizer.starts_equal and len({tuple(step.after) for step in optimizer.steps[0]}) > 1
 
 
 def _other_steps(evidence: Evidence) -> Finding | None:
     """The ranks' files, of which they take up an optimizer's state, are of different steps."""
-    if not all(each.restored for one in evidence.optimizers for each in one.each):
+    if not all(each.restored for optimizer in evidence.optimizers for each in optimizer.on_rank):
         return None
     each = [_of_training(rank.loads) for rank in evidence.ranks]
     for row in zip(*each, strict=False) if len(set(map(len, each))) == 1 else ():
@@ -91,7 +91,7 @@ def _of_training(loads: list[Load]) -> list[Load]:
 
 def _no_state(evidence: Evidence) -> Finding | None:
     """The script saves an optimizer's state, finds it in its own file, and does not load it."""
-    optimizers = [each for one in evidence.optimizers for each in one.each]
+    optimizers = [each for optimizer in evidence.optimizers for each in optimizer.on_rank]
     if any(each.restored for each in optimizers):
         return None
     for load in evidence.ranks[0].loads:
@@ -114,7 +114,9 @@ def _no_state(evidence: Evidence) -> Finding | None:
 
 def _first_epoch(evidence: Evidence) -> Finding | None:
     """The optimizer goes on from a later epoch, and the sampler begins with the first one."""
-    if not evidence.optimizers or not all(one.each[0].restored for one in evidence.optimizers):
+    if not evidence.optimizers or not all(
+        optimizer.on_rank[0].restored for optimizer in evidence.optimizers
+    ):
         return None
     mine = [each for each in evidence.training(0) if _shuffles(each)]
     loads = _of_training(evidence.ranks[0].loads)

@@ -77,8 +77,8 @@ def _described(
         yield Row(row, NOT_SEEN, evidence.is_split or "nothing was seen that ties the ranks")
         return None
     differing, looked = [], 0
-    for one in evidence.optimizers:
-        for number, steps in enumerate(one.steps, 1):
+    for optimizer in evidence.optimizers:
+        for number, steps in enumerate(optimizer.steps, 1):
             for passes in evidence.passes(steps):
                 values = [getattr(each, what) for each in passes]
                 looked += all(values)
@@ -104,11 +104,13 @@ def _settings(evidence: Evidence) -> Result:
     if not evidence.is_tied or not evidence.steps:
         yield Row(table.SETTINGS, NOT_SEEN, evidence.why_untied)
         return
-    for one in evidence.optimizers:
-        for number, row in enumerate(one.steps, 1):
-            values = [f"{o.name}: {step.settings}" for o, step in zip(one.each, row, strict=True)]
+    for optimizer in evidence.optimizers:
+        for number, row in enumerate(optimizer.steps, 1):
+            values = [
+                f"{o.name}: {step.settings}" for o, step in zip(optimizer.on_rank, row, strict=True)
+            ]
             if len(set(values)) > 1:
-                where = one.each[-1].made_at
+                where = optimizer.on_rank[-1].made_at
                 yield Row(table.SETTINGS, DIFFERS, f"since step {number}")
                 yield Finding(
                     "settings",
@@ -138,12 +140,12 @@ def _rates(evidence: Evidence) -> Result:
     if not evidence.is_tied or not evidence.steps:
         yield Row(table.RATE, NOT_SEEN, evidence.why_untied)
         return
-    for one in evidence.optimizers:
-        for number, row in enumerate(one.steps, 1):
+    for optimizer in evidence.optimizers:
+        for number, row in enumerate(optimizer.steps, 1):
             values = [tuple(step.rates) for step in row]
             if len(set(values)) > 1:
                 scheduled = next((s.schedule_line for s in row if s.schedule_line), "")
-                where = one.each[-1].made_at if number == 1 or not scheduled else scheduled
+                where = optimizer.on_rank[-1].made_at if number == 1 or not scheduled else scheduled
                 rates = ", ".join(
                     f"rank {r}: {v[0]:g}" for r, v in zip(evidence.numbers, values, strict=True)
                 )

@@ -29,13 +29,13 @@ def weights(evidence: Evidence) -> Result:
         names = _unlike(wraps[0].names, [each.first for each in wraps])
         changed = [each.first != each.then for each in wraps]
         ranks = [rank for rank, each in zip(evidence.numbers, changed, strict=True) if each]
-        one = (
+        odd_rank = (
             ranks[0]
             if len(ranks) == 1
             else odd_one([str(w.first) for w in wraps], evidence.numbers)
         )
         where = _changed_at(evidence, ranks or evidence.numbers) or wraps[0].made_at
-        on = f"rank {one}" if one is not None else "the ranks"
+        on = f"rank {odd_rank}" if odd_rank is not None else "the ranks"
         yield Row(table.START, DIFFERS, f"{words.plural(len(names), 'weight tensor')} differ")
         yield Finding(
             "start",
@@ -44,32 +44,34 @@ def weights(evidence: Evidence) -> Result:
             "weights again, so the ranks train different models.",
             "Change weights before you wrap the model in DDP, or change them on all ranks alike.",
             lab="03",
-            rank=one,
+            rank=odd_rank,
             step=1,
             where=where,
         )
         return
-    for one in evidence.optimizers:
-        tied = set(one.unlike) - one.own_parts
+    for optimizer in evidence.optimizers:
+        tied = set(optimizer.unlike) - optimizer.own_parts
         if tied and (evidence.averages or evidence.ranks[0].wrapped):
-            yield from _unlike_start(evidence, one)
+            yield from _unlike_start(evidence, optimizer)
             return
     if not evidence.steps:
         yield Row(table.START, NOT_SEEN, "no step of an optimizer was seen")
-    elif all(one.starts_equal for one in evidence.optimizers):
+    elif all(optimizer.starts_equal for optimizer in evidence.optimizers):
         yield Row(table.START, EQUAL, "on all ranks before the first step")
-    elif evidence.is_tied and all(set(one.unlike) <= one.own_parts for one in evidence.optimizers):
+    elif evidence.is_tied and all(
+        set(optimizer.unlike) <= optimizer.own_parts for optimizer in evidence.optimizers
+    ):
         yield Row(table.START, EQUAL, "but for a part of the model that each rank has of its own")
     else:
         yield Row(table.START, NOT_SEEN, "they differ, and nothing was seen that ties the ranks")
 
 
-def _unlike_start(evidence: Evidence, one: Compared) -> Result:
-    befores = [step.before for step in one.steps[0]]
-    names = _unlike(one.names, befores)
+def _unlike_start(evidence: Evidence, optimizer: Compared) -> Result:
+    befores = [step.before for step in optimizer.steps[0]]
+    names = _unlike(optimizer.names, befores)
     yield Row(table.START, DIFFERS, f"{words.plural(len(names), 'weight tensor')} differ")
     line, ranks = evidence.changed(
-        _equal_until(evidence, one), [step.passes for step in one.steps[0]]
+        _equal_until(evidence, optimizer), [step.passes for step in optimizer.steps[0]]
     )
     if line:
         yield Finding(
@@ -85,9 +87,9 @@ def _unlike_start(evidence: Evidence, one: Compared) -> Result:
         )
         return
     rank = odd_one([tuple(each) for each in befores], evidence.numbers)
-    place = next(p for p in range(len(one.names)) if len({each[p] for each in befores}) > 1)
-    lines = one.each[0].made
-    where = (lines[place] if place < len(lines) else "") or one.each[0].made_at
+    place = next(p for p in range(len(optimizer.names)) if len({each[p] for each in befores}) > 1)
+    lines = optimizer.on_rank[0].made
+    where = (lines[place] if place < len(lines) else "") or optimizer.on_rank[0].made_at
     yield Finding(
         "start",
         f"The weights differ before the first step ({some(names)}), though the ranks combine "
@@ -101,14 +103,16 @@ def _unlike_start(evidence: Evidence, one: Compared) -> Result:
     )
 
 
-def _equal_until(evidence: Evidence, one: Compared) -> list[int]:
+def _equal_until(evidence: Evidence, optimizer: Compared) -> list[int]:
     """The backward passes of each rank after which weights were still equal; all in building."""
     rows = [
         row
         for other in evidence.optimizers
         for row in other.steps
         if len({tuple(step.after) for step in row}) == 1
-        and all(step.passes < first.passes for step, first in zip(row, one.steps[0], strict=True))
+        and all(
+            step.passes < first.passes for step, first in zip(row, optimizer.steps[0], strict=True)
+        )
     ]
     last = max(rows, key=lambda row: row[0].passes, default=())
     return [step.passes for step in last] or [0] * evidence.count
@@ -131,8 +135,8 @@ def _unlike(names: list[str], marks: list[list[int]]) -> list[str]:
 
 def drifted(evidence: Evidence) -> int:
     """The first step after which weights differ, of those that the ranks should keep equal."""
-    for one in evidence.optimizers:
-        for number, row in enumerate(one.steps, 1):
+    for optimizer in evidence.optimizers:
+        for number, row in enumerate(optimizer.steps, 1):
             if len({tuple(step.after) for step in row}) > 1:
                 return number
     return 0
@@ -150,7 +154,9 @@ def others(evidence: Evidence) -> Result:
         first = row[0]
         if first.trains or len({each.checksum for each in row}) == 1:
             continue
-        if first.steps and (drifted(evidence) or any(one.own_parts for one in evidence.optimizers)):
+        if first.steps and (
+            drifted(evidence) or any(optimizer.own_parts for optimizer in evidence.optimizers)
+        ):
             continue
         marks = [each.checksum for each in row]
         when = f", first after step {first.steps}," if first.steps else ""

@@ -23,11 +23,11 @@ def taken(evidence: Evidence) -> Result:
     if not evidence.is_tied or not evidence.steps:
         yield Row(table.STEPS, NOT_SEEN, evidence.why_untied)
         return
-    for one in evidence.optimizers:
-        if one.skip:
-            number, place = one.skip
+    for optimizer in evidence.optimizers:
+        if optimizer.skip:
+            number, place = optimizer.skip
             rank = evidence.numbers[place]
-            other = one.each[0 if place else 1].watched
+            other = optimizer.on_rank[0 if place else 1].watched
             line = other[min(number, len(other)) - 1].line
             yield Row(table.STEPS, DIFFERS, f"rank {rank} leaves out step {number}")
             yield Finding(
@@ -47,8 +47,8 @@ def taken(evidence: Evidence) -> Result:
 def finite(evidence: Evidence) -> Result:
     """Are all gradients finite?"""
     looked = False
-    for one in evidence.optimizers:
-        for number, row in enumerate(one.steps, 1):
+    for optimizer in evidence.optimizers:
+        for number, row in enumerate(optimizer.steps, 1):
             looked = True
             bad = [
                 any(p.loss is not None and not math.isfinite(p.loss) for p in step.latest)
@@ -91,22 +91,22 @@ def weights(evidence: Evidence) -> Result:
         yield Row(table.AFTER, NOT_SEEN, why_no_gradients(evidence))
         return
     if evidence.averages_weights:
-        meets = next(one.meets for one in evidence.optimizers if one.meets)
+        meets = next(optimizer.meets for optimizer in evidence.optimizers if optimizer.meets)
         yield Row(table.AFTER, EQUAL, f"the ranks average them, first before step {meets[0]}")
         return
     if not evidence.is_tied:
         yield Row(table.AFTER, NOT_SEEN, "nothing was seen that ties the ranks")
         return
-    for one in evidence.optimizers:
-        for number, row in enumerate(one.steps, 1):
-            if names := _apart(one, row):
+    for optimizer in evidence.optimizers:
+        for number, row in enumerate(optimizer.steps, 1):
+            if names := _apart(optimizer, row):
                 yield Row(table.AFTER, DIFFERS, f"since step {number}: {names}")
-                yield _drift(evidence, one, number, names)
+                yield _drift(evidence, optimizer, number, names)
                 return
     yield Row(table.AFTER, EQUAL, f"in all {words.plural(evidence.steps, 'step')}")
 
 
-def _apart(one: Compared, row: tuple) -> str:
+def _apart(optimizer: Compared, row: tuple) -> str:
     marks = list(zip(*[step.after for step in row], strict=True))
     places = [place for place, each in enumerate(marks) if len(set(each)) > 1]
     norms = list(zip(*[step.norms for step in row], strict=False))
@@ -114,12 +114,12 @@ def _apart(one: Compared, row: tuple) -> str:
         place for place, each in enumerate(norms)
         if place not in places and max(each) - min(each) > EXACT * max(map(abs, each))
     ]  # fmt: skip
-    return some([one.names[place] for place in places if place not in one.own_parts])
+    return some([optimizer.names[place] for place in places if place not in optimizer.own_parts])
 
 
-def _drift(evidence: Evidence, one: Compared, number: int, names: str) -> Finding:
-    row = one.steps[number - 1]
-    before = one.steps[number - 2] if number > 1 else None
+def _drift(evidence: Evidence, optimizer: Compared, number: int, names: str) -> Finding:
+    row = optimizer.steps[number - 1]
+    before = optimizer.steps[number - 2] if number > 1 else None
     equal_before = len({tuple(step.before) for step in row}) == 1
     line, ranks = "", []
     if before and not equal_before:
@@ -156,7 +156,7 @@ def _drift(evidence: Evidence, one: Compared, number: int, names: str) -> Findin
 def buffers(evidence: Evidence) -> Result:
     """Are the buffers equal when a step begins, where they are saved or used to evaluate?"""
     wraps = [each for rank in evidence.ranks for each in rank.wrapped]
-    rows = [row for one in evidence.optimizers for row in one.steps]
+    rows = evidence.step_rows
     marks = [[p.buffers for step in row for p in step.latest[:1]] for row in rows]
     marks = [each for each in marks if len(each) == evidence.count and any(each)]
     if any(each.buffers for each in wraps) and not marks:
