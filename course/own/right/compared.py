@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from course.own.numbers.record import Optimizer, Step
-from course.own.right.thresholds import DISTINCT, EXACT, HALF, NEAR
+from course.own.right.thresholds import DISTINCT, EXACT, MAJORITY, ROUNDING_16_BIT
 
 MEAN, OWN, APART, OTHER, NONE, BROKEN = "mean", "own", "apart", "other", "none", "not finite"
 
@@ -54,10 +54,10 @@ def kind(own: np.ndarray, now: np.ndarray) -> Kind:
     multiples = [multiple(each, mean) for each in now]
     factors, residuals = zip(*multiples, strict=True)
     if np.abs(now - now[0]).max() <= EXACT * np.abs(now).max():
-        name = MEAN if residuals[0] < NEAR and now.any() else OTHER
+        name = MEAN if residuals[0] < ROUNDING_16_BIT and now.any() else OTHER
         return Kind(name, factors, residuals, distinct)
     multiples = [multiple(each, mine) for each, mine in zip(now, own, strict=True)]
-    if distinct and all(residual < NEAR for _, residual in multiples):
+    if distinct and all(residual < ROUNDING_16_BIT for _, residual in multiples):
         return Kind(OWN, tuple(factor for factor, _ in multiples), residuals, distinct)
     return Kind(APART, factors, residuals, distinct)
 
@@ -160,7 +160,7 @@ class Compared:
         for place in range(len(self.names)):
             kinds = [each.used[place] for each in self.kinds if each.used[place].name != NONE]
             fitting = [each for each in kinds if each.name == name and each.distinct]
-            if len(fitting) > HALF * len(kinds):
+            if len(fitting) > MAJORITY * len(kinds):
                 found.append(place)
         return found
 

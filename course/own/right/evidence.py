@@ -5,7 +5,7 @@ from functools import cached_property
 
 from course.own.numbers.record import Iteration, Optimizer, Pass, Rank, Step
 from course.own.right.compared import MEAN, OTHER, Compared, Kind
-from course.own.right.thresholds import HALF
+from course.own.right.thresholds import MAJORITY
 
 
 class Evidence:
@@ -61,7 +61,7 @@ class Evidence:
             for optimizer in self.optimizers
             for step in optimizer.on_rank[0].watched
         )
-        if not first.wrapped and first.sends.get("forward", 0) > HALF * max(1, passes):
+        if not first.wrapped and first.sends.get("forward", 0) > MAJORITY * max(1, passes):
             return "the ranks talk while they compute forward, as if each had a part of the model"
         if len({len(rank.optimizers) for rank in self.ranks}) > 1 or (
             len(self.optimizers) < len(first.optimizers)

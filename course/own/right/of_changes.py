@@ -10,7 +10,7 @@ from course.own.right.compared import APART, BROKEN, MEAN, NONE, OTHER, OWN, Com
 from course.own.right.evidence import Evidence
 from course.own.right.of_gradients import why_no_gradients
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
-from course.own.right.thresholds import EXACT, FACTOR, HALF, NEAR, TINY
+from course.own.right.thresholds import EXACT, FACTOR, MAJORITY, ROUNDING_16_BIT, ROUNDING_OF_ZERO
 
 Result = Iterator[Finding | Row]
 
@@ -34,7 +34,7 @@ def between(evidence: Evidence) -> Result:
 
 def _early_clip(evidence: Evidence, optimizer: Compared) -> Finding | None:
     lines = [step.early_clip for row in optimizer.steps for step in row]
-    if sum(map(bool, lines)) <= HALF * max(1, len(lines)):
+    if sum(map(bool, lines)) <= MAJORITY * max(1, len(lines)):
         return None
     where = next(filter(None, lines))
     return Finding(
@@ -62,7 +62,7 @@ def _clips_before(evidence: Evidence, optimizer: Compared) -> Finding | None:
             changed += any(
                 used[p].name == OTHER or abs(used[p].factor - 1) > FACTOR for p in places
             )
-    if not changed or changed <= HALF * clipped:
+    if not changed or changed <= MAJORITY * clipped:
         return None
     return Finding(
         "clip",
@@ -84,7 +84,7 @@ def _hooks_clip(evidence: Evidence, optimizer: Compared) -> Finding | None:
         looked += bool(hooked)
         if _clips(list(hooked.values())):
             clipped.append((number, hooked))
-    if not clipped or len(clipped) <= HALF * looked:
+    if not clipped or len(clipped) <= MAJORITY * looked:
         return None
     number, hooked = clipped[0]
     changed = [place for place, (_, old, new) in hooked.items() if not np.array_equal(old, new)]
@@ -112,7 +112,7 @@ def _clips(hooked: Sequence[tuple[str, np.ndarray, np.ndarray]]) -> bool:
     factors = []
     for _, before, after in hooked:
         sizes = np.abs(before)
-        places = (sizes > TINY * sizes.max(1, keepdims=True)).all(0)
+        places = (sizes > ROUNDING_OF_ZERO * sizes.max(1, keepdims=True)).all(0)
         if not (np.isfinite(before).all() and np.isfinite(after).all()):
             return False
         if np.ptp(after, 0).max() <= EXACT * np.abs(after).max():
@@ -140,7 +140,7 @@ def _changed(evidence: Evidence, optimizer: Compared) -> Finding | None:
         ranks = _who(apart, first, used, evidence.count)
         if ranks and (averaged or _others_have_the_mean(apart, used)):
             found.append((number, ranks))
-    if len(found) < 2 or len(found) <= HALF * looked:
+    if len(found) < 2 or len(found) <= MAJORITY * looked:
         return None
     number, ranks = found[0]
     rank = evidence.numbers[ranks[0]] if len(ranks) == 1 else None
@@ -178,7 +178,7 @@ def _who(places: list[int], first: list[Kind], used: list[Kind], count: int) -> 
         now, then = used[place], first[place]
         for rank in range(count):
             begun = then.factors[rank] if then.name == MEAN else 1.0
-            if now.residuals[rank] > NEAR or abs(now.factors[rank] - begun) > FACTOR:
+            if now.residuals[rank] > ROUNDING_16_BIT or abs(now.factors[rank] - begun) > FACTOR:
                 wrong.add(rank)
     return sorted(wrong) if len(wrong) < count or count == 2 else list(range(count))
 
@@ -186,7 +186,7 @@ def _who(places: list[int], first: list[Kind], used: list[Kind], count: int) -> 
 def _others_have_the_mean(places: list[int], used: list[Kind]) -> bool:
     """Whether at least one rank uses the mean, so that the ranks do average."""
     return all(
-        any(r <= NEAR and abs(f - 1) <= FACTOR
+        any(r <= ROUNDING_16_BIT and abs(f - 1) <= FACTOR
             for r, f in zip(used[p].residuals, used[p].factors, strict=True))
         for p in places
     )  # fmt: skip
@@ -201,7 +201,7 @@ def _shards_scaled(evidence: Evidence) -> Finding | None:
                 unlike += 1
                 numbers.append(number)
                 lines += [line for step in optimizer.steps[number - 1] for line in step.clips]
-        if unlike > 1 and unlike > HALF * len(optimizer.shard_factors):
+        if unlike > 1 and unlike > MAJORITY * len(optimizer.shard_factors):
             where = next(iter(lines), optimizer.steps[numbers[0] - 1][0].line)
             return Finding(
                 "clip",

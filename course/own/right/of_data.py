@@ -8,7 +8,7 @@ from course.own.numbers.record import Iteration
 from course.own.right import table
 from course.own.right.evidence import Evidence
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
-from course.own.right.thresholds import HALF, OFTEN, SAME
+from course.own.right.thresholds import MAJORITY, OFTEN, SAME
 
 Result = Iterator[Finding | Row]
 
@@ -38,7 +38,7 @@ def _same(evidence: Evidence, first: int, second: int) -> tuple[float, int]:
     same = looked = 0
     for row in evidence.step_rows:
         ours, theirs = ([r for each in row[p].latest for r in each.rows] for p in (first, second))
-        if not ours or not theirs or len(set(ours)) <= HALF * len(ours):
+        if not ours or not theirs or len(set(ours)) <= MAJORITY * len(ours):
             continue
         common = sum((Counter(ours) & Counter(theirs)).values())
         looked += 1

@@ -8,7 +8,7 @@ from course.own.numbers.record import Iteration
 from course.own.right import table
 from course.own.right.evidence import Evidence
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
-from course.own.right.thresholds import HALF
+from course.own.right.thresholds import MAJORITY
 
 Result = Iterator[Finding | Row]
 ACCELERATE = "accelerate"
@@ -87,7 +87,7 @@ def _not_added_up(evidence: Evidence, by_rank: Sequence[list[Iteration]]) -> Fin
     if any(iteration.messages for row in rows for iteration in row):
         return None
     writers = [rank.rank for rank in evidence.ranks if rank.written]
-    if not found or len(found) <= HALF * len(rows) or len(writers) > 1:
+    if not found or len(found) <= MAJORITY * len(rows) or len(writers) > 1:
         return None
     rank = found[0].rank
     return Finding(

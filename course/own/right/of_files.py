@@ -7,7 +7,7 @@ from course.own.finding import Finding
 from course.own.right import table
 from course.own.right.evidence import Evidence
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
-from course.own.right.thresholds import HALF
+from course.own.right.thresholds import MAJORITY
 
 Result = Iterator[Finding | Row]
 
@@ -47,7 +47,7 @@ def noise(evidence: Evidence) -> Result:
     same = [each for each in drawn if len(set(each)) == 1]
     if not drawn:
         yield Row(table.NOISE, NOT_SEEN, "no model drew random numbers on the CPU")
-    elif len(same) <= HALF * len(drawn):
+    elif len(same) <= MAJORITY * len(drawn):
         yield Row(table.NOISE, DIFFERS, "each rank draws its own")
     else:
         yield Row(table.NOISE, EQUAL, "the ranks draw the same, such as for dropout")

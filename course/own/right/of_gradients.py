@@ -9,7 +9,7 @@ from course.own.right import table
 from course.own.right.compared import MEAN, OTHER, OWN, Compared
 from course.own.right.evidence import Evidence
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
-from course.own.right.thresholds import HALF
+from course.own.right.thresholds import MAJORITY
 
 Result = Iterator[Finding | Row]
 
@@ -95,7 +95,7 @@ def _not_waited_for(evidence: Evidence) -> str:
         return ""
     for optimizer in evidence.optimizers:
         lines = [row[0].pending for row in optimizer.steps]
-        if sum(map(bool, lines)) > HALF * len(lines):
+        if sum(map(bool, lines)) > MAJORITY * len(lines):
             return next(filter(None, lines))
     return ""
 
@@ -211,9 +211,11 @@ def zeroed(evidence: Evidence) -> Result:
             looked = True
             dirty.append({
                 place for place, step in enumerate(row)
-                if sum(not each for each in step.clean) > HALF * max(1, sum(step.got))
+                if sum(not each for each in step.clean) > MAJORITY * max(1, sum(step.got))
             })  # fmt: skip
-        ranks = [p for p in range(evidence.count) if sum(p in d for d in dirty) > HALF * len(dirty)]
+        ranks = [
+            p for p in range(evidence.count) if sum(p in d for d in dirty) > MAJORITY * len(dirty)
+        ]
         if ranks:
             one_rank = evidence.numbers[ranks[0]] if len(ranks) == 1 else None
             on = "" if one_rank is None else f" on rank {one_rank}"

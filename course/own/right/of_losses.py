@@ -8,7 +8,7 @@ from course.own.right import table
 from course.own.right.compared import MEAN, OTHER, Compared
 from course.own.right.evidence import Evidence
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
-from course.own.right.thresholds import FACTOR, HALF, UNEVEN
+from course.own.right.thresholds import FACTOR, MAJORITY, UNEVEN
 
 Result = Iterator[Finding | Row]
 UNREAD = "the losses could not be read, or their parts do not agree"
@@ -36,11 +36,11 @@ def targets(evidence: Evidence) -> Result:
     several = evidence.loader() is not None
     weights = [(n, _weights(row, several)) for n, row in enumerate(optimizer.steps, 1)]
     weights = [(n, each) for n, each in weights if each]
-    if len(weights) <= HALF * len(optimizer.steps):
+    if len(weights) <= MAJORITY * len(optimizer.steps):
         yield Row(table.TARGET, NOT_SEEN, UNREAD)
         return
     uneven = [(n, each) for n, each in weights if _times(each) > UNEVEN]
-    if len(uneven) <= HALF * len(weights):
+    if len(uneven) <= MAJORITY * len(weights):
         yield Row(table.TARGET, EQUAL, "as much on each rank and in each pass")
         return
     number, each = uneven[0]

@@ -17,7 +17,7 @@ from course.own.right.compared import OWN, Compared, multiple
 from course.own.right.evidence import Evidence
 from course.own.right.of_losses import near
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
-from course.own.right.thresholds import CLOSER, NEAR, TINY, UNEVEN
+from course.own.right.thresholds import CLOSER, ROUNDING_16_BIT, ROUNDING_OF_ZERO, UNEVEN
 
 STEPS = 2  # that are watched: the first one is judged
 
@@ -111,7 +111,7 @@ class _Pair:
         scale, residual = multiple(mean, self._one)
         if found := self._mean_of_means(mean, residual):
             return found
-        if residual > NEAR:
+        if residual > ROUNDING_16_BIT:
             return not_compared(self._why_apart(residual))
         return self._used_against(scale)
 
@@ -128,7 +128,7 @@ class _Pair:
         weighted = np.average(self._own, axis=0, weights=terms)
         _, exact = multiple(weighted, self._one)
         _, used = multiple(self._used[0], mean)
-        if exact > NEAR or used > NEAR or exact > residual / CLOSER:
+        if exact > ROUNDING_16_BIT or used > ROUNDING_16_BIT or exact > residual / CLOSER:
             return None
         counts = ", ".join(
             f"rank {r}: {n}" for r, n in zip(self._evidence.numbers, terms, strict=True)
@@ -175,7 +175,7 @@ class _Pair:
     def _used_against(self, scale: float) -> Outcome:
         """Compare what the ranks use, where their own gradients fit those of one process."""
         differences = self._differences()
-        apart = [each for each in differences if each.difference > NEAR]
+        apart = [each for each in differences if each.difference > ROUNDING_16_BIT]
         most = max(each.difference for each in differences)
         if not apart:
             says = f"the same gradients, up to {most:.0e} of their size{self._second_step()}"
@@ -261,7 +261,7 @@ class _Pair:
             self._ranks.names, self._ranks.parts(self._used), self._ranks.parts(self._one),
             strict=True,
         )  # fmt: skip
-        least = TINY * float(np.abs(self._one).max())
+        least = ROUNDING_OF_ZERO * float(np.abs(self._one).max())
         found = []
         for name, used, one in parts:
             size = float(np.linalg.norm(one))

@@ -8,7 +8,7 @@ from course.own.right import table
 from course.own.right.compared import Compared
 from course.own.right.evidence import Evidence
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
-from course.own.right.thresholds import ALIVE, HALF
+from course.own.right.thresholds import ALIVE, MAJORITY
 
 Result = Iterator[Finding | Row]
 
@@ -35,7 +35,7 @@ def loose(evidence: Evidence) -> Result:
     alive = [each for each in rank.loose if each.passes >= ALIVE]
     alive = [each for each in alive if each.missing < each.of]  # else its model is not trained
     late = [each for each in alive if each.late]
-    few = [each for each in alive if each.missing <= HALF * each.of]
+    few = [each for each in alive if each.missing <= MAJORITY * each.of]
     if found := late or few:
         names = ", ".join(f"`{each.name}`" for each in found[:3])
         where = found[0].made_at or evidence.optimizers[0].on_rank[0].made_at

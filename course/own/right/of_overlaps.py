@@ -14,7 +14,7 @@ from course.own.finding import Finding
 from course.own.numbers.choosing import is_chosen
 from course.own.numbers.record import Iteration
 from course.own.right.evidence import Evidence
-from course.own.right.thresholds import ENOUGH, HALF, MANY, REPEATS, SAME, TOGETHER
+from course.own.right.thresholds import BY_CHANCE, ENOUGH, MAJORITY, MANY, REPEATS, SAME, TOGETHER
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def own_order(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
         if all(map(_is_known, each)) and _is_shared_out(each)
     ]
     alike = [each for each in passes if _is_by_chance(each)]
-    if not evidence.is_tied or len(alike) <= HALF * len(passes):
+    if not evidence.is_tied or len(alike) <= MAJORITY * len(passes):
         return None
     first, second = alike[0][:2]
     share = common(first, second).share
@@ -102,7 +102,7 @@ def _is_by_chance(each: Sequence[Iteration]) -> bool:
     found = [common(*pair) for pair in combinations(each, 2)]
     share = sum(one.share for one in found) / len(found)
     chance = 1 / len(each)
-    return abs(share - chance) < HALF * chance and all(
+    return abs(share - chance) < BY_CHANCE * chance and all(
         one.is_drawn_once and not one.is_in_step for one in found
     )
 
@@ -137,4 +137,4 @@ def _is_aligned(first: Iteration, second: Iteration) -> bool:
     """Whether both have the same batches: each may go on with a part of them."""
     pairs = list(zip(first.rows, second.rows, strict=False))
     same = sum(set(ours) == set(theirs) for ours, theirs in pairs)
-    return same > HALF * len(pairs)
+    return same > MAJORITY * len(pairs)

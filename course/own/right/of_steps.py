@@ -13,7 +13,7 @@ from course.own.right.compared import Compared
 from course.own.right.evidence import Evidence, listed, odd_one
 from course.own.right.of_gradients import why_no_gradients
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
-from course.own.right.thresholds import EXACT, HALF
+from course.own.right.thresholds import EXACT, MAJORITY
 
 Result = Iterator[Finding | Row]
 
@@ -168,7 +168,7 @@ def buffers(evidence: Evidence) -> Result:
         )
         return
     apart = [each for each in marks if len(set(each)) > 1]
-    if len(apart) <= HALF * len(marks):
+    if len(apart) <= MAJORITY * len(marks):
         yield Row(table.BUFFERS, EQUAL, "when a step begins")
         return
     yield Row(table.BUFFERS, DIFFERS, "when a step begins")
