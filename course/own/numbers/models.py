@@ -56,8 +56,8 @@ class Models:
         self.roots: dict[int, Root] = {}
         self.names: dict[int, str] = {}
         self.made: dict[int, str] = {}
-        self.others: dict[int, Other] = {}  # that were called without gradients
-        self.first_weights: dict[int, int] = {}  # of these
+        self.others: dict[int, Other] = {}  # models that were called without gradients
+        self.first_weights: dict[int, int] = {}  # the identity of each such model's first weight
         self.pass_ = Pass()  # what is known of the next backward pass
         self.in_backward = False
         self._depth = 0
@@ -86,7 +86,7 @@ class Models:
             root.modules, root.parameters, root.buffers = [], {}, []
 
     def remove(self) -> None:
-        """End."""
+        """End the search for models."""
         self._look_away()
 
     def _look_out(self) -> None:
@@ -104,17 +104,17 @@ class Models:
         return self._depth > 0
 
     def name(self, parameter: nn.Parameter) -> str:
-        """Its name in its model; "" if no model has been seen that has it."""
+        """The parameter's name in its model; "" if no model has been seen that has it."""
         return self.names.get(id(parameter), "")
 
     def made_at(self, parameter: nn.Parameter) -> str:
-        """The line at which it was made; "" if that was not seen."""
+        """The line at which the parameter was made; "" if that was not seen."""
         return self.made.get(id(parameter), "")
 
     # -- how models are made -----------------------------------------------------------------------
 
     def parameters(self) -> Iterator[nn.Parameter]:
-        """Those of all models, if there may be new ones since this was asked last."""
+        """The parameters of all models, if there may be new ones since the last call."""
         roots, self._grew = list(self.roots.values()) if self._grew else [], False
         for root in roots:
             if (module := root.module()) is not None:

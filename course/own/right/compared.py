@@ -30,7 +30,7 @@ class Kind:
 
     @property
     def factor(self) -> float:
-        """That of the first rank."""
+        """The first rank's factor."""
         return self.factors[0] if self.factors else 1.0
 
 
@@ -94,7 +94,7 @@ class Compared:
 
     @property
     def names(self) -> list[str]:
-        """Of its parameters."""
+        """The names of its parameters."""
         plain = self.on_rank[0].names
         return [name or f"parameter {place}" for place, name in enumerate(plain)]
 
@@ -121,7 +121,7 @@ class Compared:
 
     @cached_property
     def whole(self) -> list[tuple[int, tuple[Step, ...]]]:
-        """Those whose gradients were looked at, with their numbers."""
+        """The steps whose gradients were looked at, with their numbers."""
         return [
             (number, row)
             for number, row in enumerate(self.steps, 1)
@@ -129,7 +129,7 @@ class Compared:
         ]
 
     def parts(self, flat: np.ndarray) -> Iterator[np.ndarray]:
-        """What is of each parameter, in samples of all of them."""
+        """The samples of each parameter, out of those of all of them."""
         counts = self.on_rank[0].counts
         for start, end in pairwise(np.cumsum([0, *counts])):
             yield flat[..., start:end]
@@ -181,7 +181,7 @@ class Compared:
 
     @cached_property
     def own_parts(self) -> set[int]:
-        """Those that also use each rank's own gradient: a rank has a part of its own there.
+        """The unlike parameters whose gradients are each rank's own: each has another part of them.
 
         A classifier with very many classes is divided like that, and so are experts.
         """
@@ -194,7 +194,7 @@ class Compared:
 
     @cached_property
     def meets(self) -> list[int]:
-        """The steps before which weights became equal that were not: the ranks average those."""
+        """The steps before which unequal weights became equal: the ranks average their weights."""
         found = []
         for number, (last, now) in enumerate(zip(self.steps, self.steps[1:], strict=False), 2):
             apart = len({tuple(step.after) for step in last}) > 1
@@ -203,7 +203,7 @@ class Compared:
         return found
 
     def hooked(self, row: Sequence[Step]) -> dict[int, tuple[str, np.ndarray, np.ndarray]]:
-        """Of each parameter with a hook of the script's: its line, the gradients before and after.
+        """For each parameter with a hook of the script's: its line, the gradients before and after.
 
         Each array has a row for each rank. On a rank without such a hook both are 1.
         """
@@ -221,7 +221,7 @@ class Compared:
 
     @cached_property
     def shard_factors(self) -> list[tuple[int, list[float]]]:
-        """By what each rank has scaled its shard of the gradients, in the steps looked at."""
+        """The factor by which each rank scaled its shard of the gradients in each step."""
         return [
             (number, [step.scale for step in row])
             for number, row in enumerate(self.steps, 1)

@@ -18,7 +18,7 @@ class Evidence:
 
     @cached_property
     def optimizers(self) -> list[Compared]:
-        """Those that all ranks have alike."""
+        """The optimizers that all ranks have alike."""
         found = []
         for number, on_rank in enumerate(zip(*[r.optimizers for r in self.ranks], strict=False)):
             if len({_form(optimizer) for optimizer in on_rank}) == 1:

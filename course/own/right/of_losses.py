@@ -108,7 +108,7 @@ def _times(weights: list[list[float]]) -> float:
 
 
 def _weight(each: Pass) -> float:
-    """Of a target; 0 if the loss was not read, or has several parts."""
+    """What a target counts; 0 if the loss was not read, or has several parts."""
     if not each.parts or len(each.parts) > 1 or not each.parts[0].terms:
         return 0.0
     return each.parts[0].weight

@@ -72,7 +72,7 @@ def of(ranks: Sequence[Rank], alone: Rank) -> Outcome:
 
 
 def not_compared(why: str) -> Outcome:
-    """Nothing can be said, and why."""
+    """The outcome where nothing can be said, and why."""
     return Outcome(Row(table.ONE, NOT_SEEN, f"not compared: {why}"))
 
 
@@ -96,7 +96,7 @@ class _Pair:
         return used, one.samples((self._of_one.watched[number],), self._place)[0]
 
     def outcome(self) -> Outcome:
-        """What comes of it."""
+        """What comes of the comparison."""
         mean = self._own.mean(0)
         if not all(np.isfinite(each).all() for each in (self._own, self._used, self._one)):
             return not_compared("the gradients of the first step are not finite")
@@ -256,7 +256,7 @@ class _Pair:
     # -- each parameter ----------------------------------------------------------------------------
 
     def _differences(self) -> list[Difference]:
-        """Of each parameter whose gradient is more than what rounding leaves."""
+        """The difference of each parameter whose gradient is more than what rounding leaves."""
         parts = zip(
             self._ranks.names, self._ranks.parts(self._used), self._ranks.parts(self._one),
             strict=True,

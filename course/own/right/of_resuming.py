@@ -62,7 +62,7 @@ def _parts(optimizer: Compared) -> bool:
 
 
 def _other_steps(evidence: Evidence) -> Finding | None:
-    """The ranks' files, of which they take up an optimizer's state, are of different steps."""
+    """The ranks take up an optimizer's state from files of different steps."""
     if not all(each.restored for optimizer in evidence.optimizers for each in optimizer.on_rank):
         return None
     each = [_of_training(rank.loads) for rank in evidence.ranks]
@@ -85,7 +85,7 @@ def _other_steps(evidence: Evidence) -> Finding | None:
 
 
 def _of_training(loads: list[Load]) -> list[Load]:
-    """Those before the first step in which an optimizer's state is."""
+    """The files read before the first step that have an optimizer's state."""
     return [each for each in loads if each.optimizer and not each.passes]
 
 

@@ -15,7 +15,7 @@ Result = Iterator[Finding | Row]
 
 
 def weights(evidence: Evidence) -> Result:
-    """Are they equal at the start, where something ties the ranks?"""
+    """Are the weights equal at the start, where something ties the ranks?"""
     if evidence.is_split:
         yield Row(table.START, NOT_SEEN, evidence.is_split)
         return
@@ -104,7 +104,7 @@ def _unlike_start(evidence: Evidence, optimizer: Compared) -> Result:
 
 
 def _equal_until(evidence: Evidence, optimizer: Compared) -> list[int]:
-    """The backward passes of each rank after which weights were still equal; all in building."""
+    """How many backward passes each rank had made when weights were last equal; 0 if never."""
     rows = [
         row
         for other in evidence.optimizers
@@ -179,7 +179,7 @@ def others(evidence: Evidence) -> Result:
 
 
 def _called_alike(evidence: Evidence) -> list[list[Other]]:
-    """Those that all ranks first called at the same line after the same step."""
+    """The models that all ranks first called at the same line after the same step."""
     by_rank = []
     for rank in evidence.ranks:
         found: dict[tuple, Other] = {}

@@ -96,7 +96,7 @@ def of(ranks: Sequence[Rank]) -> Verdict:
 
 
 def _causes(findings: list[Finding]) -> list[Finding]:
-    """Without what another finding explains."""
+    """The findings that no other finding explains."""
     what = {each.what for each in findings}
     gone = {"drift"} if what & set(PARTS_WEIGHTS) else set()
     for cause, consequences in NEEDS_AVERAGES.items():
@@ -105,7 +105,7 @@ def _causes(findings: list[Finding]) -> list[Finding]:
 
 
 def _place(finding: Finding) -> tuple[bool, int]:
-    """Where it comes: a rate that differs later is no cause of what was there before."""
+    """A finding's place: a rate that differs later is no cause of what was there before."""
     place = list(KNOWN).index(finding.what)
     if finding.what == "learning rate" and (finding.step or 1) > 1:
         place = list(KNOWN).index("skipped step")

@@ -16,7 +16,7 @@ from course.own.right.verdict import Verdict
 
 
 def state(found: Verdict, row: str) -> str:
-    """Of a row of the table."""
+    """The state of a row of the table."""
     return next(each.state for each in found.rows if each.row == row)
 
 
