@@ -19,7 +19,7 @@ def is_chosen(value: int, one_in: int) -> bool:
 
 
 def choose(going: Iteration, values: Iterable[int]) -> None:
-    """Add those of a batch; once they are too many, fewer are chosen of all."""
+    """Add the chosen samples of a batch; once they are too many, fewer are chosen of all."""
     going.chosen += [(each, going.given) for each in values if is_chosen(each, going.one_in)]
     while len(going.chosen) > MOST and going.one_in < RAREST:
         going.one_in *= 2

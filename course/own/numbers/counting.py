@@ -51,7 +51,7 @@ class Counts:
 
 
 def counts(frame: FrameType | None, is_own: Callable[[CodeType], bool]) -> Counts | None:
-    """Those of the innermost function of the script, from a frame outwards."""
+    """The counts of the innermost function of the script, from a frame outwards."""
     frames = []
     while frame is not None:
         frames += [frame] if is_own(frame.f_code) else []

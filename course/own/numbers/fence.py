@@ -23,7 +23,7 @@ class Fence:
         return os.getpid() == self.process and threading.get_ident() == self._thread
 
     def around(self, name: str) -> "_Look":
-        """To be entered around a look of this name."""
+        """A context to enter around a look of this name."""
         return _Look(name, self._unseen)
 
 

@@ -47,7 +47,7 @@ class Files:
         sys.addaudithook(self._event)  # it cannot be taken away, and costs little
 
     def remove(self) -> None:
-        """End."""
+        """End the watch."""
         self._active = False
 
     def _event(self, event: str, args: tuple) -> None:

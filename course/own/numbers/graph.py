@@ -38,7 +38,7 @@ class Reduction:
 
 
 def reductions(root: Tensor, hold: Callable[[object], None]) -> list[Reduction] | None:
-    """Those of a loss, whose factors are there after the backward pass; None if unreadable.
+    """A loss's reductions, whose factors are there after the backward pass; None if unreadable.
 
     `hold` gets the handles of hooks, to be removed after the pass.
     """
@@ -66,7 +66,7 @@ def reductions(root: Tensor, hold: Callable[[object], None]) -> list[Reduction] 
 
 
 def _together(found: list[Reduction]) -> list[Reduction]:
-    """Without the sums that smooth the labels of a cross-entropy: both reduce the same values."""
+    """Put the sums that smooth labels to their cross-entropy: both reduce the same values."""
     sums = {each.of: each for each in found if each.name == "sum" and each.of is not None}
     for each in found:
         if each.name == "NllLoss":

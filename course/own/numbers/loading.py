@@ -205,7 +205,7 @@ class Loading:
         return indices
 
     def _fetch(self, name: str, real: Callable, args: tuple, kwargs: dict) -> object:
-        """In a worker, which this rank has forked: does the data set draw random numbers?"""
+        """Note in a worker that this rank has forked whether the data set draws random numbers."""
         if os.getpid() == self._fence.process or self._fetches >= LOOKED:
             return real(*args, **kwargs)
         self._fetches += 1
@@ -241,7 +241,7 @@ def _states() -> dict[str, int]:
 
 
 def _library() -> str:
-    """Which library has this loader iterated, by the modules on the stack."""
+    """The library that iterates this loader, by the modules on the stack; "" if none does."""
     frame = sys._getframe(1)
     while frame is not None:
         if known := LIBRARIES.get(frame.f_globals.get("__name__", "")):

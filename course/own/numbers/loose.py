@@ -9,7 +9,7 @@ from course.own.numbers.record import Loose, Rank
 
 
 class LooseParameters:
-    """Notes them by identity, and which of them were made after the first optimizer."""
+    """Notes such parameters by identity, and which were made after the first optimizer."""
 
     def __init__(self, report: Rank, models: Models) -> None:
         self._report, self._models = report, models
@@ -21,7 +21,7 @@ class LooseParameters:
         self._born = self._born or len(self._models.made)
 
     def got(self, parameter: nn.Parameter, placed: Set[int]) -> None:
-        """One has got a gradient; `placed` are the parameters that optimizers have."""
+        """A parameter has got a gradient; `placed` are the parameters that optimizers have."""
         known = self._known.get(id(parameter)) or self._describe(id(parameter), placed)
         if known is not None:
             known.passes += 1

@@ -17,14 +17,13 @@ from torch.nn.modules.module import (
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.hooks import RemovableHandle
 
-from course.own.numbers import sampling
+from course.own.numbers import module_state, sampling
 from course.own.numbers.fence import Fence
 from course.own.numbers.record import Other, Pass, Rank, Wrapped
 from course.own.watch import samples
 from course.own.watch.lines import Lines
 from course.own.watch.module_hook import ModuleHook
 
-PREFIXES = ("module.", "_orig_mod.")
 MADE = 20_000  # parameters whose line is kept
 
 
@@ -57,8 +56,8 @@ class Models:
         self.roots: dict[int, Root] = {}
         self.names: dict[int, str] = {}
         self.made: dict[int, str] = {}
-        self.others: dict[int, Other] = {}  # that were called without gradients
-        self.first_weights: dict[int, int] = {}  # of these
+        self.others: dict[int, Other] = {}  # models that were called without gradients
+        self.first_weights: dict[int, int] = {}  # the identity of each such model's first weight
         self.pass_ = Pass()  # what is known of the next backward pass
         self.in_backward = False
         self._depth = 0
@@ -87,7 +86,7 @@ class Models:
             root.modules, root.parameters, root.buffers = [], {}, []
 
     def remove(self) -> None:
-        """End."""
+        """End the search for models."""
         self._look_away()
 
     def _look_out(self) -> None:
@@ -105,17 +104,17 @@ class Models:
         return self._depth > 0
 
     def name(self, parameter: nn.Parameter) -> str:
-        """Its name in its model; "" if no model has been seen that has it."""
+        """The parameter's name in its model; "" if no model has been seen that has it."""
         return self.names.get(id(parameter), "")
 
     def made_at(self, parameter: nn.Parameter) -> str:
-        """The line at which it was made; "" if that was not seen."""
+        """The line at which the parameter was made; "" if that was not seen."""
         return self.made.get(id(parameter), "")
 
     # -- how models are made -----------------------------------------------------------------------
 
     def parameters(self) -> Iterator[nn.Parameter]:
-        """Those of all models, if there may be new ones since this was asked last."""
+        """The parameters of all models, if there may be new ones since the last call."""
         roots, self._grew = list(self.roots.values()) if self._grew else [], False
         for root in roots:
             if (module := root.module()) is not None:
@@ -136,10 +135,12 @@ class Models:
             return
         with self._fence.around("weights at start"):
             ddp = args[0]
-            ignored = [_bare(each) for each in getattr(ddp, "parameters_to_ignore", ())]
-            tied = [(n, p) for n, p in _named(ddp) if p.requires_grad and n not in ignored]
+            ignored = [module_state.bare(each) for each in getattr(ddp, "parameters_to_ignore", ())]
+            tied = [
+                (n, p) for n, p in module_state.named(ddp) if p.requires_grad and n not in ignored
+            ]
             names = [each for each, _ in tied]
-            wrapped = Wrapped(self._lines.here(), names, _marks(tied), ignored=ignored)
+            wrapped = Wrapped(self._lines.here(), names, module_state.marks(tied), ignored=ignored)
             wrapped.broadcasts = bool(getattr(ddp, "broadcast_buffers", True))
             wrapped.buffers = len(list(ddp.buffers()))
             self._report.wrapped.append(wrapped)
@@ -155,7 +156,7 @@ class Models:
         if self._depth or self.in_backward or not self._fence.is_ours:
             return
         grad = torch.is_grad_enabled()  # which the fence switches off
-        if self._known(module) or (self._closed and (grad or not _named(module))):
+        if self._known(module) or (self._closed and (grad or not module_state.named(module))):
             return
         with self._fence.around("models"):
             self._root(module)
@@ -172,10 +173,10 @@ class Models:
         self._grew = True
         if not self._closed:
             root.modules = [each for each in module.modules() if each is not module]
-            for name, parameter in _named(module):
+            for name, parameter in module_state.named(module):
                 root.parameters[id(parameter)] = name
                 self.names.setdefault(id(parameter), name)
-            self._report.tensor_parallel |= _is_split(module)
+            self._report.tensor_parallel |= module_state.is_split(module)
             root.buffers = [each for each in module.buffers() if each.is_floating_point()]
         module.register_forward_pre_hook(ModuleHook(self._asks))
         module.register_forward_pre_hook(ModuleHook(self._before), prepend=True, with_kwargs=True)
@@ -221,8 +222,8 @@ class Models:
         pass_, line = self.pass_, self._lines.here()
         if not pass_.called:
             pass_.called = line
-            pass_.modes = _modes(module, root)
-            pass_.precision = _precision(module)
+            pass_.modes = module_state.modes(module, root.modules)
+            pass_.precision = module_state.precision(module)
             with self._fence.around("buffers"):
                 if root.buffers and not getattr(module, "broadcast_buffers", False):
                     marks = [sampling.values(each, 8) for each in root.buffers]
@@ -232,8 +233,8 @@ class Models:
         if not ddp and id(module) in self._inside_ddp:
             pass_.bypassed = pass_.bypassed or line
         if (wrapped := self._wrapped.get(id(module))) and not wrapped.first:
-            tied = [(n, p) for n, p in _named(module) if n in set(wrapped.names)]
-            wrapped.first = _marks(tied)
+            tied = [(n, p) for n, p in module_state.named(module) if n in set(wrapped.names)]
+            wrapped.first = module_state.marks(tied)
         with self._fence.around("samples"):
             pass_.rows += samples.rows((args, kwargs))
 
@@ -241,66 +242,18 @@ class Models:
         if not module.training:
             self._report.evaluated = True
         known = self.others.get(id(module))
-        if known is None and (named := _named(module)) and not _is_sharded(module):
-            mark = zlib.crc32(repr(_marks(named)).encode())
+        if (
+            known is None
+            and (named := module_state.named(module))
+            and not module_state.is_sharded(module)
+        ):
+            mark = zlib.crc32(repr(module_state.marks(named)).encode())
             made = self.made.get(id(named[0][1]), "")
             known = Other(type(module).__name__, self._lines.here(), made, mark, self._steps())
             self.others[id(module)] = known
             self.first_weights[id(module)] = id(named[0][1])
         if known:
             known.calls += 1
-
-
-def _is_split(module: nn.Module) -> bool:
-    """Whether its tensors are split over the ranks, other than by `fully_shard` on one axis."""
-    parts = [each for each in module.parameters() if hasattr(each, "device_mesh")]
-    if not parts:
-        return False
-    fsdp = sys.modules.get("torch.distributed.fsdp")
-    sharded = fsdp and any(isinstance(each, fsdp.FSDPModule) for each in module.modules())
-    return not sharded or any(each.device_mesh.ndim > 1 for each in parts)
-
-
-def _is_sharded(module: nn.Module) -> bool:
-    """Whether this rank has a shard of it, such as of an average of sharded weights."""
-    parts = any(hasattr(each, "device_mesh") for each in module.parameters())
-    return parts or any(type(m).__name__ == "FullyShardedDataParallel" for m in module.modules())
-
-
-def _named(module: nn.Module) -> list[tuple[str, nn.Parameter]]:
-    return [(_bare(name), parameter) for name, parameter in module.named_parameters()]
-
-
-def _bare(name: str) -> str:
-    """A parameter's name without what wrappers put before it."""
-    while name.startswith(PREFIXES):
-        name = name.partition(".")[2]
-    return name
-
-
-def _marks(named: list[tuple[str, nn.Parameter]]) -> list[int]:
-    """A checksum for each weight."""
-    share = sampling.share(len(named))
-    views = [sampling.values(parameter, share) for _, parameter in named]
-    flat = sampling.together(views).cpu().numpy()
-    return sampling.checksums(flat, [view.numel() for view in views])
-
-
-def _modes(module: nn.Module, root: Root) -> str:
-    """Which of its modules are in training mode, in short."""
-    flags = bytes([module.training, *[each.training for each in root.modules]])
-    if len(set(flags)) == 1:
-        return "training" if flags[0] else "evaluation"
-    return f"{sum(flags)} of {len(flags)} modules in training ({zlib.crc32(flags):x})"
-
-
-def _precision(module: nn.Module) -> str:
-    first = next(module.parameters(), None)
-    kind = "" if first is None else str(first.dtype).removeprefix("torch.")
-    device = "cpu" if first is None else first.device.type
-    if torch.is_autocast_enabled(device):
-        kind += f", autocast to {str(torch.get_autocast_dtype(device)).removeprefix('torch.')}"
-    return kind
 
 
 def _generator() -> int:

@@ -52,7 +52,7 @@ class Watched:
     def settle(
         self, name_of: Callable[[nn.Parameter], str], made: Callable[[nn.Parameter], str]
     ) -> None:
-        """Take in its parameters, which may have become more."""
+        """Take in the optimizer's parameters, which may have become more."""
         parameters = [each for group in self.optimizer.param_groups for each in group["params"]]
         if len(parameters) == len(self.parameters):
             return
@@ -85,7 +85,7 @@ class Watched:
         return sampling.together(self.views)
 
     def look_first(self) -> None:
-        """Before the gradients are unscaled, clipped or used."""
+        """Sample the gradients before they are unscaled, clipped or used."""
         if self.first is None and self.is_whole and self.entries:
             self.first = self.gradients()
 
@@ -175,7 +175,7 @@ class Hooked:
         self._handles: list[Any] = []
 
     def add(self, parameters: Iterable[nn.Parameter]) -> None:
-        """See their gradients, too; of those that are frozen, once they are not."""
+        """See the gradients of these parameters, too; of frozen ones, once they are not."""
         for each in parameters:
             known = self._known.get(id(each))
             if known is not None and known() is each:
@@ -187,7 +187,7 @@ class Hooked:
                 self._frozen.append(weakref.ref(each))
 
     def add_thawed(self) -> None:
-        """See the gradients of those that were frozen and no longer are."""
+        """See the gradients of parameters that were frozen and no longer are."""
         frozen, self._frozen = self._frozen, []
         self.add(each for ref in frozen if (each := ref()) is not None)
 

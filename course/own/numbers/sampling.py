@@ -12,12 +12,12 @@ MOST, ALL = 48, 4800  # values of a tensor, and of all tensors of an optimizer
 
 
 def share(parameters: int) -> int:
-    """How many values to look at of each of so many."""
+    """How many values to look at of each tensor, if there are so many."""
     return max(4, min(MOST, ALL // max(1, parameters)))
 
 
 def local(tensor: Tensor) -> Tensor:
-    """A rank's own part of it, where it is a part of a larger one (DTensor)."""
+    """A rank's own part of a tensor, where it is a part of a larger one (DTensor)."""
     if type(tensor) in (Tensor, nn.Parameter):  # mostly, and this is called very often
         return tensor
     own = getattr(tensor, "to_local", None)
@@ -63,12 +63,12 @@ def _places(numbers: int, count: int, device: torch.device) -> Tensor:
 
 
 def together(tensors: Sequence[Tensor]) -> Tensor:
-    """A copy of all of them in one, in 32 bits, still where they are."""
+    """A copy of all values in one tensor, in 32 bits, on the device where they are."""
     return torch.cat(list(tensors)).to(torch.float32) if tensors else torch.zeros(0)
 
 
 def checksums(flat: np.ndarray, counts: Sequence[int]) -> list[int]:
-    """One for each of the parts that follow one another."""
+    """A checksum for each of the parts that follow one another."""
     raw, found, start = memoryview(flat.tobytes()), [], 0
     for count in counts:
         end = start + count * flat.itemsize

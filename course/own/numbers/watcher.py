@@ -60,7 +60,7 @@ class Watcher:
     # -- hooks -------------------------------------------------------------------------------------
 
     def install(self) -> None:
-        """Begin."""
+        """Begin to watch."""
         self._models.install(self._between)
         to_the_end = partial(self._on, self._all)
         self._messages.install(self._between, to_the_end)
@@ -102,7 +102,7 @@ class Watcher:
                 each.views, each.places = [], []
 
     def end(self) -> None:
-        """End all of it."""
+        """End the watch."""
         self.close()
         self._note_others()
         self._models.remove()
@@ -118,7 +118,7 @@ class Watcher:
         return sum(each.report.steps for each in self._optimizers.values())
 
     def _phase(self) -> str:
-        """What goes on, for the count of messages."""
+        """The part of a step that goes on, for the count of messages."""
         models = self._models
         if models.in_backward:
             return "backward"

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from course.own.numbers.record import Optimizer, Step
-from course.own.right.thresholds import DISTINCT, EXACT, HALF, NEAR
+from course.own.right.thresholds import DISTINCT, EXACT, MAJORITY, ROUNDING_16_BIT
 
 MEAN, OWN, APART, OTHER, NONE, BROKEN = "mean", "own", "apart", "other", "none", "not finite"
 
@@ -29,8 +30,16 @@ class Kind:
 
     @property
     def factor(self) -> float:
-        """That of the first rank."""
+        """The first rank's factor."""
         return self.factors[0] if self.factors else 1.0
+
+
+class StepKinds(NamedTuple):
+    """What each parameter's gradient was in a step: `first`, after the last pass, and when used."""
+
+    number: int
+    first: list[Kind]
+    used: list[Kind]
 
 
 def kind(own: np.ndarray, now: np.ndarray) -> Kind:
@@ -45,10 +54,10 @@ def kind(own: np.ndarray, now: np.ndarray) -> Kind:
     multiples = [multiple(each, mean) for each in now]
     factors, residuals = zip(*multiples, strict=True)
     if np.abs(now - now[0]).max() <= EXACT * np.abs(now).max():
-        name = MEAN if residuals[0] < NEAR and now.any() else OTHER
+        name = MEAN if residuals[0] < ROUNDING_16_BIT and now.any() else OTHER
         return Kind(name, factors, residuals, distinct)
     multiples = [multiple(each, mine) for each, mine in zip(now, own, strict=True)]
-    if distinct and all(residual < NEAR for _, residual in multiples):
+    if distinct and all(residual < ROUNDING_16_BIT for _, residual in multiples):
         return Kind(OWN, tuple(factor for factor, _ in multiples), residuals, distinct)
     return Kind(APART, factors, residuals, distinct)
 
@@ -80,13 +89,13 @@ def _hooked(step: Step) -> dict[int, tuple[str, np.ndarray, np.ndarray]]:
 class Compared:
     """An optimizer of the script on all ranks, `number` in the order in which they step."""
 
-    def __init__(self, number: int, each: Sequence[Optimizer], ranks: Sequence[int]) -> None:
-        self.number, self.each, self.ranks = number, each, ranks
+    def __init__(self, number: int, on_rank: Sequence[Optimizer], ranks: Sequence[int]) -> None:
+        self.number, self.on_rank, self.ranks = number, on_rank, ranks
 
     @property
     def names(self) -> list[str]:
-        """Of its parameters."""
-        plain = self.each[0].names
+        """The names of its parameters."""
+        plain = self.on_rank[0].names
         return [name or f"parameter {place}" for place, name in enumerate(plain)]
 
     @cached_property
@@ -96,7 +105,7 @@ class Compared:
         DDP's averages and collectives are the same on all ranks, so they say which steps belong
         together. Ranks that only end earlier have skipped nothing.
         """
-        steps = [each.watched for each in self.each]
+        steps = [each.watched for each in self.on_rank]
         key = "order" if steps[0] and any(step.order for step in steps[0]) else "passes"
         for number, row in enumerate(zip(*steps, strict=False)):
             orders = [getattr(step, key) for step in row]
@@ -107,12 +116,12 @@ class Compared:
     @cached_property
     def steps(self) -> list[tuple[Step, ...]]:
         """The steps that all ranks have taken together."""
-        rows = list(zip(*[each.watched for each in self.each], strict=False))
+        rows = list(zip(*[each.watched for each in self.on_rank], strict=False))
         return rows[: self.skip[0] - 1] if self.skip else rows
 
     @cached_property
     def whole(self) -> list[tuple[int, tuple[Step, ...]]]:
-        """Those whose gradients were looked at, with their numbers."""
+        """The steps whose gradients were looked at, with their numbers."""
         return [
             (number, row)
             for number, row in enumerate(self.steps, 1)
@@ -120,8 +129,8 @@ class Compared:
         ]
 
     def parts(self, flat: np.ndarray) -> Iterator[np.ndarray]:
-        """What is of each parameter, in samples of all of them."""
-        counts = self.each[0].counts
+        """The samples of each parameter, out of those of all of them."""
+        counts = self.on_rank[0].counts
         for start, end in pairwise(np.cumsum([0, *counts])):
             yield flat[..., start:end]
 
@@ -133,8 +142,8 @@ class Compared:
         return found
 
     @cached_property
-    def kinds(self) -> list[tuple[int, list[Kind], list[Kind]]]:
-        """For each whole step, and each parameter: what its gradient was first, and when used."""
+    def kinds(self) -> list[StepKinds]:
+        """What the gradients were in each whole step."""
         found = []
         for number, row in self.whole:
             own = list(self.parts(self.samples(row, "own")))
@@ -142,16 +151,16 @@ class Compared:
             first, used = (
                 [kind(o, n) for o, n in zip(own, place, strict=True)] for place in places
             )
-            found.append((number, first, used))
+            found.append(StepKinds(number, first, used))
         return found
 
     def mostly(self, name: str) -> list[int]:
         """The parameters whose used gradient is of this kind in most steps that it has one in."""
         found = []
         for place in range(len(self.names)):
-            kinds = [used[place] for _, _, used in self.kinds if used[place].name != NONE]
+            kinds = [each.used[place] for each in self.kinds if each.used[place].name != NONE]
             fitting = [each for each in kinds if each.name == name and each.distinct]
-            if len(fitting) > HALF * len(kinds):
+            if len(fitting) > MAJORITY * len(kinds):
                 found.append(place)
         return found
 
@@ -161,7 +170,7 @@ class Compared:
         return [
             place
             for place in range(len(self.names))
-            if any(used[place].name != NONE for _, _, used in self.kinds)
+            if any(each.used[place].name != NONE for each in self.kinds)
         ]
 
     @cached_property
@@ -172,7 +181,7 @@ class Compared:
 
     @cached_property
     def own_parts(self) -> set[int]:
-        """Those that also use each rank's own gradient: a rank has a part of its own there.
+        """The unlike parameters whose gradients are each rank's own: each has another part of them.
 
         A classifier with very many classes is divided like that, and so are experts.
         """
@@ -185,7 +194,7 @@ class Compared:
 
     @cached_property
     def meets(self) -> list[int]:
-        """The steps before which weights became equal that were not: the ranks average those."""
+        """The steps before which unequal weights became equal: the ranks average their weights."""
         found = []
         for number, (last, now) in enumerate(zip(self.steps, self.steps[1:], strict=False), 2):
             apart = len({tuple(step.after) for step in last}) > 1
@@ -194,7 +203,7 @@ class Compared:
         return found
 
     def hooked(self, row: Sequence[Step]) -> dict[int, tuple[str, np.ndarray, np.ndarray]]:
-        """Of each parameter with a hook of the script's: its line, the gradients before and after.
+        """For each parameter with a hook of the script's: its line, the gradients before and after.
 
         Each array has a row for each rank. On a rank without such a hook both are 1.
         """
@@ -212,7 +221,7 @@ class Compared:
 
     @cached_property
     def shard_factors(self) -> list[tuple[int, list[float]]]:
-        """By what each rank has scaled its shard of the gradients, in the steps looked at."""
+        """The factor by which each rank scaled its shard of the gradients in each step."""
         return [
             (number, [step.scale for step in row])
             for number, row in enumerate(self.steps, 1)

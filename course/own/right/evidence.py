@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from course.own.numbers.record import Iteration, Pass, Rank, Step
-from course.own.right.compared import MEAN, OTHER, Compared
-from course.own.right.thresholds import HALF
+from course.own.numbers.record import Iteration, Optimizer, Pass, Rank, Step
+from course.own.right.compared import MEAN, OTHER, Compared, Kind
+from course.own.right.thresholds import MAJORITY
 
 
 class Evidence:
@@ -18,13 +18,27 @@ class Evidence:
 
     @cached_property
     def optimizers(self) -> list[Compared]:
-        """Those that all ranks have alike."""
+        """The optimizers that all ranks have alike."""
         found = []
-        for number, each in enumerate(zip(*[r.optimizers for r in self.ranks], strict=False)):
-            parts = [() if one.sharded else one.counts for one in each]  # shards may be uneven
-            if len({(tuple(one.shapes), *of) for one, of in zip(each, parts, strict=True)}) == 1:
-                found.append(Compared(number, each, self.numbers))
+        for number, on_rank in enumerate(zip(*[r.optimizers for r in self.ranks], strict=False)):
+            if len({_form(optimizer) for optimizer in on_rank}) == 1:
+                found.append(Compared(number, on_rank, self.numbers))
         return found
+
+    @cached_property
+    def step_rows(self) -> list[tuple[Step, ...]]:
+        """The steps of all optimizers, those of all ranks beside one another."""
+        return [row for optimizer in self.optimizers for row in optimizer.steps]
+
+    @cached_property
+    def used(self) -> list[Kind]:
+        """What all gradients were when the optimizers used them."""
+        return [
+            step.used[p]
+            for optimizer in self.optimizers
+            for step in optimizer.kinds
+            for p in optimizer.has
+        ]
 
     @property
     def steps(self) -> int:
@@ -42,8 +56,12 @@ class Evidence:
             return "the layers are split over the ranks"
         if any(rank.sends.get("point") for rank in self.ranks) and not first.wrapped:
             return "the ranks pass on activations, as in a pipeline"
-        passes = sum(len(step.latest) for one in self.optimizers for step in one.each[0].watched)
-        if not first.wrapped and first.sends.get("forward", 0) > HALF * max(1, passes):
+        passes = sum(
+            len(step.latest)
+            for optimizer in self.optimizers
+            for step in optimizer.on_rank[0].watched
+        )
+        if not first.wrapped and first.sends.get("forward", 0) > MAJORITY * max(1, passes):
             return "the ranks talk while they compute forward, as if each had a part of the model"
         if len({len(rank.optimizers) for rank in self.ranks}) > 1 or (
             len(self.optimizers) < len(first.optimizers)
@@ -54,17 +72,19 @@ class Evidence:
     @cached_property
     def is_sharded(self) -> bool:
         """Whether each rank keeps a shard of the weights (`fully_shard`)."""
-        return any(one.each[0].sharded for one in self.optimizers)
+        return any(optimizer.on_rank[0].sharded for optimizer in self.optimizers)
 
     @cached_property
     def averages(self) -> bool:
         """Whether gradients were seen to be combined."""
-        return any(one.mostly(MEAN) or one.mostly(OTHER) for one in self.optimizers)
+        return any(
+            optimizer.mostly(MEAN) or optimizer.mostly(OTHER) for optimizer in self.optimizers
+        )
 
     @cached_property
     def averages_weights(self) -> bool:
         """Whether weights become equal again between steps, as in local SGD."""
-        return any(one.meets for one in self.optimizers)
+        return any(optimizer.meets for optimizer in self.optimizers)
 
     @cached_property
     def is_tied(self) -> bool:
@@ -121,6 +141,11 @@ class Evidence:
     def unseen(self, look: str) -> str:
         """Why a look failed, on the first rank on which it did; "" if it did not."""
         return next((rank.unseen[look] for rank in self.ranks if look in rank.unseen), "")
+
+
+def _form(optimizer: Optimizer) -> tuple:
+    """The shapes of its parameters, and how many numbers each has; shards may be uneven."""
+    return tuple(optimizer.shapes), () if optimizer.sharded else tuple(optimizer.counts)
 
 
 def listed(ranks: Sequence[int]) -> str:

@@ -10,31 +10,31 @@ from course.own.right.compared import APART, BROKEN, MEAN, NONE, OTHER, OWN, Com
 from course.own.right.evidence import Evidence
 from course.own.right.of_gradients import why_no_gradients
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
-from course.own.right.thresholds import EXACT, FACTOR, HALF, NEAR, TINY
+from course.own.right.thresholds import EXACT, FACTOR, MAJORITY, ROUNDING_16_BIT, ROUNDING_OF_ZERO
 
 Result = Iterator[Finding | Row]
 
 
-def between(run: Evidence) -> Result:
+def between(evidence: Evidence) -> Result:
     """Does anything change gradients on one rank, or clip before it may?"""
     found = None
-    for one in run.optimizers:
-        found = found or _early_clip(run, one) or _clips_before(run, one)
-        found = found or _hooks_clip(run, one) or _changed(run, one)
-    if found or (run.is_sharded and (found := _shards_scaled(run))):
+    for optimizer in evidence.optimizers:
+        found = found or _early_clip(evidence, optimizer) or _clips_before(evidence, optimizer)
+        found = found or _hooks_clip(evidence, optimizer) or _changed(evidence, optimizer)
+    if found or (evidence.is_sharded and (found := _shards_scaled(evidence))):
         yield Row(table.BETWEEN, DIFFERS, found.says)
         yield found
-    elif not any(one.kinds for one in run.optimizers):
-        yield Row(table.BETWEEN, NOT_SEEN, why_no_gradients(run))
-    elif run.averages:
+    elif not any(optimizer.kinds for optimizer in evidence.optimizers):
+        yield Row(table.BETWEEN, NOT_SEEN, why_no_gradients(evidence))
+    elif evidence.averages:
         yield Row(table.BETWEEN, EQUAL, "gradients change alike on all ranks, if at all")
     else:
         yield Row(table.BETWEEN, NOT_SEEN, "no gradient was seen to be averaged")
 
 
-def _early_clip(run: Evidence, one: Compared) -> Finding | None:
-    lines = [step.early_clip for row in one.steps for step in row]
-    if sum(map(bool, lines)) <= HALF * max(1, len(lines)):
+def _early_clip(evidence: Evidence, optimizer: Compared) -> Finding | None:
+    lines = [step.early_clip for row in optimizer.steps for step in row]
+    if sum(map(bool, lines)) <= MAJORITY * max(1, len(lines)):
         return None
     where = next(filter(None, lines))
     return Finding(
@@ -42,16 +42,18 @@ def _early_clip(run: Evidence, one: Compared) -> Finding | None:
         f"The gradients are clipped at {where} while the scaler's factor is still in them, so "
         "their norm is far above the limit in every step.",
         "Call scaler.unscale_(optimizer) before you clip.",
-        "05b", None, 1, where,
-    )  # fmt: skip
+        lab="05b",
+        step=1,
+        where=where,
+    )
 
 
-def _clips_before(run: Evidence, one: Compared) -> Finding | None:
+def _clips_before(evidence: Evidence, optimizer: Compared) -> Finding | None:
     """Each rank clips its own gradient, and these are combined then."""
     clipped = changed = 0
     where = ""
-    for (_, first, used), (_, row) in zip(one.kinds, one.whole, strict=True):
-        places = [p for p in one.has if first[p].name != NONE]
+    for (_, first, used), (_, row) in zip(optimizer.kinds, optimizer.whole, strict=True):
+        places = [p for p in optimizer.has if first[p].name != NONE]
         if not row[0].clips or not places:
             continue
         clipped += 1
@@ -60,31 +62,33 @@ def _clips_before(run: Evidence, one: Compared) -> Finding | None:
             changed += any(
                 used[p].name == OTHER or abs(used[p].factor - 1) > FACTOR for p in places
             )
-    if not changed or changed <= HALF * clipped:
+    if not changed or changed <= MAJORITY * clipped:
         return None
     return Finding(
         "clip",
         f"Each rank clips its own gradient at {where}, and the average comes after that: the ranks"
         " are weighted by their norms, and the average is shorter than the limit.",
         "Average the gradients first, then clip.",
-        "06", None, 1, where,
-    )  # fmt: skip
+        lab="06",
+        step=1,
+        where=where,
+    )
 
 
-def _hooks_clip(run: Evidence, one: Compared) -> Finding | None:
+def _hooks_clip(evidence: Evidence, optimizer: Compared) -> Finding | None:
     """Hooks of the script clip each rank's own gradient: they are called before DDP sends it."""
-    averaged = set(one.mostly(MEAN) + one.mostly(OTHER))
+    averaged = set(optimizer.mostly(MEAN) + optimizer.mostly(OTHER))
     looked, clipped = 0, []
-    for number, row in one.whole:
-        hooked = {p: each for p, each in one.hooked(row).items() if p in averaged}
+    for number, row in optimizer.whole:
+        hooked = {p: each for p, each in optimizer.hooked(row).items() if p in averaged}
         looked += bool(hooked)
         if _clips(list(hooked.values())):
             clipped.append((number, hooked))
-    if not clipped or len(clipped) <= HALF * looked:
+    if not clipped or len(clipped) <= MAJORITY * looked:
         return None
     number, hooked = clipped[0]
     changed = [place for place, (_, old, new) in hooked.items() if not np.array_equal(old, new)]
-    where, names = hooked[changed[0]][0], table.some([one.names[place] for place in changed])
+    where, names = hooked[changed[0]][0], table.some([optimizer.names[place] for place in changed])
     return Finding(
         "clip",
         f"A hook that is registered at {where} clips each rank's own gradient of {names}: autograd "
@@ -92,8 +96,10 @@ def _hooks_clip(run: Evidence, one: Compared) -> Finding | None:
         "gradients.",
         "Clip the average: call torch.nn.utils.clip_grad_value_ or clip_grad_norm_ between "
         "backward and step.",
-        "05b", None, number, where,
-    )  # fmt: skip
+        lab="05b",
+        step=number,
+        where=where,
+    )
 
 
 def _clips(hooked: Sequence[tuple[str, np.ndarray, np.ndarray]]) -> bool:
@@ -106,7 +112,7 @@ def _clips(hooked: Sequence[tuple[str, np.ndarray, np.ndarray]]) -> bool:
     factors = []
     for _, before, after in hooked:
         sizes = np.abs(before)
-        places = (sizes > TINY * sizes.max(1, keepdims=True)).all(0)
+        places = (sizes > ROUNDING_OF_ZERO * sizes.max(1, keepdims=True)).all(0)
         if not (np.isfinite(before).all() and np.isfinite(after).all()):
             return False
         if np.ptp(after, 0).max() <= EXACT * np.abs(after).max():
@@ -120,25 +126,25 @@ def _clips(hooked: Sequence[tuple[str, np.ndarray, np.ndarray]]) -> bool:
     return not alike and not one_each
 
 
-def _changed(run: Evidence, one: Compared) -> Finding | None:
+def _changed(evidence: Evidence, optimizer: Compared) -> Finding | None:
     """The gradients are equal at first, or should be, and one rank changes its own."""
     found: list[tuple[int, list[int]]] = []
     looked = 0
-    for number, first, used in one.kinds:
-        places = [p for p in one.has if used[p].name not in (NONE, BROKEN)]
+    for number, first, used in optimizer.kinds:
+        places = [p for p in optimizer.has if used[p].name not in (NONE, BROKEN)]
         apart = [p for p in places if used[p].name == APART and used[p].distinct]
         averaged = [p for p in places if first[p].name in (MEAN, OTHER)]
         looked += bool(places)
         if not apart:
             continue
-        ranks = _who(apart, first, used, run.count)
+        ranks = _who(apart, first, used, evidence.count)
         if ranks and (averaged or _others_have_the_mean(apart, used)):
             found.append((number, ranks))
-    if len(found) < 2 or len(found) <= HALF * looked:
+    if len(found) < 2 or len(found) <= MAJORITY * looked:
         return None
     number, ranks = found[0]
-    rank = run.numbers[ranks[0]] if len(ranks) == 1 else None
-    row = dict(one.whole)[number]
+    rank = evidence.numbers[ranks[0]] if len(ranks) == 1 else None
+    row = dict(optimizer.whole)[number]
     clips = [step.clips for step in row]
     on = f"on rank {rank}" if rank is not None else "on each rank in another way"
     if any(clips):
@@ -148,15 +154,21 @@ def _changed(run: Evidence, one: Compared) -> Finding | None:
             f"The gradients are clipped {on} (at {where}) after they were averaged, so the ranks "
             "use different ones.",
             "Clip on all ranks, by the same limit.",
-            "04c", rank, number, where,
-        )  # fmt: skip
+            lab="04c",
+            rank=rank,
+            step=number,
+            where=where,
+        )
     return Finding(
         "changed gradient",
         f"The gradients are changed {on} after they were averaged, before {row[0].line}: the ranks"
         " use different ones, and their weights part.",
         "Change gradients on all ranks alike, or before they are averaged.",
-        "04c", rank, number, row[0].line,
-    )  # fmt: skip
+        lab="04c",
+        rank=rank,
+        step=number,
+        where=row[0].line,
+    )
 
 
 def _who(places: list[int], first: list[Kind], used: list[Kind], count: int) -> list[int]:
@@ -166,7 +178,7 @@ def _who(places: list[int], first: list[Kind], used: list[Kind], count: int) -> 
         now, then = used[place], first[place]
         for rank in range(count):
             begun = then.factors[rank] if then.name == MEAN else 1.0
-            if now.residuals[rank] > NEAR or abs(now.factors[rank] - begun) > FACTOR:
+            if now.residuals[rank] > ROUNDING_16_BIT or abs(now.factors[rank] - begun) > FACTOR:
                 wrong.add(rank)
     return sorted(wrong) if len(wrong) < count or count == 2 else list(range(count))
 
@@ -174,31 +186,33 @@ def _who(places: list[int], first: list[Kind], used: list[Kind], count: int) -> 
 def _others_have_the_mean(places: list[int], used: list[Kind]) -> bool:
     """Whether at least one rank uses the mean, so that the ranks do average."""
     return all(
-        any(r <= NEAR and abs(f - 1) <= FACTOR
+        any(r <= ROUNDING_16_BIT and abs(f - 1) <= FACTOR
             for r, f in zip(used[p].residuals, used[p].factors, strict=True))
         for p in places
     )  # fmt: skip
 
 
-def _shards_scaled(run: Evidence) -> Finding | None:
+def _shards_scaled(evidence: Evidence) -> Finding | None:
     """Each rank scales its shard by a factor of its own: the norm was not that of all shards."""
-    for one in run.optimizers:
+    for optimizer in evidence.optimizers:
         unlike, lines, numbers = 0, [], []
-        for number, row in one.shard_factors:
+        for number, row in optimizer.shard_factors:
             if max(row) > (1 + FACTOR) * min(row):
                 unlike += 1
                 numbers.append(number)
-                lines += [line for step in one.steps[number - 1] for line in step.clips]
-        if unlike > 1 and unlike > HALF * len(one.shard_factors):
-            where = next(iter(lines), one.steps[numbers[0] - 1][0].line)
+                lines += [line for step in optimizer.steps[number - 1] for line in step.clips]
+        if unlike > 1 and unlike > MAJORITY * len(optimizer.shard_factors):
+            where = next(iter(lines), optimizer.steps[numbers[0] - 1][0].line)
             return Finding(
                 "clip",
                 "Each rank scales its shard of the gradients by a factor of its own: the norm was "
                 "that of the shard, not that of the whole gradient.",
                 "Use torch.nn.utils.clip_grad_norm_ on the sharded parameters themselves, which "
                 "takes the norm over all ranks.",
-                "10b", None, numbers[0], where,
-            )  # fmt: skip
+                lab="10b",
+                step=numbers[0],
+                where=where,
+            )
     return None
 
 

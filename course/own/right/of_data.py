@@ -1,74 +1,70 @@
-"""Who draws which samples: in a step, in an epoch, from one epoch to the next."""
+"""Who computes on which samples in a step, and with which random numbers the workers draw them."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
-from course.core import words
 from course.own.finding import Finding
 from course.own.numbers.record import Iteration
-from course.own.right import of_overlaps, table
+from course.own.right import table
 from course.own.right.evidence import Evidence
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
-from course.own.right.thresholds import ENOUGH, HALF, OFTEN, SAME
+from course.own.right.thresholds import MAJORITY, OFTEN, SAME
 
 Result = Iterator[Finding | Row]
-DEALERS = ("RandomSampler", "DistributedSampler")  # each gives a sample once
 
 
-def of_a_step(run: Evidence) -> Result:
+def samples(evidence: Evidence) -> Result:
     """Do two ranks compute on the same samples?"""
-    if run.is_split:
-        yield Row(table.SAMPLES, NOT_SEEN, run.is_split)
+    if evidence.is_split:
+        yield Row(table.SAMPLES, NOT_SEEN, evidence.is_split)
         return
-    for first, second in run.pairs:
-        share, looked = _same(run, first, second)
+    for first, second in evidence.pairs:
+        share, looked = _same(evidence, first, second)
         if looked and share >= OFTEN:
-            yield from _same_data(run, first, second, share)
+            yield from _same_data(evidence, first, second, share)
             return
-    if any(_same(run, *pair)[1] for pair in run.pairs):
+    if any(_same(evidence, *pair)[1] for pair in evidence.pairs):
         yield Row(table.SAMPLES, DIFFERS, "each rank has samples of its own, as it must")
-    elif _works_alike(run):
-        yield from _same_data(run, 0, 1, 1.0)
+    elif _works_alike(evidence):
+        yield from _same_data(evidence, 0, 1, 1.0)
         return
     else:
         yield Row(table.SAMPLES, NOT_SEEN, "the model's input has no rows that tell samples apart")
-    yield from _same_noise(run)
+    yield from _same_noise(evidence)
 
 
-def _same(run: Evidence, first: int, second: int) -> tuple[float, int]:
+def _same(evidence: Evidence, first: int, second: int) -> tuple[float, int]:
     """The share of steps in which two ranks have the same samples, and how many were looked at."""
     same = looked = 0
-    for one in run.optimizers:
-        for row in one.steps:
-            ours, theirs = (
-                [r for each in row[p].latest for r in each.rows] for p in (first, second)
-            )
-            if not ours or not theirs or len(set(ours)) <= HALF * len(ours):
-                continue
-            common = sum((Counter(ours) & Counter(theirs)).values())
-            looked += 1
-            same += common >= SAME * max(len(ours), len(theirs))
+    for row in evidence.step_rows:
+        ours, theirs = ([r for each in row[p].latest for r in each.rows] for p in (first, second))
+        if not ours or not theirs or len(set(ours)) <= MAJORITY * len(ours):
+            continue
+        common = sum((Counter(ours) & Counter(theirs)).values())
+        looked += 1
+        same += common >= SAME * max(len(ours), len(theirs))
     return same / looked if looked else 0.0, looked
 
 
-def _works_alike(run: Evidence) -> bool:
+def _works_alike(evidence: Evidence) -> bool:
     """Whether the own gradients are bit by bit the same on two ranks, in all steps looked at."""
-    kinds = [used[p] for one in run.optimizers for _, _, used in one.kinds for p in one.has]
-    return len(kinds) > 2 and not any(each.distinct for each in kinds)
+    return len(evidence.used) > 2 and not any(each.distinct for each in evidence.used)
 
 
-def _same_data(run: Evidence, first: int, second: int, share: float) -> Result:
-    loader = run.loader()
-    ranks = [run.numbers[first], run.numbers[second]]
-    where = loader.made_at if loader else _called(run)
+def _same_data(evidence: Evidence, first: int, second: int, share: float) -> Result:
+    loader = evidence.loader()
+    ranks = [evidence.numbers[first], evidence.numbers[second]]
+    where = loader.made_at if loader else _called(evidence)
     yield Row(table.SAMPLES, EQUAL, f"ranks {ranks[0]} and {ranks[1]} draw the same")
     yield Finding(
         "same data",
         f"Ranks {ranks[0]} and {ranks[1]} compute on the same samples in {100 * share:.0f} % of "
         "the steps. Two ranks do the work of one, and the batch is smaller than you think.",
         _cure(loader),
-        "03", None, 1, where,
-    )  # fmt: skip
+        lab="03",
+        step=1,
+        where=where,
+    )
 
 
 def _cure(loader: Iteration | None) -> str:
@@ -81,23 +77,19 @@ def _cure(loader: Iteration | None) -> str:
     return "Give the DataLoader a DistributedSampler, and call its set_epoch in each epoch."
 
 
-def _called(run: Evidence) -> str:
-    for one in run.optimizers:
-        for row in one.steps:
-            for each in row[0].latest:
-                if each.called:
-                    return each.called
-    return ""
+def _called(evidence: Evidence) -> str:
+    passes = [each for row in evidence.step_rows for each in row[0].latest]
+    return next((each.called for each in passes if each.called), "")
 
 
-def _same_noise(run: Evidence) -> Result:
+def _same_noise(evidence: Evidence) -> Result:
     """Do the workers of two ranks draw the same random numbers for their samples?"""
     seen: dict[tuple[int, str, int], set[int]] = {}
-    for rank in run.ranks:
+    for rank in evidence.ranks:
         for each in rank.workers:
             seen.setdefault((each.number, each.kind, each.state), set()).add(rank.rank)
     shared = {key: ranks for key, ranks in seen.items() if len(ranks) > 1}
-    loader = run.loader()
+    loader = evidence.loader()
     if not shared or loader is None or loader.library:
         return
     (number, kind, _), ranks = next(iter(shared.items()))
@@ -108,186 +100,10 @@ def _same_noise(run: Evidence) -> Result:
         "augmentations of the ranks are equal, though their samples differ.",
         "After the model is built, seed with seed + rank, or give the DataLoader a generator of the"
         " rank's own.",
-        "04e", None, 1, loader.made_at,
-    )  # fmt: skip
+        lab="04e",
+        step=1,
+        where=loader.made_at,
+    )
 
 
-def of_an_epoch(run: Evidence) -> Result:
-    """Does each sample come once in an epoch?"""
-    if run.is_split:
-        yield Row(table.SHARE, NOT_SEEN, run.is_split)
-        return
-    rows = [each for place in range(run.count) for each in run.training(place)]
-    if not rows:
-        yield Row(table.SHARE, NOT_SEEN, "no DataLoader fed the training")
-        return
-    judges = (_repeats, _divided_twice, _wrong_replicas, _overlaps)
-    for judge in (*judges, of_overlaps.own_order, of_overlaps.one_stream):
-        if found := judge(run, rows):
-            yield Row(table.SHARE, DIFFERS, found.says)
-            yield found
-            return
-    if rows[0].replicas is not None:
-        yield Row(table.SHARE, EQUAL, "a DistributedSampler deals each sample to one rank")
-    else:
-        yield Row(table.SHARE, NOT_SEEN, "how the data is divided is the script's own affair")
-
-
-def _repeats(run: Evidence, rows: Sequence[Iteration]) -> Finding | None:
-    """Each worker of a loader gives the whole stream."""
-    for each in rows:
-        if not each.stream or each.workers < 2:
-            continue
-        groups = [
-            [tuple(batch) for batch in each.rows[at : at + each.workers]]
-            for at in range(0, len(each.rows) - each.workers + 1, each.workers)
-        ]
-        groups = [group for group in groups if group[0]]
-        if len(groups) > 1 and all(len(set(group)) == 1 for group in groups):
-            if len({group[0] for group in groups}) == 1:
-                continue  # constant data
-            return Finding(
-                "repeated data",
-                f"Each of the {each.workers} workers gives the whole stream: every batch comes "
-                f"{each.workers} times, one after the other.",
-                "In the data set's __iter__, skip what belongs to other workers: "
-                "torch.utils.data.get_worker_info() says which worker this is.",
-                "04d", None, 1, each.made_at,
-            )  # fmt: skip
-    return None
-
-
-def _divided_twice(run: Evidence, rows: Sequence[Iteration]) -> Finding | None:
-    for each in rows:
-        if each.twice:
-            return Finding(
-                "part of the data",
-                "accelerate divides the batches of a loader that a DistributedSampler has divided "
-                f"already: an epoch sees one in {run.count} samples.",
-                "Give accelerate a loader without DistributedSampler.",
-                "07b", None, 1, each.made_at,
-            )  # fmt: skip
-    mine = [each for each in run.training(0) if each.replicas is not None and not each.workers]
-    known = _samples_by_index(mine)
-    if known is None:
-        return None
-    for place in range(1, run.count):
-        theirs = [each for each in run.training(place) if each.length == mine[0].length]
-        both = [
-            (row, known[index])
-            for each in theirs
-            for index, row in zip(each.indices, _flat(each), strict=False)
-            if index in known
-        ]
-        if len(both) >= ENOUGH and not any(one == two for one, two in both):
-            return Finding(
-                "part of the data",
-                "The same index gives another sample on each rank, so each rank has a part of the "
-                "data already, and a DistributedSampler divides it again: an epoch sees one in "
-                f"{run.count} samples.",
-                "Divide once: leave the data whole, or leave out the DistributedSampler.",
-                "03", None, 1, mine[0].made_at,
-            )  # fmt: skip
-    return None
-
-
-def _samples_by_index(rows: Sequence[Iteration]) -> dict[int, int] | None:
-    """What each index gives on a rank; None if that is not seen, or changes by chance."""
-    known: dict[int, int] = {}
-    again = 0
-    for each in rows:
-        for index, row in zip(each.indices, _flat(each), strict=False):
-            if known.setdefault(index, row) != row:
-                return None
-            again += 1
-    return known if again - len(known) >= ENOUGH else None
-
-
-def _flat(each: Iteration) -> list[int]:
-    return [row for batch in each.rows for row in batch]
-
-
-def _wrong_replicas(run: Evidence, rows: Sequence[Iteration]) -> Finding | None:
-    for each in rows:
-        if each.replicas is not None and each.replicas != run.count and not each.twice:
-            what = "part of the data" if each.replicas > run.count else "repeated data"
-            return Finding(
-                what,
-                f"The DistributedSampler deals for {each.replicas} ranks, and there are "
-                f"{run.count}.",
-                "Leave out num_replicas and rank: the sampler finds both by itself.",
-                "03", None, 1, each.made_at,
-            )  # fmt: skip
-    return None
-
-
-def _overlaps(run: Evidence, rows: Sequence[Iteration]) -> Finding | None:
-    """Ranks draw from the same samples without sharing them out."""
-    for first, second in run.pairs:
-        for mine, theirs in zip(run.training(first), run.training(second), strict=False):
-            if mine.kind not in DEALERS or mine.replaces or mine.length != theirs.length:
-                continue
-            if mine.library:
-                continue  # it deals, and repeats some at the end
-            ours, others = _flat(mine), _flat(theirs)
-            common = set(ours) & set(others)
-            distinct = all(len(set(each)) > SAME * len(each) for each in (ours, others))
-            if len(common) < ENOUGH or not distinct or mine.rows == theirs.rows:
-                continue
-            if mine.seed != theirs.seed or not mine.shuffles or mine.replicas is None:
-                if mine.epoch != theirs.epoch:
-                    continue  # the order of epochs says so
-                return Finding(
-                    "repeated data",
-                    f"Ranks {run.numbers[first]} and {run.numbers[second]} have "
-                    f"{words.plural(len(common), 'sample')} of the same epoch in common"
-                    f"{_by_seed(mine, theirs)}: in an epoch some samples come several times.",
-                    "Give all ranks a DistributedSampler with the same seed.",
-                    "03", None, 1, mine.made_at,
-                )  # fmt: skip
-    return None
-
-
-def _by_seed(mine: Iteration, theirs: Iteration) -> str:
-    if mine.replicas is None:
-        return ", since each draws from all of the data"
-    return f", since their samplers have the seeds {mine.seed} and {theirs.seed}"
-
-
-def of_epochs(run: Evidence) -> Result:
-    """Has each epoch an order of its own, which is the same on all ranks?"""
-    mine = run.training(0)
-    shuffled = [each for each in mine if each.kind == "DistributedSampler" and each.shuffles]
-    for ours, *others in zip(*[run.training(p) for p in range(run.count)], strict=False):
-        epochs = [ours.epoch, *[each.epoch for each in others]]
-        if ours.replicas is not None and len(set(epochs)) > 1:
-            yield Row(table.EPOCHS, DIFFERS, "the ranks set different epochs")
-            yield Finding(
-                "order of epochs",
-                f"The ranks' samplers are in different epochs ({run.by_rank(epochs)}), so they "
-                "deal from different orders: some samples come twice, and others never.",
-                "Call set_epoch(epoch) with the same number on all ranks.",
-                "03", None, None, ours.opened_at,
-            )  # fmt: skip
-            return
-    by_sampler: dict[int, list[Iteration]] = {}
-    for each in shuffled:
-        by_sampler.setdefault(each.sampler, []).append(each)
-    for rows in by_sampler.values():
-        if len(rows) > 1 and len({each.epoch for each in rows}) == 1:
-            yield Row(table.EPOCHS, EQUAL, f"the same in {len(rows)} epochs")
-            yield Finding(
-                "order of epochs",
-                f"The sampler dealt the same order in {len(rows)} epochs, since its epoch is "
-                f"always {rows[0].epoch}.",
-                "Call sampler.set_epoch(epoch) before each pass over the loader.",
-                "04c", None, None, rows[0].opened_at,
-            )  # fmt: skip
-            return
-    if len(shuffled) > 1:
-        yield Row(table.EPOCHS, DIFFERS, "each epoch has its own order, as it must")
-    else:
-        yield Row(table.EPOCHS, NOT_SEEN, "no second epoch with a DistributedSampler began")
-
-
-RULES: tuple[Callable[[Evidence], Result], ...] = (of_a_step, of_an_epoch, of_epochs)
+RULES: tuple[Callable[[Evidence], Result], ...] = (samples,)

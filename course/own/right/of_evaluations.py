@@ -8,155 +8,170 @@ from course.own.numbers.record import Iteration
 from course.own.right import table
 from course.own.right.evidence import Evidence
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
-from course.own.right.thresholds import HALF
+from course.own.right.thresholds import MAJORITY
 
 Result = Iterator[Finding | Row]
 ACCELERATE = "accelerate"
 
 
-def evaluation(run: Evidence) -> Result:
+def evaluation(evidence: Evidence) -> Result:
     """How many of the samples does an evaluation count, and how often?"""
-    each = [list(filter(_is_one, rank.iterations)) for rank in run.ranks]
-    if not any(each):
+    by_rank = [list(filter(_is_one, rank.iterations)) for rank in evidence.ranks]
+    if not any(by_rank):
         yield Row(table.EVALUATION, NOT_SEEN, "no pass over a loader was seen that only evaluates")
         return
-    first = next(filter(None, each))[0]
-    if run.is_split or first.library not in ("", ACCELERATE):
-        says = run.is_split or f"{first.library} divides it, and can drop what it repeats"
+    first = next(filter(None, by_rank))[0]
+    if evidence.is_split or first.library not in ("", ACCELERATE):
+        says = evidence.is_split or f"{first.library} divides it, and can drop what it repeats"
         yield Row(table.EVALUATION, NOT_SEEN, says)
         return
     judges = (_counts_repeats,) if first.library else (
         _of_one_rank, _not_added_up, _repeats, _counts_repeats
     )  # fmt: skip
     for judge in judges:
-        if found := judge(run, each):
+        if found := judge(evidence, by_rank):
             yield Row(table.EVALUATION, DIFFERS, found.says)
             yield found
             return
-    yield _row(run, each)
+    yield _row(evidence, by_rank)
 
 
-def _is_one(each: Iteration) -> bool:
+def _is_one(iteration: Iteration) -> bool:
     """Whether a model was only asked about its batches, to its end."""
-    return bool(each.asks and each.is_over and not each.batches)
+    return bool(iteration.asks and iteration.is_over and not iteration.batches)
 
 
-def _is_dealt(run: Evidence, each: Iteration) -> bool:
+def _is_dealt(evidence: Evidence, iteration: Iteration) -> bool:
     """Whether a sampler gives this rank a share of known size."""
-    return each.replicas == run.count and bool(each.length and each.total) and not each.twice
+    return (
+        iteration.replicas == evidence.count
+        and bool(iteration.length and iteration.total)
+        and not iteration.twice
+    )
 
 
-def _share(run: Evidence, each: Iteration) -> str:
-    return f"{each.total // run.count:,} of {words.plural(each.length, 'sample')}"
+def _share(evidence: Evidence, iteration: Iteration) -> str:
+    return f"{iteration.total // evidence.count:,} of {words.plural(iteration.length, 'sample')}"
 
 
-def _of_one_rank(run: Evidence, each: Sequence[list[Iteration]]) -> Finding | None:
+def _of_one_rank(evidence: Evidence, by_rank: Sequence[list[Iteration]]) -> Finding | None:
     """One rank alone evaluates what was dealt to it."""
-    places = [place for place, rows in enumerate(each) if rows]
+    places = [place for place, rows in enumerate(by_rank) if rows]
     if len(places) > 1:
         return None
-    rank, first = run.numbers[places[0]], each[places[0]][0]
-    if not _is_dealt(run, first) or first.messages:
+    rank, first = evidence.numbers[places[0]], by_rank[places[0]][0]
+    if not _is_dealt(evidence, first) or first.messages:
         return None
     return Finding(
         "evaluation",
         f"Only rank {rank} evaluates, and its sampler gives it a share: the result is that of "
-        f"{_share(run, first)}.",
+        f"{_share(evidence, first)}.",
         "Give the loader of an evaluation on one rank no DistributedSampler, or evaluate on all "
         "ranks and add up sums and counts.",
-        "07b", rank, None, first.opened_at,
-    )  # fmt: skip
+        lab="07b",
+        rank=rank,
+        where=first.opened_at,
+    )
 
 
-def _not_added_up(run: Evidence, each: Sequence[list[Iteration]]) -> Finding | None:
+def _not_added_up(evidence: Evidence, by_rank: Sequence[list[Iteration]]) -> Finding | None:
     """All ranks evaluate shares, one rank reports its own, and nothing is sent."""
-    rows = list(zip(*each, strict=False))
+    rows = list(zip(*by_rank, strict=False))
     found = []
     for row in rows:
-        reports = [one.reports for one in row]
-        dealt = all(_is_dealt(run, one) for one in row)
-        apart = len({one.rank for one in row}) == run.count
+        reports = [iteration.reports for iteration in row]
+        dealt = all(_is_dealt(evidence, iteration) for iteration in row)
+        apart = len({iteration.rank for iteration in row}) == evidence.count
         if dealt and apart and sum(map(bool, reports)) == 1:
             found.append(row[reports.index(max(reports))])
-    if any(one.messages for row in rows for one in row):
+    if any(iteration.messages for row in rows for iteration in row):
         return None
-    writers = [rank.rank for rank in run.ranks if rank.written]
-    if not found or len(found) <= HALF * len(rows) or len(writers) > 1:
+    writers = [rank.rank for rank in evidence.ranks if rank.written]
+    if not found or len(found) <= MAJORITY * len(rows) or len(writers) > 1:
         return None
     rank = found[0].rank
     return Finding(
         "evaluation",
-        f"Each rank evaluates its own share, {_share(run, found[0])}, and nothing is sent before "
-        f"rank {rank} reports: its result is that of its share alone.",
+        f"Each rank evaluates its own share, {_share(evidence, found[0])}, and nothing is sent "
+        f"before rank {rank} reports: its result is that of its share alone.",
         "All-reduce the sums and the count of samples, then divide.",
-        "07b", rank, None, found[0].opened_at,
-    )  # fmt: skip
+        lab="07b",
+        rank=rank,
+        where=found[0].opened_at,
+    )
 
 
-def _repeats(run: Evidence, each: Sequence[list[Iteration]]) -> Finding | None:
+def _repeats(evidence: Evidence, by_rank: Sequence[list[Iteration]]) -> Finding | None:
     """The ranks add up a count in which the repeated samples are."""
-    for rows in each:
-        for one in rows:
-            more = one.total - one.length
-            if not _is_dealt(run, one) or more <= 0 or one.total not in one.sums:
+    for rows in by_rank:
+        for iteration in rows:
+            more = iteration.total - iteration.length
+            sums = iteration.sums
+            if not _is_dealt(evidence, iteration) or more <= 0:
                 continue
-            if one.length in one.sums:
+            if iteration.total not in sums or iteration.length in sums:
                 continue
             return Finding(
                 "evaluation",
-                f"The evaluation counts {one.total:,} samples, and there are {one.length:,}: the "
-                f"sampler repeats {more}, so that all ranks have as many.",
+                f"The evaluation counts {iteration.total:,} samples, and there are "
+                f"{iteration.length:,}: the sampler repeats {more}, so that all ranks have as "
+                "many.",
                 "Give each rank its share without repeats, such as "
                 "range(rank, len(data), world_size), and add up sums and counts.",
-                "07b", None, None, one.opened_at,
-            )  # fmt: skip
+                lab="07b",
+                where=iteration.opened_at,
+            )
     return None
 
 
-def _counts_repeats(run: Evidence, each: Sequence[list[Iteration]]) -> Finding | None:
+def _counts_repeats(evidence: Evidence, by_rank: Sequence[list[Iteration]]) -> Finding | None:
     """The ranks gather what each has, and the script counts as many as all had, repeats as well."""
-    for row in zip(*each, strict=False):
-        one, total = row[0], sum(rank.given for rank in row)
+    for row in zip(*by_rank, strict=False):
+        iteration, total = row[0], sum(rank.given for rank in row)
         if any(rank.stream or rank.cuts or not rank.messages for rank in row):
             continue
         counted = {number for rank in row for number in rank.counted}
-        if 0 < one.length < total and total in counted and one.length not in counted:
+        if 0 < iteration.length < total and total in counted and iteration.length not in counted:
             return Finding(
                 "evaluation",
-                f"The evaluation counts {total:,} samples, and there are {one.length:,}: "
-                f"{total - one.length} were repeated, so that all ranks have as many, and none is "
-                "dropped once they are gathered.",
+                f"The evaluation counts {total:,} samples, and there are {iteration.length:,}: "
+                f"{total - iteration.length} were repeated, so that all ranks have as many, and "
+                "none is dropped once they are gathered.",
                 "Gather with accelerator.gather_for_metrics, which drops what was repeated."
-                if one.library
+                if iteration.library
                 else "Keep as many of the gathered samples as there are.",
-                "07b" if one.library else "04", None, None, one.opened_at,
-            )  # fmt: skip
+                lab="07b" if iteration.library else "04",
+                where=iteration.opened_at,
+            )
     return None
 
 
-def _row(run: Evidence, each: Sequence[list[Iteration]]) -> Row:
+def _row(evidence: Evidence, by_rank: Sequence[list[Iteration]]) -> Row:
     """What is known where nothing is wrong."""
-    firsts = [rows[0] for rows in each if rows]
-    one = firsts[0]
-    if one.library:
+    firsts = [rows[0] for rows in by_rank if rows]
+    iteration = firsts[0]
+    if iteration.library:
         if all(first.cuts and first.length in first.counted for first in firsts):
-            says = f"{words.plural(one.length, 'sample')} are counted, each once"
+            says = f"{words.plural(iteration.length, 'sample')} are counted, each once"
             return Row(table.EVALUATION, EQUAL, says)
-        says = f"{one.library} divides it, and can drop what it repeats"
+        says = f"{iteration.library} divides it, and can drop what it repeats"
         return Row(table.EVALUATION, NOT_SEEN, says)
-    count = words.plural(one.length, "sample")
-    if all(_is_dealt(run, first) for first in firsts) and len(firsts) == run.count:
-        if one.total > one.length:
-            says = f"the sampler repeats {one.total - one.length}; whether they count is not seen"
+    count = words.plural(iteration.length, "sample")
+    if all(_is_dealt(evidence, first) for first in firsts) and len(firsts) == evidence.count:
+        more = iteration.total - iteration.length
+        if more > 0:
+            says = f"the sampler repeats {more}; whether they count is not seen"
             return Row(table.EVALUATION, NOT_SEEN, says)
         if not all(first.messages for first in firsts):
             return Row(table.EVALUATION, NOT_SEEN, "each rank has a share, and nothing was sent")
-        if one.total < one.length:
-            says = f"{one.total:,} of {count}; a second loader may have the rest"
+        if more < 0:
+            says = f"{iteration.total:,} of {count}; a second loader may have the rest"
             return Row(table.EVALUATION, NOT_SEEN, says)
         return Row(table.EVALUATION, EQUAL, f"each of the {count} on one rank, and sent")
-    if all(first.kind == "SequentialSampler" and first.length == one.length for first in firsts):
-        who = "each rank" if len(firsts) == run.count else "one rank"
+    if all(
+        first.kind == "SequentialSampler" and first.length == iteration.length for first in firsts
+    ):
+        who = "each rank" if len(firsts) == evidence.count else "one rank"
         return Row(table.EVALUATION, EQUAL, f"{who} evaluates {count}, all that its loader has")
     return Row(table.EVALUATION, NOT_SEEN, "how the samples are divided is the script's own affair")
 

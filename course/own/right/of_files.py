@@ -7,22 +7,22 @@ from course.own.finding import Finding
 from course.own.right import table
 from course.own.right.evidence import Evidence
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
-from course.own.right.thresholds import HALF
+from course.own.right.thresholds import MAJORITY
 
 Result = Iterator[Finding | Row]
 
 
-def files(run: Evidence) -> Result:
+def files(evidence: Evidence) -> Result:
     """Do several ranks overwrite the same file?"""
     writers: dict[tuple[str, str], dict[int, str]] = {}
-    for rank in run.ranks:
+    for rank in evidence.ranks:
         for each in rank.written:
             writers.setdefault((rank.host, each.path), {})[rank.rank] = each.line
     shared = {path: ranks for (_, path), ranks in writers.items() if len(ranks) > 1}
     if not shared:
-        one = any(rank.written for rank in run.ranks)
-        says = "each file is written by one rank" if one else "no file was overwritten"
-        yield Row(table.FILES, EQUAL if one else NOT_SEEN, says)
+        any_written = any(rank.written for rank in evidence.ranks)
+        says = "each file is written by one rank" if any_written else "no file was overwritten"
+        yield Row(table.FILES, EQUAL if any_written else NOT_SEEN, says)
         return
     path, ranks = next(iter(shared.items()))
     name = os.path.basename(path)
@@ -34,31 +34,35 @@ def files(run: Evidence) -> Result:
         f"Ranks {numbers} all write {name} (at {where}): the last one wins, and two at once may "
         "mix what they write.",
         "Let rank 0 write it, or put the rank into the name.",
-        "04c", None, None, where,
-    )  # fmt: skip
+        lab="04c",
+        where=where,
+    )
 
 
-def noise(run: Evidence) -> Result:
+def noise(evidence: Evidence) -> Result:
     """Do models of several ranks draw the same random numbers?"""
-    rows = [p for one in run.optimizers for row in one.steps for p in run.passes(row)]
+    rows = [passes for row in evidence.step_rows for passes in evidence.passes(row)]
     drawn = [[each.noise for each in passes] for passes in rows]
     drawn = [each for each in drawn if all(each)]
     same = [each for each in drawn if len(set(each)) == 1]
     if not drawn:
         yield Row(table.NOISE, NOT_SEEN, "no model drew random numbers on the CPU")
-    elif len(same) <= HALF * len(drawn):
+    elif len(same) <= MAJORITY * len(drawn):
         yield Row(table.NOISE, DIFFERS, "each rank draws its own")
     else:
         yield Row(table.NOISE, EQUAL, "the ranks draw the same, such as for dropout")
-        if not run.is_split:
+        if not evidence.is_split:
             yield Finding(
                 "noise",
                 "The ranks draw the same random numbers in the model, so dropout hides the same "
                 "places on each. Many scripts do, and it costs little.",
                 "If you want other noise on each rank, seed with seed + rank after the model is "
                 "built.",
-                "04", None, 1, rows[0][0].called, note=True,
-            )  # fmt: skip
+                lab="04",
+                step=1,
+                where=rows[0][0].called,
+                note=True,
+            )
 
 
 RULES: tuple[Callable[[Evidence], Result], ...] = (files, noise)

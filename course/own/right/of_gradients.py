@@ -1,193 +1,241 @@
 """What becomes of each rank's gradient: is it averaged, and did it begin at zero?"""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from course.core import words
 from course.own.finding import Finding
+from course.own.numbers.record import Pass
 from course.own.right import table
 from course.own.right.compared import MEAN, OTHER, OWN, Compared
 from course.own.right.evidence import Evidence
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
-from course.own.right.thresholds import HALF
+from course.own.right.thresholds import MAJORITY
 
 Result = Iterator[Finding | Row]
 
 
-def own(run: Evidence) -> Result:
+def own(evidence: Evidence) -> Result:
     """Does each rank compute a gradient of its own?"""
-    kinds = [used[p] for one in run.optimizers for _, _, used in one.kinds for p in one.has]
-    if not kinds:
-        yield Row(table.OWN, NOT_SEEN, why_no_gradients(run))
-    elif any(each.distinct for each in kinds):
+    if not evidence.used:
+        yield Row(table.OWN, NOT_SEEN, why_no_gradients(evidence))
+    elif any(each.distinct for each in evidence.used):
         yield Row(table.OWN, DIFFERS, "each rank computes one of its own, as it must")
     else:
         yield Row(table.OWN, EQUAL, "bit by bit: the ranks do the same work")
 
 
-def why_no_gradients(run: Evidence) -> str:
+def why_no_gradients(evidence: Evidence) -> str:
     """Why the gradients of no step were compared."""
-    if run.is_sharded:
+    if evidence.is_sharded:
         return "fully_shard keeps gradients of its own, which no hook sees"
-    if run.is_split:
-        return run.is_split
-    if any(step.closure for one in run.optimizers for row in one.steps for step in row):
+    if evidence.is_split:
+        return evidence.is_split
+    if any(step.closure for row in evidence.step_rows for step in row):
         return "the optimizer computes its gradients itself, in a closure"
-    return run.unseen("own gradient") or "no step with gradients was seen"
+    return evidence.unseen("own gradient") or "no step with gradients was seen"
 
 
-def averaged(run: Evidence) -> Result:
+def averaged(evidence: Evidence) -> Result:
     """Is the gradient that an optimizer uses the mean of the ranks' own?"""
-    if run.is_split or run.is_sharded or not any(one.kinds for one in run.optimizers):
-        yield Row(table.USED, NOT_SEEN, why_no_gradients(run))
+    if (
+        evidence.is_split
+        or evidence.is_sharded
+        or not any(optimizer.kinds for optimizer in evidence.optimizers)
+    ):
+        yield Row(table.USED, NOT_SEEN, why_no_gradients(evidence))
         return
-    if pending := _not_waited_for(run):
+    if pending := _not_waited_for(evidence):
         yield Row(table.USED, DIFFERS, "the messages were not waited for")
         yield Finding(
             "not averaged",
             f"The optimizer uses the gradients before they have arrived: nothing waits for the "
             f"message that begins at {pending}.",
             "Keep what the call with async_op=True returns, and call its wait() before the step.",
-            "03b", None, 1, pending,
-        )  # fmt: skip
+            lab="03b",
+            step=1,
+            where=pending,
+        )
         return
-    for one in run.optimizers:
-        alone = one.mostly(OWN)
-        if alone and (found := _not_averaged(run, one, alone)):
-            names = some([one.names[place] for place in alone])
+    for optimizer in evidence.optimizers:
+        alone = optimizer.mostly(OWN)
+        if alone and (found := _not_averaged(evidence, optimizer, alone)):
+            names = some([optimizer.names[place] for place in alone])
             yield Row(table.USED, DIFFERS, f"each rank uses its own of {names}")
             yield found
             return
-    if run.averages_weights:
+    if evidence.averages_weights:
         yield Row(table.USED, NOT_SEEN, "the ranks average their weights instead, now and then")
-    elif any(one.mostly(MEAN) for one in run.optimizers):
-        yield Row(table.USED, EQUAL, _says_mean(run))
-    elif any(one.mostly(OTHER) for one in run.optimizers):
+    elif any(optimizer.mostly(MEAN) for optimizer in evidence.optimizers):
+        yield Row(table.USED, EQUAL, _says_mean(evidence))
+    elif any(optimizer.mostly(OTHER) for optimizer in evidence.optimizers):
         yield Row(table.USED, NOT_SEEN, "equal on all ranks, but combined in another way")
-    elif all(not used[p].distinct for o in run.optimizers for _, _, used in o.kinds for p in o.has):
+    elif not any(each.distinct for each in evidence.used):
         yield Row(table.USED, NOT_SEEN, "the ranks' own gradients are equal, so it does not show")
     else:
         yield Row(table.USED, NOT_SEEN, "the ranks' gradients are not combined in a known way")
 
 
-def _says_mean(run: Evidence) -> str:
-    factors = {round(factor, 2) for one in run.optimizers for factor in _factors(one)}
+def _says_mean(evidence: Evidence) -> str:
+    factors = {
+        round(factor, 2) for optimizer in evidence.optimizers for factor in _factors(optimizer)
+    }
     times = (
         "" if factors <= {1.0} else f", times {', '.join(f'{each:g}' for each in sorted(factors))}"
     )
     return f"on all ranks{times}"
 
 
-def _factors(one: Compared) -> list[float]:
-    return [first[p].factor for _, first, _ in one.kinds for p in one.has if first[p].name == MEAN]
+def _factors(optimizer: Compared) -> list[float]:
+    kinds = [step.first[place] for step in optimizer.kinds for place in optimizer.has]
+    return [each.factor for each in kinds if each.name == MEAN]
 
 
-def _not_waited_for(run: Evidence) -> str:
-    if run.ranks[0].wrapped:
+def _not_waited_for(evidence: Evidence) -> str:
+    if evidence.ranks[0].wrapped:
         return ""
-    for one in run.optimizers:
-        lines = [row[0].pending for row in one.steps]
-        if sum(map(bool, lines)) > HALF * len(lines):
+    for optimizer in evidence.optimizers:
+        lines = [row[0].pending for row in optimizer.steps]
+        if sum(map(bool, lines)) > MAJORITY * len(lines):
             return next(filter(None, lines))
     return ""
 
 
-def _not_averaged(run: Evidence, one: Compared, alone: list[int]) -> Finding | None:
+def _not_averaged(evidence: Evidence, optimizer: Compared, alone: list[int]) -> Finding | None:
     """Why the gradients of these parameters are each rank's own; None if they may be."""
-    if run.averages_weights:
-        return None
-    names = some([one.names[place] for place in alone])
-    steps = f"{len(one.kinds)} of {len(one.kinds)} steps looked at"
-    wraps = run.ranks[0].wrapped
+    wraps = evidence.ranks[0].wrapped
     ignored = {name for each in wraps for name in each.ignored}
-    if all(one.names[place] in ignored for place in alone):
+    if evidence.averages_weights or all(optimizer.names[place] in ignored for place in alone):
         return None
-    if len(alone) < len(one.has):
-        if not one.starts_equal:
-            return None
-        where = one.each[0].made[alone[0]] or one.each[0].made_at
-        return Finding(
-            "not averaged",
-            f"The gradients of {names} are not averaged, those of the others are: each rank trains "
-            f"its own {words.plural(len(alone), 'tensor')} of them.",
-            "Put all that is trained into the model that DDP wraps, or average the rest as well.",
-            "03", None, 1, where,
-        )  # fmt: skip
-    passes = [each for _, row in one.whole for each in row[0].latest]
+    if len(alone) < len(optimizer.has):
+        return _some_alone(optimizer, alone)
+    passes = [each for _, row in optimizer.whole for each in row[0].latest]
     bypassed = next((each.bypassed for each in passes if each.bypassed), "")
-    line = passes[-1].line if passes else ""
     inside = {name for each in wraps for name in each.names}
-    if wraps and (bypassed or any(one.names[place] in inside for place in alone)):
-        if bypassed:
-            return Finding(
-                "not averaged",
-                f"No gradient is averaged in {steps}: the model is called at {bypassed} past DDP, "
-                "on the module inside, so DDP never learns of the backward pass. Each rank trains "
-                "a model of its own.",
-                "Call the wrapped model itself, model(...), not model.module or a part of it. If "
-                "you need more than one method, put the loss into the module's forward.",
-                "04e", None, 1, bypassed,
-            )  # fmt: skip
-        if passes and not any(each.syncs for each in passes):
-            return Finding(
-                "not averaged",
-                f"No gradient is averaged in {steps}: DDP's no_sync was on in every forward pass, "
-                "or the model was not called through DDP.",
-                "Leave the last pass before the step, forward and backward, outside of no_sync.",
-                "04", None, 1, passes[-1].called or line,
-            )  # fmt: skip
+    if wraps and (bypassed or any(optimizer.names[place] in inside for place in alone)):
+        steps = _steps_alone(optimizer, alone)
+        return _past_ddp(steps, bypassed) if bypassed else _in_ddp(steps, passes)
+    if not optimizer.starts_equal or (wraps and not evidence.averages):
+        return None
+    return _nothing_averaged(evidence, optimizer, passes)
+
+
+def _steps_alone(optimizer: Compared, alone: list[int]) -> str:
+    """In how many steps none of these gradients was combined."""
+    steps = [
+        step
+        for step in optimizer.kinds
+        if not any(step.used[place].name in (MEAN, OTHER) for place in alone)
+    ]
+    return f"{len(steps)} of {len(optimizer.kinds)} steps looked at"
+
+
+def _some_alone(optimizer: Compared, alone: list[int]) -> Finding | None:
+    """Some parameters are averaged, and these are not."""
+    if not optimizer.starts_equal:
+        return None
+    names = some([optimizer.names[place] for place in alone])
+    return Finding(
+        "not averaged",
+        f"The gradients of {names} are not averaged, those of the others are: each rank trains "
+        f"its own {words.plural(len(alone), 'tensor')} of them.",
+        "Put all that is trained into the model that DDP wraps, or average the rest as well.",
+        lab="03",
+        step=1,
+        where=optimizer.on_rank[0].made[alone[0]] or optimizer.on_rank[0].made_at,
+    )
+
+
+def _past_ddp(steps: str, bypassed: str) -> Finding:
+    """The script calls the module inside DDP at the line `bypassed`."""
+    return Finding(
+        "not averaged",
+        f"No gradient is averaged in {steps}: the model is called at {bypassed} past DDP, "
+        "on the module inside, so DDP never learns of the backward pass. Each rank trains "
+        "a model of its own.",
+        "Call the wrapped model itself, model(...), not model.module or a part of it. If "
+        "you need more than one method, put the loss into the module's forward.",
+        lab="04e",
+        step=1,
+        where=bypassed,
+    )
+
+
+def _in_ddp(steps: str, passes: Sequence[Pass]) -> Finding:
+    """The model is in DDP, which averages in none of the passes."""
+    if passes and not any(each.syncs for each in passes):
         return Finding(
             "not averaged",
-            f"No gradient is averaged in {steps}, though the model is in DDP.",
-            "Call the model through DDP, and step the optimizer of its own parameters.",
-            "03", None, 1, line,
-        )  # fmt: skip
-    if not one.starts_equal or (wraps and not run.averages):
-        return None
-    sent = sum(run.ranks[0].sends.get(kind, 0) for kind in ("backward", "between", "step"))
+            f"No gradient is averaged in {steps}: DDP's no_sync was on in every forward pass, "
+            "or the model was not called through DDP.",
+            "Leave the last pass before the step, forward and backward, outside of no_sync.",
+            lab="04",
+            step=1,
+            where=passes[-1].called or passes[-1].line,
+        )
+    return Finding(
+        "not averaged",
+        f"No gradient is averaged in {steps}, though the model is in DDP.",
+        "Call the model through DDP, and step the optimizer of its own parameters.",
+        lab="03",
+        step=1,
+        where=passes[-1].line if passes else "",
+    )
+
+
+def _nothing_averaged(evidence: Evidence, optimizer: Compared, passes: Sequence[Pass]) -> Finding:
+    """Nothing averages the gradients, or what the ranks send does not reach the optimizer."""
+    sent = sum(evidence.ranks[0].sends.get(kind, 0) for kind in ("backward", "between", "step"))
     says = (
         "The ranks send messages, but each optimizer uses its rank's own gradients"
         if sent
-        else f"Nothing was averaged in the {len(one.steps)} steps watched: the ranks began with "
-        "equal weights, and each uses its own gradients"
+        else f"Nothing was averaged in the {len(optimizer.steps)} steps watched: the ranks began "
+        "with equal weights, and each uses its own gradients"
     )
     return Finding(
         "not averaged",
         f"{says}, so each rank trains a model of its own.",
         "Wrap the model in DDP, or all-reduce each gradient and divide by the world size before "
         "the step.",
-        "03", None, 1, line,
-    )  # fmt: skip
+        lab="03",
+        step=1,
+        where=passes[-1].line if passes else "",
+    )
 
 
-def zeroed(run: Evidence) -> Result:
+def zeroed(evidence: Evidence) -> Result:
     """Are the gradients zero when a step begins?"""
     looked = False
-    for one in run.optimizers:
+    for optimizer in evidence.optimizers:
         dirty: list[set[int]] = []
-        for _, row in one.whole[1:]:
+        for _, row in optimizer.whole[1:]:
             looked = True
             dirty.append({
                 place for place, step in enumerate(row)
-                if sum(not each for each in step.clean) > HALF * max(1, sum(step.got))
+                if sum(not each for each in step.clean) > MAJORITY * max(1, sum(step.got))
             })  # fmt: skip
-        ranks = [p for p in range(run.count) if sum(p in d for d in dirty) > HALF * len(dirty)]
+        ranks = [
+            p for p in range(evidence.count) if sum(p in d for d in dirty) > MAJORITY * len(dirty)
+        ]
         if ranks:
-            one_rank = run.numbers[ranks[0]] if len(ranks) == 1 else None
+            one_rank = evidence.numbers[ranks[0]] if len(ranks) == 1 else None
             on = "" if one_rank is None else f" on rank {one_rank}"
-            where = one.steps[0][ranks[0]].line
+            where = optimizer.steps[0][ranks[0]].line
             yield Row(table.ZERO, DIFFERS, f"those of the step before are still there{on}")
             yield Finding(
                 "not zeroed",
                 f"The gradients are not zero when a step begins{on}: each step also uses those of "
                 "all steps before it.",
                 "Call optimizer.zero_grad() once per step, on all ranks.",
-                "07b", one_rank, 2, where,
-            )  # fmt: skip
+                lab="07b",
+                rank=one_rank,
+                step=2,
+                where=where,
+            )
             return
     if looked:
         yield Row(table.ZERO, EQUAL, "on all ranks")
     else:
-        yield Row(table.ZERO, NOT_SEEN, why_no_gradients(run))
+        yield Row(table.ZERO, NOT_SEEN, why_no_gradients(evidence))
 
 
 RULES: tuple[Callable[[Evidence], Result], ...] = (own, averaged, zeroed)

@@ -8,7 +8,7 @@ from course.own.right import table
 from course.own.right.compared import MEAN, OTHER, Compared
 from course.own.right.evidence import Evidence
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
-from course.own.right.thresholds import FACTOR, HALF, UNEVEN
+from course.own.right.thresholds import FACTOR, MAJORITY, UNEVEN
 
 Result = Iterator[Finding | Row]
 UNREAD = "the losses could not be read, or their parts do not agree"
@@ -20,34 +20,35 @@ DIVIDE_BY_ALL = (
 )
 
 
-def targets(run: Evidence) -> Result:
+def targets(evidence: Evidence) -> Result:
     """Does each target count as much as any other, and do all together count once?"""
-    one = next((each for each in run.optimizers if each.steps), None)
-    if one is None or run.is_split:
-        yield Row(table.TARGET, NOT_SEEN, run.is_split or "no step of an optimizer was seen")
+    optimizer = next((each for each in evidence.optimizers if each.steps), None)
+    if optimizer is None or evidence.is_split:
+        yield Row(table.TARGET, NOT_SEEN, evidence.is_split or "no step of an optimizer was seen")
         return
-    if not run.is_sharded and not (one.mostly(MEAN) or one.mostly(OTHER)):
+    if not evidence.is_sharded and not (optimizer.mostly(MEAN) or optimizer.mostly(OTHER)):
         yield Row(table.TARGET, NOT_SEEN, "the gradients were not seen to be averaged")
         return
-    if found := _factor(run, one):
+    if found := _factor(evidence, optimizer):
         yield Row(table.TARGET, DIFFERS, found.says)
         yield found
         return
-    several = run.loader() is not None
-    weights = [(n, _weights(row, several)) for n, row in enumerate(one.steps, 1)]
+    several = evidence.loader() is not None
+    weights = [(n, _weights(row, several)) for n, row in enumerate(optimizer.steps, 1)]
     weights = [(n, each) for n, each in weights if each]
-    if len(weights) <= HALF * len(one.steps):
+    if len(weights) <= MAJORITY * len(optimizer.steps):
         yield Row(table.TARGET, NOT_SEEN, UNREAD)
         return
     uneven = [(n, each) for n, each in weights if _times(each) > UNEVEN]
-    if len(uneven) <= HALF * len(weights):
+    if len(uneven) <= MAJORITY * len(weights):
         yield Row(table.TARGET, EQUAL, "as much on each rank and in each pass")
         return
     number, each = uneven[0]
-    row = one.steps[number - 1]
+    row = optimizer.steps[number - 1]
     terms = [[_divisor(p.parts[0]) for p in step.latest if p.parts] for step in row]
     shares = "; ".join(
-        f"rank {rank}: {', '.join(counts)}" for rank, counts in zip(run.numbers, terms, strict=True)
+        f"rank {rank}: {', '.join(counts)}"
+        for rank, counts in zip(evidence.numbers, terms, strict=True)
     )
     times = _times(each)
     line = row[0].latest[-1].called or row[0].latest[-1].line
@@ -58,8 +59,10 @@ def targets(run: Evidence) -> Result:
         f", and the means are averaged: a target of one counts up to {times:.1f} times one of "
         "another.",
         DIVIDE_BY_ALL,
-        "04e", None, number, line,
-    )  # fmt: skip
+        lab="04e",
+        step=number,
+        where=line,
+    )
 
 
 def _divisor(part: Part) -> str:
@@ -105,27 +108,27 @@ def _times(weights: list[list[float]]) -> float:
 
 
 def _weight(each: Pass) -> float:
-    """Of a target; 0 if the loss was not read, or has several parts."""
+    """What a target counts; 0 if the loss was not read, or has several parts."""
     if not each.parts or len(each.parts) > 1 or not each.parts[0].terms:
         return 0.0
     return each.parts[0].weight
 
 
-def _factor(run: Evidence, one: Compared) -> Finding | None:
+def _factor(evidence: Evidence, optimizer: Compared) -> Finding | None:
     """Whether the gradients are N times, 1/N or k times those of the mean, and why."""
-    if not one.kinds:
+    if not optimizer.kinds:
         return None
     factors = [
-        first[p].factor for _, first, _ in one.kinds for p in one.mostly(MEAN)
-        if first[p].name == MEAN and first[p].distinct
+        step.first[p].factor for step in optimizer.kinds for p in optimizer.mostly(MEAN)
+        if step.first[p].name == MEAN and step.first[p].distinct
     ]  # fmt: skip
     if not factors:
         return None
     middle = sorted(factors)[len(factors) // 2]
     alike = sum(near(each, middle) for each in factors) > 0.9 * len(factors)
-    total, passes, line = _total(one)
-    count = run.count
-    where = one.steps[0][0].line
+    total, passes, line = _total(optimizer)
+    count = evidence.count
+    where = optimizer.steps[0][0].line
     if not alike:
         return None
     if near(middle, count) and near(total, 1):
@@ -134,24 +137,30 @@ def _factor(run: Evidence, one: Compared) -> Finding | None:
             f"The gradients are added, not averaged: they are {count} times those of the mean over "
             "all samples, as if the learning rate were so much larger.",
             DIVIDE,
-            "03", None, 1, where,
-        )  # fmt: skip
+            lab="03",
+            step=1,
+            where=where,
+        )
     if near(middle, 1 / count) and not near(total, count):
         return Finding(
             "factor",
             f"The gradients are averaged, and divided by the world size once more: they are 1/"
             f"{count} of the mean over all samples.",
             DIVIDE_ONCE,
-            "03", None, 1, where,
-        )  # fmt: skip
-    if near(middle, 1) and passes > 1 and near(total, passes) and _fed_anew(one):
+            lab="03",
+            step=1,
+            where=where,
+        )
+    if near(middle, 1) and passes > 1 and near(total, passes) and _fed_anew(optimizer):
         return Finding(
             "factor",
             f"The losses of the {passes} passes of a step are added, not averaged: the gradient is "
             f"{passes} times that of the mean over all samples. One process would do the same.",
             f"Divide the loss of each pass by {passes}.",
-            "04", None, 1, line,
-        )  # fmt: skip
+            lab="04",
+            step=1,
+            where=line,
+        )
     return None
 
 
@@ -167,13 +176,13 @@ def sum_of_weights(step: Step) -> float:
     return sum(_weight(p) * p.parts[0].terms for p in step.latest)
 
 
-def _total(one: Compared) -> tuple[float, int, str]:
+def _total(optimizer: Compared) -> tuple[float, int, str]:
     """What all targets of a step count together on a rank, in how many passes, of which line.
 
     0 where the losses were not read, are scaled, come from several lines, or are not means.
     """
     totals, counts, lines = [], set(), set()
-    for row in one.steps:
+    for row in optimizer.steps:
         for step in row:
             totals.append(sum_of_weights(step))
             if not totals[-1]:
@@ -186,9 +195,9 @@ def _total(one: Compared) -> tuple[float, int, str]:
     return middle, counts.pop(), lines.pop()
 
 
-def _fed_anew(one: Compared) -> bool:
+def _fed_anew(optimizer: Compared) -> bool:
     """Whether the passes of a step have samples of their own: they are parts of one batch."""
-    for row in one.steps:
+    for row in optimizer.steps:
         for step in row:
             fed = [tuple(each.rows) for each in step.latest]
             if not all(fed) or len(set(fed)) < len(fed):

@@ -17,7 +17,7 @@ from course.own.right.compared import OWN, Compared, multiple
 from course.own.right.evidence import Evidence
 from course.own.right.of_losses import near
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
-from course.own.right.thresholds import CLOSER, NEAR, TINY, UNEVEN
+from course.own.right.thresholds import CLOSER, ROUNDING_16_BIT, ROUNDING_OF_ZERO, UNEVEN
 
 STEPS = 2  # that are watched: the first one is judged
 
@@ -45,26 +45,26 @@ def hindrance(ranks: Sequence[Rank], batches: int) -> str:
 
     `batches` is the number of batches that the ranks have kept.
     """
-    run = Evidence(ranks)
-    if not run.steps:
+    evidence = Evidence(ranks)
+    if not evidence.steps:
         return "no step of an optimizer was seen on all ranks"
-    seen = all(one.whole and one.whole[0][0] == 1 for one in run.optimizers)
-    if run.is_split or run.is_sharded or not seen:
-        return of_gradients.why_no_gradients(run)
-    if not all(one.starts_equal for one in run.optimizers):
+    seen = all(optimizer.whole and optimizer.whole[0][0] == 1 for optimizer in evidence.optimizers)
+    if evidence.is_split or evidence.is_sharded or not seen:
+        return of_gradients.why_no_gradients(evidence)
+    if not all(optimizer.starts_equal for optimizer in evidence.optimizers):
         return "the ranks begin with different weights, which `right` without --deep judges"
-    if why := run.unseen(KEPT_BATCHES):
+    if why := evidence.unseen(KEPT_BATCHES):
         return why
     return "" if batches else "the batches do not come from a DataLoader, so they cannot be stacked"
 
 
 def of(ranks: Sequence[Rank], alone: Rank) -> Outcome:
     """Compare the ranks' gradients in the first step with those of the process that was `alone`."""
-    run = Evidence(ranks)
-    pairs = list(zip(run.optimizers, alone.optimizers, strict=False))
-    if not pairs or any(not o.watched or o.counts != c.each[0].counts for c, o in pairs):
+    evidence = Evidence(ranks)
+    pairs = list(zip(evidence.optimizers, alone.optimizers, strict=False))
+    if not pairs or any(not o.watched or o.counts != c.on_rank[0].counts for c, o in pairs):
         return not_compared("the script has other parameters on one process, or takes no step")
-    outcomes = [_Pair(run, compared, one, alone).outcome() for compared, one in pairs]
+    outcomes = [_Pair(evidence, compared, one, alone).outcome() for compared, one in pairs]
     order = [DIFFERS, NOT_SEEN, EQUAL]
     first = min(outcomes, key=lambda each: (not each.findings, order.index(each.row.state)))
     parameters = [each for outcome in outcomes for each in outcome.parameters]
@@ -72,15 +72,15 @@ def of(ranks: Sequence[Rank], alone: Rank) -> Outcome:
 
 
 def not_compared(why: str) -> Outcome:
-    """Nothing can be said, and why."""
+    """The outcome where nothing can be said, and why."""
     return Outcome(Row(table.ONE, NOT_SEEN, f"not compared: {why}"))
 
 
 class _Pair:
     """An optimizer on all ranks, and on one process."""
 
-    def __init__(self, run: Evidence, ranks: Compared, one: Optimizer, alone: Rank) -> None:
-        self._run, self._ranks, self._alone, self._of_one = run, ranks, alone, one
+    def __init__(self, evidence: Evidence, ranks: Compared, one: Optimizer, alone: Rank) -> None:
+        self._evidence, self._ranks, self._alone, self._of_one = evidence, ranks, alone, one
         self._row, self._step = ranks.steps[0], one.watched[0]
         clips = any(step.clips or any(p.scaled for p in step.latest) for step in self._row)
         # Before what depends on the size of a gradient.
@@ -96,7 +96,7 @@ class _Pair:
         return used, one.samples((self._of_one.watched[number],), self._place)[0]
 
     def outcome(self) -> Outcome:
-        """What comes of it."""
+        """What comes of the comparison."""
         mean = self._own.mean(0)
         if not all(np.isfinite(each).all() for each in (self._own, self._used, self._one)):
             return not_compared("the gradients of the first step are not finite")
@@ -111,7 +111,7 @@ class _Pair:
         scale, residual = multiple(mean, self._one)
         if found := self._mean_of_means(mean, residual):
             return found
-        if residual > NEAR:
+        if residual > ROUNDING_16_BIT:
             return not_compared(self._why_apart(residual))
         return self._used_against(scale)
 
@@ -128,9 +128,11 @@ class _Pair:
         weighted = np.average(self._own, axis=0, weights=terms)
         _, exact = multiple(weighted, self._one)
         _, used = multiple(self._used[0], mean)
-        if exact > NEAR or used > NEAR or exact > residual / CLOSER:
+        if exact > ROUNDING_16_BIT or used > ROUNDING_16_BIT or exact > residual / CLOSER:
             return None
-        counts = ", ".join(f"rank {r}: {n}" for r, n in zip(self._run.numbers, terms, strict=True))
+        counts = ", ".join(
+            f"rank {r}: {n}" for r, n in zip(self._evidence.numbers, terms, strict=True)
+        )
         by = f"by {100 * residual:.1f} %"
         says = f"{by}: each rank divides by its own number of targets ({counts})"
         row = Row(table.ONE, DIFFERS, says)
@@ -141,13 +143,15 @@ class _Pair:
             f"One process on the same samples has the mean over all targets, the ranks have the "
             f"mean of their means ({counts}): their gradients differ from it {by}.",
             of_losses.DIVIDE_BY_ALL,
-            "04e", None, 1, passes[0][0].called or passes[0][0].line,
-        )  # fmt: skip
+            lab="04e",
+            step=1,
+            where=passes[0][0].called or passes[0][0].line,
+        )
         return Outcome(row, [finding], self._differences())
 
     def _why_apart(self, residual: float) -> str:
         """What may be the reason that one process computes something else."""
-        ranks = self._run.ranks
+        ranks = self._evidence.ranks
         if why := self._alone.unseen.get(KEPT_BATCHES):
             return why
         if any(each.batch_norm for each in ranks):
@@ -171,15 +175,15 @@ class _Pair:
     def _used_against(self, scale: float) -> Outcome:
         """Compare what the ranks use, where their own gradients fit those of one process."""
         differences = self._differences()
-        apart = [each for each in differences if each.difference > NEAR]
+        apart = [each for each in differences if each.difference > ROUNDING_16_BIT]
         most = max(each.difference for each in differences)
         if not apart:
             says = f"the same gradients, up to {most:.0e} of their size{self._second_step()}"
             return Outcome(Row(table.ONE, EQUAL, says), [], differences)
         names = some([each.name for each in apart])
-        alone = any(kind.name == OWN for kind in self._ranks.kinds[0][2])
+        alone = any(kind.name == OWN for kind in self._ranks.kinds[0].used)
         times = apart[0].times
-        count = self._run.count
+        count = self._evidence.count
         alike = all(near(each.times, times) for each in apart)
         if alone:
             findings = self._not_averaged()
@@ -202,7 +206,7 @@ class _Pair:
         """
         if not any(each.bypassed for step in self._row for each in step.latest):
             return []
-        return [each for each in of_gradients.averaged(self._run) if isinstance(each, Finding)]
+        return [each for each in of_gradients.averaged(self._evidence) if isinstance(each, Finding)]
 
     def _why_by_design(self, scale: float) -> str:
         """Why a factor of N or 1/N may be meant; "" if it cannot be.
@@ -215,8 +219,8 @@ class _Pair:
             return "the learning rate also depends on the number of ranks, so this is not judged"
         if near(scale, 1):
             return ""
-        sends = self._run.ranks[0].sends
-        if sends.get("forward") or (self._run.ranks[0].wrapped and sends.get("between")):
+        sends = self._evidence.ranks[0].sends
+        if sends.get("forward") or (self._evidence.ranks[0].wrapped and sends.get("between")):
             return "the ranks exchange more than gradients, so this is not judged"
         total = of_losses.sum_of_weights(self._step)
         if not total:
@@ -226,15 +230,17 @@ class _Pair:
         return "the loss is not a mean over a batch, so this is not judged"
 
     def _factor(self, times: float, scale: float) -> Finding:
-        count, last = self._run.count, self._row[0].latest[-1]
+        count, last = self._evidence.count, self._row[0].latest[-1]
         large = times > 1
         how = f"{count} times" if large else f"1/{count} of"
         return Finding(
             "factor",
             f"The gradients on {count} ranks are {how} those of one process on the same samples.",
             of_losses.DIVIDE if large else of_losses.DIVIDE_ONCE,
-            "03", None, 1, self._row[0].line if near(scale, 1) else last.line,
-        )  # fmt: skip
+            lab="03",
+            step=1,
+            where=self._row[0].line if near(scale, 1) else last.line,
+        )
 
     def _second_step(self) -> str:
         """How the next step compares, which depends on what the optimizer has changed."""
@@ -250,12 +256,12 @@ class _Pair:
     # -- each parameter ----------------------------------------------------------------------------
 
     def _differences(self) -> list[Difference]:
-        """Of each parameter whose gradient is more than what rounding leaves."""
+        """The difference of each parameter whose gradient is more than what rounding leaves."""
         parts = zip(
             self._ranks.names, self._ranks.parts(self._used), self._ranks.parts(self._one),
             strict=True,
         )  # fmt: skip
-        least = TINY * float(np.abs(self._one).max())
+        least = ROUNDING_OF_ZERO * float(np.abs(self._one).max())
         found = []
         for name, used, one in parts:
             size = float(np.linalg.norm(one))

@@ -14,7 +14,7 @@ from course.own.finding import Finding
 from course.own.numbers.choosing import is_chosen
 from course.own.numbers.record import Iteration
 from course.own.right.evidence import Evidence
-from course.own.right.thresholds import ENOUGH, HALF, MANY, REPEATS, SAME, TOGETHER
+from course.own.right.thresholds import BY_CHANCE, ENOUGH, MAJORITY, MANY, REPEATS, SAME, TOGETHER
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,10 @@ class Common:
 def common(first: Iteration, second: Iteration) -> Common:
     """Compare what a hash has chosen of two passes."""
     rare = max(first.one_in, second.one_in)
-    chosen = [[each for each in one.chosen if is_chosen(each[0], rare)] for one in (first, second)]
+    chosen = [
+        [each for each in iteration.chosen if is_chosen(each[0], rare)]
+        for iteration in (first, second)
+    ]
     ours, theirs = (dict(reversed(each)) for each in chosen)  # a sample, and where it comes first
     if not ours or not theirs:
         return Common(0, 0.0, 0.0, 0.0)
@@ -55,36 +58,43 @@ def common(first: Iteration, second: Iteration) -> Common:
     return Common(len(both) * rare, len(both) / min(len(ours), len(theirs)), again, apart)
 
 
-def own_order(run: Evidence, rows: Sequence[Iteration]) -> Finding | None:
+def own_order(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
     """The script's own sampler deals from another order on each rank."""
     passes = [
-        each for each in zip(*map(run.training, range(run.count)), strict=False)
-        if all(one.chosen and not one.stream and one.is_over for one in each)
-        and _is_shared_out(each)
-    ]  # fmt: skip
+        each
+        for each in zip(*map(evidence.training, range(evidence.count)), strict=False)
+        if all(map(_is_known, each)) and _is_shared_out(each)
+    ]
     alike = [each for each in passes if _is_by_chance(each)]
-    if not run.is_tied or len(alike) <= HALF * len(passes):
+    if not evidence.is_tied or len(alike) <= MAJORITY * len(passes):
         return None
     first, second = alike[0][:2]
     share = common(first, second).share
     return Finding(
         "repeated data",
         f"The ranks deal an epoch out, {first.given:,} of {first.length:,} samples to rank "
-        f"{run.numbers[0]}, but {100 * share:.0f} % of these also go to rank {run.numbers[1]}, as "
-        "many as chance would give: each rank takes its part of an order of its own. So some "
-        "samples come several times in an epoch, and others never.",
+        f"{evidence.numbers[0]}, but {100 * share:.0f} % of these also go to rank "
+        f"{evidence.numbers[1]}, as many as chance would give: each rank takes its part of an "
+        "order of its own. So some samples come several times in an epoch, and others never.",
         "Shuffle alike on all ranks before each takes its part, with a generator that is seeded "
         "with the epoch, such as random.Random(epoch).",
-        "03", None, 1, first.made_at,
-    )  # fmt: skip
+        lab="03",
+        step=1,
+        where=first.made_at,
+    )
+
+
+def _is_known(iteration: Iteration) -> bool:
+    """Whether it is known what the script's own sampler gave, to the end of an epoch."""
+    return bool(iteration.chosen and not iteration.stream and iteration.is_over)
 
 
 def _is_shared_out(each: Sequence[Iteration]) -> bool:
     """Whether the ranks together draw about as many samples as there are."""
-    length, drawn = each[0].length, sum(one.given for one in each)
-    batch = max(one.given / max(1, one.drawn) for one in each)
+    length, drawn = each[0].length, sum(iteration.given for iteration in each)
+    batch = max(iteration.given / max(1, iteration.drawn) for iteration in each)
     slack = max(len(each) * batch, (1 - SAME) * length)
-    return len({one.length for one in each}) == 1 and abs(drawn - length) <= slack
+    return len({iteration.length for iteration in each}) == 1 and abs(drawn - length) <= slack
 
 
 def _is_by_chance(each: Sequence[Iteration]) -> bool:
@@ -92,19 +102,19 @@ def _is_by_chance(each: Sequence[Iteration]) -> bool:
     found = [common(*pair) for pair in combinations(each, 2)]
     share = sum(one.share for one in found) / len(found)
     chance = 1 / len(each)
-    return abs(share - chance) < HALF * chance and all(
+    return abs(share - chance) < BY_CHANCE * chance and all(
         one.is_drawn_once and not one.is_in_step for one in found
     )
 
 
-def one_stream(run: Evidence, rows: Sequence[Iteration]) -> Finding | None:
+def one_stream(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
     """Ranks read one stream to the end, each all of it, in an order that is a little different."""
-    for each in zip(*map(run.training, range(run.count)), strict=False):
-        if not run.is_tied or not all(one.stream for one in each):
+    for each in zip(*map(evidence.training, range(evidence.count)), strict=False):
+        if not evidence.is_tied or not all(iteration.stream for iteration in each):
             continue
-        for places in run.pairs:
+        for places in evidence.pairs:
             first, second = (each[place] for place in places)
-            ranks = [run.numbers[place] for place in places]
+            ranks = [evidence.numbers[place] for place in places]
             both = common(first, second)
             if both.samples < MANY or _is_aligned(first, second):
                 continue
@@ -116,8 +126,10 @@ def one_stream(run: Evidence, rows: Sequence[Iteration]) -> Finding | None:
                     "little earlier or later. Two ranks do the work of one.",
                     "Give each rank its part of the files or of the samples, and then each worker "
                     "its part of these: a shuffle with another seed does not divide them.",
-                    "04d", None, 1, first.made_at,
-                )  # fmt: skip
+                    lab="04d",
+                    step=1,
+                    where=first.made_at,
+                )
     return None
 
 
@@ -125,4 +137,4 @@ def _is_aligned(first: Iteration, second: Iteration) -> bool:
     """Whether both have the same batches: each may go on with a part of them."""
     pairs = list(zip(first.rows, second.rows, strict=False))
     same = sum(set(ours) == set(theirs) for ours, theirs in pairs)
-    return same > HALF * len(pairs)
+    return same > MAJORITY * len(pairs)

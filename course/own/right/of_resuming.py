@@ -12,33 +12,35 @@ from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
 Result = Iterator[Finding | Row]
 
 
-def resume(run: Evidence) -> Result:
+def resume(evidence: Evidence) -> Result:
     """Do all ranks go on from the same state, and from all of it?"""
-    if not run.is_tied:
-        yield Row(table.RESUME, NOT_SEEN, run.is_split or "nothing was seen that ties the ranks")
+    if not evidence.is_tied:
+        yield Row(
+            table.RESUME, NOT_SEEN, evidence.is_split or "nothing was seen that ties the ranks"
+        )
         return
     for judge in (_some_ranks, _other_steps, _no_state, _first_epoch):
-        if found := judge(run):
+        if found := judge(evidence):
             yield Row(table.RESUME, DIFFERS, found.says)
             yield found
             return
-    restored = [one.each[0].restored for one in run.optimizers]
+    restored = [optimizer.on_rank[0].restored for optimizer in evidence.optimizers]
     if all(restored) and restored:
         yield Row(table.RESUME, EQUAL, f"all ranks load the optimizer's state at {restored[0]}")
-    elif any(rank.loads for rank in run.ranks):
+    elif any(rank.loads for rank in evidence.ranks):
         yield Row(table.RESUME, NOT_SEEN, "a file was loaded, and no state of an optimizer from it")
     else:
         yield Row(table.RESUME, NOT_SEEN, "torch.load and load_state_dict of optimizers not called")
 
 
-def _some_ranks(run: Evidence) -> Finding | None:
+def _some_ranks(evidence: Evidence) -> Finding | None:
     """Some ranks load the optimizer's state, others begin with none, and their weights part."""
-    for one in run.optimizers:
-        lines = [each.restored for each in one.each]
-        if all(lines) or not any(lines) or run.is_sharded or not _parts(one):
+    for optimizer in evidence.optimizers:
+        lines = [each.restored for each in optimizer.on_rank]
+        if all(lines) or not any(lines) or evidence.is_sharded or not _parts(optimizer):
             continue
-        ranks = [rank for rank, line in zip(run.numbers, lines, strict=True) if line]
-        others = [rank for rank in run.numbers if rank not in ranks]
+        ranks = [rank for rank, line in zip(evidence.numbers, lines, strict=True) if line]
+        others = [rank for rank in evidence.numbers if rank not in ranks]
         where = next(filter(None, lines))
         return Finding(
             "resume",
@@ -46,21 +48,24 @@ def _some_ranks(run: Evidence) -> Finding | None:
             f" begin{'s' if len(others) == 1 else ''} without: DDP sends weights, and no state of "
             "an optimizer, so equal gradients make different weights.",
             "Load the checkpoint on all ranks.",
-            "04", odd_one([bool(line) for line in lines], run.numbers), 1, where,
-        )  # fmt: skip
+            lab="04",
+            rank=odd_one([bool(line) for line in lines], evidence.numbers),
+            step=1,
+            where=where,
+        )
     return None
 
 
-def _parts(one: Compared) -> bool:
+def _parts(optimizer: Compared) -> bool:
     """Whether weights that were equal part in the first step."""
-    return one.starts_equal and len({tuple(step.after) for step in one.steps[0]}) > 1
+    return optimizer.starts_equal and len({tuple(step.after) for step in optimizer.steps[0]}) > 1
 
 
-def _other_steps(run: Evidence) -> Finding | None:
-    """The ranks' files, of which they take up an optimizer's state, are of different steps."""
-    if not all(each.restored for one in run.optimizers for each in one.each):
+def _other_steps(evidence: Evidence) -> Finding | None:
+    """The ranks take up an optimizer's state from files of different steps."""
+    if not all(each.restored for optimizer in evidence.optimizers for each in optimizer.on_rank):
         return None
-    each = [_of_training(rank.loads) for rank in run.ranks]
+    each = [_of_training(rank.loads) for rank in evidence.ranks]
     for row in zip(*each, strict=False) if len(set(map(len, each))) == 1 else ():
         for key in row[0].numbers:
             values = [each.numbers.get(key) for each in row]
@@ -69,25 +74,30 @@ def _other_steps(run: Evidence) -> Finding | None:
             return Finding(
                 "resume",
                 f"The ranks go on from different checkpoints: the {key} is not the same "
-                f"({run.by_rank(values)}).",
+                f"({evidence.by_rank(values)}).",
                 "Let rank 0 choose the checkpoint and broadcast its name, or its content.",
-                "04", odd_one(values, run.numbers), 1, row[0].line,
-            )  # fmt: skip
+                lab="04",
+                rank=odd_one(values, evidence.numbers),
+                step=1,
+                where=row[0].line,
+            )
     return None
 
 
 def _of_training(loads: list[Load]) -> list[Load]:
-    """Those before the first step in which an optimizer's state is."""
+    """The files read before the first step that have an optimizer's state."""
     return [each for each in loads if each.optimizer and not each.passes]
 
 
-def _no_state(run: Evidence) -> Finding | None:
+def _no_state(evidence: Evidence) -> Finding | None:
     """The script saves an optimizer's state, finds it in its own file, and does not load it."""
-    optimizers = [each for one in run.optimizers for each in one.each]
+    optimizers = [each for optimizer in evidence.optimizers for each in optimizer.on_rank]
     if any(each.restored for each in optimizers):
         return None
-    for load in run.ranks[0].loads:
-        saves = any(each.path == load.path and each.saves for r in run.ranks for each in r.loads)
+    for load in evidence.ranks[0].loads:
+        saves = any(
+            each.path == load.path and each.saves for r in evidence.ranks for each in r.loads
+        )
         if load.optimizer and saves and not load.passes:
             return Finding(
                 "resume",
@@ -95,17 +105,21 @@ def _no_state(run: Evidence) -> Finding | None:
                 "that the script saves, and no optimizer loads it: momentum, and what Adam has "
                 "learned of each weight, begin again at zero.",
                 "Call optimizer.load_state_dict with it, too.",
-                "04", None, 1, load.line,
-            )  # fmt: skip
+                lab="04",
+                step=1,
+                where=load.line,
+            )
     return None
 
 
-def _first_epoch(run: Evidence) -> Finding | None:
+def _first_epoch(evidence: Evidence) -> Finding | None:
     """The optimizer goes on from a later epoch, and the sampler begins with the first one."""
-    if not run.optimizers or not all(one.each[0].restored for one in run.optimizers):
+    if not evidence.optimizers or not all(
+        optimizer.on_rank[0].restored for optimizer in evidence.optimizers
+    ):
         return None
-    mine = [each for each in run.training(0) if _shuffles(each)]
-    loads = _of_training(run.ranks[0].loads)
+    mine = [each for each in evidence.training(0) if _shuffles(each)]
+    loads = _of_training(evidence.ranks[0].loads)
     epochs = [each.numbers.get("epoch", 0) for each in loads]
     if not mine or not epochs or epochs[-1] < 2 or mine[0].epoch != 0:
         return None
@@ -114,8 +128,10 @@ def _first_epoch(run: Evidence) -> Finding | None:
         f"The checkpoint is of epoch {epochs[-1]}, and the sampler begins with the order of epoch "
         "0: the training sees the samples in the order that it has had already.",
         "Call sampler.set_epoch with the number of the epoch that the checkpoint goes on with.",
-        "04", None, 1, mine[0].opened_at,
-    )  # fmt: skip
+        lab="04",
+        step=1,
+        where=mine[0].opened_at,
+    )
 
 
 def _shuffles(each: Iteration) -> bool:

@@ -13,21 +13,21 @@ from course.own.right.compared import Compared
 from course.own.right.evidence import Evidence, listed, odd_one
 from course.own.right.of_gradients import why_no_gradients
 from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row, some
-from course.own.right.thresholds import ALIVE, EXACT, HALF
+from course.own.right.thresholds import EXACT, MAJORITY
 
 Result = Iterator[Finding | Row]
 
 
-def taken(run: Evidence) -> Result:
+def taken(evidence: Evidence) -> Result:
     """Does each rank take a step when the others do?"""
-    if not run.is_tied or not run.steps:
-        yield Row(table.STEPS, NOT_SEEN, run.why_untied)
+    if not evidence.is_tied or not evidence.steps:
+        yield Row(table.STEPS, NOT_SEEN, evidence.why_untied)
         return
-    for one in run.optimizers:
-        if one.skip:
-            number, place = one.skip
-            rank = run.numbers[place]
-            other = one.each[0 if place else 1].watched
+    for optimizer in evidence.optimizers:
+        if optimizer.skip:
+            number, place = optimizer.skip
+            rank = evidence.numbers[place]
+            other = optimizer.on_rank[0 if place else 1].watched
             line = other[min(number, len(other)) - 1].line
             yield Row(table.STEPS, DIFFERS, f"rank {rank} leaves out step {number}")
             yield Finding(
@@ -35,17 +35,20 @@ def taken(run: Evidence) -> Result:
                 f"Rank {rank} does not take step {number} (at {line}), which the others take: from "
                 "there on its weights are one step behind.",
                 "Decide on all ranks alike: all-reduce the flag (with MAX) that skips a step.",
-                "04e", rank, number, line,
-            )  # fmt: skip
+                lab="04e",
+                rank=rank,
+                step=number,
+                where=line,
+            )
             return
-    yield Row(table.STEPS, EQUAL, f"all ranks take the same {words.plural(run.steps, 'step')}")
+    yield Row(table.STEPS, EQUAL, f"all ranks take the same {words.plural(evidence.steps, 'step')}")
 
 
-def finite(run: Evidence) -> Result:
+def finite(evidence: Evidence) -> Result:
     """Are all gradients finite?"""
     looked = False
-    for one in run.optimizers:
-        for number, row in enumerate(one.steps, 1):
+    for optimizer in evidence.optimizers:
+        for number, row in enumerate(optimizer.steps, 1):
             looked = True
             bad = [
                 any(p.loss is not None and not math.isfinite(p.loss) for p in step.latest)
@@ -55,7 +58,7 @@ def finite(run: Evidence) -> Result:
             broken = any(not step.finite for step in row)
             if not any(bad) and not broken:
                 continue
-            ranks = [rank for rank, each in zip(run.numbers, bad, strict=True) if each]
+            ranks = [rank for rank, each in zip(evidence.numbers, bad, strict=True) if each]
             rank = ranks[0] if len(ranks) == 1 else None
             line = next((p.line for step in row for p in step.latest), "")
             on = f"of rank {rank}" if rank is not None else "of the ranks"
@@ -66,8 +69,11 @@ def finite(run: Evidence) -> Result:
                 "taken all the same. An average with it is not finite on any rank.",
                 "Find the sample that does it; clamp what is divided by, and let all ranks leave "
                 "out such a step together.",
-                "04c", rank, number, line,
-            )  # fmt: skip
+                lab="04c",
+                rank=rank,
+                step=number,
+                where=line,
+            )
             return
     if looked:
         yield Row(table.FINITE, EQUAL, "all losses and weights are finite")
@@ -79,28 +85,28 @@ def _is_finite(step: Step) -> bool:
     return "own" not in step.gradients or bool(np.isfinite(step.samples("own")).all())
 
 
-def weights(run: Evidence) -> Result:
+def weights(evidence: Evidence) -> Result:
     """Are the weights equal after each step?"""
-    if run.is_split or run.is_sharded or not run.steps:
-        yield Row(table.AFTER, NOT_SEEN, why_no_gradients(run))
+    if evidence.is_split or evidence.is_sharded or not evidence.steps:
+        yield Row(table.AFTER, NOT_SEEN, why_no_gradients(evidence))
         return
-    if run.averages_weights:
-        meets = next(one.meets for one in run.optimizers if one.meets)
+    if evidence.averages_weights:
+        meets = next(optimizer.meets for optimizer in evidence.optimizers if optimizer.meets)
         yield Row(table.AFTER, EQUAL, f"the ranks average them, first before step {meets[0]}")
         return
-    if not run.is_tied:
+    if not evidence.is_tied:
         yield Row(table.AFTER, NOT_SEEN, "nothing was seen that ties the ranks")
         return
-    for one in run.optimizers:
-        for number, row in enumerate(one.steps, 1):
-            if names := _apart(one, row):
+    for optimizer in evidence.optimizers:
+        for number, row in enumerate(optimizer.steps, 1):
+            if names := _apart(optimizer, row):
                 yield Row(table.AFTER, DIFFERS, f"since step {number}: {names}")
-                yield _drift(run, one, number, names)
+                yield _drift(evidence, optimizer, number, names)
                 return
-    yield Row(table.AFTER, EQUAL, f"in all {words.plural(run.steps, 'step')}")
+    yield Row(table.AFTER, EQUAL, f"in all {words.plural(evidence.steps, 'step')}")
 
 
-def _apart(one: Compared, row: tuple) -> str:
+def _apart(optimizer: Compared, row: tuple) -> str:
     marks = list(zip(*[step.after for step in row], strict=True))
     places = [place for place, each in enumerate(marks) if len(set(each)) > 1]
     norms = list(zip(*[step.norms for step in row], strict=False))
@@ -108,16 +114,16 @@ def _apart(one: Compared, row: tuple) -> str:
         place for place, each in enumerate(norms)
         if place not in places and max(each) - min(each) > EXACT * max(map(abs, each))
     ]  # fmt: skip
-    return some([one.names[place] for place in places if place not in one.own_parts])
+    return some([optimizer.names[place] for place in places if place not in optimizer.own_parts])
 
 
-def _drift(run: Evidence, one: Compared, number: int, names: str) -> Finding:
-    row = one.steps[number - 1]
-    before = one.steps[number - 2] if number > 1 else None
+def _drift(evidence: Evidence, optimizer: Compared, number: int, names: str) -> Finding:
+    row = optimizer.steps[number - 1]
+    before = optimizer.steps[number - 2] if number > 1 else None
     equal_before = len({tuple(step.before) for step in row}) == 1
     line, ranks = "", []
     if before and not equal_before:
-        line, ranks = run.changed([s.passes for s in before], [s.passes for s in row])
+        line, ranks = evidence.changed([s.passes for s in before], [s.passes for s in row])
     if line:
         return Finding(
             "drift",
@@ -125,40 +131,48 @@ def _drift(run: Evidence, one: Compared, number: int, names: str) -> Finding:
             f"{listed(ranks)} changed them before it, at {line}.",
             "Change weights on all ranks alike, or send them from one rank to all with "
             "dist.broadcast.",
-            "04c", ranks[0] if len(ranks) == 1 else None, number, line,
-        )  # fmt: skip
+            lab="04c",
+            rank=ranks[0] if len(ranks) == 1 else None,
+            step=number,
+            where=line,
+        )
     moment = "in the step itself" if equal_before else "between two steps"
     if not before and not equal_before:
         moment = "before the first step"
-    rank = odd_one([tuple(step.after) for step in row], run.numbers)
+    rank = odd_one([tuple(step.after) for step in row], evidence.numbers)
     return Finding(
         "drift",
         f"The weights are no longer equal after step {number} ({names}), and nothing else that was "
         f"looked at explains it: they part {moment}.",
         "Look for what changes weights on one rank alone; lab 04c has an instrument that finds "
         "the moment.",
-        "04c", rank, number, row[0].line,
-    )  # fmt: skip
+        lab="04c",
+        rank=rank,
+        step=number,
+        where=row[0].line,
+    )
 
 
-def buffers(run: Evidence) -> Result:
+def buffers(evidence: Evidence) -> Result:
     """Are the buffers equal when a step begins, where they are saved or used to evaluate?"""
-    wraps = [each for rank in run.ranks for each in rank.wrapped]
-    rows = [row for one in run.optimizers for row in one.steps]
+    wraps = [each for rank in evidence.ranks for each in rank.wrapped]
+    rows = evidence.step_rows
     marks = [[p.buffers for step in row for p in step.latest[:1]] for row in rows]
-    marks = [each for each in marks if len(each) == run.count and any(each)]
+    marks = [each for each in marks if len(each) == evidence.count and any(each)]
     if any(each.buffers for each in wraps) and not marks:
         yield Row(table.BUFFERS, EQUAL, "DDP sends rank 0's before each pass")
         return
-    if not marks or not run.is_tied:
-        yield Row(table.BUFFERS, NOT_SEEN, "the model has none" if not marks else run.why_untied)
+    if not marks or not evidence.is_tied:
+        yield Row(
+            table.BUFFERS, NOT_SEEN, "the model has none" if not marks else evidence.why_untied
+        )
         return
     apart = [each for each in marks if len(set(each)) > 1]
-    if len(apart) <= HALF * len(marks):
+    if len(apart) <= MAJORITY * len(marks):
         yield Row(table.BUFFERS, EQUAL, "when a step begins")
         return
     yield Row(table.BUFFERS, DIFFERS, "when a step begins")
-    if any(rank.evaluated or rank.written for rank in run.ranks):
+    if any(rank.evaluated or rank.written for rank in evidence.ranks):
         where = wraps[0].made_at if wraps else rows[0][0].latest[0].called
         yield Finding(
             "buffers",
@@ -166,104 +180,10 @@ def buffers(run: Evidence) -> Result:
             "evaluated or saved with them: each rank has another result, and rank 0's is kept.",
             "Let DDP broadcast buffers, use SyncBatchNorm, or average the buffers before you "
             "evaluate or save.",
-            "03", None, 2, where,
-        )  # fmt: skip
+            lab="03",
+            step=2,
+            where=where,
+        )
 
 
-def loose(run: Evidence) -> Result:
-    """Does a parameter get gradients that no optimizer uses?"""
-    if not run.steps:
-        yield Row(table.LOOSE, NOT_SEEN, "no step of an optimizer was seen")
-        return
-    if one := next(filter(_is_idle, run.optimizers), None):
-        yield Row(table.LOOSE, DIFFERS, "an optimizer has only parameters that get no gradients")
-        yield Finding(
-            "never updated",
-            f"In {words.plural(len(one.steps), 'step')} no parameter of this optimizer got a "
-            "gradient, and none has changed: it steps for nothing. It may hold parameters that "
-            "were replaced after it was made, as fully_shard does.",
-            "Make the optimizer once the model is whole: after fully_shard, a move to another "
-            "type, or a new layer.",
-            "10b", None, None, one.each[0].made_at,
-        )  # fmt: skip
-        return
-    rank = run.ranks[0]
-    alive = [each for each in rank.loose if each.passes >= ALIVE]
-    alive = [each for each in alive if each.missing < each.of]  # else its model is not trained
-    late = [each for each in alive if each.late]
-    few = [each for each in alive if each.missing <= HALF * each.of]
-    if found := late or few:
-        names = ", ".join(f"`{each.name}`" for each in found[:3])
-        where = found[0].made_at or run.optimizers[0].each[0].made_at
-        made = " They were made after the optimizer." if late else ""
-        yield Row(table.LOOSE, DIFFERS, names)
-        yield Finding(
-            "never updated",
-            f"{names} {'get' if len(found) > 1 else 'gets'} gradients in each pass, and no "
-            f"optimizer has {'them' if len(found) > 1 else 'it'}, so nothing is learned there."
-            f"{made}",
-            "Build the whole model first and the optimizer after it, or add the parameters with "
-            "optimizer.add_param_group.",
-            "", None, None, where,
-        )  # fmt: skip
-    elif alive:
-        yield Row(table.LOOSE, NOT_SEEN, "most of a model gets gradients that are not used")
-    else:
-        yield Row(table.LOOSE, EQUAL, "all that get gradients are in an optimizer")
-
-
-def _is_idle(one: Compared) -> bool:
-    """Whether no step has had a gradient, nor changed a weight, though a parameter wants one.
-
-    An optimizer of a part that is frozen at first, on purpose, steps for nothing, too.
-    """
-    steps = [step for row in one.steps for step in row]
-    enough = len(one.steps) >= 2 * ALIVE and not one.each[0].frozen
-    return enough and not any(s.closure or any(s.got) or s.before != s.after for s in steps)
-
-
-def schedule(run: Evidence) -> Result:
-    """Does a schedule step once for each step, and end not before the training?"""
-    for one in run.optimizers:
-        first = one.each[0]
-        steps = [row[0] for row in one.steps]
-        counts = sorted(step.schedules for step in steps[1:])
-        middle = counts[len(counts) // 2] if counts else 0
-        passes = sorted(len(step.latest) for step in steps[1:])
-        each = passes[len(passes) // 2] if passes else 0
-        if middle > 1 and middle == each:
-            where = next(step.schedule_line for step in steps if step.schedule_line)
-            yield Row(table.SCHEDULE, DIFFERS, f"{middle} steps for each of the optimizer's")
-            yield Finding(
-                "schedule",
-                f"The schedule takes {middle} steps for each step of the optimizer, one per "
-                "backward pass: the rate falls so many times too fast.",
-                "Call scheduler.step() where optimizer.step() is called.",
-                "04", None, None, where,
-            )  # fmt: skip
-            return
-        if first.zero_rates >= ALIVE and first.zero_from + first.zero_rates > first.steps:
-            line = next((s.schedule_line for s in steps if s.schedule_line), first.made_at)
-            says = (
-                f"The learning rate is 0 from step {first.zero_from} on, and {first.steps} steps "
-                f"were taken: the last {first.zero_rates} change nothing."
-            )
-            cure = "Make the schedule as long as the training."
-            if not middle:  # no step of the script's own
-                says += " accelerate steps a prepared schedule once for each process."
-                cure = (
-                    "Make the schedule as long as it is stepped: times the number of processes; or "
-                    "pass step_scheduler_with_optimizer=False and step it yourself."
-                )
-            yield Row(table.SCHEDULE, DIFFERS, f"the rate is 0 from step {first.zero_from} on")
-            yield Finding("schedule", says, cure, "04e", None, first.zero_from, line)
-            return
-    if any(step.schedules for one in run.optimizers for row in one.steps for step in row):
-        yield Row(table.SCHEDULE, EQUAL, "in step with the optimizer so far")
-    else:
-        yield Row(table.SCHEDULE, NOT_SEEN, "no schedule stepped")
-
-
-RULES: tuple[Callable[[Evidence], Result], ...] = (
-    taken, finite, weights, buffers, loose, schedule,
-)  # fmt: skip
+RULES: tuple[Callable[[Evidence], Result], ...] = (taken, finite, weights, buffers)

@@ -46,7 +46,7 @@ class Row:
     says: str
 
     def plain(self) -> dict:
-        """As JSON."""
+        """The row as JSON."""
         return asdict(self)
 
 

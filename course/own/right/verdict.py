@@ -9,11 +9,14 @@ from course.own.numbers.record import Rank
 from course.own.right import (
     of_changes,
     of_data,
+    of_epochs,
     of_evaluations,
     of_files,
     of_gradients,
     of_losses,
+    of_optimizers,
     of_resuming,
+    of_settings,
     of_starts,
     of_steps,
     table,
@@ -22,8 +25,9 @@ from course.own.right.evidence import Evidence
 from course.own.right.table import NOT_SEEN, Row
 
 RULES = (
-    *of_starts.RULES, *of_data.RULES, *of_gradients.RULES, *of_changes.RULES, *of_losses.RULES,
-    *of_steps.RULES, *of_files.RULES, *of_evaluations.RULES, *of_resuming.RULES,
+    *of_starts.RULES, *of_settings.RULES, *of_data.RULES, *of_epochs.RULES, *of_gradients.RULES,
+    *of_changes.RULES, *of_losses.RULES, *of_steps.RULES, *of_optimizers.RULES, *of_files.RULES,
+    *of_evaluations.RULES, *of_resuming.RULES,
 )  # fmt: skip
 # What can be found, causes before consequences, and what it is.
 KNOWN = {
@@ -76,11 +80,11 @@ class Verdict:
 def of(ranks: Sequence[Rank]) -> Verdict:
     """The verdict on what the ranks report; raises `CourseError` where that is too little."""
     demand(ranks)
-    run = Evidence(ranks)
+    evidence = Evidence(ranks)
     rows: dict[str, Row] = {}
     findings: list[Finding] = []
     for rule in RULES:
-        for each in rule(run):
+        for each in rule(evidence):
             if isinstance(each, Row):
                 rows[each.row] = each
             else:
@@ -88,11 +92,11 @@ def of(ranks: Sequence[Rank]) -> Verdict:
     for name in table.ORDER:
         rows.setdefault(name, Row(name, NOT_SEEN, "nothing of it was seen"))
     ordered = sorted(_causes(findings), key=_place)
-    return Verdict(ordered, [rows[name] for name in table.ORDER], run.numbers, run.steps)
+    return Verdict(ordered, [rows[name] for name in table.ORDER], evidence.numbers, evidence.steps)
 
 
 def _causes(findings: list[Finding]) -> list[Finding]:
-    """Without what another finding explains."""
+    """The findings that no other finding explains."""
     what = {each.what for each in findings}
     gone = {"drift"} if what & set(PARTS_WEIGHTS) else set()
     for cause, consequences in NEEDS_AVERAGES.items():
@@ -101,7 +105,7 @@ def _causes(findings: list[Finding]) -> list[Finding]:
 
 
 def _place(finding: Finding) -> tuple[bool, int]:
-    """Where it comes: a rate that differs later is no cause of what was there before."""
+    """A finding's place: a rate that differs later is no cause of what was there before."""
     place = list(KNOWN).index(finding.what)
     if finding.what == "learning rate" and (finding.step or 1) > 1:
         place = list(KNOWN).index("skipped step")

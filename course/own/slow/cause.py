@@ -8,7 +8,7 @@ from course.core import words
 from course.own.finding import Finding
 from course.own.slow.budget import Budget
 from course.own.slow.step_times import length, without
-from course.own.slow.thresholds import ALONE, CROWDED, MATTERS, TINY
+from course.own.slow.thresholds import ALONE, CROWDED, MATTERS, MATTERS_S
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class Cause:
         and no clock of the rank tells why. The ranks' own waits for a core show how much that is.
         """
         saved, crowded = self.share * self.budget.net_s, self.budget.is_crowded
-        if self.is_price or (not self.is_fact and saved < TINY):
+        if self.is_price or (not self.is_fact and saved < MATTERS_S):
             return False
         if crowded and self.waits_for_workers and saved < self.budget.queued_s:
             return False
@@ -114,8 +114,15 @@ class Cause:
     @property
     def finding(self) -> Finding:
         """The cause in the form that all questions share; a note where it costs little."""
-        about = (self.says, self.cure, self.lab, self.rank)
-        return Finding(self.cause, *about, where=self.line, note=not self.matters)
+        return Finding(
+            self.cause,
+            self.says,
+            self.cure,
+            lab=self.lab,
+            rank=self.rank,
+            where=self.line,
+            note=not self.matters,
+        )
 
     def plain(self) -> dict:
         """As JSON."""

@@ -9,7 +9,7 @@ from course.own.slow.cause import Cause, percent
 from course.own.slow.causes import KNOWN
 from course.own.slow.causes.computing import Computing
 from course.own.slow.step_times import mean
-from course.own.slow.thresholds import FEWEST, MATTERS, NEAR, SHOWN
+from course.own.slow.thresholds import CLEARLY_LARGER, FEWEST, MATTERS, SHOWN
 from course.own.watch.timeline import RankReport
 
 
@@ -84,7 +84,7 @@ def _ordered(budget: Budget, blind: str) -> list[Cause]:
 
 def _sort_key(cause: Cause) -> tuple[bool, bool, float]:
     """Facts first, then by cost; causes that are seen only in part come before others as large."""
-    weight = NEAR if cause.is_always_shown else 1.0
+    weight = CLEARLY_LARGER if cause.is_always_shown else 1.0
     return not (cause.is_fact and cause.matters), not cause.matters, -weight * cause.share
 
 
@@ -176,6 +176,6 @@ def _too_near(causes: list[Cause]) -> list[Cause]:
     first, *others = [cause for cause in causes if not cause.is_price] or [None]
     if not first or not others or not first.matters or isinstance(first, Computing):
         return []
-    if first.is_fact or first.is_always_shown or first.share >= NEAR * others[0].share:
+    if first.is_fact or first.is_always_shown or first.share >= CLEARLY_LARGER * others[0].share:
         return []
     return [first, others[0]]

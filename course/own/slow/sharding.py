@@ -4,7 +4,7 @@ from itertools import combinations, pairwise
 from statistics import fmean
 
 from course.own.slow.budget import Budget
-from course.own.slow.thresholds import ENOUGH, SAME
+from course.own.slow.thresholds import ENOUGH, SAME_BATCHES
 from course.own.slow.traffic import is_sum_in_forward
 from course.own.watch.timeline import RankReport
 
@@ -53,7 +53,7 @@ def _alike(budget: Budget, what: str) -> bool:
     for one, other in combinations(drawn, 2):
         both = [set(a) == set(b) for a, b in zip(one, other, strict=True) if a and b]
         ranks_ += [fmean(both)] if both else []
-    return bool(ranks_) and min(ranks_) >= SAME
+    return bool(ranks_) and min(ranks_) >= SAME_BATCHES
 
 
 def _from_all(one: RankReport, other: RankReport, what: str) -> bool:

@@ -9,9 +9,9 @@ BUSY = 0.2  # of all cores, that other programs had: a crowded machine, as is on
 MATTERS = 0.15  # of a step, or "computing" comes first
 CROWDED = 0.35  # ... on a crowded machine, for what this may feign
 MOSTLY = 0.5  # of a step is computing, or "most of the time" is not said
-TINY = 1e-3  # seconds per step: what costs less never comes first
+MATTERS_S = 1e-3  # seconds per step: what costs less never comes first
 SHOWN = 0.05  # of a step, or it is not mentioned
-NEAR = 1.5  # times as large, or two causes cannot be told apart by size
+CLEARLY_LARGER = 1.5  # times as large, or two causes cannot be told apart by size
 NEARLY_ALL = 0.8  # of a step is computing, or "nothing is wrong" is not said
 
 # Who is late.
@@ -30,7 +30,7 @@ OVERLAPS = 0.25  # of what could be hidden, or nothing is
 MEETS = 0.5  # of lateness in turns is waited for; of waiting, in meetings of the script's own
 
 # Samples.
-SAME = 0.9  # of all steps, in which ranks draw the same batch
+SAME_BATCHES = 0.9  # of all steps, in which ranks draw the same batch
 ENOUGH = 8  # samples that two ranks would have in common if both drew from all
 
 # Epochs and the picture.

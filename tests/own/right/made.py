@@ -129,5 +129,5 @@ def faults(ranks: list[Rank]) -> list[Finding]:
 
 
 def named(ranks: list[Rank]) -> list[tuple[str, int | None]]:
-    """Their names and ranks."""
+    """The names and ranks of the faults."""
     return [(each.what, each.rank) for each in faults(ranks)]

@@ -50,10 +50,10 @@ from course.own.numbers import observer
 observer.observe(Path(sys.argv[1]), 5, sys.argv[0])
 """
 BREAKS = """
-from course.own.numbers import graph, models, optimizers, sampling, watcher
+from course.own.numbers import graph, module_state, optimizers, sampling, watcher
 def fails(*args, **kwargs):
     raise RuntimeError("a look that fails")
-sampling.together = sampling.values = graph.reductions = models._modes = fails
+sampling.together = sampling.values = graph.reductions = module_state.modes = fails
 """
 
 

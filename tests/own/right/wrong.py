@@ -14,7 +14,7 @@ def alone(rank: int, step: int, happens: dict) -> None:
 
 
 def some(rank: int, step: int, happens: dict) -> None:
-    """... of one parameter."""
+    """Each rank uses its own gradient of one parameter."""
     mixed = happens["used"].copy()
     mixed[made.COUNTS[0] :] = happens["own"][rank][made.COUNTS[0] :]
     happens["used"] = happens["first"] = mixed
@@ -26,7 +26,7 @@ def added(rank: int, step: int, happens: dict) -> None:
 
 
 def divided_twice(rank: int, step: int, happens: dict) -> None:
-    """They are divided once more."""
+    """Gradients are divided once more."""
     happens["used"] = happens["first"] = happens["own"].mean(0) / len(happens["own"])
 
 
@@ -58,7 +58,7 @@ def hook(before: np.ndarray, after: np.ndarray, step: Step) -> None:
 
 
 def hooks_clip(rank: int, step: int, happens: dict) -> None:
-    """... and limits each value, on each rank."""
+    """A hook of the script limits each value, on each rank."""
     own = happens["own"][rank]
     hook(np.where(np.abs(own) > 1, 3 * own, own), own, happens["step"])
 

@@ -1,0 +1,207 @@
+"""Who draws which samples in an epoch, and in which order from one epoch to the next."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from course.core import words
+from course.own.finding import Finding
+from course.own.numbers.record import Iteration
+from course.own.right import of_overlaps, table
+from course.own.right.evidence import Evidence
+from course.own.right.table import DIFFERS, EQUAL, NOT_SEEN, Row
+from course.own.right.thresholds import ENOUGH, SAME
+
+Result = Iterator[Finding | Row]
+DEALERS = ("RandomSampler", "DistributedSampler")  # each gives a sample once
+
+
+def share(evidence: Evidence) -> Result:
+    """Does each sample come once in an epoch?"""
+    if evidence.is_split:
+        yield Row(table.SHARE, NOT_SEEN, evidence.is_split)
+        return
+    rows = [each for place in range(evidence.count) for each in evidence.training(place)]
+    if not rows:
+        yield Row(table.SHARE, NOT_SEEN, "no DataLoader fed the training")
+        return
+    judges = (_repeats, _divided_twice, _wrong_replicas, _overlaps)
+    for judge in (*judges, of_overlaps.own_order, of_overlaps.one_stream):
+        if found := judge(evidence, rows):
+            yield Row(table.SHARE, DIFFERS, found.says)
+            yield found
+            return
+    if rows[0].replicas is not None:
+        yield Row(table.SHARE, EQUAL, "a DistributedSampler deals each sample to one rank")
+    else:
+        yield Row(table.SHARE, NOT_SEEN, "how the data is divided is the script's own affair")
+
+
+def _repeats(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
+    """Each worker of a loader gives the whole stream."""
+    for each in rows:
+        if not each.stream or each.workers < 2:
+            continue
+        groups = [
+            [tuple(batch) for batch in each.rows[at : at + each.workers]]
+            for at in range(0, len(each.rows) - each.workers + 1, each.workers)
+        ]
+        groups = [group for group in groups if group[0]]
+        if len(groups) > 1 and all(len(set(group)) == 1 for group in groups):
+            if len({group[0] for group in groups}) == 1:
+                continue  # constant data
+            return Finding(
+                "repeated data",
+                f"Each of the {each.workers} workers gives the whole stream: every batch comes "
+                f"{each.workers} times, one after the other.",
+                "In the data set's __iter__, skip what belongs to other workers: "
+                "torch.utils.data.get_worker_info() says which worker this is.",
+                lab="04d",
+                step=1,
+                where=each.made_at,
+            )
+    return None
+
+
+def _divided_twice(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
+    for each in rows:
+        if each.twice:
+            return Finding(
+                "part of the data",
+                "accelerate divides the batches of a loader that a DistributedSampler has divided "
+                f"already: an epoch sees one in {evidence.count} samples.",
+                "Give accelerate a loader without DistributedSampler.",
+                lab="07b",
+                step=1,
+                where=each.made_at,
+            )
+    mine = [each for each in evidence.training(0) if each.replicas is not None and not each.workers]
+    known = _samples_by_index(mine)
+    if known is None:
+        return None
+    for place in range(1, evidence.count):
+        theirs = [each for each in evidence.training(place) if each.length == mine[0].length]
+        both = [
+            (row, known[index])
+            for each in theirs
+            for index, row in zip(each.indices, _flat(each), strict=False)
+            if index in known
+        ]
+        if len(both) >= ENOUGH and not any(one == two for one, two in both):
+            return Finding(
+                "part of the data",
+                "The same index gives another sample on each rank, so each rank has a part of the "
+                "data already, and a DistributedSampler divides it again: an epoch sees one in "
+                f"{evidence.count} samples.",
+                "Divide once: leave the data whole, or leave out the DistributedSampler.",
+                lab="03",
+                step=1,
+                where=mine[0].made_at,
+            )
+    return None
+
+
+def _samples_by_index(rows: Sequence[Iteration]) -> dict[int, int] | None:
+    """What each index gives on a rank; None if that is not seen, or changes by chance."""
+    known: dict[int, int] = {}
+    again = 0
+    for each in rows:
+        for index, row in zip(each.indices, _flat(each), strict=False):
+            if known.setdefault(index, row) != row:
+                return None
+            again += 1
+    return known if again - len(known) >= ENOUGH else None
+
+
+def _flat(each: Iteration) -> list[int]:
+    return [row for batch in each.rows for row in batch]
+
+
+def _wrong_replicas(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
+    for each in rows:
+        if each.replicas is not None and each.replicas != evidence.count and not each.twice:
+            what = "part of the data" if each.replicas > evidence.count else "repeated data"
+            return Finding(
+                what,
+                f"The DistributedSampler deals for {each.replicas} ranks, and there are "
+                f"{evidence.count}.",
+                "Leave out num_replicas and rank: the sampler finds both by itself.",
+                lab="03",
+                step=1,
+                where=each.made_at,
+            )
+    return None
+
+
+def _overlaps(evidence: Evidence, rows: Sequence[Iteration]) -> Finding | None:
+    """Ranks draw from the same samples without sharing them out."""
+    for first, second in evidence.pairs:
+        for mine, theirs in zip(evidence.training(first), evidence.training(second), strict=False):
+            if mine.kind not in DEALERS or mine.replaces or mine.length != theirs.length:
+                continue
+            if mine.library:
+                continue  # it deals, and repeats some at the end
+            ours, others = _flat(mine), _flat(theirs)
+            common = set(ours) & set(others)
+            distinct = all(len(set(each)) > SAME * len(each) for each in (ours, others))
+            if len(common) < ENOUGH or not distinct or mine.rows == theirs.rows:
+                continue
+            if mine.seed != theirs.seed or not mine.shuffles or mine.replicas is None:
+                if mine.epoch != theirs.epoch:
+                    continue  # the order of epochs says so
+                return Finding(
+                    "repeated data",
+                    f"Ranks {evidence.numbers[first]} and {evidence.numbers[second]} have "
+                    f"{words.plural(len(common), 'sample')} of the same epoch in common"
+                    f"{_by_seed(mine, theirs)}: in an epoch some samples come several times.",
+                    "Give all ranks a DistributedSampler with the same seed.",
+                    lab="03",
+                    step=1,
+                    where=mine.made_at,
+                )
+    return None
+
+
+def _by_seed(mine: Iteration, theirs: Iteration) -> str:
+    if mine.replicas is None:
+        return ", since each draws from all of the data"
+    return f", since their samplers have the seeds {mine.seed} and {theirs.seed}"
+
+
+def order(evidence: Evidence) -> Result:
+    """Has each epoch an order of its own, which is the same on all ranks?"""
+    mine = evidence.training(0)
+    shuffled = [each for each in mine if each.kind == "DistributedSampler" and each.shuffles]
+    for ours, *others in zip(*[evidence.training(p) for p in range(evidence.count)], strict=False):
+        epochs = [ours.epoch, *[each.epoch for each in others]]
+        if ours.replicas is not None and len(set(epochs)) > 1:
+            yield Row(table.EPOCHS, DIFFERS, "the ranks set different epochs")
+            yield Finding(
+                "order of epochs",
+                f"The ranks' samplers are in different epochs ({evidence.by_rank(epochs)}), so "
+                "they deal from different orders: some samples come twice, and others never.",
+                "Call set_epoch(epoch) with the same number on all ranks.",
+                lab="03",
+                where=ours.opened_at,
+            )
+            return
+    by_sampler: dict[int, list[Iteration]] = {}
+    for each in shuffled:
+        by_sampler.setdefault(each.sampler, []).append(each)
+    for rows in by_sampler.values():
+        if len(rows) > 1 and len({each.epoch for each in rows}) == 1:
+            yield Row(table.EPOCHS, EQUAL, f"the same in {len(rows)} epochs")
+            yield Finding(
+                "order of epochs",
+                f"The sampler dealt the same order in {len(rows)} epochs, since its epoch is "
+                f"always {rows[0].epoch}.",
+                "Call sampler.set_epoch(epoch) before each pass over the loader.",
+                lab="04c",
+                where=rows[0].opened_at,
+            )
+            return
+    if len(shuffled) > 1:
+        yield Row(table.EPOCHS, DIFFERS, "each epoch has its own order, as it must")
+    else:
+        yield Row(table.EPOCHS, NOT_SEEN, "no second epoch with a DistributedSampler began")
+
+
+RULES: tuple[Callable[[Evidence], Result], ...] = (share, order)
