@@ -48,7 +48,9 @@ def right(args: argparse.Namespace) -> int:
 
 
 def _both_runs(args: argparse.Namespace, folder: Path) -> tuple[Ending, AgainstOneProcess | None]:
-    several, one, kept = (_new(folder / name) for name in ("ranks", "one", "batches"))
+    several, one, kept = (folder / name for name in ("ranks", "one", "batches"))
+    for each in (several, one, kept):
+        each.mkdir()
     ending = _run(args, several, {BATCHES: str(kept)})
     command = _command(kept)
     if ending.findings or ending.code or ending.ended not in (ITSELF, STOPPED):
@@ -65,16 +67,6 @@ def _both_runs(args: argparse.Namespace, folder: Path) -> tuple[Ending, AgainstO
     if alone.ended == INTERRUPTED:
         return alone, None
     return ending, AgainstOneProcess(_outcome(ranks, one, alone), len(ranks))
-
-
-def _new(folder: Path) -> Path:
-    try:
-        folder.mkdir()
-    except FileExistsError:
-        raise CourseError(
-            f"{folder} is there already: give --keep a folder in which nothing was kept."
-        ) from None
-    return folder
 
 
 def _run(args: argparse.Namespace, folder: Path, more: dict[str, str]) -> Ending:

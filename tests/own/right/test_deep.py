@@ -118,4 +118,4 @@ def test_it_needs_the_command_that_starts_all_ranks(tmp_path: Path) -> None:
 def test_a_folder_in_which_a_run_was_kept_is_not_used_again(tmp_path: Path) -> None:
     (tmp_path / "kept" / "ranks").mkdir(parents=True)
     done = typed(tmp_path, *DEEP, "--keep", "kept", "--", "true")
-    assert done.returncode == 2 and "ranks is there already" in done.stderr
+    assert done.returncode == 2 and "kept is not empty" in done.stderr

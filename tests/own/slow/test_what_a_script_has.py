@@ -10,6 +10,7 @@ from course.own.watch.timeline import Ddp
 
 WORK = [*computed(), STEP]
 SMALL = [message("all_reduce", 1, 60_000, "train.py:10") for _ in range(60)]
+SCATTERED = message("reduce_scatter_tensor", 60, 40 * MIB, "train.py:7", within="backward")
 GATHERED = message("all_gather_into_tensor", 60, 40 * MIB, "train.py:7", within="forward")
 AVERAGED = [*computed(), message("all_reduce", 40, 10 * MIB, "train.py:10")]
 SAME = {"rows": [list(range(8))] * 2, "tail": 2.0}
@@ -25,9 +26,10 @@ CURES: list[tuple[str, list, dict, dict[str, Any], str]] = [
     ("bandwidth", WORK, LARGE, {"ddp": [DDP]}, "`bf16_compress_hook`"),
     ("bandwidth", WORK, LARGE, {"ddp": [Ddp(ranks=2, forwards=10, hook="bf16_compress_hook")]},
      "in 16 bits already"),
-    ("bandwidth", [GATHERED, *WORK], {}, {"sharded": "fully_shard"}, "`MixedPrecisionPolicy("),
-    ("bandwidth", [GATHERED, *WORK], {}, {"sharded": "FSDP"}, "`MixedPrecision("),
-    ("bandwidth", [GATHERED, *WORK], {}, {"sharded": "FSDP", "half": True}, "in 16 bits already"),
+    ("bandwidth", [*WORK, SCATTERED], {}, {"sharded": "fully_shard"}, "`MixedPrecisionPolicy("),
+    ("bandwidth", [*WORK, SCATTERED], {}, {"sharded": "FSDP"}, "`MixedPrecision("),
+    ("bandwidth", [*WORK, SCATTERED], {}, {"sharded": "FSDP", "half": True}, "in 16 bits already"),
+    ("gathering weights", [GATHERED, *WORK], {}, {"sharded": "fully_shard"}, "kept from forward"),
     ("no overlap", [*computed(), message("all_reduce", 30, 10 * MIB, "train.py:10"), STEP], {}, {},
      "`async_op=True`"),
     ("no overlap", WORK, {"tail": 30.0, "buckets": (10 * MIB,)}, {"ddp": [DDP]},
