@@ -161,6 +161,7 @@ class Models:
         with self._fence.around("models"):
             self._root(module)
             self._called(module, args, {}, grad)
+        self._note_generator(grad)
         self._look_away()
         self._depth += 1
 
@@ -196,10 +197,12 @@ class Models:
             grad = torch.is_grad_enabled()
             with self._fence.around("models"):
                 self._called(module, args, kwargs, grad)
-            self._random = 0
-            if grad and not self._closed and not self.pass_.noise:
-                self._random = _generator()
+            self._note_generator(grad)
         self._depth += 1
+
+    def _note_generator(self, grad: bool) -> None:
+        """A model is called: does it draw random numbers?"""
+        self._random = _generator() if grad and not self._closed and not self.pass_.noise else 0
 
     def _after(self, module: nn.Module, *_: object) -> None:
         if not self._fence.is_ours or self.in_backward:
