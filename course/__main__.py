@@ -65,7 +65,7 @@ def main(argv: list[str]) -> int:
             raise
         print(
             f"`{name}` needs {error.name}, which is not installed; the labs need "
-            f"{len(missing)} packages more: pip install {shlex.join(missing)}",
+            f"{len(missing)} more packages: pip install {shlex.join(missing)}",
             file=sys.stderr,
         )
         return 2

@@ -170,7 +170,7 @@ def _last_answer(question: Question, folder: Path, ending: Ending) -> Answer | C
         raise
     if answer is None and ending.ended == ITSELF and not ending.code:
         raise CourseError(
-            f"No rank has told anything: `{question.tool}` watches Python scripts that use torch. "
+            f"No rank reported anything: `{question.tool}` watches Python scripts that use torch. "
             "Does the command start Python with -I, -E or -S?"
         )
     return answer

@@ -15,7 +15,7 @@ class Parser(argparse.ArgumentParser):
     """A parser whose errors are one sentence, in a notebook too."""
 
     def error(self, message: str) -> NoReturn:
-        raise CourseError(f"{self.prog}: {message}. It is used so: {self.usage}")
+        raise CourseError(f"{self.prog}: {message}. Usage: {self.usage}")
 
 
 def read(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
@@ -30,8 +30,8 @@ def read(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Names
         options.command.pop(0)
     if not options.command:
         raise CourseError(
-            f"There is no command: {parser.prog} -- torchrun --standalone --nproc-per-node 2 "
-            "train.py."
+            f"No command was given; for example: {parser.prog} -- torchrun --standalone "
+            "--nproc-per-node 2 train.py."
         )
     return options
 
