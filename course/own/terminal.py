@@ -187,13 +187,13 @@ def fit(argv: Sequence[str]) -> int:
 
 
 def _run_options(argv: Sequence[str]) -> argparse.Namespace:
-    known = "\n".join(f"  {name:18}{known.seen}" for name, known in causes.KNOWN.items())
+    known = {name: cause.seen for name, cause in causes.KNOWN.items()}
     parser = argparse.ArgumentParser(
         prog="python -m course run",
         usage="%(prog)s [options] -- torchrun ... train.py ...",
         description="Run your own training as the terminal would. It is ended when its ranks "
         "stand still; then, and when it fails, this says which rank, which line, and why.",
-        epilog=f"what it can name:\n{known}\n\n{CODES}",
+        epilog=f"{options.listed('what it can name', known)}\n\n{CODES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     return options.read(_with_common(parser), argv)

@@ -42,7 +42,7 @@ def why(prog: str, epilog: str = "") -> argparse.ArgumentParser:
         prog,
         "Run your own training on several ranks, unchanged, and say where the time "
         "of a step goes: what to cure first and how, and what else was seen.",
-        f"{_listed('causes', {name: known.about for name, known in KNOWN.items()})}\n\n"
+        f"{listed('causes', {name: known.about for name, known in KNOWN.items()})}\n\n"
         "On GPUs, torch.profiler records a few steps more. This was tried with two\nranks on one "
         f"GPU, not yet on several; `copies` is found on GPUs alone.{epilog}",
         "steps to watch after the warm-up",
@@ -56,7 +56,7 @@ def right(prog: str, epilog: str = "") -> argparse.ArgumentParser:
         "Run your own training on several ranks, unchanged, and compare what they compute: "
         "weights, gradients, samples, settings. Say what is wrong and how to cure it, what is "
         "equal, and what was not seen.",
-        f"{_listed('what it can name', verdict.KNOWN)}{epilog}",
+        f"{listed('what it can name', verdict.KNOWN)}{epilog}",
         "steps to watch from the start",
     )
     made.usage = made.usage.replace("[--stop]", "[--stop] [--deep]")
@@ -71,8 +71,10 @@ def right(prog: str, epilog: str = "") -> argparse.ArgumentParser:
     return made
 
 
-def _listed(title: str, known: dict[str, str]) -> str:
-    return "\n".join([f"{title}:", *[f"  {name:18}{about}" for name, about in known.items()]])
+def listed(title: str, known: dict[str, str]) -> str:
+    """A title, and below it each name with what is known about it, in two columns."""
+    width = max(map(len, known)) + 2
+    return "\n".join([f"{title}:", *[f"  {name:{width}}{about}" for name, about in known.items()]])
 
 
 def _parser(prog: str, description: str, epilog: str, steps: str) -> argparse.ArgumentParser:
