@@ -3,9 +3,8 @@
     make exercise NAME=barrier LAB=00_start_here
 
 The frame is a whole exercise, only a dull one: its solution passes its check, its wrong answer is
-rejected, its other right answer passes, its hint warns of the wrong answer. So each part can be
-replaced while the tests of the exercise stay green. The tests that compare the notebooks and pages
-with the lessons fail until the last steps, which build the notebooks and count the exercises.
+rejected, its other right answer passes. So each part can be replaced while the tests of the
+exercise stay green; those of the notebooks and the README fail until the last steps.
 
 A lab that does not exist yet is begun: `LAB=14_my_lab`.
 """
@@ -40,7 +39,7 @@ course:
   needs: ["{before}"]
 ---
 
-# {title}
+# What question does this lab answer?
 
 Say in one sentence what goes wrong without the idea of this lab, and in one what the idea is.
 
@@ -151,7 +150,7 @@ HINTS = """\
 1. `dist.all_reduce` adds in place: after it, `number` holds the sum on every rank. Divide that.
 
 """
-WARNING = '    ("{name}", "Divide that", "It leaves the sum as it is"),\n'
+WARNING = '\n    ("{name}", "Divide that", "It leaves the sum as it is"),\n]\n'
 ANSWERS = "# {kind} answers to the exercises of lab {lab}\n"
 WRONG = """
 ## {name}
@@ -185,9 +184,8 @@ notebooks fail until steps 6 and 7, tests/project/test_readme.py until step 8. N
    idea, and wrap the text at 120 columns.
 2. course/checks/lab_{lab}/{name}.py and on_rank_{name}.py: what the text asks, and nothing else;
    course/checks/README.md has what a check is written with.
-3. course/lessons/hints.md: one fuller hint for each TODO. The hints of an exercise must warn of at
-   least one wrong answer: WARNINGS in tests/lessons/test_hints_hold.py has a row with the words of
-   the warning and the title of the mutant that does it. Change both with the hint.
+3. course/lessons/hints.md: one fuller hint for each TODO. Each exercise's hints must warn of at
+   least one mutant: change its row in WARNINGS of tests/lessons/test_hints_hold.py with the hint.
 4. tests/mutants/{lesson}.md: a wrong answer at least for each check, which names it.
    tests/right_answers/{lesson}.md: correct answers written differently.
    tests/support/answers.py describes the format.
@@ -199,14 +197,12 @@ notebooks fail until steps 6 and 7, tests/project/test_readme.py until step 8. N
    images/labs_map.svg: commit both. Then .venv/bin/python -m course build --check prints nothing.
 8. README.md: the number of exercises, and the minutes and hours of the lab if they have changed.
 """
-
-
 OF_A_NEW_LAB = """\
 
 The lab is new, so it also needs, by hand:
 
-9. course/lessons/{before_lesson}.md: its last cell ends with `Next: [{title}]({lesson}.ipynb)`,
-   with the title that you gave the lab; then make prose ARGS={before_lesson}.
+9. course/lessons/{before_lesson}.md: its last cell ends with `Next: [TITLE]({lesson}.ipynb)`;
+   then make prose ARGS={before_lesson}.
 10. README.md and TEACHING.md: the row of the lab, its hours, and the number of labs.
 11. labs/glossary.md: its new words. course/lessons/sources.toml: each link to somebody's page.
 12. course/lessons/lesson.py: its number in CORE, if the other labs build on it.
@@ -228,7 +224,6 @@ def main(root: Path, name: str, lesson: str) -> None:
         "lab": number,
         "words": words,
         "camel": words.title().replace(" ", ""),
-        "title": "What question does this lab answer?",
         "script": lesson.partition("_")[2],
         "before": earlier[-1].number,
         "before_lesson": earlier[-1].name,
@@ -265,7 +260,7 @@ def _files(root: Path, fields: dict[str, str], earlier: list[str], is_new: bool)
     files = {
         lesson: _before_the_last_section(text, CELLS.format(**fields)),
         hints: _after_those_of(earlier, hints.read_text(encoding="utf-8"), fields),
-        warnings: _with_a_warning(warnings.read_text(encoding="utf-8"), fields),
+        warnings: warnings.read_text("utf-8").replace("\n]\n", WARNING.format(**fields)),
         folder / f"{fields['name']}.py": CHECK.format(**fields),
         folder / f"on_rank_{fields['name']}.py": ON_RANK.format(**fields),
     }
@@ -292,12 +287,6 @@ def _after_those_of(names: list[str], text: str, fields: dict[str, str]) -> str:
     following = SECTION.search(text, last + 3)
     place = following.start() if following else len(text)
     return text[:place].rstrip() + "\n\n" + HINTS.format(**fields) + text[place:]
-
-
-def _with_a_warning(text: str, fields: dict[str, str]) -> str:
-    """The test of the hints with a row of what the hint of the exercise warns of."""
-    before, mark, rows = text.partition("\nWARNINGS = [\n")
-    return before + mark + rows.replace("\n]\n", f"\n{WARNING.format(**fields)}]\n", 1)
 
 
 if __name__ == "__main__":
