@@ -6,7 +6,7 @@ rest.
 
 from course.core import log
 
-__all__ = ["log"]
+__all__ = ["__version__", "log"]
 __version__ = "0.2.0"
 
 

@@ -65,7 +65,7 @@ def main(argv: list[str]) -> int:
             raise
         print(
             f"`{name}` needs {error.name}, which is not installed; the labs need "
-            f"{len(missing)} packages more: pip install {shlex.join(missing)}",
+            f"{len(missing)} more packages: pip install {shlex.join(missing)}",
             file=sys.stderr,
         )
         return 2
@@ -75,7 +75,8 @@ def main(argv: list[str]) -> int:
 
 
 def _listed(commands: dict[str, str]) -> str:
-    return "".join(f"  {name:8}{purpose}\n" for name, purpose in commands.items())
+    width = max(map(len, COMMANDS)) + 2
+    return "".join(f"  {name:{width}}{purpose}\n" for name, purpose in commands.items())
 
 
 def _missing() -> list[str]:

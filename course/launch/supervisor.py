@@ -1,4 +1,4 @@
-"""In the supervisor: the process above one run, which ends every other one of it.
+"""In the supervisor: the process above one run, which ends all other processes of the run.
 
 Each run has one supervisor, in a session of its own. It is the parent of the launcher (torchrun's
 own elastic agent, or accelerate's) and of every rank, and on Linux the "child subreaper" that

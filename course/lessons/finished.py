@@ -80,6 +80,7 @@ def _glossary(lesson: Lesson, around: Course) -> Iterator[Fault]:
 
 
 def _next(lesson: Lesson, around: Course) -> Iterator[Fault]:
+    """The last cell ends with a link to the next lab."""
     if around.following:
         link = f"Next: [{around.following.title}]({around.following.name}.ipynb)"
         if not lesson.cells[-1].source.endswith(f"\n\n{link}"):
@@ -87,6 +88,7 @@ def _next(lesson: Lesson, around: Course) -> Iterator[Fault]:
 
 
 def _top(lesson: Lesson, _: Course) -> Iterator[Fault]:
+    """The first cell says what the reader can do afterwards, what it needs, and how long it is."""
     if not TOP.search(lesson.cells[0].source):
         yield (
             lesson.cells[0].line,
@@ -95,7 +97,10 @@ def _top(lesson: Lesson, _: Course) -> Iterator[Fault]:
 
 
 def _header(lesson: Lesson, around: Course) -> Iterator[Fault]:
-    """The map of the labs is drawn from it."""
+    """The header has possible minutes, seconds and labs needed, and the lab has an exercise.
+
+    The map of the labs is drawn from the header.
+    """
     earlier = {one.number for one in around.earlier if one.name != START}
     if set(lesson.header) != HEADER:
         yield 1, "the header has minutes, seconds and needs below `course:`, and nothing else there"
@@ -173,6 +178,7 @@ def _acts(cell: Cell) -> bool:
 
 
 def _runs(lesson: Lesson, _: Course) -> Iterator[Fault]:
+    """A lab writes a script of its own and runs it on ranks."""
     code = [cell for cell in lesson.cells if cell.kind == "code"]
     launched = {script for cell in code for script in RUN.findall(cell.source)}
     if not launched & {cell.target for cell in code}:

@@ -170,7 +170,7 @@ def _last_answer(question: Question, folder: Path, ending: Ending) -> Answer | C
         raise
     if answer is None and ending.ended == ITSELF and not ending.code:
         raise CourseError(
-            f"No rank has told anything: `{question.tool}` watches Python scripts that use torch. "
+            f"No rank reported anything: `{question.tool}` watches Python scripts that use torch. "
             "Does the command start Python with -I, -E or -S?"
         )
     return answer
@@ -187,13 +187,13 @@ def fit(argv: Sequence[str]) -> int:
 
 
 def _run_options(argv: Sequence[str]) -> argparse.Namespace:
-    known = "\n".join(f"  {name:18}{known.seen}" for name, known in causes.KNOWN.items())
+    known = {name: cause.seen for name, cause in causes.KNOWN.items()}
     parser = argparse.ArgumentParser(
         prog="python -m course run",
         usage="%(prog)s [options] -- torchrun ... train.py ...",
         description="Run your own training as the terminal would. It is ended when its ranks "
         "stand still; then, and when it fails, this says which rank, which line, and why.",
-        epilog=f"what it can name:\n{known}\n\n{CODES}",
+        epilog=f"{options.listed('what it can name', known)}\n\n{CODES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     return options.read(_with_common(parser), argv)

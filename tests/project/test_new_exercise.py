@@ -23,6 +23,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
 LAB, NEW = "00_start_here", "14_my_lab"
 TOOL = "tests/tools/new_exercise.py"
+HINTS = "tests/lessons/test_hints_hold.py"
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +59,10 @@ def test_the_frame_holds_and_its_wrong_answer_does_not(copy, name, lab):
     answers = [f"tests/checks/test_{kind}.py" for kind in ("changes", "mutants", "right_answers")]
     tested = run(copy, "-m", "pytest", "-q", "-n", "0", "-k", name, *answers)
     assert re.search(r"^5 passed", tested.stdout, re.MULTILINE), tested.stdout + tested.stderr
+    hints = run(copy, "-m", "pytest", "-q", "-n", "0", "-k", f"{name} or every", HINTS)
+    assert hints.returncode == 0, hints.stdout + hints.stderr
+    formatted = run(copy, "-m", "ruff", "format", "--check", f"course/checks/lab_{lab[:2]}", HINTS)
+    assert formatted.returncode == 0, formatted.stdout + formatted.stderr
     built = run(copy, "-m", "course", "build", "--scripts", lab)  # the lesson keeps to its rules
     assert built.returncode == 0, built.stderr
     assert "TODO" in (copy / f"labs/src/{name}.py").read_text()

@@ -4,8 +4,9 @@ Runs every planted script and every healthy one, and prints the findings for eac
 
     PYTHONPATH=tests python tests/tools/measure_why.py --record [NAME ...]
 
-runs those of tests/support/why_runs.py, or the named ones of them, and keeps what their ranks
-report in tests/own/slow/recorded/cpus.json.xz, which the tests judge. The machine must be quiet.
+runs those of tests/support/why_runs.py, or the named ones of them and those that were never
+recorded, and keeps what their ranks report in tests/own/slow/recorded/cpus.json.xz, which the tests
+judge. The machine must be quiet: if other programs have much of it, nothing is kept.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from course.checks.runner.on_ranks import await_warm_ranks
 from course.core import CourseError
 from course.launch import warm_up
 from course.own import Answer, watch_ranks
+from course.own.slow.thresholds import BUSY
 
 PLANTS = Path(__file__).parents[1] / "own" / "slow" / "plants"
 STRAGGLERS = tuple(f"straggler {part}" for part in ("in input", "in forward", "in backward"))
@@ -78,11 +80,15 @@ def main() -> None:
 
 def record(names: list[str]) -> None:
     """Keep what the ranks of these runs report, and of all others what is kept already."""
-    runs = {run.name: recorded()[run.name] for run in RUNS if names and run.name not in names}
+    known = {run.name for run in RUNS}
+    if unknown := set(names) - known:
+        raise SystemExit(f"RUNS of tests/support/why_runs.py has no run {', '.join(unknown)}.")
+    kept = recorded() if names else {}
+    runs = {name: kept[name] for name in known & kept.keys() - set(names)}
     for run in RUNS:
         if run.name not in runs:
             runs[run.name] = reported(run)
-    plain = json.dumps(runs, separators=(",", ":")).encode()
+    plain = json.dumps({run.name: runs[run.name] for run in RUNS}, separators=(",", ":")).encode()
     RECORDED.write_bytes(lzma.compress(plain, preset=9))
 
 
@@ -93,8 +99,14 @@ def reported(run: Run) -> list[dict]:
     if not done.ok:
         raise SystemExit(f"{run.name}: {done.text(done.first_failed)}")
     answer = Answer(ranks)
+    away = answer.diagnosis.elsewhere
+    if away >= BUSY:
+        raise SystemExit(
+            f"{run.name}: other programs had {away:.0%} of the cores, so nothing is kept: "
+            "record on a quiet machine."
+        )
     causes = "; ".join(f"{each.cause} {each.share:.2f} {each.where}" for each in answer.causes[:3])
-    mark, away = "ok   " if is_right(run, answer) else "WRONG", answer.diagnosis.elsewhere
+    mark = "ok   " if is_right(run, answer) else "WRONG"
     print(f"{mark} {run.name:50} {causes}  (others {away:.0%})", flush=True)
     return small(ranks)
 

@@ -3,7 +3,8 @@
     make exercise NAME=barrier LAB=00_start_here
 
 The frame is a whole exercise, only a dull one: its solution passes its check, its wrong answer is
-rejected, its other right answer passes. So each part can be replaced while all tests stay green.
+rejected, its other right answer passes. So each part can be replaced while the tests of the
+exercise stay green; those of the notebooks and the README fail until the last steps.
 
 A lab that does not exist yet is begun: `LAB=14_my_lab`.
 """
@@ -38,7 +39,7 @@ course:
   needs: ["{before}"]
 ---
 
-# {title}
+# What question does this lab answer?
 
 Say in one sentence what goes wrong without the idea of this lab, and in one what the idea is.
 
@@ -124,9 +125,7 @@ class Test{camel}:
         for world_size in (2, 3):
             mean = sum(on_rank.NUMBERS[:world_size]) / world_size
             for rank, result in enumerate(ranks(world_size, on_rank.result)):
-                assert result == mean, (
-                    f"rank {{rank}} of {{world_size}} has {{result}}, not {{mean}}"
-                )
+                assert result == mean, f"rank {{rank}} of {{world_size}}: {{result}}, not {{mean}}"
 '''
 ON_RANK = '''\
 """What the checks of {name} do on each rank."""
@@ -151,6 +150,7 @@ HINTS = """\
 1. `dist.all_reduce` adds in place: after it, `number` holds the sum on every rank. Divide that.
 
 """
+WARNING = '\n    ("{name}", "Divide that", "It leaves the sum as it is"),\n]\n'
 ANSWERS = "# {kind} answers to the exercises of lab {lab}\n"
 WRONG = """
 ## {name}
@@ -177,15 +177,15 @@ RIGHT = """
 ```
 """
 NEXT = """\
-Written: the exercise {name} of lab {lab}, a placeholder that already passes its tests. Now, in
-this order:
+Written: the exercise {name} of lab {lab}, a placeholder whose own tests pass already. Tests of the
+notebooks fail until steps 6 and 7, tests/project/test_readme.py until step 8. Now, in this order:
 
 1. course/lessons/{lesson}.md: the idea, the script, the TODO with its short hint. Keep it to one
    idea, and wrap the text at 120 columns.
 2. course/checks/lab_{lab}/{name}.py and on_rank_{name}.py: what the text asks, and nothing else;
    course/checks/README.md has what a check is written with.
-3. course/lessons/hints.md: one fuller hint for each TODO. It warns of a wrong answer: add a row to
-   WARNINGS in tests/lessons/test_hints_hold.py with its words and the mutant that does it.
+3. course/lessons/hints.md: one fuller hint for each TODO. Each exercise's hints must warn of at
+   least one mutant: change its row in WARNINGS of tests/lessons/test_hints_hold.py with the hint.
 4. tests/mutants/{lesson}.md: a wrong answer at least for each check, which names it.
    tests/right_answers/{lesson}.md: correct answers written differently.
    tests/support/answers.py describes the format.
@@ -195,17 +195,17 @@ this order:
    `make quick` says that they have changed, and `make prose ARGS={lesson}`.
 7. make notebooks ARGS=start: its stored outputs count the labs and exercises. Step 6 also rebuilds
    images/labs_map.svg: commit both. Then .venv/bin/python -m course build --check prints nothing.
+8. README.md: the number of exercises, and the minutes and hours of the lab if they have changed.
 """
-
-
 OF_A_NEW_LAB = """\
 
 The lab is new, so it also needs, by hand:
 
-8. course/lessons/{before_lesson}.md: its last cell ends with `Next: [{title}]({lesson}.ipynb)`.
-9. README.md and TEACHING.md: the row of the lab, its hours, and the number of labs and exercises.
-10. labs/glossary.md: its new words. course/lessons/sources.toml: each link to somebody's page.
-11. course/lessons/lesson.py: its number in CORE, if the other labs build on it.
+9. course/lessons/{before_lesson}.md: its last cell ends with `Next: [TITLE]({lesson}.ipynb)`;
+   then make prose ARGS={before_lesson}.
+10. README.md and TEACHING.md: the row of the lab, its hours, and the number of labs.
+11. labs/glossary.md: its new words. course/lessons/sources.toml: each link to somebody's page.
+12. course/lessons/lesson.py: its number in CORE, if the other labs build on it.
 """
 
 
@@ -224,7 +224,6 @@ def main(root: Path, name: str, lesson: str) -> None:
         "lab": number,
         "words": words,
         "camel": words.title().replace(" ", ""),
-        "title": lesson.partition("_")[2].replace("_", " ").capitalize(),
         "script": lesson.partition("_")[2],
         "before": earlier[-1].number,
         "before_lesson": earlier[-1].name,
@@ -256,11 +255,12 @@ def _files(root: Path, fields: dict[str, str], earlier: list[str], is_new: bool)
     """
     lessons, checks = root / "course" / "lessons", root / "course" / "checks"
     folder, lesson = checks / f"lab_{fields['lab']}", lessons / f"{fields['lesson']}.md"
-    hints = lessons / "hints.md"
+    hints, warnings = lessons / "hints.md", root / "tests" / "lessons" / "test_hints_hold.py"
     text = LAB.format(**fields) if is_new else lesson.read_text(encoding="utf-8")
     files = {
         lesson: _before_the_last_section(text, CELLS.format(**fields)),
         hints: _after_those_of(earlier, hints.read_text(encoding="utf-8"), fields),
+        warnings: warnings.read_text("utf-8").replace("\n]\n", WARNING.format(**fields)),
         folder / f"{fields['name']}.py": CHECK.format(**fields),
         folder / f"on_rank_{fields['name']}.py": ON_RANK.format(**fields),
     }

@@ -119,7 +119,7 @@ def _call_files(sandbox: Sandbox | None, world_size: int) -> Iterator[tuple[Path
 
 
 def _unread(call: Path) -> bool:
-    """Whether a rank has not read its call, and so has not come to the learner's code."""
+    """Whether a rank has not read its call, and so has not reached the learner's code."""
     with call.open("rb") as file:
         return file.read(1) == pickle.PROTO
 

@@ -1,4 +1,4 @@
-"""On a rank: a look at the script's numbers that fails does not reach the script."""
+"""On a rank: keeps errors in our own probes out of the user's script."""
 
 import os
 import threading
@@ -8,7 +8,7 @@ import torch
 
 
 class Fence:
-    """Around each look: an exception in it is noted under the name of the look, and ends there.
+    """Around each probe: an exception in it is noted under the probe's name, and ends there.
 
     Only the thread that made it, or the one that computes gradients for it, is watched.
     """
@@ -23,7 +23,7 @@ class Fence:
         return os.getpid() == self.process and threading.get_ident() == self._thread
 
     def around(self, name: str) -> "_Look":
-        """A context to enter around a look of this name."""
+        """A context manager for one named probe."""
         return _Look(name, self._unseen)
 
 

@@ -1,4 +1,4 @@
-"""What happens to gradients between backward and step: clipped too early, or unlike on a rank."""
+"""What changes gradients before the step: clipping too early, or differently on different ranks."""
 
 from collections.abc import Callable, Iterator, Sequence
 

@@ -143,7 +143,7 @@ def drifted(evidence: Evidence) -> int:
 
 
 def others(evidence: Evidence) -> Result:
-    """Is a model that is only asked, such as a teacher, the same on all ranks?"""
+    """Is a model that is only evaluated, such as a teacher, the same on all ranks?"""
     if not evidence.is_tied:
         yield Row(
             table.OTHERS, NOT_SEEN, evidence.is_split or "nothing was seen that ties the ranks"

@@ -15,7 +15,7 @@ class Parser(argparse.ArgumentParser):
     """A parser whose errors are one sentence, in a notebook too."""
 
     def error(self, message: str) -> NoReturn:
-        raise CourseError(f"{self.prog}: {message}. It is used so: {self.usage}")
+        raise CourseError(f"{self.prog}: {message}. Usage: {self.usage}")
 
 
 def read(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
@@ -30,8 +30,8 @@ def read(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Names
         options.command.pop(0)
     if not options.command:
         raise CourseError(
-            f"There is no command: {parser.prog} -- torchrun --standalone --nproc-per-node 2 "
-            "train.py."
+            f"No command was given; for example: {parser.prog} -- torchrun --standalone "
+            "--nproc-per-node 2 train.py."
         )
     return options
 
@@ -42,7 +42,7 @@ def why(prog: str, epilog: str = "") -> argparse.ArgumentParser:
         prog,
         "Run your own training on several ranks, unchanged, and say where the time "
         "of a step goes: what to cure first and how, and what else was seen.",
-        f"{_listed('causes', {name: known.about for name, known in KNOWN.items()})}\n\n"
+        f"{listed('causes', {name: known.about for name, known in KNOWN.items()})}\n\n"
         "On GPUs, torch.profiler records a few steps more. This was tried with two\nranks on one "
         f"GPU, not yet on several; `copies` is found on GPUs alone.{epilog}",
         "steps to watch after the warm-up",
@@ -56,7 +56,7 @@ def right(prog: str, epilog: str = "") -> argparse.ArgumentParser:
         "Run your own training on several ranks, unchanged, and compare what they compute: "
         "weights, gradients, samples, settings. Say what is wrong and how to cure it, what is "
         "equal, and what was not seen.",
-        f"{_listed('what it can name', verdict.KNOWN)}{epilog}",
+        f"{listed('what it can name', verdict.KNOWN)}{epilog}",
         "steps to watch from the start",
     )
     made.usage = made.usage.replace("[--stop]", "[--stop] [--deep]")
@@ -71,8 +71,10 @@ def right(prog: str, epilog: str = "") -> argparse.ArgumentParser:
     return made
 
 
-def _listed(title: str, known: dict[str, str]) -> str:
-    return "\n".join([f"{title}:", *[f"  {name:18}{about}" for name, about in known.items()]])
+def listed(title: str, known: dict[str, str]) -> str:
+    """A title, and below it each name with what is known about it, in two columns."""
+    width = max(map(len, known)) + 2
+    return "\n".join([f"{title}:", *[f"  {name:{width}}{about}" for name, about in known.items()]])
 
 
 def _parser(prog: str, description: str, epilog: str, steps: str) -> argparse.ArgumentParser:

@@ -103,7 +103,7 @@ class Budget:
 
     @property
     def is_crowded(self) -> bool:
-        """Whether the machine may feign what needs cores: ranks starved, or others had many."""
+        """Whether the machine can look like what needs cores: ranks starved, or others had many."""
         return self.is_starved or crowd.had_cores(self.ranks)
 
     def mean_own(self, kind: str) -> float:

@@ -36,7 +36,7 @@ class Cause:
     is_price: ClassVar[bool] = False  # the price of what the script has chosen, and so no fault
     enough: ClassVar[float] = MATTERS  # of a step, which it must cost to be a fault
     needs_all: ClassVar[bool] = False  # it compares ranks, so all must have reported
-    needs_cores: ClassVar[bool] = False  # a crowded machine may feign it
+    needs_cores: ClassVar[bool] = False  # a crowded machine can look like it
 
     def __init_subclass__(cls) -> None:
         if cls.cause:
@@ -49,7 +49,7 @@ class Cause:
 
     @classmethod
     def is_absent(cls, budget: Budget) -> bool:
-        """Whether the cause cannot occur in this run, so that it is not called fine either."""
+        """Whether the cause cannot occur in this run, so that `fine` is not said on its account."""
         return False
 
     @property
@@ -71,8 +71,9 @@ class Cause:
     def matters(self) -> bool:
         """Whether it costs enough to come first, and to count as a fault rather than a note.
 
-        A crowded machine may feign some causes. A worker that has no core keeps its rank waiting,
-        and no clock of the rank tells why. The ranks' own waits for a core show how much that is.
+        A crowded machine can look like some causes. A worker that has no core keeps its rank
+        waiting, and no clock of the rank tells why. The ranks' own waits for a core show how much
+        that is.
         """
         saved, crowded = self.share * self.budget.net_s, self.budget.is_crowded
         if self.is_price or (not self.is_fact and saved < MATTERS_S):

@@ -41,14 +41,16 @@ class Diagnosis:
 
     @property
     def fine(self) -> list[str]:
-        """The names of what was examined and takes little."""
+        """The names of what was examined and takes little.
+
+        Causes can share a name: it is fine if one of them could occur, and none is at fault.
+        """
         if self.blind:
             return []
         at_fault = {cause.fine for cause in self.causes}
         kinds = [each for each in KNOWN.values() if _can_be_judged(each, self.budget)]
-        absent = {each.fine for each in kinds if each.is_absent(self.budget)}
-        names = dict.fromkeys(each.fine for each in kinds if each.fine)
-        return [name for name in names if name not in at_fault | absent]
+        names = dict.fromkeys(each.fine for each in kinds if not each.is_absent(self.budget))
+        return [name for name in names if name and name not in at_fault]
 
 
 def diagnose(ranks: list[RankReport]) -> Diagnosis:

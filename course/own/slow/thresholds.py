@@ -2,31 +2,31 @@
 
 # How much is enough to judge.
 FEWEST = 3  # steps
-STARVED = 0.4  # of a step is left without waiting for a core
+STARVED = 0.4  # of a step: ranks that ran for a smaller part of it were starved
 BUSY = 0.2  # of all cores, that other programs had: a crowded machine, as is one that starves
 
 # Which cause is the first, which is shown.
-MATTERS = 0.15  # of a step, or "computing" comes first
-CROWDED = 0.35  # ... on a crowded machine, for what this may feign
-MOSTLY = 0.5  # of a step is computing, or "most of the time" is not said
+MATTERS = 0.15  # of a step: what costs less never comes first
+CROWDED = 0.35  # the same on a crowded machine, for what the crowd can look like
+MOSTLY = 0.5  # least share of computing for "most of the time"
 MATTERS_S = 1e-3  # seconds per step: what costs less never comes first
-SHOWN = 0.05  # of a step, or it is not mentioned
-CLEARLY_LARGER = 1.5  # times as large, or two causes cannot be told apart by size
-NEARLY_ALL = 0.8  # of a step is computing, or "nothing is wrong" is not said
+SHOWN = 0.05  # of a step: what costs less is not mentioned
+CLEARLY_LARGER = 1.5  # times: two causes that differ by less cannot be told apart by size
+NEARLY_ALL = 0.8  # least share of computing for "nothing is wrong"
 
 # Who is late.
 LEAST = 0.05  # of a step: what is smaller is chance
-STEADY = 0.8  # of the total lateness falls in steps where this rank is last
+STEADY = 0.8  # least part of all lateness, in steps where the same rank is last
 PART = 0.2  # of its largest excess: another kind of work with as much counts, too
 IN_TURNS = 0.3  # of a step, where each time another rank is late
-ALONE = 0.9  # of a kind of work, or several ranks have it
+ALONE = 0.9  # least part of a kind of work for one rank to have it alone
 
 # Messages.
 SMALL = 1 << 17  # bytes: up to here a message takes about the same time, however small it is
 LOSS = 64  # bytes: a number or a few, such as the loss, are not the model's
 OF_GRADIENTS = 0.1  # of their bytes, sent by a line in a step: it sends gradients
 USUAL = 2.0  # times the median, which the gradients of a step take at most
-OVERLAPS = 0.25  # of what could be hidden, or nothing is
+OVERLAPS = 0.25  # of what could be hidden: if less is, nothing counts as hidden
 MEETS = 0.5  # of lateness in turns is waited for; of waiting, in meetings of the script's own
 
 # Samples.

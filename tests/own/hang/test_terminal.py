@@ -187,7 +187,7 @@ def test_one_command_for_each_machine(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], "There is no command: "),
+        ([], "No command was given; for example: "),
         (["--", "no-such-program"], "no-such-program cannot be started: "),
         (["--rank", "train.py"], "nothing says which rank this is"),
         (["--patience", "soon", "--", "true"], "a number of seconds, not soon"),

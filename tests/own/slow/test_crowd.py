@@ -1,4 +1,4 @@
-"""What a crowded machine may feign, and what its user reads first."""
+"""What a crowded machine can look like, and what its user reads first."""
 
 from dataclasses import replace
 
