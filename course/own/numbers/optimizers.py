@@ -148,8 +148,8 @@ def finish(watched: Watched, step: Step) -> None:
         step.hooked = [(place, new.numel(), line) for place, line, new, _ in watched.hooked]
         parts = [each for hook in watched.hooked for each in hook[2:]]
         step.keep("hooked", sampling.together(parts).cpu().numpy())
-    parameters = list(map(sampling.local, watched.parameters))
-    norms = torch._foreach_norm(parameters, 2, torch.float32)
+    parameters = map(sampling.local, watched.parameters)
+    norms = [torch.linalg.vector_norm(each, dtype=torch.float32) for each in parameters]
     step.norms = torch.stack(norms).cpu().tolist()
 
 
