@@ -216,7 +216,7 @@ def _with_common(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
         action="store_true",
         help="the command is one rank, as srun, mpirun or torchrun starts each of them",
     )
-    add("--folder", type=Path, metavar="FOLDER", help="where the ranks of all machines meet")
+    add("--folder", type=Path, metavar="FOLDER", help="a folder that all machines of the run see")
     return _with_quiet(parser)
 
 
