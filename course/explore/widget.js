@@ -212,6 +212,7 @@ function render({ model, el }) {
   const panel = make("fieldset", { className: "explorable-controls", "aria-label": "Controls" });
   const gone = make("p", { className: "explorable-gone" }, "Run this cell to move the picture.");
   const picture = make("div", { className: "explorable-picture" });
+  if (matchMedia("(max-width: 40em)").matches) picture.tabIndex = 0; // there it scrolls
   const spoken = make("p", { className: "explorable-spoken", "aria-live": "polite" });
   const note = make("p", { className: "explorable-touch", "aria-live": "polite" });
   // By name: the control's spec, its element, and how to show a value and to end it.

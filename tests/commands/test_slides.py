@@ -72,7 +72,7 @@ def test_a_question_brings_the_paragraph_above_it_and_nothing_else(out: Path) ->
     fewest = next(slide for slide in cards if "sends the fewest bytes" in slide)
     assert words(fewest).startswith("What does each way save, and what does it lose? Which of")
     _, cards = deck(out, "10")
-    fits = next(slide for slide in cards if "The larger Llama 3" in slide)
+    fits = next(slide for slide in cards if "70.6 billion parameters" in slide)
     assert 'class="question"' in fits and "|" not in words(fits), "not the table before it"
 
 

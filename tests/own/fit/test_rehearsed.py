@@ -106,7 +106,7 @@ def test_a_bad_option_is_one_sentence(name: str) -> None:
 
 
 def test_no_command_is_one_sentence() -> None:
-    with pytest.raises(CourseError, match="There is no command"):
+    with pytest.raises(CourseError, match="No command was given"):
         answered("--gpus", "1")
 
 

@@ -107,8 +107,9 @@ def test_an_interrupt_says_where_the_ranks_stand(tmp_path: Path) -> None:
         time.sleep(0.5)
     run.send_signal(signal.SIGINT)
     text = run.communicate()[1]
-    assert run.returncode == 3 and "Interrupted after" in text
-    assert "Missing call: Rank 0 waits in barrier" in text
+    assert "Interrupted after" in text and "rank 0 waits in barrier" in text
+    # If its threads wait for cores at that moment, it is too early to accuse a rank.
+    assert run.returncode == (3 if "Missing call: Rank 0 waits in barrier" in text else 130)
 
 
 @pytest.mark.sampled
