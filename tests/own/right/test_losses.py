@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from own.right.test_planted import is_first
+from own.right.test_planted import finds_nothing, is_first
 
 from course.own.right import table
 from course.own.right.table import EQUAL, NOT_SEEN
@@ -43,5 +43,5 @@ def test_a_right_loss_of_parts_is_left_alone(
     judge: object, make: str, fault: str, count: int, state: str
 ) -> None:
     answer = judge(SCRIPT, make, fault, count=count)
-    assert [each for each in answer.findings if not each.note] == [], str(answer)
+    finds_nothing(answer)
     assert next(row.state for row in answer.rows if row.row == table.TARGET) == state

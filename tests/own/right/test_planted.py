@@ -88,6 +88,11 @@ def is_first(answer: Comparison, script: Path, what: str, rank: int | None, text
     assert text in text_of(script, found.where)
 
 
+def finds_nothing(answer: Comparison) -> None:
+    """Assert that nothing is found, but for notes."""
+    assert [each for each in answer.findings if not each.note] == [], str(answer)
+
+
 @pytest.mark.parametrize(("make", "fault", "count", "what", "rank", "text"), PLANTED)
 def test_a_planted_fault_is_named_first(
     judge: object, tmp_path: Path, make: str, fault: str, count: int, what: str, rank: int | None,
@@ -111,13 +116,13 @@ def test_what_looks_suspicious_around_a_training_is_left_alone(
     judge: object, tmp_path: Path, script: str, make: str, fault: str
 ) -> None:
     answer = judge(PLANTS / f"{script}.py", make, fault, str(tmp_path))
-    assert [each for each in answer.findings if not each.note] == [], str(answer)
+    finds_nothing(answer)
 
 
 @pytest.mark.parametrize("make", [*MAKES, "with_trainer"])
 def test_without_a_fault_nothing_is_named(judge: object, tmp_path: Path, make: str) -> None:
     answer = judge(PLANTS / f"{make}.py", "none", str(tmp_path), count=3)
-    assert [each for each in answer.findings if not each.note] == [], str(answer)
+    finds_nothing(answer)
     states = {row.row: row.state for row in answer.rows}
     assert states[table.USED] == states[table.AFTER] == states[table.RATE] == "equal"
     assert states[table.OWN] == states[table.SAMPLES] == "differs"
@@ -126,7 +131,7 @@ def test_without_a_fault_nothing_is_named(judge: object, tmp_path: Path, make: s
 
 def test_of_shards_all_is_compared_but_weights_and_gradients(judge: object) -> None:
     answer = judge(PLANTS / "sharded.py", "none", count=3)
-    assert [each for each in answer.findings if not each.note] == [], str(answer)
+    finds_nothing(answer)
     states = {row.row: row.state for row in answer.rows}
     assert states[table.MODE] == states[table.RATE] == states[table.TARGET] == "equal"
     assert states[table.SAMPLES] == "differs"
@@ -153,11 +158,11 @@ def test_the_readme_shows_a_real_answer(judge: object, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [name for name, _, _ in REPORTED])
 def test_and_its_cure_is_quiet(judge: object, name: str) -> None:
     answer = judge(STRANGERS / f"{name}_cured.py")
-    assert [each for each in answer.findings if not each.note] == [], str(answer)
+    finds_nothing(answer)
 
 
 def test_what_all_ranks_obey_alike_is_not_seen(judge: object) -> None:
     """Rank 0 alone decides which batch is skipped, for all (ecmwf/WeatherGenerator#2724)."""
     answer = judge(STRANGERS / "skip_by_rank_0.py")
-    assert [each for each in answer.findings if not each.note] == []
+    finds_nothing(answer)
     assert next(row.state for row in answer.rows if row.row == table.STEPS) == "equal"
