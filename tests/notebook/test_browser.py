@@ -14,7 +14,7 @@ import psutil
 import pytest
 from support import solutions
 from support.chromium import CHROMIUM
-from support.jupyterlab import KERNEL, errors, menu, open_notebook, run_all
+from support.jupyterlab import KERNEL, errors, menu, open_notebook, open_the_next_day, run_all
 from support.patience import PATIENCE_S, until
 
 from course.commands.lab import trust
@@ -188,12 +188,8 @@ def test_a_notebook_of_yesterday_still_shows_its_picture_and_says_that_it_sleeps
     open_notebook(page, server, path)
     ran = run_all(page, course_folder, path)
     assert errors(ran) == []
-    sessions = page.request.get(f"{server}api/sessions?token=learner").json()
-    [yesterday] = [one["id"] for one in sessions if one["path"] == path]
-    page.request.delete(f"{server}api/sessions/{yesterday}?token=learner")
-    open_notebook(page, server, path)
     picture = page.locator(".explorable svg")
-    picture.wait_for()
+    open_the_next_day(page, server, path, picture)
     title = TITLE.search("".join(ran[1]["outputs"][0]["data"][SVG]))[1]
     assert title in picture.get_attribute("aria-label")
     page.locator("text=Run this cell to move the picture").wait_for()

@@ -5,7 +5,7 @@ import re
 import nbformat
 import pytest
 from support.chromium import CHROMIUM
-from support.jupyterlab import KERNEL, open_notebook
+from support.jupyterlab import KERNEL, open_notebook, open_the_next_day
 from support.patience import until
 
 MARK = "form => getComputedStyle(form.parentElement, '::before').display"
@@ -58,11 +58,7 @@ def test_guesses_are_answered_twice_refused_skipped_and_there_the_next_day(
     assert growth.get_by_role("button").count() == 0
     page.keyboard.press("Control+s")
     until(lambda: (course_folder / path).read_text().count(both) >= 4)  # outputs and forms
-    sessions = page.request.get(f"{server}api/sessions?token=learner").json()
-    [yesterday] = [one["id"] for one in sessions if one["path"] == path]
-    page.request.delete(f"{server}api/sessions/{yesterday}?token=learner")
-    open_notebook(page, server, path)
-    growth.get_by_text(both).wait_for()
+    open_the_next_day(page, server, path, growth.get_by_text(both))
     assert page.locator(".guess input, .guess button").count() == 0, "a form that nobody answers"
     assert growth.evaluate(MARK) == "none", "JupyterLab marks a widget without a kernel in red"
     for source in sources[:4]:

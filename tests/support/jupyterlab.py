@@ -11,6 +11,7 @@ from support.patience import PATIENCE_S, until
 IDLE = "() => document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'"
 KERNEL = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
 TERMINAL = "terminal.log"  # in the learner's folder: what JupyterLab says where it was started
+LOST = "Error displaying widget: model not found"  # what JupyterLab says of a saved widget
 # `python -m course lab`, where the folder of the labs is the current one.
 SERVE = """import sys
 from course.commands import lab
@@ -42,6 +43,24 @@ def open_notebook(page, server, path: str) -> None:
     kernel.value.wait_for_event("framereceived")
     page.wait_for_selector(".jp-Notebook .jp-CodeCell")
     page.wait_for_function(IDLE)
+
+
+def open_the_next_day(page, server, path: str, saved) -> None:
+    """End the kernel of a notebook, open it again, and wait for what is saved in it, a locator.
+
+    JupyterLab loses saved widgets if the kernel connects while it looks for them: it then takes the
+    kernel's as all there are (ipywidgets#3231). The page is loaded again, as INSTALL.md advises.
+    """
+    sessions = page.request.get(f"{server}api/sessions?token=learner").json()
+    [yesterday] = [session["id"] for session in sessions if session["path"] == path]
+    page.request.delete(f"{server}api/sessions/{yesterday}?token=learner")
+    lost = page.get_by_text(LOST)
+    for _ in range(5):
+        open_notebook(page, server, path)
+        saved.or_(lost).first.wait_for()
+        if not lost.count():
+            break
+    saved.wait_for()
 
 
 def menu(page, name: str, entry: str) -> None:
