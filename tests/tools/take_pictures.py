@@ -104,7 +104,7 @@ def _arrange(page: Page) -> None:
     page.wait_for_timeout(2000)
     for view, selector, text, below in (
         (0, ".jp-MarkdownCell", "Why wait until backward is over?", 10),
-        (1, ".jp-CodeCell", RUN_LINE, 520),
+        (1, ".jp-CodeCell", RUN_LINE, 556),
     ):
         while not page.evaluate(SHOW, [view, selector, text, below]):
             page.wait_for_timeout(300)
