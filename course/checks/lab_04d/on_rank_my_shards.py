@@ -31,7 +31,7 @@ def _written(folder: str, sizes: list[int]) -> list[Path]:
         Path(folder).mkdir()
         for file, size in zip(files, sizes, strict=True):
             rows = ({"file": file.stem, "line": line} for line in range(size))
-            file.write_text("".join(f"{json.dumps(one)}\n" for one in rows))
+            file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     dist.barrier()
     return files
 

@@ -55,8 +55,8 @@ class TestCuredRuns:
 def _answers(ranks, world_size, losses, expected):
     """Demand these answers of all ranks, where rank r has the losses ``losses[step][r]``."""
     for rank, answers in enumerate(ranks(world_size, on_rank.spikes, losses)):
-        for each, answer, right in zip(losses, answers, expected, strict=True):
+        for by_rank, answer, right in zip(losses, answers, expected, strict=True):
             assert answer == right, (
-                f"where the ranks' losses are {each} and 50 is allowed, rank {rank} answers "
+                f"where the ranks' losses are {by_rank} and 50 is allowed, rank {rank} answers "
                 f"{answer}, not {right}"
             )

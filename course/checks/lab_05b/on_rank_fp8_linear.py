@@ -79,11 +79,11 @@ def gradients() -> dict[float, dict[str, float]]:
     results = {}
     for size in (1.0, 1e-9):
         flowing, ends = size * torch.randn(32, 8), []
-        for each in (expected, mine):
+        for linear in (expected, mine):
             inputs = x.clone().requires_grad_()
-            each.zero_grad()
-            each(inputs).backward(flowing)
-            ends.append((inputs.grad, each.weight.grad))
+            linear.zero_grad()
+            linear(inputs).backward(flowing)
+            ends.append((inputs.grad, linear.weight.grad))
         results[size] = {
             name: float((got - exact).norm() / exact.norm())
             for name, exact, got in zip(("input", "weight"), *ends, strict=True)

@@ -105,7 +105,7 @@ def arguments() -> dict[str, object]:
     return {
         "nested": [str(tensor.dtype) for tensor in tensors],
         "kept": untouched and nested[4:] == ("mean", None, 0.5),
-        "containers": [type(each) for each in (nested, nested[1], nested[2], inner)]
+        "containers": [type(container) for container in (nested, nested[1], nested[2], inner)]
         == [tuple, list, dict, tuple],
         "too large": module.cast(torch.tensor([1e6, NAN]), torch.float16).tolist(),
         "keywords": str(keywords.dtype),

@@ -73,7 +73,9 @@ class Watched(nn.Module):
 
     def see(self, phase: str, place: int) -> None:
         """Note the layers that have memory now, and those that have whole gradients."""
-        gradients = [i for i, one in enumerate(self.layers) if one.linear.weight.grad is not None]
+        gradients = [
+            i for i, layer in enumerate(self.layers) if layer.linear.weight.grad is not None
+        ]
         on_their_way = [i for i in range(len(self.layers)) if self.on_its_way(i)]
         self.seen.append((phase, place, self.whole(), on_their_way, gradients))
 

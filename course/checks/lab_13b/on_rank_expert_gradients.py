@@ -52,7 +52,7 @@ def messages(copies: int) -> list[tuple]:
     average = importlib.import_module("my_expert_gradients").average_gradients
     with Traffic() as seen:
         average(model, *groups)
-    return [(each.name, each.elements, each.ranks) for each in seen.messages]
+    return [(message.name, message.elements, message.ranks) for message in seen.messages]
 
 
 def _model(copies: int, idle: tuple[int, ...]) -> tuple[Small, tuple]:

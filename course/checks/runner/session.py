@@ -113,7 +113,7 @@ class Session:
     def _place(self, item: pytest.Item) -> str:
         """Return the check's number in its exercise, and the exercise's if there are several."""
         name, names = _exercise(item), list(dict.fromkeys(map(_exercise, self._items)))
-        items = [each for each in self._items if _exercise(each) == name]
+        items = [other for other in self._items if _exercise(other) == name]
         which = f" (exercise {names.index(name) + 1} of {len(names)})" if len(names) > 1 else ""
         return f"{name}{which}: check {items.index(item) + 1} of {len(items)}"
 
