@@ -59,5 +59,5 @@ def compared(logged: Iterable[Mapping], pair: Pair) -> str:
             turn = row["way"], row["round"] if "round" in row else row["turn"]
             times[turn] = max(took, times.get(turn, 0.0))
     ratios = [times[way, n] / times[pair.second, n] for way, n in times if way == pair.first]
-    low, middle, high = (f"{each:.2f}" for each in quantiles(ratios, n=4, method="inclusive"))
+    low, middle, high = (f"{ratio:.2f}" for ratio in quantiles(ratios, n=4, method="inclusive"))
     return f"{pair.means}: {middle} ({low} to {high} in half of the rounds)"

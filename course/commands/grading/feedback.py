@@ -18,7 +18,11 @@ def page(line: Line) -> str:
     return (
         pages.head(f"Feedback for {line.learner}")
         + remark
-        + "".join(f"<p>{escape(each[0].upper() + each[1:])}.</p>" for each in sentences if each)
+        + "".join(
+            f"<p>{escape(sentence[0].upper() + sentence[1:])}.</p>"
+            for sentence in sentences
+            if sentence
+        )
         + _points(line)
         + "".join(report.card() + "<br>" for report in line.reports.values())
         + "</body></html>"

@@ -159,7 +159,7 @@ def _looks(report: Report | None) -> tuple[str, str, str]:
 def _to_know(book: Gradebook) -> str:
     rows = "".join(
         f"<tr><th scope=row>{escape(line.learner)}</th>"
-        f"<td>{'<br>'.join(escape(each) for each in line.notes)}</td></tr>"
+        f"<td>{'<br>'.join(escape(note) for note in line.notes)}</td></tr>"
         for line in book.lines
         if line.notes
     )

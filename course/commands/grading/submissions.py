@@ -86,9 +86,12 @@ def collect(folder: Path, work: Path, roster: Roster | None = None) -> list[Subm
     ]
     if roster is None:
         return submissions
-    known = sorted((each for each in submissions if each.person), key=lambda each: each.person.row)
-    strangers = [each for each in submissions if not each.person]
-    return known + [replace(each, notes=[*each.notes, STRANGER]) for each in strangers]
+    known = [submission for submission in submissions if submission.person]
+    known.sort(key=lambda submission: submission.person.row)
+    strangers = [submission for submission in submissions if not submission.person]
+    return known + [
+        replace(submission, notes=[*submission.notes, STRANGER]) for submission in strangers
+    ]
 
 
 Key = Person | tuple[str, str]  # whose an entry is: a person, or a name and a number
@@ -229,7 +232,11 @@ def chosen(contents: Contents) -> tuple[dict[str, bytes], list[str]]:
         different = {candidate.text: candidate for candidate in candidates}
         if len(different) > 1:
             candidates.sort(key=lambda candidate: candidate.rank)
-            others = [each.where for each in candidates[1:] if each.text != candidates[0].text]
+            others = [
+                candidate.where
+                for candidate in candidates[1:]
+                if candidate.text != candidates[0].text
+            ]
             if PurePosixPath(name).stem in exercises():
                 rest = " and ".join(map(visible, others))
                 notes.append(f"{name} was taken from {visible(candidates[0].where)}, not {rest}")
