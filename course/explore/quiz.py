@@ -192,7 +192,9 @@ def _names(values: dict[str, Any]) -> list[str]:
 def _line(answer: RankPrediction) -> str:
     """Return an answer as text."""
     mark = "✓" if answer.right else "✗"
-    predicted, measured = (_text(each) or "nothing" for each in (answer.predicted, answer.measured))
+    predicted, measured = (
+        _text(numbers) or "nothing" for numbers in (answer.predicted, answer.measured)
+    )
     return f"  {mark} rank {answer.rank}: predicted {predicted}, the run says {measured}"
 
 
