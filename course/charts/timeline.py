@@ -171,5 +171,7 @@ def _spans(step: Step, offset: float) -> list[Span]:
     spans = [span(0, step.step_ms, "wait", "not computing")]
     for phase, intervals in step.phases.items():
         longest = max(intervals, key=lambda interval: interval[1] - interval[0])
-        spans += [span(*each, phase, phase, named=each == longest) for each in intervals]
+        spans += [
+            span(*interval, phase, phase, named=interval == longest) for interval in intervals
+        ]
     return spans + [span(start, end, "comm", name) for start, end, name in step.comm]

@@ -135,7 +135,7 @@ def activities(path: Path) -> list[Activity]:
         for e in events
         if e.category in DEVICE
     ]
-    return sorted(work, key=lambda each: each.start)
+    return sorted(work, key=lambda piece: piece.start)
 
 
 def _load(path: Path) -> tuple[dict[str, Any], list[_Event]]:

@@ -158,7 +158,9 @@ class Supervisor:
     def _put_the_limit_off(self) -> None:
         """Put the limit off by the longest time for which a process waited for a core."""
         below = psutil.Process().children(recursive=True)
-        waited = max((process_tree.waited_for_a_core(each.pid) for each in below), default=0.0)
+        waited = max(
+            (process_tree.waited_for_a_core(process.pid) for process in below), default=0.0
+        )
         self.spared = max(self.spared, min(waited, PATIENCE * self.request.limit))
         self.phases.limit(self.began + self.request.limit + self.spared)
 

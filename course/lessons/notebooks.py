@@ -143,12 +143,12 @@ def _reworded(cells: list[NotebookNode], ran: list[NotebookNode]) -> dict[str, s
     reworded = {}
     for cell, before in zip(cells, ran, strict=True):
         (line, _, new), (line_before, _, old) = (
-            _below_its_comments(each.source).partition("\n") for each in (cell, before)
+            _below_its_comments(version.source).partition("\n") for version in (cell, before)
         )
         if line != line_before or (new != old and not lesson_marks.GUESS.match(line)):
             return None
         if new != old:
-            old, new = (lesson_marks.as_html(" ".join(each.split())) for each in (old, new))
+            old, new = (lesson_marks.as_html(" ".join(text.split())) for text in (old, new))
             reworded[old] = new
     return reworded
 

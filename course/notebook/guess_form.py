@@ -97,7 +97,7 @@ def ask(line: str, cell: str) -> None:
     """Show the form of a question; raises `CourseError` if it cannot be read."""
     name, _, kind = line.strip().partition(" ")
     text, kind = " ".join(cell.split()), kind.strip()
-    choices = tuple(each.strip() for each in kind.split("|")) if "|" in kind else ()
+    choices = tuple(choice.strip() for choice in kind.split("|")) if "|" in kind else ()
     if not guesses.NAME.fullmatch(name) or not text or "" in choices:
         raise CourseError(TAKES)
     question = Guess(name, text, "" if choices else kind, choices)

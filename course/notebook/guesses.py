@@ -148,7 +148,7 @@ def parse(text: str) -> Guess | None:
         for when in (guess.guessed, guess.measured):
             datetime.fromisoformat(when or "2000-01-01")
         texts = (guess.name, guess.question, guess.unit, *guess.choices)
-        right = {type(each) for each in texts} == {str} and bool(NAME.fullmatch(guess.name))
+        right = {type(text) for text in texts} == {str} and bool(NAME.fullmatch(guess.name))
         plain = {name: _plain(getattr(guess, name), guess.unit) for name in ANSWERS}
         return replace(guess, **plain) if right else None
     except (ValueError, TypeError, KeyError, RecursionError):
@@ -190,7 +190,7 @@ def recall(question: Guess, src: Path) -> Guess:
 
 def every(src: Path) -> list[Guess]:
     """All questions that are kept, by name."""
-    names = sorted(each.stem for each in (src / keeping.FOLDER / FOLDER).glob("*.json"))
+    names = sorted(path.stem for path in (src / keeping.FOLDER / FOLDER).glob("*.json"))
     return [guess for name in names if NAME.fullmatch(name) and (guess := read(name, src))]
 
 

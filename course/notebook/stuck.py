@@ -59,11 +59,11 @@ class Attempt:
         if number is not None and number not in hints:
             there = ", ".join(map(str, hints))
             raise CourseError(f"{self.name} has no TODO {number}; it has {there}.")
-        still_open = [one for one in todo.numbers(self.written()) if one in hints]
+        still_open = [n for n in todo.numbers(self.written()) if n in hints]
         shown = [number] if number is not None else still_open[:1] or list(hints)
-        parts = [f"**TODO {one}.** {hints[one]}" for one in shown]
-        if others := [one for one in hints if one not in shown]:
-            commands = _either(f"`%hint {self.name} {one}`" for one in others)
+        parts = [f"**TODO {n}.** {hints[n]}" for n in shown]
+        if others := [n for n in hints if n not in shown]:
+            commands = _either(f"`%hint {self.name} {n}`" for n in others)
             parts.append(f"For another TODO: {commands}.")
         return Prose("\n\n".join(parts))
 
