@@ -137,7 +137,7 @@ def test_after_some_hangs_the_rest_is_left_out_unless_all_is_wanted(src, thoroug
     hung = [result for result in report.results if result.message.startswith("The limit of")]
     assert len(hung) == judged or (thorough and len(hung) > session.HANGS)
     assert bool(left_out) is not thorough
-    assert report.judged and {each.outcome for each in left_out} <= {Outcome.NOT_JUDGED}
+    assert report.judged and {result.outcome for result in left_out} <= {Outcome.NOT_JUDGED}
 
 
 @pytest.mark.rest

@@ -28,7 +28,7 @@ def test_points_are_the_part_of_the_checks_that_hold(tmp_path, judged):
 def test_an_exercise_that_all_have_skipped_costs_them_its_point(tmp_path, judged):
     folder = hand_in(tmp_path, ada__ring="a = 1")
     run(folder, "--lab", "02", "03")
-    names = [name for name, each in exercises().items() if each.lab in ("02", "03")]
+    names = [name for name, exercise in exercises().items() if exercise.lab in ("02", "03")]
     assert len(names) > 2 and f"At most {len(names)} points" in page(folder)
     run(folder, "--names", "ring")
     assert "At most 1 point." in page(folder)

@@ -37,11 +37,14 @@ def test_guesses_are_read_and_what_is_broken_or_too_large_is_left_out(tmp_path: 
     handed_in = {"ada": good, "ben": "{", "cyd": good + " " * 20_000, "dan": "[" * 9000}
     for learner, text in handed_in.items():
         hand_in(tmp_path / "class", learner, text)
-    submissions = {each.learner: each for each in collect(tmp_path / "class", tmp_path / "work")}
+    submissions = {
+        submission.learner: submission
+        for submission in collect(tmp_path / "class", tmp_path / "work")
+    }
     assert submissions["ada"].guesses == {"message_growth": answer(1000.0)}
     assert not any(submissions[learner].guesses for learner in ("ben", "cyd", "dan"))
     assert "more than 10 KiB" in submissions["cyd"].problem and submissions["ben"].problem == ""
-    assert all(each.exercises == ["ring"] for each in submissions.values())
+    assert all(submission.exercises == ["ring"] for submission in submissions.values())
 
 
 def test_the_command_writes_the_page_and_guesses_do_not_make_late(tmp_path: Path, capsys) -> None:
@@ -74,8 +77,8 @@ def test_the_page_is_there_before_the_checks_and_only_of_the_labs_asked_for(
 def room(*answers: Guess) -> str:
     return expected.page(
         [
-            Submission(f"learner-{number}", Path("src"), guesses={each.name: each})
-            for number, each in enumerate(answers)
+            Submission(f"learner-{number}", Path("src"), guesses={guess.name: guess})
+            for number, guess in enumerate(answers)
         ]
     )
 

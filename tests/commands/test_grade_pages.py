@@ -19,12 +19,12 @@ def report(*outcomes: str, again: bool = False) -> Report:
         Result(f"test_{number}", f"It holds <{number}>.", Outcome(outcome), again=again)
         for number, outcome in enumerate(outcomes)
     ]
-    return Report("ring", [each.check for each in results], results)
+    return Report("ring", [result.check for result in results], results)
 
 
 def line(learner: str, *reports: Report, **more: object) -> Line:
     submission = Submission(learner, Path("src"), person=more.pop("person", None))
-    verdicts = {each.exercise: each for each in reports}
+    verdicts = {report.exercise: report for report in reports}
     return Line(submission, {"ring": 2.0, "ddp": 1.0}, verdicts, **more)
 
 

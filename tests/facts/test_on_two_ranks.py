@@ -117,7 +117,7 @@ def test_the_scaler_asks_the_ranks_of_a_sharded_model(ranks):
 
 def test_what_detail_finds_of_five_disagreements(ranks):
     says("06b_horovod_engine", "three of them")
-    for rank, answers in enumerate(each["disagreements"] for each in ranks):
+    for rank, answers in enumerate(result["disagreements"] for result in ranks):
         for name in ("shape", "dtype", "kind"):
             assert "Detected mismatch between collectives" in answers[name][0]
         assert answers["op"] == ("", [2, 2]), rank

@@ -67,4 +67,4 @@ def sources(clone: Path, path: str = LAB) -> list[str]:
 
 def backups(clone: Path, path: str = LAB) -> list[str]:
     """The texts of the notebook that were put aside."""
-    return [one.read_text() for one in clone.glob(f"{update.BACKUPS}/*/{path}")]
+    return [backup.read_text() for backup in clone.glob(f"{update.BACKUPS}/*/{path}")]
