@@ -94,7 +94,7 @@ def test_a_part_that_fails_does_not_end_the_report(small, monkeypatch):
 
 
 def test_the_home_folder_is_not_named(small):
-    notes = report.Report(small / "runs" / "report-0.md")
+    notes = report.ReportFile(small / "runs" / "report-0.md")
     notes.add(f"{Path.home()}/course/x.py")
     assert written(small) == "~/course/x.py\n"
 
@@ -127,7 +127,7 @@ def test_every_pair_of_gpus_and_all_of_them_add_up(small, monkeypatch):
     assert f"- GPUs 1, 2: right\n  ~~~\n  {COLUMNS}\n  {ROW}\n  ~~~" in text
     assert f"- GPUs 0, 1, 2: right\n  ~~~\n  {COLUMNS}\n  {ROW} first\n  {ROW}\n  ~~~" in text
     monkeypatch.setattr(report_terminal, "run", ran([], else_=slow))
-    notes = report.Report(small / "slow.md")
+    notes = report.ReportFile(small / "slow.md")
     report.links(notes)
     assert notes.faults[0] == "GPUs 0, 1: ended at the time limit" and len(notes.faults) == 4
 
@@ -181,7 +181,7 @@ def test_notebooks_that_hold_and_one_that_does_not(small, monkeypatch):
     monkeypatch.setattr(
         report_terminal, "run", ran([], **ends, else_=Ended(0, 100.0, ["2 passed"]))
     )
-    notes = report.Report(small / "notes.md")
+    notes = report.ReportFile(small / "notes.md")
     report.notebooks(notes)
     text = (small / "notes.md").read_text()
     assert notes.faults == ["bad, 70 s: ended with exit code 1"]
