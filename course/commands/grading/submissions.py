@@ -16,14 +16,14 @@ from course.commands import check_given
 from course.commands.grading.archives import GUESS, Contents, why
 from course.commands.grading.names import Owner, owner, shown, slug, visible
 from course.commands.grading.roster import Person, Roster
-from course.core import CourseError, Mark, lesson_marks, words
+from course.core import CourseError, FolderMark, lesson_marks, words
 from course.exercises import exercises
 from course.notebook import guesses
 
 SCRIPT = re.compile(r"[A-Za-z_]\w{0,99}\.py")
 LAB_FILE = re.compile(r"(^|/)labs/(src/[^/]+\.py|[^/]+\.ipynb)$")
 Guess = guesses.Guess
-MARK = Mark("course-grade.txt", "`course grade` has made this folder, and replaces it.\n")
+MARK = FolderMark("course-grade.txt", "`course grade` has made this folder, and replaces it.\n")
 MOST_PROBLEMS = 5  # problems of one submission that are listed
 EMPTY = "it holds no script that is named as an exercise, such as ring.py, and no notebook of a lab"
 ABSENT, STRANGER = "handed in nothing", "not in the roster"
