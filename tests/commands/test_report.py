@@ -268,7 +268,7 @@ def test_every_command_in_a_docstring_is_known():
 
 def test_what_a_command_lacks(tmp_path, monkeypatch):
     def lacks(text: str, gpus: int = 0) -> str | None:
-        return report_scripts.Command("00", text).lacks(tmp_path, gpus)
+        return report_scripts.LessonCommand("00", text).lacks(tmp_path, gpus)
 
     monkeypatch.setenv("PATH", os.defpath)
     assert lacks("python src/spawn.py --gpus 0 2", 2) == "GPU 2"
@@ -282,15 +282,18 @@ def test_what_a_command_lacks(tmp_path, monkeypatch):
     (tmp_path / "runs" / "x.pt").touch()
     assert lacks("python src/x.py runs/x.pt") is None
     assert lacks("no-such-program src/x.py") == "the program no-such-program"
-    stuck = report_scripts.Command("00", "timeout 3 torchrun src/stuck.py")
-    assert stuck.code == 124 and report_scripts.Command("04", "torchrun src/fails.py x").code == 1
+    stuck = report_scripts.LessonCommand("00", "timeout 3 torchrun src/stuck.py")
+    assert (
+        stuck.code == 124
+        and report_scripts.LessonCommand("04", "torchrun src/fails.py x").code == 1
+    )
 
 
 @pytest.mark.parametrize(("gpus", "on_cpu"), [(0, True), (1, True), (2, False)])
 def test_accelerate_uses_the_cpu_where_there_are_too_few_gpus(gpus, on_cpu):
     words = ["accelerate", "launch", "--num_processes", "2", "src/x.py"]
     on_the_cpu = ["env", "ACCELERATE_USE_CPU=1", *words[:2], "--multi_gpu", *words[2:]]
-    command = report_scripts.Command("00", " ".join(words))
+    command = report_scripts.LessonCommand("00", " ".join(words))
     assert command.on(gpus) == (on_the_cpu if on_cpu else words)
     alone = "accelerate launch --num_processes 1 src/x.py"
-    assert report_scripts.Command("00", alone).on(gpus) == alone.split()
+    assert report_scripts.LessonCommand("00", alone).on(gpus) == alone.split()
