@@ -10,7 +10,7 @@ from course.commands import check_formats
 from course.commands.check import NOT_JUDGED
 from course.commands.grading import comments, expected, feedback, pages, roster
 from course.commands.grading.alike import Group, alike
-from course.commands.grading.gradebook import NO_COMMENT, Gradebook, Line, days_late
+from course.commands.grading.gradebook import NO_COMMENT, Gradebook, GradebookLine, days_late
 from course.commands.grading.names import slug
 from course.commands.grading.roster import Roster
 from course.commands.grading.submissions import Submission, collect
@@ -48,7 +48,7 @@ def main(argv: Sequence[str]) -> int:
     for submission in submissions:
         comment = remarks.get(submission.learner, NO_COMMENT)
         lines.append(
-            Line(
+            GradebookLine(
                 submission=submission,
                 weights=points,
                 reports=verdicts[submission.learner],

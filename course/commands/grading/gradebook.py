@@ -15,7 +15,7 @@ NO_COMMENT = Comment()
 
 
 @dataclass(frozen=True)
-class Line:
+class GradebookLine:
     """One learner: what was handed in, the verdicts by exercise, and notes.
 
     `late` is in days, and each of them takes `percent` of the points.
@@ -72,7 +72,7 @@ class Line:
 class Gradebook:
     """A class: its lines, the points of each requested exercise, and which answers are alike."""
 
-    lines: Sequence[Line]
+    lines: Sequence[GradebookLine]
     weights: Mapping[str, float]
     groups: Sequence[Group] = ()
 
