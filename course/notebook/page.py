@@ -14,8 +14,8 @@ from course.core import ROOT, CourseError, installed, words, write_whole
 from course.drawing import palette
 from course.lessons import Lesson, labs
 from course.notebook import guesses, progress
-from course.notebook.keeping import SRC
 from course.notebook.progress import Record
+from course.notebook.store import SRC
 from course.notebook.stuck import Prose
 
 NAME = "page.html"

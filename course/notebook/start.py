@@ -11,7 +11,7 @@ from course.core import ROOT, words
 from course.drawing import Picture
 from course.lessons import CORE, Lesson, labs, labs_map
 from course.notebook import progress
-from course.notebook.keeping import SRC
+from course.notebook.store import SRC
 from course.notebook.stuck import Prose
 
 NBSP = "\N{NO-BREAK SPACE}"

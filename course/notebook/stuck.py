@@ -10,9 +10,9 @@ from pathlib import Path
 
 from course.core import CourseError, lesson_marks, todo, write_whole
 from course.exercises import Exercise
-from course.notebook import keeping, progress
+from course.notebook import progress, store
 from course.notebook.diff import Diff
-from course.notebook.keeping import SRC
+from course.notebook.store import SRC
 
 
 class Prose:
@@ -87,7 +87,7 @@ class Attempt:
         """
         blank = self.exercise.script(solved=False)
         stamp = f"{datetime.now():%Y-%m-%d-%H%M%S}"
-        backup = self.src / keeping.FOLDER / f"{self.name}-{stamp}.py"
+        backup = self.src / store.FOLDER / f"{self.name}-{stamp}.py"
         changed = self.path.is_file() and self.written() != blank
         try:
             if changed:
