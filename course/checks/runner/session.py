@@ -42,7 +42,7 @@ ENDED_ITSELF = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCod
 Save = Callable[[Report], None]
 
 
-class Session:
+class ChecksPlugin:
     """The pytest plugin that gives checks their ranks and keeps their results.
 
     A check that follows one that hung has less time. After `HANGS` of them the others are left out,
@@ -209,19 +209,19 @@ def run(
     """
     if isolated:
         isolation.require()
-    session = Session(Path(src).resolve(), limit, isolated, thorough, announce, save)
+    plugin = ChecksPlugin(Path(src).resolve(), limit, isolated, thorough, announce, save)
     nodes = [node_of(name) for name in names or exercises()]
     unused = ("cacheprovider", "terminal", "unraisableexception")
-    options = ["--disable-plugin-autoload", *(f"-pno:{plugin}" for plugin in unused)]
+    options = ["--disable-plugin-autoload", *(f"-pno:{name}" for name in unused)]
     options += ["-c", str(Path(__file__).with_name("pytest.ini")), "--rootdir", str(CHECKS)]
     if only:
         nodes = [f"{node}::{only}" for node in nodes]
-    code = pytest.main([*options, *nodes], plugins=[session])
+    code = pytest.main([*options, *nodes], plugins=[plugin])
     if code not in ENDED_ITSELF:
         raise CourseError(
             f"The checks of {', '.join(names)} could not be run (pytest says {code})."
         )
-    return session.reports
+    return plugin.reports
 
 
 if __name__ == "__main__":
