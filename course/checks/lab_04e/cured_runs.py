@@ -38,8 +38,10 @@ class TestCuredRuns:
     def test_any_rank(self, ranks):
         """A spike on any rank is a spike for all; without one there is none (2 and 3 ranks)."""
         for world_size in (2, 3):
-            high = [[60.0 if rank == other else 1.0 for rank in range(world_size)]
-                    for other in range(world_size)]  # fmt: skip
+            high = [
+                [60.0 if rank == other else 1.0 for rank in range(world_size)]
+                for other in range(world_size)
+            ]
             below = [[1.0] * world_size, [40.0] * world_size, [50.0] * world_size]
             _answers(ranks, world_size, high, [True] * world_size)
             _answers(ranks, world_size, below, [False] * 3)

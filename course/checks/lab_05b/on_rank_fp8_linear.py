@@ -64,8 +64,12 @@ def products() -> dict[str, tuple[list, list, str, str, list, str]]:
             got = own(a.clone(), b.clone(), FORMATS[of_a], FORMATS[of_b])
             factors = a.double().tolist(), b.double().tolist()
             results[f"{what}, {of_a} @ {of_b}"] = (
-                *factors, of_a, of_b, got.double().tolist(), str(got.dtype)
-            )  # fmt: skip
+                *factors,
+                of_a,
+                of_b,
+                got.double().tolist(),
+                str(got.dtype),
+            )
     return results
 
 
