@@ -17,9 +17,9 @@ from course.checks.runner.catalogue import CHECKS, node_of
 from course.checks.runner.on_ranks import (
     LIMIT_S,
     MOST_RANKS,
+    Ranks,
     await_warm_ranks,
     new_folder,
-    on_ranks,
 )
 from course.checks.runner.outcomes import (
     Deadlock,
@@ -87,14 +87,14 @@ class ChecksPlugin:
 
     @pytest.fixture
     def ranks(self, sandbox: Sandbox | None, request: pytest.FixtureRequest) -> Callable:
-        """`on_ranks` with the learner's folder first on the import path."""
+        """`Ranks.call` with the learner's folder first on the import path."""
         await_warm_ranks(sandbox)
-        options = {"src": self._src, "printed": self._note, "sandbox": sandbox}
+        ranks = Ranks(self._src, sandbox, self._note)
         hung = self._hangs[_exercise(request.node)]
         most = self._limit or (AFTER_A_HANG_S if hung else math.inf)
 
         def called(*args: Any, limit: float = LIMIT_S, **kwargs: Any) -> list[Any]:
-            return on_ranks(*args, limit=min(limit, most), **options, **kwargs)
+            return ranks.call(*args, limit=min(limit, most), **kwargs)
 
         return called
 
