@@ -70,7 +70,7 @@ def test_restarted_ranks_share_the_store_of_the_dead(store, monkeypatch):
     assert switch in inspect.getsource(dynamic_rendezvous.DynamicRendezvousHandler)
 
 
-@pytest.mark.usefixtures("alone")
+@pytest.mark.usefixtures("group_of_one")
 def test_only_some_backends_shrink():
     says(LAB, "`dist.shrink_group(ranks_to_exclude)`")
     assert not dist.group.WORLD._get_backend(torch.device("cpu")).supports_shrinking

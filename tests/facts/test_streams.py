@@ -57,7 +57,7 @@ def test_who_reads_is_known_only_in_a_worker():
 
 
 @pytest.mark.parametrize("how", ["fork", "spawn", "forkserver"])
-def test_only_a_forked_worker_has_a_process_group(alone, how):
+def test_only_a_forked_worker_has_a_process_group(group_of_one, how):
     says(LESSON, "`forkserver`", "Python 3.14")
     assert dist.is_initialized()
     (first, *_) = loader(Stream(), workers=1, how=how)

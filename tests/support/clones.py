@@ -52,7 +52,7 @@ def edit(clone: Path, change: Callable[[list], None], path: str = LAB) -> str:
     return (clone / path).read_text()
 
 
-def answer(cells: list) -> None:
+def solve(cells: list) -> None:
     """Run the notebook, write the exercise, and add a note after it."""
     place = next(n for n, cell in enumerate(cells) if cell.source.startswith(WRITER))
     cells[place].source = ANSWER
