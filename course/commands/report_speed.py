@@ -12,7 +12,7 @@ LIMIT_S = 600.0
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Duel:
     """Two ways that a script times in turns, by the names under which it logs them."""
 
     first: str
@@ -20,22 +20,22 @@ class Comparison:
     means: str  # the meaning of the first's time relative to the second's
 
 
-def races() -> dict[str, tuple[Comparison, ...]]:
+def races() -> dict[str, tuple[Duel, ...]]:
     """The labs' scripts that time several ways, with their arguments, and the pairs to compare."""
     cap = "25" if hardware.device() == "cuda" else "1"  # MiB in a bucket, as lab 03b has it
     return {
-        "src/duel.py": (Comparison("ring", "torch", "your ring to torch's all-reduce"),),
+        "src/duel.py": (Duel("ring", "torch", "your ring to torch's all-reduce"),),
         f"src/compare.py none {cap} torch": (
-            Comparison(cap, "torch", "your buckets to torch's DDP"),
-            Comparison("torch", "none", "torch's DDP to no communication"),
+            Duel(cap, "torch", "your buckets to torch's DDP"),
+            Duel("torch", "none", "torch's DDP to no communication"),
         ),
-        "src/hvd_race.py": (Comparison("fused, 1 ms", "DDP", "the Horovod engine to torch's DDP"),),
+        "src/hvd_race.py": (Duel("fused, 1 ms", "DDP", "the Horovod engine to torch's DDP"),),
         "src/zero_ways.py race": (
-            Comparison("zero_one", "torch_zero", "your ZeRO-1 to torch's"),
-            Comparison("zero_two", "ddp", "your ZeRO-2 to torch's DDP"),
+            Duel("zero_one", "torch_zero", "your ZeRO-1 to torch's"),
+            Duel("zero_two", "ddp", "your ZeRO-2 to torch's DDP"),
         ),
-        "src/fsdp_ways.py race": (Comparison("my_fsdp", "torch_fsdp", "your FSDP to torch's"),),
-        "src/torch_pipeline.py": (Comparison("our 1F1B", "1F1B", "your 1F1B to torch's"),),
+        "src/fsdp_ways.py race": (Duel("my_fsdp", "torch_fsdp", "your FSDP to torch's"),),
+        "src/torch_pipeline.py": (Duel("our 1F1B", "1F1B", "your 1F1B to torch's"),),
     }
 
 
@@ -51,7 +51,7 @@ def rows(script: str, ranks: int) -> list[dict]:
     return run.rows
 
 
-def compared(logged: Iterable[Mapping], pair: Comparison) -> str:
+def compared(logged: Iterable[Mapping], pair: Duel) -> str:
     """The time of the first way relative to the second, by the slowest rank of each round."""
     times: dict[tuple[str, int], float] = {}
     for row in logged:

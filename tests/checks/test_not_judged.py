@@ -64,7 +64,7 @@ def test_a_sandbox_in_which_nothing_starts_judges_nobody(tmp_path, monkeypatch):
     """Otherwise a whole class would get no points."""
     monkeypatch.setitem(isolation.ENVIRONMENT, "PYTHONHOME", "/nowhere")
     with Sandbox.around(tmp_path, 1) as broken, pytest.raises(UnfitMachine, match="doctor"):
-        on_ranks.Ranks(tmp_path, broken).call(1, on_ranks.forked_too_early)
+        on_ranks.CheckRanks(tmp_path, broken).call(1, on_ranks.forked_too_early)
 
 
 def test_ranks_that_ended_well_are_not_refused_for_a_launcher_that_was_late(tmp_path):

@@ -9,7 +9,7 @@ from support import on_rank_facts
 from support.patience import PATIENCE_S
 from support.says import says
 
-from course.checks.runner.on_ranks import Ranks
+from course.checks.runner.on_ranks import CheckRanks
 
 pytestmark = [pytest.mark.slow, pytest.mark.rest]
 
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.rest]
 @pytest.fixture(scope="module")
 def reports() -> list[dict]:
     """What each of two ranks has to say."""
-    return Ranks(Path()).call(2, on_rank_facts.everything, limit=PATIENCE_S)
+    return CheckRanks(Path()).call(2, on_rank_facts.everything, limit=PATIENCE_S)
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_a_broadcast_of_a_column_over_gloo_sends_its_neighbours(collectives):
 
 def test_a_rank_may_leave_a_collective_with_a_root_before_another_has_come():
     assert all(
-        Ranks(Path()).call(3, on_rank_facts.rank_2_leaves_a_broadcast_first, limit=PATIENCE_S)
+        CheckRanks(Path()).call(3, on_rank_facts.rank_2_leaves_a_broadcast_first, limit=PATIENCE_S)
     )
 
 
@@ -58,7 +58,7 @@ def test_a_reduce_scatter_over_gloo_is_an_all_reduce(reports):
 
 
 def test_a_step_split_by_data_sends_what_it_says():
-    returned, sent = Ranks(Path()).call(3, on_rank_facts.by_data, limit=PATIENCE_S)[0]
+    returned, sent = CheckRanks(Path()).call(3, on_rank_facts.by_data, limit=PATIENCE_S)[0]
     assert sent == pytest.approx(returned, rel=0.1)
 
 
@@ -129,5 +129,5 @@ def test_what_detail_finds_of_five_disagreements(reports):
 
 def test_a_restart_changes_the_last_digits_from_three_ranks_on():
     says("04_ddp_in_practice", "three ranks")
-    assert all(Ranks(Path()).call(2, on_rank_facts.restarted, limit=PATIENCE_S))
-    assert not any(Ranks(Path()).call(3, on_rank_facts.restarted, limit=PATIENCE_S))
+    assert all(CheckRanks(Path()).call(2, on_rank_facts.restarted, limit=PATIENCE_S))
+    assert not any(CheckRanks(Path()).call(3, on_rank_facts.restarted, limit=PATIENCE_S))

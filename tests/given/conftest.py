@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from support.solutions import write
 
-from course.checks.runner.on_ranks import Ranks
+from course.checks.runner.on_ranks import CheckRanks
 from course.launch import connect
 
 
@@ -21,4 +21,4 @@ def src(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def ranks(src: Path):
-    return Ranks(src).call
+    return CheckRanks(src).call

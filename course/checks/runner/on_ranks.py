@@ -49,7 +49,7 @@ SCRIPT = Path(__file__).with_name("on_ranks_script.py")
 
 
 @dataclass(frozen=True)
-class Ranks:
+class CheckRanks:
     """The ranks of a check: `src` is first on their import path, and a `sandbox` holds them.
 
     `printed` is called with each line that they print, and its rank.
@@ -163,7 +163,7 @@ def await_warm_ranks(sandbox: Sandbox | None = None) -> None:
     """
     end = time.monotonic() + WARM_S
     while (sandbox or warm_ranks_promised()) and time.monotonic() < end:
-        ranks = Ranks(Path(), sandbox)
+        ranks = CheckRanks(Path(), sandbox)
         (still_importing,) = ranks.call(1, forked_too_early, alone=True, limit=WARM_S)
         if not still_importing:
             return

@@ -17,7 +17,7 @@ from course.checks.runner.catalogue import CHECKS, node_of
 from course.checks.runner.on_ranks import (
     LIMIT_S,
     MOST_RANKS,
-    Ranks,
+    CheckRanks,
     await_warm_ranks,
     new_folder,
 )
@@ -87,9 +87,9 @@ class ChecksPlugin:
 
     @pytest.fixture
     def ranks(self, sandbox: Sandbox | None, request: pytest.FixtureRequest) -> Callable:
-        """`Ranks.call` with the learner's folder first on the import path."""
+        """`CheckRanks.call` with the learner's folder first on the import path."""
         await_warm_ranks(sandbox)
-        ranks = Ranks(self._src, sandbox, self._note)
+        ranks = CheckRanks(self._src, sandbox, self._note)
         hung = self._hangs[_exercise(request.node)]
         most = self._limit or (AFTER_A_HANG_S if hung else math.inf)
 

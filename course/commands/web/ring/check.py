@@ -26,7 +26,7 @@ CLAIMS = {
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ClaimVerdict:
     """One line of the check: the `claim`, and whether it `holds` (None: not judged)."""
 
     claim: str
@@ -38,7 +38,7 @@ class Verdict:
 class Judgement:
     """The verdicts of the check, and the `run` to draw, if there was one."""
 
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[ClaimVerdict, ...]
     run: Replay | None
 
     @property
@@ -73,9 +73,9 @@ def judge(source: str) -> Judgement:
     return Judgement(_verdicts(answers), drawn)
 
 
-def _verdicts(answers: dict[str, tuple[str, ...]]) -> tuple[Verdict, ...]:
+def _verdicts(answers: dict[str, tuple[str, ...]]) -> tuple[ClaimVerdict, ...]:
     return tuple(
-        Verdict(claim, not answers[name] if name in answers else None, answers.get(name, ()))
+        ClaimVerdict(claim, not answers[name] if name in answers else None, answers.get(name, ()))
         for name, claim in CLAIMS.items()
     )
 
